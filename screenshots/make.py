@@ -1,6 +1,6 @@
 """Makes the pictures of this folder from the real app: real demo model, real bundled servers, keys as a person presses them.
 
-    uv run python screenshots/make.py [NAME …]
+    uv run python screenshots/make.py [--into FOLDER] [NAME …]
 
 Each scene starts a host of its own in a temporary folder, with no key of yours in its environment. Ports are masked; times
 are those of the run.
@@ -8,6 +8,7 @@ are those of the run.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -184,6 +185,43 @@ async def tapped(person: Person) -> None:
         await person.press("tab", "tab", *["up"] * 3)
 
 
+async def form(person: Person) -> None:
+    """A server asks for a form to be filled in, in the middle of a call."""
+    await person.ask('call trains.book {"train": "IC 7"}')
+    await person.decide()
+    await person.until(lambda: "Which seats?" in person.text and "ready" in person.text)
+    await person.press("3", "tab")
+
+
+async def sampling(person: Person) -> None:
+    """A server asks for an answer of the person's model."""
+    await person.ask("call trains.ask_the_model {}")
+    await person.decide()
+    await person.until(lambda: "Say blue." in person.text and "ready" in person.text)
+
+
+async def login(person: Person) -> None:
+    """A server behind a URL wants the person to log in."""
+    await person.until(lambda: "/authorize" in person.text and "ready" in person.text)
+
+
+@asynccontextmanager
+async def asking_server() -> AsyncGenerator[str]:
+    """The configuration of a server that asks its client for something."""
+    program = FOLDER.parent / "tests" / "servers" / "asking_server.py"
+    yield f'[servers.trains]\ncommand = "{sys.executable}"\nargs = ["{program}", "stdio"]\nsampling = true\n'
+
+
+@asynccontextmanager
+async def guarded_server() -> AsyncGenerator[str]:
+    """The configuration of a server behind an authorization server."""
+    sys.path.append(str(FOLDER.parent))
+    from tests.servers.login_server import login_server
+
+    async with login_server() as server:
+        yield f'[servers.guarded]\nurl = "{server.url}"\n'
+
+
 @contextmanager
 def line_of(*arguments: str) -> Generator[str]:
     """The first line that a command of ours says; it runs until the block is left."""
@@ -217,6 +255,8 @@ class Scene:
     act: Callable[[Person], Awaitable[None]]
     size: tuple[int, int] = BIG
     theme: str = DARK
+    configured: Callable[[], AbstractAsyncContextManager[str]] | None = None
+    """What runs meanwhile, and the configuration for it; the bundled servers if None."""
 
 
 SCENES = {
@@ -233,6 +273,11 @@ SCENES = {
     "markdown-140": Scene(title="tui-host: a hard page of Markdown, 140 wide", act=hard_page, size=(140, 94)),
     "markdown-80": Scene(title="tui-host: the same, 80 wide, light", act=hard_page, size=(80, 113), theme=LIGHT),
     "markdown-46": Scene(title="tui-host: the same, 46 wide", act=hard_page, size=(46, 127)),
+    "form": Scene(title="tui-host: a server asks for a form", act=form, configured=asking_server),
+    "sampling": Scene(
+        title="tui-host: a server asks for an answer of the model", act=sampling, configured=asking_server
+    ),
+    "login": Scene(title="tui-host: a server wants a login", act=login, configured=guarded_server),
     "chinese": Scene(title="tui-host: a conversation in Chinese", act=chinese),
 }
 
@@ -241,16 +286,24 @@ SCENES = {
 async def driven(scene: Scene, folder: Path) -> AsyncGenerator[Person]:
     """The app with a host around it, as `tui_host.tui.run_app` has it, and somebody at its keys."""
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
-    (folder / "config.toml").write_text("")
-    settings = load(Overrides(config=folder / "config.toml", data_dir=folder / "data"), environment)
-    app = TuiHost(Host(replace(settings, ui=replace(settings.ui, theme=scene.theme))))
-    async with around(app), app.run_test(size=scene.size) as pilot:
-        person = Person(app, pilot)
-        await person.ready()
-        yield person
+    async with nothing_configured() if scene.configured is None else scene.configured() as text:
+        (folder / "config.toml").write_text(text)
+        settings = load(Overrides(config=folder / "config.toml", data_dir=folder / "data"), environment)
+        app = TuiHost(Host(replace(settings, ui=replace(settings.ui, theme=scene.theme))))
+        async with around(app), app.run_test(size=scene.size) as pilot:
+            person = Person(app, pilot)
+            if scene.configured is not guarded_server:  # which is not ready before the login
+                await person.ready()
+            yield person
 
 
-async def take(name: str, scene: Scene) -> None:
+@asynccontextmanager
+async def nothing_configured() -> AsyncGenerator[str]:
+    """An empty configuration: the bundled servers run."""
+    yield ""
+
+
+async def take(name: str, scene: Scene, into: Path) -> None:
     """Play a scene and write its picture."""
     with tempfile.TemporaryDirectory() as folder:
         async with driven(scene, Path(folder)) as person:
@@ -261,16 +314,20 @@ async def take(name: str, scene: Scene) -> None:
             strips = compositor.render_strips(app.size)
             colours = app.theme_variables
             text = svg(strips, title=scene.title, back=colours["background"], fore=colours["foreground"])
-            (FOLDER / f"{name}.svg").write_text(text, encoding="utf-8")
+            (into / f"{name}.svg").write_text(text, encoding="utf-8")
     print(f"{name}.svg  {len(text):,} bytes")
 
 
-async def main(names: list[str]) -> None:
+async def main(names: list[str], into: Path) -> None:
     """Make the pictures that are named, else all."""
     for name in names or SCENES:
-        await take(name, SCENES[name])
+        await take(name, SCENES[name], into)
 
 
 if __name__ == "__main__":
     os.environ["TEXTUAL_ANIMATIONS"] = "none"
-    asyncio.run(main(sys.argv[1:]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*", choices=[[], *SCENES], metavar="NAME")
+    parser.add_argument("--into", type=Path, default=FOLDER, metavar="FOLDER")
+    arguments = parser.parse_args()
+    asyncio.run(main(arguments.names, arguments.into))

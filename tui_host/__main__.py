@@ -1,4 +1,4 @@
-"""The composition root: arguments to settings to host to front, and errors to exit codes."""
+"""The entry point: reads the arguments and settings, runs a command or the app, and turns errors into exit codes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def main() -> None:
 
     try:
         _leave_at_interrupts()
-        gc.disable()  # imported objects stay: scanning them again and again takes a tenth of the start
+        gc.disable()  # imported objects live on: scanning them again and again takes a tenth of the start
         if "tap" in sys.argv:
             _relay_at_once(sys.argv[1:])
         from tui_host.cli import standard_output as output
@@ -43,10 +43,10 @@ def main() -> None:
 
 
 def _leave_at_interrupts() -> None:
-    """End the program at once on an interrupt, while nothing is open: before the beginning and after the end."""
+    """Exit at once on an interrupt while nothing is open: before the command begins and after it has ended."""
     import signal
 
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a signal that is switched off stays so
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # an ignored signal stays ignored
         signal.signal(signal.SIGINT, _leave)
 
 
@@ -65,15 +65,15 @@ def _leave(_number: int, _frame: FrameType | None) -> None:
 def _relay_at_once(words: list[str]) -> None:
     """Become a stdio tap if the words plainly ask for one, before anything else is imported: a server's start must not wait."""
     from tui_host.tap.stdio.server_command import become
-    from tui_host.tap.typed_command import NO_TAP, read_words
+    from tui_host.tap.stdio_arguments import NO_TAP, read_stdio_arguments
 
-    tap = read_words(words)
+    tap = read_stdio_arguments(words)
     if tap is not None:
         closed = _open_what_is_closed()
         try:
             from tui_host.tap.stdio.stdio_relay import relay
         except (MemoryError, SystemError, ImportError, OSError) as error:
-            # Any of these may mean too little memory; a library that cannot be mapped is an ImportError.
+            # All of these may mean too little memory: a library that cannot be loaded raises ImportError.
             why = str(error) if isinstance(error, (ImportError, OSError)) else "no memory is left"
             os.write(2, f"tui-host tap: {NO_TAP}: {why}\n".encode())
             become(tap.command, closed, lambda words: os.write(2, f"tui-host tap: {words}\n".encode()))
@@ -81,7 +81,7 @@ def _relay_at_once(words: list[str]) -> None:
 
 
 def _plain_lines(write: Callable[[str], None]) -> PlainLines:
-    """Return the writer of a tap's plain lines. Taps know nothing of models, so the import is late."""
+    """Return the writer for `--plain`. Imported late, because a tap does not need to know models."""
     from tui_host.cli.plain_log import PlainLines
 
     return PlainLines(write)
@@ -118,7 +118,7 @@ def run(words: list[str]) -> int:
     except TuiHostError as error:
         return diagnostics.report(error)
     except BrokenPipeError:
-        output.abandon()  # the reader has gone, which is no error for a filter
+        output.abandon()  # the reader of the pipe has gone, which is no error for a filter
         return diagnostics.DONE
     except KeyboardInterrupt:
         return diagnostics.INTERRUPTED
@@ -134,13 +134,17 @@ def _tap(arguments: Arguments, closed: Collection[int]) -> int:
     """Run a tap. Reads no configuration: a mistake in ours must not stop another host."""
     if arguments.action == "stdio":
         from tui_host.tap.stdio.stdio_relay import relay
-        from tui_host.tap.typed_command import Stdio
+        from tui_host.tap.stdio_arguments import StdioArguments
 
         folder = arguments.data_dir
         typed = None if folder is None else str(folder)
-        relay(Stdio(arguments.words[0], arguments.server, data_dir=typed, log=arguments.log), closed, _plain_lines)
+        relay(
+            StdioArguments(arguments.words[0], arguments.server, data_dir=typed, log=arguments.log),
+            closed,
+            _plain_lines,
+        )
     if arguments.action in {"install", "uninstall"}:
-        from tui_host.cli.tap_install import tap_install
+        from tui_host.cli.tap_install_command import tap_install
 
         return tap_install(arguments, os.environ)
     from tui_host.cli.tap_command import tap
@@ -149,7 +153,7 @@ def _tap(arguments: Arguments, closed: Collection[int]) -> int:
 
 
 def _mistake(error: Exception, folder: Path | None, settings: Settings | None) -> TuiHostError:
-    """Report a defect of ours; its log goes to the folder, if there is one."""
+    """Log an unexpected exception to the folder, if there is one, and return the error to show."""
     from tui_host.host.crash_log import write_crash
 
     def redact(text: str) -> str:
@@ -163,7 +167,7 @@ def _mistake(error: Exception, folder: Path | None, settings: Settings | None) -
 
 
 def _open_what_is_closed() -> Collection[int]:
-    """Open /dev/null for closed standard streams, whose numbers the next file would take; returns which."""
+    """Open /dev/null for closed standard streams, whose numbers the next files would take; return those numbers."""
     closed: list[int] = []
     for number in (0, 1, 2):
         try:
@@ -174,7 +178,7 @@ def _open_what_is_closed() -> Collection[int]:
 
 
 def _end_in_order() -> None:
-    """Let a terminating signal end the command in order, with its own exit code."""
+    """Make a terminating signal end the command cleanly, with the signal's exit code."""
     import signal
 
     from tui_host.cli import diagnostics
@@ -183,7 +187,7 @@ def _end_in_order() -> None:
         raise SystemExit(diagnostics.ENDED_BY[signal.Signals(number)])
 
     for number in (signal.SIGHUP, signal.SIGTERM):
-        if signal.getsignal(number) is signal.SIG_DFL:  # a signal that is switched off (nohup) stays so
+        if signal.getsignal(number) is signal.SIG_DFL:  # an ignored signal (nohup) stays ignored
             signal.signal(number, leave)
 
 
@@ -191,7 +195,7 @@ def overrides(arguments: Arguments) -> Overrides:
     """Return the typed options in the form that the settings take."""
     from tui_host.settings.load import Overrides, server_from_arguments
 
-    words = arguments.server
+    words = arguments.server if arguments.command != "servers" else ()
     only = None
     if words:
         only = server_from_arguments(words[0] if "://" in words[0] and len(words) == 1 else words)
@@ -199,7 +203,7 @@ def overrides(arguments: Arguments) -> Overrides:
         config=arguments.config,
         data_dir=arguments.data_dir,
         model=arguments.model,
-        needs_model=arguments.command not in {"compare", "servers", "sessions", "models", "open"},
+        needs_model=arguments.command in {"", "ask"},
         protocol=arguments.protocol,
         profile=arguments.profile,
         allow=arguments.allow,
@@ -209,12 +213,12 @@ def overrides(arguments: Arguments) -> Overrides:
 
 
 def dispatch(arguments: Arguments, settings: Settings) -> int:
-    """Run the requested front."""
+    """Run the requested command, or the app."""
     if arguments.command:
         import gc
 
         if arguments.command != "open":
-            gc.enable()  # the app enables it itself, once its screen is drawn
+            gc.enable()  # the app enables the garbage collector once its screen is drawn
         _end_in_order()
     match arguments.command:
         case "ask":
@@ -229,6 +233,8 @@ def dispatch(arguments: Arguments, settings: Settings) -> int:
             from tui_host.cli.servers_command import servers
 
             return servers(arguments, settings)
+        case "call" | "read" | "prompt" | "conformance":
+            return _of_one_server(arguments, settings)
         case "models":
             from tui_host.cli.models_command import models
 
@@ -236,7 +242,7 @@ def dispatch(arguments: Arguments, settings: Settings) -> int:
         case "open":
             from pathlib import Path
 
-            from tui_host.tui.open_command import open_files
+            from tui_host.tui.run_app import open_files
 
             return open_files([Path(word) for word in arguments.words], settings)
         case "sessions":
@@ -247,6 +253,17 @@ def dispatch(arguments: Arguments, settings: Settings) -> int:
             from tui_host.tui.run_app import run_app
 
             return run_app(settings, record=not arguments.no_record)
+
+
+def _of_one_server(arguments: Arguments, settings: Settings) -> int:
+    """Run a command that uses a single server."""
+    if arguments.command == "conformance":
+        from tui_host.cli.conformance_command import conformance
+
+        return conformance(settings)
+    from tui_host.cli.request_command import request
+
+    return request(arguments, settings)
 
 
 if __name__ == "__main__":

@@ -63,9 +63,11 @@ class ServerError(TuiHostError):
 
     Attributes:
         sent: Whether the request may have reached the server.
+        is_session_lost: The server refused the request because it no longer knows the session; nothing ran.
     """
 
     sent: bool = True
+    is_session_lost: bool = False
 
     __str__ = TuiHostError.__str__
 
@@ -79,12 +81,14 @@ class ModelError(TuiHostError):
         retry_after: Seconds to wait according to the provider, None if not given.
         exchange: The id of the failed exchange, None if nothing was sent.
         passes: The failure may be temporary: the same request may be retried automatically.
+        is_full: The conversation is longer than the model reads.
     """
 
     status: int | None = None
     retry_after: float | None = None
     exchange: str | None = None
     passes: bool = False
+    is_full: bool = False
 
     __str__ = TuiHostError.__str__
 

@@ -42,8 +42,10 @@ def test_every_promise_names_a_test_that_runs_each_time() -> None:
     assert unheld == []
 
 
-def test_every_test_that_a_promise_names_exists() -> None:
-    named = TEST.findall(text_of(PROMISES))
+@pytest.mark.parametrize("document", [PROMISES, ROOT / "tui_host/docs/mcp.md"], ids=lambda document: document.name)
+def test_every_test_that_a_document_names_exists(document: Path) -> None:
+    named = TEST.findall(text_of(document))
+    assert named
     assert [test for test in named if decorators_of(*test) is None] == []
 
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from tests.bench import (
     busy,
+    catalogs,
     growth,
-    idle,
     memory,
     model_streams,
     offering,
@@ -23,13 +23,14 @@ from tests.bench import (
     taps_http,
     taps_stdio,
     tool_calls,
+    turns,
 )
 from tests.bench.measure import Bench, Table, machine, say
 
 BENCHES: Mapping[str, Bench] = {
     "start": start.run,
     "memory": memory.run,
-    "idle": idle.run,
+    "idle": memory.run_idle,
     "recording": recording.run,
     "streaming": streaming.run,
     "busy": busy.run,
@@ -40,8 +41,10 @@ BENCHES: Mapping[str, Bench] = {
     "taps-stdio": taps_stdio.run,
     "model-streams": model_streams.run,
     "offering": offering.run,
+    "catalogs": catalogs.run,
     "opening": opening.run,
     "growth": growth.run,
+    "turns": turns.run,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from tests.bench.measure import Table, at_most
 from tui_host.capture.http.sse import SseDecoder
@@ -14,31 +15,21 @@ from tui_host.capture.visible import visible
 
 def many_calls(count: int) -> list[Record]:
     """So many records of tool calls: decided, asked, answered, and told on standard error."""
+    decision = (
+        b'{"server":"math","tool":"multiply","decision":"approved","by":"person","words":"approved once, by you"}'
+    )
+    asked = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"multiply","arguments":{"a":6}}}\n'
+    told = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"answer to question %d"}]}}\n'
+    line = b"[info] answered a question of somebody, number %d\n"
     drafts: list[Draft] = []
     for number in range(count // 4):
         place = Place(session="s", turn=1, step=1, call=f"call_{number}")
-        decision = (
-            b'{"server":"math","tool":"multiply","decision":"approved","by":"person","words":"approved once, by you"}'
-        )
-        asked = (
-            b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"multiply","arguments":{"a":6}}}\n'
-            % number
-        )
-        told = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"answer to question %d"}]}}\n'
-        line = b"[info] answered a question of somebody, number %d\n" % number
+        frame = Draft(wire="mcp", kind="frame", peer="math", place=place, connection="math#1")
         drafts += (
             Draft(wire="host", kind="decision", peer="math", place=place, data=decision),
-            Draft(wire="mcp", kind="frame", peer="math", direction="out", place=place, connection="math#1", data=asked),
-            Draft(
-                wire="mcp",
-                kind="frame",
-                peer="math",
-                direction="in",
-                connection="math#1",
-                place=place,
-                data=told % (number, number),
-            ),
-            Draft(wire="stderr", kind="line", peer="math", direction="in", connection="math#1", data=line),
+            replace(frame, direction="out", data=asked % number),
+            replace(frame, direction="in", data=told % (number, number)),
+            replace(frame, wire="stderr", kind="line", direction="in", place=Place(), data=line % number),
         )
     return [
         Record(capture="c", seq=seq, time_ns=seq * 1000, mono_ns=seq * 1000, draft=draft)

@@ -4,38 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import time
-from types import TracebackType
-from typing import Self
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 BEAT = 0.002
 
 
-class Heartbeat:
-    """Sleeps for 2 ms again and again while its block runs, and notes by how much it overslept.
+@asynccontextmanager
+async def stalls() -> AsyncGenerator[list[float]]:
+    """Sleep for 2 ms again and again while the block runs; the seconds by which each sleep was too long."""
+    late = [0.0]
 
-    Attributes:
-        longest: Seconds, of the worst.
-    """
-
-    def __init__(self) -> None:
-        self.longest = 0.0
-        self._group = asyncio.TaskGroup()
-        self._is_over = False
-
-    async def __aenter__(self) -> Self:
-        await self._group.__aenter__()
-        self._group.create_task(self._beat())
-        await asyncio.sleep(0.02)  # so that the first block is seen too
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._is_over = True
-        await self._group.__aexit__(kind, error, trace)
-
-    async def _beat(self) -> None:
-        while not self._is_over:
+    async def beat() -> None:
+        while True:
             before = time.perf_counter()
             await asyncio.sleep(BEAT)
-            self.longest = max(self.longest, time.perf_counter() - before - BEAT)
+            late.append(time.perf_counter() - before - BEAT)
+
+    async with asyncio.TaskGroup() as group:
+        beating = group.create_task(beat())
+        await asyncio.sleep(0.02)  # so that the first block is seen too
+        yield late
+        beating.cancel()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.bench.conversations import Traffic
@@ -66,6 +67,16 @@ def message_of(item: Item) -> Message:
     role = "user" if isinstance(item, UserItem) else "assistant"
     text = item.text if isinstance(item, UserItem | AnswerItem) else json.dumps(str(item))
     return Message(role=role, parts=(Text(text=text),), turn=item.turn)
+
+
+@contextmanager
+def recorder_on(folder: Path, name: str = "tui-host") -> Generator[Recorder]:
+    """A recorder into a store in this folder, with a secret to look for; all is on the disk once the block has ended."""
+    store = Store.open(folder / f"{name}.db")
+    recorder = Recorder(store, Redactor([("KEY", "sk-1234567890abcdef")]), capture=f"{name} {time.time_ns()}")
+    yield recorder
+    assert recorder.close(300)
+    assert store.close(300)
 
 
 def keep_wires(store: Store, session: str, turns: int) -> None:

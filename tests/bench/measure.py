@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import shutil
 import statistics
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -125,6 +128,25 @@ def interleaved(rounds: int, *works: Callable[[], float]) -> list[list[float]]:
         for work, results in zip(works, found, strict=True):
             results.append(work())
     return found
+
+
+@contextmanager
+def peer(script: Path, *options: str) -> Generator[int]:
+    """A script that serves in a process of its own and prints its port; the port."""
+    with subprocess.Popen([sys.executable, *options, str(script)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.kill()
+
+
+def with_package(package: str, *words: str) -> Sequence[str] | None:
+    """The command that runs this with a package in an environment of its own; None where there is no uv."""
+    if shutil.which("uv") is None:
+        return None
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return ("uv", "run", "--quiet", "--no-project", "--python", version, "--with", package, *words)
 
 
 def percentile(values: Sequence[float], share: float) -> float:

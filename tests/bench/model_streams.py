@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
-import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import tracemalloc
@@ -20,7 +18,7 @@ import anyio
 import httpx
 
 from tests.bench.answering_peer import DIALECTS, SIZE
-from tests.bench.measure import Table, at_least, at_most, say
+from tests.bench.measure import Table, at_least, at_most, peer, say, with_package
 from tests.bench.on_pty import HERE
 from tui_host.capture.record import Place
 from tui_host.capture.recorder import Memory, Recorder
@@ -44,18 +42,6 @@ class Took:
 
     wall: float
     cpu: float
-
-
-@contextmanager
-def peer() -> Generator[int]:
-    """The vendor; its port."""
-    command = [sys.executable, str(HERE / "answering_peer.py")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        try:
-            yield int(process.stdout.readline())
-        finally:
-            process.kill()
 
 
 def address(port: int, dialect: str, count: int) -> str:
@@ -131,12 +117,10 @@ async def bare(port: int, dialect: str, count: int) -> Took:
 @contextmanager
 def vendors_client() -> Generator[Callable[[int, int], Took] | None]:
     """OpenAI's own client in a process and an environment of its own; None where it cannot be had."""
-    if shutil.which("uv") is None:
+    command = with_package(OPENAI, "python", str(HERE / "openai_reader.py"))
+    if command is None:
         yield None
         return
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    script = str(HERE / "openai_reader.py")
-    command = ["uv", "run", "--quiet", "--no-project", "--python", version, "--with", OPENAI, "python", script]
     environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True
@@ -230,6 +214,6 @@ def growth(table: Table, port: int, folder: Path) -> None:
 
 def run(table: Table) -> None:
     table.heading("model-streams", f"events of {SIZE} bytes over a socket, recorded on the disk, folded to a message")
-    with tempfile.TemporaryDirectory() as name, peer() as port:
+    with tempfile.TemporaryDirectory() as name, peer(HERE / "answering_peer.py") as port:
         rates(table, port, Path(name))
         growth(table, port, Path(name))

@@ -68,10 +68,10 @@ def building(name: str, spoken: str) -> Callable[[], Outgoing]:
         name="mine", dialect=name, base_url=Template(text="http://127.0.0.1:9/v1", literal=True), api_key=None
     )
     own = "native" if spoken == HUB else spoken
-    session, speaks, rule = session_of(name, spoken), protocol(own, template_of(own, NOWHERE)), dialect(name).name_rule
+    session, speaks, wire = session_of(name, spoken), protocol(own, template_of(own, NOWHERE)), dialect(name)
 
     def build() -> Outgoing:
-        asked = build_request(session, tuple(iter(tools)), rule, speaks, profile=AppliedProfile())
+        asked = build_request(session, tuple(iter(tools)), wire, speaks, profile=AppliedProfile())
         return model_request(provider, asked.ask, {})
 
     return build

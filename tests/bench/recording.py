@@ -11,10 +11,9 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from tests.bench.conversations import SHAPES, Traffic
+from tests.bench.kept import recorder_on
 from tests.bench.measure import Table, at_least, at_most, interleaved, percentile
 from tui_host.capture.record import Draft, Place
-from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 
 FRAME = b'{"jsonrpc":"2.0","id":%07d,"result":{"content":[{"type":"text","text":"' + b"lorem ipsum " * 70 + b'"}]}}\n'
@@ -68,16 +67,12 @@ class BareWriter:
 
 def recorded(folder: Path, drafts: Sequence[Draft], name: str) -> float:
     """Seconds until all is on the disk."""
-    store = Store.open(folder / f"{name}.db")
-    recorder = Recorder(store, Redactor([("KEY", "sk-1234567890abcdef")]), capture=name)
-    began = time.perf_counter()
-    for draft in drafts:
-        recorder.append(draft)
-    assert recorder.flush(120)
-    took = time.perf_counter() - began
-    recorder.close()
-    store.close()
-    return took
+    with recorder_on(folder, name) as recorder:
+        began = time.perf_counter()
+        for draft in drafts:
+            recorder.append(draft)
+        assert recorder.flush(120)
+        return time.perf_counter() - began
 
 
 def written(folder: Path, drafts: Sequence[Draft], name: str) -> float:
@@ -92,17 +87,14 @@ def written(folder: Path, drafts: Sequence[Draft], name: str) -> float:
 
 def taken_from_caller(folder: Path, drafts: Sequence[Draft], name: str, pause: float) -> list[float]:
     """Seconds that each `append` took, 50 of them and then a pause, as wires are read."""
-    store = Store.open(folder / f"{name}.db")
-    recorder = Recorder(store, Redactor([("KEY", "sk-1234567890abcdef")]), capture=name)
     times: list[float] = []
-    for number, draft in enumerate(drafts):
-        began = time.perf_counter()
-        recorder.append(draft)
-        times.append(time.perf_counter() - began)
-        if number % 50 == 49:
-            time.sleep(pause)
-    recorder.close(60)
-    store.close()
+    with recorder_on(folder, name) as recorder:
+        for number, draft in enumerate(drafts):
+            began = time.perf_counter()
+            recorder.append(draft)
+            times.append(time.perf_counter() - began)
+            if number % 50 == 49:
+                time.sleep(pause)
     return times
 
 
@@ -156,12 +148,9 @@ def run_conversation(table: Table, traffic: Traffic) -> None:
 def size_on_disk(folder: Path, drafts: Sequence[Draft]) -> int:
     """Bytes of the database's files, once all of it is recorded and closed; without the room held back on the disk."""
     folder.mkdir()
-    store = Store.open(folder / "tui-host.db")
-    recorder = Recorder(store, Redactor([("KEY", "sk-1234567890abcdef")]), capture="c")
-    for draft in drafts:
-        recorder.append(draft)
-    assert recorder.close(300)
-    assert store.close(300)
+    with recorder_on(folder) as recorder:
+        for draft in drafts:
+            recorder.append(draft)
     return sum(file.stat().st_size for file in folder.iterdir() if file.suffix != ".ballast")
 
 
@@ -169,13 +158,15 @@ def slowest_body(folder: Path, requests: Sequence[Draft]) -> float:
     """The longest that a request's body takes, the best of three for each; all are what was sent."""
     store = Store.open_to_read(folder / "tui-host.db")
     slowest = 0.0
+    kept = {record.draft.exchange: record for record in store.records() if record.draft.kind == "request"}
     for draft in requests:
         times: list[float] = []
         for _ in range(3):
             began = time.perf_counter()
-            found = store.body("c", draft.exchange or "", "request")
+            found = store.record(kept[draft.exchange].capture, kept[draft.exchange].seq)
             times.append(time.perf_counter() - began)
-            assert found == draft.data, "byte for byte"
+            assert found is not None
+            assert found.draft.data == draft.data, "byte for byte"
         slowest = max(slowest, min(times))
     store.close()
     return slowest

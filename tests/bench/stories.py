@@ -14,9 +14,9 @@ from tests.infer.forms import FORMS, Answer, Call, Entry, Results, User
 from tests.infer.kept import KeptModelTap, KeptServerTap
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.store.store import Store
-from tui_host.infer.live_story import Following
+from tui_host.infer.live_story import LiveStory
 from tui_host.infer.stories import Stories, TapStory
-from tui_host.infer.whole_story import Whole
+from tui_host.infer.whole_story import WholeStory
 from tui_host.settings.paths import DATABASE
 
 STEPS = 50
@@ -41,7 +41,8 @@ def record_story(folder: Path, conversations: int) -> int:
             text = " ".join(f"{chance.getrandbits(28):07x}" for _ in range(WORDS))
             math.result(math.call("add", call.arguments)[0], text)
             entries += [answer, Results([(call, text)])]
-        assert model.kept.recording.recorder.flush(60)
+        while not model.kept.recording.recorder.flush(60):  # the tap's thread may not have opened its database yet
+            time.sleep(0.01)
     assert model.kept.recording.close()
     assert math.kept.recording.close()
     return size
@@ -56,15 +57,15 @@ def processor_seconds(work: Callable[[], object]) -> float:
 
 def followed(store: Store, story: TapStory) -> None:
     """Read a story to its end, as a screen that shows it does."""
-    following = Following(store, story.id)
-    while not (following.pieces and following.pieces[-1].state.is_whole):
-        following.pieces.clear()
+    following = LiveStory(store, story.id)
+    while not (following.updates and following.updates[-1].state.is_whole):
+        following.updates.clear()
         following.read(0.25)
         time.sleep(0.01)
 
 
 def exported(store: Store, story: TapStory, form: str) -> None:
-    whole = Whole(store, story)
+    whole = WholeStory(store, story)
     with Path(os.devnull).open("wb") as file:
         file.writelines(EXPORTS[form](whole, whole.info))
 
@@ -81,7 +82,7 @@ def run(table: Table) -> None:
         scale = conversations / 20
         for what, work in (
             ("followed until all is joined", lambda: followed(store, story)),
-            ("shown", lambda: Whole(store, story).session_items("")),
+            ("shown", lambda: WholeStory(store, story).session_items("")),
             ("exported as jsonl", lambda: exported(store, story, "jsonl")),
             ("exported as markdown", lambda: exported(store, story, "markdown")),
         ):

@@ -11,9 +11,8 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 from textual.app import App, ComposeResult
 from textual.containers import VerticalScroll
@@ -22,7 +21,7 @@ from textual.widgets import Markdown
 from textual.widgets.markdown import MarkdownStream
 from typing_extensions import override
 
-from tests.bench.heartbeat import Heartbeat
+from tests.bench.heartbeat import stalls
 from tui_host.chat.conversation import AnswerItem, Conversation
 from tui_host.tui.markdown.code_blocks import warm
 from tui_host.tui.markdown.parser import load
@@ -41,30 +40,10 @@ def tokens_of(source: str) -> Sequence[str]:
     return re.findall(r"\s*[^\s\u4e00-\u9fff]{1,5}|\s*[\u4e00-\u9fff]{1,2}|\s+", source)
 
 
-class Answer(Protocol):
-    """What grows on the screen while a model answers."""
-
-    def widget(self) -> Widget:
-        """What shows it."""
-        ...
-
-    async def begin(self) -> None:
-        """Get ready for the first token."""
-        ...
-
-    async def take(self, token: str) -> None:
-        """One more."""
-        ...
-
-    async def end(self) -> None:
-        """It was the last one."""
-        ...
-
-
 class Streaming(App[None]):
     """An answer alone on a screen."""
 
-    def __init__(self, answer: Answer, tokens: Sequence[str], places: Sequence[int]) -> None:
+    def __init__(self, answer: Ours | Stock, tokens: Sequence[str], places: Sequence[int]) -> None:
         super().__init__()
         self.answer = answer
         self.tokens = tokens
@@ -91,7 +70,7 @@ class Streaming(App[None]):
 
     async def whole(self) -> None:
         """All of it as fast as it goes, or what there is time for."""
-        async with Heartbeat() as heart:
+        async with stalls() as late:
             await self.answer.begin()
             end = time.perf_counter() + LIMIT_SECONDS
             taken = 0
@@ -103,7 +82,7 @@ class Streaming(App[None]):
             await self.answer.take(END)
             await self.answer.end()
             await self._is_seen.wait()
-        self.seen = {"taken": taken, "stall": heart.longest}
+        self.seen = {"taken": taken, "stall": max(late)}
         self.exit()
 
     async def costs(self) -> None:
@@ -178,13 +157,12 @@ class Stock:
         await self._stream.stop()
 
 
-KINDS: dict[str, Callable[[], Answer]] = {"ours": Ours, "stock": Stock}
-
-
 def main() -> None:
     """Run the one that is asked for."""
     kind, source, result = sys.argv[1:4]
-    app = Streaming(KINDS[kind](), tokens_of(Path(source).read_text()), [int(word) for word in sys.argv[4:]])
+    app = Streaming(
+        Ours() if kind == "ours" else Stock(), tokens_of(Path(source).read_text()), [int(word) for word in sys.argv[4:]]
+    )
     app.run()
     Path(result).write_text(json.dumps(app.seen))
 

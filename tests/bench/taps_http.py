@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import socket
 import statistics
 import subprocess
@@ -15,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from operator import sub
 from pathlib import Path
 
-from tests.bench.measure import Goal, Table, at_least, at_most, interleaved, percentile, say
+from tests.bench.measure import Goal, Table, at_least, at_most, interleaved, peer, percentile, say, with_package
 from tests.bench.on_pty import HERE
 
 MITMPROXY = "mitmproxy==11.0.2"
@@ -38,17 +37,6 @@ _PORT = re.compile(rb"http://127\.0\.0\.1:(\d+)")
 
 
 @contextmanager
-def upstream() -> Generator[int]:
-    command = [sys.executable, "-I", str(HERE / "tapped_peer.py")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        try:
-            yield int(process.stdout.readline())
-        finally:
-            process.kill()
-
-
-@contextmanager
 def ours(port: int, folder: Path) -> Generator[tuple[int, int]]:
     """The tap; its port and its process."""
     words = ["tap", "llm", "--upstream", f"http://127.0.0.1:{port}", "--port", "0", "--data-dir", str(folder)]
@@ -67,15 +55,14 @@ def ours(port: int, folder: Path) -> Generator[tuple[int, int]]:
 @contextmanager
 def theirs(port: int, folder: Path) -> Generator[int | None]:
     """mitmdump; None where it cannot be had."""
-    if shutil.which("uv") is None:
+    command = with_package(MITMPROXY, "mitmdump", "--quiet")
+    if command is None:
         yield None
         return
     script = folder / "streaming.py"
     script.write_text(STREAMING)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         own: int = listener.getsockname()[1]
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    command = ["uv", "run", "--quiet", "--no-project", "--python", version, "--with", MITMPROXY, "mitmdump", "--quiet"]
     options = ["--mode", f"reverse:http://127.0.0.1:{port}", "--listen-host", "127.0.0.1", "--listen-port", str(own)]
     options += ["--scripts", str(script), "--set", f"confdir={folder}"]
     with subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -192,7 +179,7 @@ def run(table: Table) -> None:
     table.heading("taps-http", "what a relay adds, everything recorded; the baseline is mitmdump with streaming on")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        port = stack.enter_context(upstream())
+        port = stack.enter_context(peer(HERE / "tapped_peer.py", "-I"))
         own, process = stack.enter_context(ours(port, folder))
         other = stack.enter_context(theirs(port, folder))
         if other is None:

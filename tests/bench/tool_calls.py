@@ -9,17 +9,16 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
 from mcp import Client, StdioServerParameters
 
+from tests.bench.kept import recorder_on
 from tests.bench.measure import Table, at_least, at_most
 from tests.bench.on_pty import HERE
 from tui_host.capture.record import Place
-from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.store.store import Store
 from tui_host.chat.call_arguments import canonical
 from tui_host.errors import JSON
 from tui_host.servers.pool import Pool
@@ -45,17 +44,14 @@ def spec(name: str, *words: str) -> ServerSpec:
 @asynccontextmanager
 async def pool_of(folder: Path, *specs: ServerSpec) -> AsyncGenerator[Pool]:
     """Servers that are connected when the block begins, recorded into a store in this folder."""
-    store = Store.open(folder / "tui-host.db")
-    recorder = Recorder(store, Redactor([("KEY", "sk-1234567890abcdef")]), capture=f"c{time.time_ns()}")
-    pool = Pool({each.name: each for each in specs}, recorder, dict(os.environ))
-    async with anyio.create_task_group() as group:
-        group.start_soon(pool.run)
-        await pool.settled(60)
-        assert all(status.state == "ready" for status in pool.statuses())
-        yield pool
-        await pool.stop_all()
-    recorder.close()
-    store.close()
+    with recorder_on(folder) as recorder:
+        pool = Pool({each.name: each for each in specs}, recorder, dict(os.environ))
+        async with anyio.create_task_group() as group:
+            group.start_soon(pool.run)
+            await pool.settled(60)
+            assert all(status.state == "ready" for status in pool.statuses())
+            yield pool
+            await pool.stop_all()
 
 
 async def timed(work: Work, count: int) -> tuple[float, float]:
@@ -83,16 +79,13 @@ async def calls(table: Table) -> None:
             async def theirs(tool: str = "echo") -> None:
                 await client.call_tool(tool, dict(ARGUMENTS))
 
-            async def ours_long() -> None:
-                await ours("long")
-
-            async def theirs_long() -> None:
-                await theirs("long")
-
             await timed(ours, 20)
             await timed(theirs, 20)
             short = [(await timed(ours, batch), await timed(theirs, batch)) for _ in range(rounds)]
-            long = [(await timed(ours_long, 1), await timed(theirs_long, 1)) for _ in range(2 if table.is_quick else 7)]
+            long = [
+                (await timed(partial(ours, "long"), 1), await timed(partial(theirs, "long"), 1))
+                for _ in range(2 if table.is_quick else 7)
+            ]
     table.ratio("round trip of a call", [each[0] for each, _ in short], [each[0] for _, each in short], at_most(1.1))
     table.ratio("  CPU of the event loop for it", [each[1] for each, _ in short], [each[1] for _, each in short])
     ours_of_long, theirs_of_long = [each[0] for each, _ in long], [each[0] for _, each in long]

@@ -15,6 +15,7 @@ from tui_host.capture.store.schema_version import OlderFormError
 from tui_host.capture.store.store import Store
 
 WAIT = 20.0
+SESSION = "20261121-134501-x7k2q"
 
 
 class FixedClock:
@@ -45,6 +46,22 @@ def frame(
     peer = connection.partition("#")[0]
     return Draft(
         wire="mcp", kind="frame", peer=peer, direction=direction, place=place, connection=connection, data=data
+    )
+
+
+def llm(
+    kind: Kind, exchange: str, data: bytes = b"", *, session: str = SESSION, step: int = 1, head: Head | None = None
+) -> Draft:
+    """A part of an exchange with a model, in a session's first turn."""
+    return Draft(
+        wire="llm",
+        kind=kind,
+        peer="demo",
+        direction="out" if kind == "request" else "in",
+        place=Place(session=session, turn=1, step=step),
+        exchange=exchange,
+        head=head,
+        data=data,
     )
 
 
@@ -89,7 +106,7 @@ heads = st.builds(
 redactions = st.builds(Redaction, where=st.sampled_from(("data", "head")), name=texts, length=st.integers(0, 10**6))
 places = st.builds(
     Place,
-    session=st.just("20261121-134501-x7k2q"),
+    session=st.just(SESSION),
     turn=st.integers(1, 10**6),
     step=st.none() | st.integers(1, 100),
     call=st.none() | texts,

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tests.capture.drafts import FixedClock, frame
+from tests.capture.drafts import SESSION, FixedClock, frame, llm
 from tui_host.capture.exports import jsonl_export as jsonl
 from tui_host.capture.record import Draft, Head, Place, Redaction
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.session_summary import SessionState
+from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.store import Store
 
 GOLDEN = Path(__file__).parent.parent / "golden"
-SESSION, DRAFT = "20261121-134501-x7k2q", "20261121-134502-bbbbb"
+DRAFT = "20261121-134502-bbbbb"
 STEP = Place(session=SESSION, turn=1, step=1)
 CALL = replace(STEP, call="call_1")
 LINK = {
@@ -50,19 +50,18 @@ def drafts() -> Iterator[Draft]:
     yield Draft(wire="stderr", kind="line", peer="math", direction="in", connection="math#1", data="警告\n".encode())
     messages = [{"role": "system", "content": "You are helpful. " * 20}, {"role": "user", "content": "6 × 5?"}]
     for step, exchange in ((1, "x1"), (2, "x2")):
-        place = replace(STEP, step=step)
-        ask = Draft(wire="llm", kind="request", peer="demo", direction="out", place=place, exchange=exchange)
         head = Head(
             method="POST",
             url="http://127.0.0.1:9/v1/chat/completions",
             headers=(("authorization", "Bearer ⟨secret:API_KEY⟩"), ("x-odd", "\udcff")),
         )
         body = json.dumps({"messages": messages}, ensure_ascii=False).encode()
-        yield replace(ask, head=head, data=body, redacted=(Redaction(where="head", name="API_KEY", length=20),))
-        answer = replace(ask, direction="in")
-        yield replace(answer, kind="response", head=Head(status=200, headers=(("content-encoding", "gzip"),)))
-        yield replace(answer, kind="chunk", encoding="gzip", data=b"\x1f\x8b" + bytes(range(256)))
-        yield replace(answer, kind="end", data=b'{"reason": "complete", "bytes": 258, "kept": 258}')
+        redacted = (Redaction(where="head", name="API_KEY", length=20),)
+        coded = Head(status=200, headers=(("content-encoding", "gzip"),))
+        yield replace(llm("request", exchange, body, step=step, head=head), redacted=redacted)
+        yield llm("response", exchange, step=step, head=coded)
+        yield replace(llm("chunk", exchange, b"\x1f\x8b" + bytes(range(256)), step=step), encoding="gzip")
+        yield llm("end", exchange, b'{"reason": "complete", "bytes": 258, "kept": 258}', step=step)
         if step == 1:
             host = Draft(wire="host", kind="link", place=CALL)
             yield replace(host, data=json.dumps(LINK).encode())
@@ -82,7 +81,7 @@ def fill(path: Path) -> None:
         recorder.close()
     store.begin_capture("capture-3", "ask", 1_795_268_701_000_000_000)
     for session, turns, draft in ((SESSION, 2, ""), (DRAFT, 0, "half a que")):
-        state = SessionState(
+        state = SessionInfo(
             id=session,
             title="what's 6 × 5?" if turns else "",
             created_ns=1_795_268_701_000_000_000,
@@ -92,9 +91,8 @@ def fill(path: Path) -> None:
             protocol="native",
             profile="translator",
             options='{"temperature": 0.5}',
-            draft=draft,
         )
-        store.sessions.save(state)
+        store.sessions.save(state, draft)
         for turn in range(1, turns + 1):
             at = 1_795_268_703_000_000_000 + turn
             text = json.dumps({"turn": turn, "role": "user", "parts": []})
@@ -109,7 +107,11 @@ def told(store: Store) -> bytes:
     info = store.find_session(SESSION)
     lines = list(jsonl.lines(info, store.session_records(SESSION)))
     lines += [jsonl.record_line(record) for record in store.records()]
-    texts = [store.sessions.messages(SESSION), store.sessions.items(SESSION), store.sessions.left_draft()]
+    texts = [
+        store.sessions.messages(SESSION),
+        [*enumerate(store.sessions.item_texts(SESSION))],
+        store.sessions.left_draft(),
+    ]
     return b"".join(lines) + json.dumps(texts, ensure_ascii=False, indent=0).encode() + b"\n"
 
 
@@ -126,15 +128,12 @@ def dump(path: Path) -> str:
         connection.close()
 
 
-def restore(sql: str, path: Path) -> None:
-    """The file that was dumped."""
+def restored(form: int, folder: Path) -> Path:
+    """Make the file again that was kept of a form."""
+    path = folder / "tui-host.db"
     connection = sqlite3.connect(path)
     try:
-        connection.executescript(sql)
+        connection.executescript((GOLDEN / f"store-{form}.sql").read_text(encoding="utf-8"))
     finally:
         connection.close()
-
-
-def newest() -> int:
-    """The number of the newest kept form."""
-    return max(int(path.stem.partition("-")[2]) for path in GOLDEN.glob("store-*.sql"))
+    return path

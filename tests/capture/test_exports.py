@@ -15,19 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from tests.capture.drafts import FixedClock, any_draft, frame
+from tests.capture.drafts import SESSION, any_draft, frame, llm
+from tests.capture.stores import record, settle
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.exports import jsonl_export as jsonl
 from tui_host.capture.exports import markdown_export as markdown
-from tui_host.capture.record import Draft, Head, Place, Record, Redaction
-from tui_host.capture.recorder import Recorder
+from tui_host.capture.record import Draft, Head, Place, Record
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.session_summary import SessionInfo, SessionState
+from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 
 GOLDEN = Path(__file__).parent.parent / "golden"
-SESSION = "20261121-134501-x7k2q"
 KEY = "sk-canary-0123456789"
 INFO = SessionInfo(
     id=SESSION,
@@ -63,19 +62,6 @@ ITEMS = (
 )
 
 
-def llm(kind: str, place: Place, exchange: str, data: bytes = b"", head: Head | None = None) -> Draft:
-    draft = Draft(wire="llm", kind="request", peer="demo", direction="out", place=place, exchange=exchange)
-    match kind:
-        case "request":
-            return replace(draft, head=head, data=data)
-        case "response":
-            return replace(draft, kind="response", direction="in", head=head)
-        case "chunk":
-            return replace(draft, kind="chunk", direction="in", data=data)
-        case _:
-            return replace(draft, kind="end", direction="in", data=b'{"reason": "complete"}')
-
-
 def a_turn() -> Iterator[Draft]:
     request = Head(
         method="POST",
@@ -83,14 +69,14 @@ def a_turn() -> Iterator[Draft]:
         headers=(("authorization", f"Bearer {KEY}"), ("content-type", "application/json")),
     )
     ok = Head(status=200, headers=(("content-type", "text/event-stream"),))
-    step2 = replace(STEP, step=2)
+    complete = b'{"reason": "complete"}'
     yield frame(b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}\n')
     yield frame(b'{"jsonrpc":"2.0","id":0,"result":{}}\n', direction="in")
-    yield llm("request", STEP, "x1", b'{"messages":[{"role":"user","content":"what\'s 6 \xc3\x97 5?"}]}', request)
-    yield llm("response", STEP, "x1", head=ok)
-    yield llm("chunk", STEP, "x1", b'data: {"delta":"\xe5\xb7')
-    yield llm("chunk", STEP, "x1", b'\xa5"}\n\n')
-    yield llm("end", STEP, "x1")
+    yield llm("request", "x1", b'{"messages":[{"role":"user","content":"what\'s 6 \xc3\x97 5?"}]}', head=request)
+    yield llm("response", "x1", head=ok)
+    yield llm("chunk", "x1", b'data: {"delta":"\xe5\xb7')
+    yield llm("chunk", "x1", b'\xa5"}\n\n')
+    yield llm("end", "x1", complete)
     yield Draft(wire="host", kind="link", place=CALL, data=b'{"relation":"asked"}')
     yield Draft(
         wire="host",
@@ -106,21 +92,18 @@ def a_turn() -> Iterator[Draft]:
     result = b'{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"30"}]}}\n'
     yield replace(frame(result, direction="in"), place=CALL)
     yield replace(frame(b"oops \xff\n", direction="in"), malformed="not UTF-8 at byte 5")
-    yield llm("request", step2, "x2", b'{"messages":[1,2]}', request)
-    yield llm("response", step2, "x2", head=Head(status=200, headers=(("content-encoding", "gzip"),)))
+    yield llm("request", "x2", b'{"messages":[1,2]}', step=2, head=request)
+    yield llm("response", "x2", step=2, head=Head(status=200, headers=(("content-encoding", "gzip"),)))
     packed = base64.b64decode("H4sIAAAAAAACA6tWSswrLk8tUrJSMlOoUDBVsFUwNlCqBQCQQBPmFwAAAA==")
-    yield replace(llm("chunk", step2, "x2", packed), encoding="gzip")
-    yield llm("end", step2, "x2")
+    yield replace(llm("chunk", "x2", packed, step=2), encoding="gzip")
+    yield llm("end", "x2", complete, step=2)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(tmp_path / "tui-host.db")
-    recorder = Recorder(opened, Redactor([("API_KEY", KEY)]), capture="c1", clock=FixedClock())
-    for draft in a_turn():
-        recorder.append(draft)
-    opened.sessions.save(
-        SessionState(
+def recorded(store: Store) -> Store:
+    record(store, a_turn(), redactor=Redactor([("API_KEY", KEY)]))
+    store.sessions.save(
+        SessionInfo(
             id=SESSION,
             title=INFO.title,
             created_ns=INFO.created_ns,
@@ -131,46 +114,50 @@ def store(tmp_path: Path) -> Iterator[Store]:
         )
     )
     for number, item in enumerate(ITEMS):
-        opened.sessions.save_item(SESSION, number, json.dumps(item, ensure_ascii=False))
-    assert recorder.flush(5)
-    yield opened
-    opened.close()
+        store.sessions.save_item(SESSION, number, json.dumps(item, ensure_ascii=False))
+    settle(store)
+    return store
 
 
 @pytest.mark.parametrize(("name", "file"), [("jsonl", "session.jsonl"), ("markdown", "session.md")])
-def test_an_export_is_byte_for_byte_what_it_was(store: Store, name: str, file: str) -> None:
-    assert b"".join(EXPORTS[name](store, INFO)) == (GOLDEN / file).read_bytes()
+def test_an_export_is_byte_for_byte_what_it_was(recorded: Store, name: str, file: str) -> None:
+    assert b"".join(EXPORTS[name](recorded, INFO)) == (GOLDEN / file).read_bytes()
 
 
 @pytest.mark.parametrize("name", EXPORTS)
-def test_no_export_contains_a_secret(store: Store, name: str) -> None:
-    exported = b"".join(EXPORTS[name](store, INFO))
+def test_no_export_contains_a_secret(recorded: Store, name: str) -> None:
+    exported = b"".join(EXPORTS[name](recorded, INFO))
 
     assert b"canary" not in exported
     assert base64.b64encode(KEY.encode())[:20] not in exported
 
 
-def test_bodies_and_frames_come_out_as_the_bytes_they_were(store: Store) -> None:
-    lines = [json.loads(line) for line in EXPORTS["jsonl"](store, INFO)][1:]
+def test_a_vendors_key_known_by_its_form_alone_is_in_no_export(recorded: Store) -> None:
+    key = "ghp_0123456789abcdef0123456789abcdef"
+    record(recorded, [llm("request", "x3", f'{{"key":"{key}"}}\xff'.encode("latin-1"))], capture="c2")
+    recorded.sessions.save_item(SESSION, len(ITEMS), json.dumps({"item": "user", "turn": 1, "text": f"it is {key}"}))
+    settle(recorded)
 
-    def data(kind: str, **fields: str) -> bytes:
-        found = [line for line in lines if line["kind"] == kind and all(line.get(k) == v for k, v in fields.items())]
+    jsonl_lines, document = (b"".join(EXPORTS[name](recorded, INFO)) for name in ("jsonl", "markdown"))
+
+    last = next(line for line in map(json.loads, jsonl_lines.splitlines()[1:]) if line.get("exchange") == "x3")
+    assert base64.b64decode(last["data"]) == '{"key":"⟨secret:vendor-key⟩"}'.encode() + b"\xff"
+    assert last["redacted"] == [{"where": "data", "name": "vendor-key", "length": len(key)}]
+    assert key.encode() not in document
+    assert "it is ⟨secret:vendor-key⟩".encode() in document
+
+
+def test_bodies_and_frames_come_out_as_the_bytes_they_were(recorded: Store) -> None:
+    lines = [json.loads(line) for line in EXPORTS["jsonl"](recorded, INFO)][1:]
+
+    def data(kind: str, exchange: str | None = None) -> bytes:
+        found = [line for line in lines if line["kind"] == kind and line.get("exchange") == exchange]
         return b"".join(base64.b64decode(line["data"]) for line in found)
 
     drafts = list(a_turn())
-    assert data("chunk", exchange="x1") == 'data: {"delta":"工"}\n\n'.encode()
+    assert data("chunk", "x1") == 'data: {"delta":"工"}\n\n'.encode()
     assert data("frame") == b"".join(draft.data for draft in drafts if draft.kind == "frame")
-    assert data("request", exchange="x1") == drafts[2].data
-
-
-def test_text_is_there_only_where_the_bytes_are_text(store: Store) -> None:
-    lines = [json.loads(line) for line in EXPORTS["jsonl"](store, INFO)][1:]
-
-    with_text = [line["text"] for line in lines if line["kind"] in {"frame", "chunk"} and "text" in line]
-    without = [line for line in lines if line["kind"] in {"frame", "chunk"} and "text" not in line]
-
-    assert with_text[0].startswith('{"jsonrpc"')
-    assert [line.get("encoding") for line in without] == [None, None, None, "gzip"]
+    assert data("request", "x1") == drafts[2].data
 
 
 def test_nothing_in_a_line_acts_on_a_terminal_or_splits_it() -> None:
@@ -201,26 +188,6 @@ def test_any_record_survives_its_line(draft: Draft, is_preamble: bool, time_us: 
 def test_a_line_that_is_no_record_is_told(line: bytes) -> None:
     with pytest.raises(TuiHostError, match="not a record"):
         jsonl.parse(line)
-
-
-def test_fields_that_do_not_apply_are_absent() -> None:
-    record = Record(capture="c", seq=1, time_ns=0, mono_ns=0, draft=Draft(wire="llm", kind="end"))
-
-    assert json.loads(jsonl.record_line(record)) == {
-        "capture": "c",
-        "seq": 1,
-        "time": "1970-01-01T00:00:00.000000Z",
-        "mono": 0,
-        "wire": "llm",
-        "kind": "end",
-    }
-
-
-def test_what_was_taken_out_is_named() -> None:
-    draft = replace(frame(), redacted=(Redaction(where="data", name="API_KEY", length=20),))
-    line = json.loads(jsonl.record_line(Record(capture="c", seq=1, time_ns=0, mono_ns=0, draft=draft)))
-
-    assert line["redacted"] == [{"where": "data", "name": "API_KEY", "length": 20}]
 
 
 def document(items: Sequence[dict[str, object]], drafts: Sequence[Draft] = ()) -> str:
@@ -275,9 +242,8 @@ def test_a_title_is_words_in_its_heading_and_nothing_in_it_acts() -> None:
 
 def _an_answer(body: bytes, encoding: str) -> str:
     """The document with an answer that has such a body in such a coding."""
-    response = Draft(wire="llm", kind="response", peer="p", direction="in", exchange="x")
     head = Head(status=200, headers=(("content-encoding", encoding),))
-    drafts = [replace(response, head=head), replace(response, kind="chunk", data=body, encoding=encoding)]
+    drafts = [llm("response", "x", head=head), replace(llm("chunk", "x", body), encoding=encoding)]
     return document([], drafts)
 
 
@@ -303,38 +269,19 @@ def test_items_that_cannot_be_read_are_left_out() -> None:
 
 def test_over_http_a_frame_is_shown_once_with_the_exchange_that_carried_it() -> None:
     body = b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}'
-    request = Draft(
-        wire="mcp",
-        kind="request",
-        peer="weather",
-        direction="out",
-        place=STEP,
-        connection="weather#1",
-        exchange="x9",
-        head=Head(method="POST", url="http://127.0.0.1:1/mcp"),
-        data=body,
-    )
+    head = Head(method="POST", url="http://127.0.0.1:1/mcp")
+    sent = replace(frame(body, session=SESSION), exchange="x9")
 
-    text = document([], [request, replace(request, kind="frame", head=None)])
+    text = document([], [replace(sent, kind="request", head=head), sent])
 
     assert text.count('"method":"tools/call"') == 1
     assert "`POST http://127.0.0.1:1/mcp`" in text
     assert "`tools/call #1`" in text
 
 
-def test_a_turn_that_has_records_but_no_items_is_still_told() -> None:
-    assert "## Turn 1: on the wires" in document([], [frame(session=SESSION)])
+def test_a_turn_that_has_records_but_no_items_is_still_told_and_why_an_exchange_failed() -> None:
+    end = b'{"reason": "cut by peer", "error": "the peer closed the connection", "bytes": 3, "kept": 3}'
+    text = document([], [llm("error", "x1", end)])
 
-
-def test_an_exchange_that_failed_says_why() -> None:
-    failed = Draft(
-        wire="llm",
-        kind="error",
-        peer="demo",
-        direction="in",
-        place=STEP,
-        exchange="x1",
-        data=b'{"reason": "cut by peer", "error": "the peer closed the connection", "bytes": 3, "kept": 3}',
-    )
-
-    assert "cut by peer the peer closed the connection" in document([], [failed])
+    assert "## Turn 1: on the wires" in text
+    assert "cut by peer the peer closed the connection" in text

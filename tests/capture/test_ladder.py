@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.capture.drafts import known_ns
 from tests.capture.ladder_wires import EVENT_STREAM, JSON_TYPE, Wires, at, call_of, result_of, whole_turn
 from tests.capture.wires import rpc
-from tui_host.capture.ladder.ladder import Ladder
+from tests.opening.captured import PIECE
+from tui_host.capture.connection_end import connection_end
+from tui_host.capture.http.exchange_end import Reason
+from tui_host.capture.http.sse import SseDecoder
+from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.ladder.exchange_rows import EventCount
+from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Span
-from tui_host.capture.record import NOWHERE, Draft, Place
+from tui_host.capture.record import NOWHERE, Draft, Head, Place
 
 
 def test_a_turn_reads_from_top_to_bottom() -> None:
@@ -71,42 +81,35 @@ def test_a_row_appears_with_the_first_byte_and_grows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "state"),
+    ("reason", "state", "words"),
     [
-        ("cut by peer", "cut"),
-        ("timed out", "cut"),
-        ("failed", "failed"),
-        ("closed by host", "cut"),
-        ("complete", "done"),
+        ("complete", "done", ""),
+        ("closed by host", "cut", "closed by host"),
+        ("cut by peer", "cut", "ReadError: gone"),
+        ("timed out", "cut", "ReadError: gone"),
+        ("failed", "failed", "ReadError: gone"),
     ],
 )
-def test_a_response_ends_as_its_exchange_did(reason: str, state: str) -> None:
+def test_a_response_ends_as_its_exchange_did(reason: Reason, state: str, words: str) -> None:
     wires = Wires()
     exchange = wires.ask()
     exchange.response(200, EVENT_STREAM)
-    match reason:
-        case "complete":
-            exchange.end()
-        case "closed by host":
-            exchange.close()
-        case "cut by peer" | "timed out" | "failed":
-            exchange.fail("ReadError: gone", reason)
-        case _:
-            raise AssertionError(reason)
-    row = wires.rows()[1]
-    assert row.state == state
-    assert row.words == {"complete": "", "closed by host": "closed by host"}.get(reason, "ReadError: gone")
+    if reason == "complete":
+        exchange.end()
+    elif reason == "closed by host":
+        exchange.close()
+    else:
+        exchange.fail(words, reason)
+    assert (wires.rows()[1].state, wires.rows()[1].words) == (state, words)
 
 
 def test_an_exchange_without_a_response_is_a_fault_beside_its_request() -> None:
     wires = Wires()
     wires.ask().fail("ConnectError: refused", "not connected")
-    rows = wires.rows()
-    assert [(row.lane, row.kind, row.state, row.error) for row in rows] == [
-        ("llm", "request", "done", False),
-        ("llm", "fault", "failed", True),
+    assert [(row.lane, row.kind, row.state, row.error, row.words) for row in wires.rows()] == [
+        ("llm", "request", "done", False, ""),
+        ("llm", "fault", "failed", True, "ConnectError: refused"),
     ]
-    assert rows[1].words == "ConnectError: refused"
     assert wires.ladder.partner(0) == 1
 
 
@@ -150,6 +153,22 @@ def test_an_exchange_with_a_server_that_fails_is_a_fault_in_its_lane() -> None:
     assert rows[3].status == 404
 
 
+def test_a_refusal_in_json_rpc_is_one_row_with_the_status() -> None:
+    wires = Wires()
+    refused = wires.server.begin("POST", "http://docs/mcp", JSON_TYPE, call_of(1), at(call="c1"))
+    refused.response(400, JSON_TYPE)
+    refused.chunk(rpc(id=1, error={"code": -32600, "message": "no session"}))
+    refused.end()
+    asked, answer = wires.rows()
+    assert (asked.kind, answer.kind, answer.status, answer.error, answer.words) == (
+        "frame",
+        "frame",
+        400,
+        True,
+        "-32600 no session",
+    )
+
+
 def test_an_exchange_with_a_server_that_carries_no_frame_is_one_row() -> None:
     wires = Wires()
     listening = wires.server.begin("GET", "http://docs/mcp", [], b"", NOWHERE)
@@ -165,14 +184,55 @@ def test_an_exchange_with_a_server_that_carries_no_frame_is_one_row() -> None:
     assert (rows[0].status, rows[0].state) == (200, "done")
 
 
-def test_what_a_tap_asks_for_itself_says_so_in_its_row() -> None:
+@pytest.mark.parametrize(("status", "state", "words"), [(405, "done", "no stream offered"), (404, "failed", "")])
+def test_a_stream_that_a_server_does_not_offer_is_no_failure(status: int, state: str, words: str) -> None:
     wires = Wires()
-    for status, agent in ((200, "tui-host tap"), (404, "tui-host tap"), (404, "host/1")):
-        asked = wires.server.begin("GET", "http://docs/.well-known/a", [("User-Agent", agent)], b"", NOWHERE)
-        asked.response(status, JSON_TYPE)
-        asked.chunk(b"Not Found")
-        asked.end()
-    assert [row.words for row in wires.rows()] == ["by the tap itself", "by the tap itself: Not Found", "Not Found"]
+    stream = wires.server.begin("GET", "http://server/mcp", [], b"", NOWHERE)
+    stream.response(status, [])
+    stream.end()
+    row = wires.rows()[0]
+    assert (row.status, row.state, row.words, row.error) == (status, state, words, state == "failed")
+
+
+def test_a_request_without_an_answer_says_why_once_its_connection_has_ended() -> None:
+    wires = Wires()
+    wires.frame("out", call_of(1), at(call="c1"))
+    wires.frame("in", result_of(1))
+    wires.frame("out", call_of(2), at(call="c2"))
+    wires.frame("out", call_of(3), at(call="c3"))
+    wires.frame("out", rpc(method="notifications/cancelled", params={"requestId": 3}), at(call="c3"))
+    wires.frame("out", call_of(4), at(call="c4"), server="docs")
+    assert [row.state for row in wires.rows()] == ["done", "done", "open", "unanswered", "done", "open"]
+    wires.append(connection_end("math", "math#1", "exited 134"))
+    rows = wires.rows()
+    assert [(row.kind, row.state, row.ending) for row in rows[2:]] == [
+        ("frame", "unanswered", "math exited 134"),
+        ("frame", "unanswered", "cancelled"),
+        ("frame", "done", ""),
+        ("frame", "open", ""),
+        ("end", "done", ""),
+    ]
+    assert (rows[6].lane, rows[6].words, rows[6].error) == ("mcp", "exited 134", True)
+    assert list(wires.ladder.filter("status:unanswered")) == [2, 3]
+    assert list(wires.ladder.filter("status:open")) == [5]
+
+
+def test_what_is_open_when_its_capture_is_over_has_no_answer() -> None:
+    wires = Wires()
+    cut = wires.ask()
+    cut.response(200, EVENT_STREAM)
+    wires.ask()
+    wires.frame("out", call_of(1))
+    wires.rows()
+    wires.ladder.close(running={wires.rows()[0].capture})
+    assert [row.state for row in wires.rows()] == ["done", "open", "done", "open"]
+    wires.ladder.close()
+    assert [(row.state, row.ending) for row in wires.rows()] == [
+        ("done", ""),
+        ("cut", ""),
+        ("unanswered", ""),
+        ("unanswered", ""),
+    ]
 
 
 def test_lines_of_standard_error_that_follow_each_other_are_one_row() -> None:
@@ -217,13 +277,6 @@ def test_notifications_that_repeat_are_counted_and_never_dropped() -> None:
     assert (rows[0].seq, rows[0].last_seq) == (1, 3)
 
 
-def test_the_blanks_before_a_line_of_standard_error_take_no_room_in_its_row_and_stay_in_its_bytes() -> None:
-    wires = Wires()
-    wires.line(b" " * 3000 + b"\t  behind its time stamp  ")
-    wires.line(b"   ")  # says nothing: what stood there before is still the last that was said
-    assert [(row.words, row.size) for row in wires.rows()] == [("behind its time stamp", 3031)]
-
-
 def test_a_line_that_is_no_message_is_a_fault_with_its_reason() -> None:
     wires = Wires()
     wires.frame("in", b"Listening on port 3000\n")
@@ -257,17 +310,6 @@ def test_a_servers_own_request_has_its_own_direction_and_answer() -> None:
     assert rows[3].error
 
 
-def test_what_is_odd_about_an_answer_is_in_its_row() -> None:
-    wires = Wires()
-    wires.frame("out", call_of(1), at(call="c1"))
-    wires.frame("in", result_of(1))
-    wires.frame("in", result_of(1))
-    row = wires.rows()[2]
-    assert (row.kind, row.malformed) == ("frame", "a second answer")
-    assert wires.ladder.partner(2) == 0
-    assert wires.ladder.partner(0) == 1
-
-
 def test_a_link_to_an_exchange_that_is_yet_to_come_is_kept_for_it() -> None:
     wires = Wires()
     wires.rows()
@@ -291,14 +333,6 @@ def test_a_link_to_a_frame_gives_its_row_the_turn_of_the_call_wherever_it_seemed
     assert (row.turn, row.step, row.calls, row.inferred) == (2, 3, {"c9"}, True)
 
 
-def test_a_link_to_a_frame_gives_its_row_the_call() -> None:
-    wires = Wires()
-    wires.frame("out", call_of(1))
-    wires.link("sent", "c7", seq=1)
-    assert wires.rows()[0].calls == {"c7"}
-    assert wires.ladder.row_of(("c", 1)) == 0
-
-
 @pytest.mark.parametrize(
     "data", [b"", b"{", b"[]", b"3", b'{"relation":"asked"}', b'{"relation":"asked","call":[],"span":{"seq":"x"}}']
 )
@@ -309,10 +343,152 @@ def test_a_link_or_decision_that_cannot_be_read_does_no_harm(data: bytes) -> Non
     assert len(wires.rows()) == 1
 
 
-def test_a_row_of_a_record_without_an_exchange_id_does_no_harm() -> None:
+@given(st.lists(st.sampled_from(["ask", "chunk", "end", "frame", "answer", "line", "link"]), max_size=40))
+def test_a_view_that_takes_only_changes_has_all_rows(moves: Sequence[str]) -> None:
+    wires = Wires()
+    shown: dict[int, Row] = {}
+    seen = 0
+    exchange = wires.ask()
+    for number, move in enumerate(moves):
+        match move:
+            case "ask":
+                exchange = wires.ask()
+                exchange.response(200, EVENT_STREAM)
+            case "chunk":
+                exchange.chunk(b"x")
+            case "end":
+                exchange.end()
+            case "frame":
+                wires.frame("out", call_of(number), at(call=f"c{number}"))
+            case "answer":
+                wires.frame("in", result_of(number - 1))
+            case "line":
+                wires.line(b"words")
+            case _:
+                wires.link("asked", f"c{number}", exchange)
+        rows = wires.rows()
+        shown |= {changed: rows[changed] for changed in wires.ladder.changed_since(seen)}
+        seen = wires.ladder.revision
+    rows = wires.rows()
+    shown |= {changed: rows[changed] for changed in wires.ladder.changed_since(seen)}
+    assert list(shown.values()) == list(rows)
+    for one in range(len(rows)):
+        other = wires.ladder.partner(one)
+        assert other != one
+        assert set(wires.ladder.relatives(one)) <= set(range(len(rows))) - {one}
+
+
+def test_changes_are_told_long_after_there_were_many() -> None:
     wires = Wires()
     exchange = wires.ask()
+    exchange.response(200, EVENT_STREAM)
+    wires.ask()
+    wires.rows()
+    exchange.chunk(b"x")
+    chunk = wires.records()[-1]
+    other = replace(chunk, draft=replace(chunk.draft, exchange="x2"))
+    seen = 0
+    for _ in range(6_000):
+        seen = wires.ladder.revision
+        wires.ladder.feed([other, chunk])
+    assert list(wires.ladder.changed_since(seen)) == [1, 3]
+    assert list(wires.ladder.changed_since(0)) == [0, 1, 2, 3]
+
+
+STREAM = (
+    ": waiting\n\nevent: ping\ndata: {}\n\n"
+    + "".join(f"data: {json.dumps({**mapping(PIECE), 'n': n})}\r\n\r\n" for n in range(3))
+    + "id: 7\n\ndata: the word data: in a text\n\ndata: [DONE]\n\n"
+).encode()
+
+
+def count_of(kind: str, pieces: Sequence[bytes], coding: str = "") -> int:
+    count = EventCount(Head(headers=(("Content-Type", kind), ("Content-Encoding", coding))))
+    return sum(count.feed(piece) for piece in pieces)
+
+
+@given(st.lists(st.integers(1, 60), max_size=30))
+def test_events_are_as_many_wherever_they_were_cut(sizes: Sequence[int]) -> None:
+    pieces: list[bytes] = []
+    rest = STREAM
+    for size in sizes:
+        pieces, rest = [*pieces, rest[:size]], rest[size:]
+    decoded = sum(event.kind == "event" for event in SseDecoder().feed(STREAM))
+    assert count_of("text/event-stream; charset=utf-8", [*pieces, rest]) == decoded == 6
+
+
+@pytest.mark.parametrize(
+    ("kind", "coding", "events"),
+    [
+        ("application/x-ndjson", "", 2),
+        ("application/json", "", 0),
+        ("text/event-stream", "gzip", 0),
+        ("text/event-stream", "identity", 1),
+    ],
+)
+def test_lines_are_events_where_they_are_values_and_what_is_coded_shows_none(
+    kind: str, coding: str, events: int
+) -> None:
+    assert count_of(kind, [b'data: {"a":1}\n{"b"', b":2}\n"], coding) == events
+
+
+def filtered() -> Wires:
+    wires = Wires()
+    whole_turn(wires)
+    wires.line(b"Listening")
+    refused = wires.ask(1, turn=2)
+    refused.response(429, JSON_TYPE)
+    refused.chunk("slow down 工具".encode())
+    refused.end()
+    wires.frame("in", rpc(method="notifications/tools/list_changed"))
+    wires.frame("in", b"garbage\n")
+    wires.rows()
+    return wires
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("", range(12)),
+        ("tool:multiply", [1, 2, 3, 4, 5]),
+        ("tool:math.mult kind:decision", [2]),
+        ("method:tools/call", [3, 4]),
+        ("id:4 dir:out", [3]),
+        ("kind:request turn:1", [0, 5]),
+        ("kind:notification", [10]),
+        ("kind:stderr", [7]),
+        ("kind:malformed", [11]),
+        ("status:4xx", [9]),
+        ("status:failed", [9]),
+        ("server:math", [2, 3, 4, 7, 10, 11]),
+        ("listening", [7]),
+        ("工具", [9]),
+        ("chat/completions turn:2", [8, 9]),
+        ("multiply 30", [4]),
+        ("malformed", [11]),
+        ("failed", [9]),
+        ("no:token", []),
+        ("kind:", []),
+    ],
+)
+def test_tokens_and_words_of_a_filter_must_all_fit(text: str, numbers: Iterable[int]) -> None:
+    assert list(filtered().ladder.filter(text)) == list(numbers)
+
+
+def test_a_filter_asked_again_follows_the_rows() -> None:
+    wires = Wires()
+    exchange = wires.ask()
+    exchange.response(200, EVENT_STREAM)
+    wires.rows()
+    assert list(wires.ladder.filter("status:open")) == [1]
+    wires.frame("out", call_of(1))
+    wires.rows()
+    assert list(wires.ladder.filter("status:open")) == [1, 2]
     exchange.end()
-    ladder = Ladder()
-    ladder.feed([replace(record, draft=replace(record.draft, exchange=None)) for record in wires.records()])
-    assert len(ladder.rows) == 2
+    wires.frame("in", result_of(1))
+    wires.rows()
+    assert list(wires.ladder.filter("status:open")) == []
+    again = wires.ask()
+    again.response(200, EVENT_STREAM)
+    wires.rows()
+    assert list(wires.ladder.filter("status:open")) == [5]

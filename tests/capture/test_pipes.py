@@ -133,11 +133,3 @@ async def test_what_is_not_taken_is_not_read() -> None:
             assert total < 20 * len(LARGE)
             while total:
                 total -= len(await chunks.chunk())
-
-
-async def test_a_pipe_ends_with_an_empty_chunk_each_time_it_is_asked() -> None:
-    with pipe() as (source, sink):
-        os.write(sink.fileno(), b"last")
-        sink.close()
-        with ReadPipe(source) as chunks, anyio.fail_after(20):
-            assert [await chunks.chunk() for _ in range(3)] == [b"last", b"", b""]

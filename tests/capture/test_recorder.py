@@ -2,57 +2,30 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import anyio
 import pytest
+from typing_extensions import override
 
+from tests.capture.conftest import Disk
 from tests.capture.drafts import FixedClock, everything_in, frame, known_ns, wait_until
-from tui_host.capture.record import Head, lasted
+from tests.capture.stores import kept, save
+from tui_host.capture.record import Draft, Head, Record, lasted
 from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store import writer
 from tui_host.capture.store.pending_records import Slot
-from tui_host.capture.store.schema_version import connect
 from tui_host.capture.store.store import Store
+from tui_host.capture.wall_clock import WallClock
 
 KEY = "sk-canary-0123456789"
-
-
-class Disk:
-    """A place that can be full: the error that SQLite gives is the same."""
-
-    def __init__(self) -> None:
-        self._connections: list[sqlite3.Connection] = []
-
-    def connect(self, path: Path) -> sqlite3.Connection:
-        self._connections.append(connect(path))
-        return self._connections[-1]
-
-    def limit(self, pages: int) -> None:
-        self._connections[0].execute(f"PRAGMA max_page_count = {pages}").fetchall()
-
-    def fill(self) -> None:
-        self.limit(1)
-
-    def make_room(self) -> None:
-        self.limit(1_000_000)
-
-
-@pytest.fixture
-def disk() -> Disk:
-    return Disk()
-
-
-@pytest.fixture
-def store(tmp_path: Path, disk: Disk) -> Iterator[Store]:
-    opened = Store.open(tmp_path / "data" / "tui-host.db", retry_seconds=0.05, connect=disk.connect)
-    yield opened
-    opened.close()
+MARK = "⟨secret:API_KEY⟩".encode()
 
 
 @pytest.fixture
@@ -60,34 +33,18 @@ def recorder(store: Store) -> Recorder:
     return Recorder(store, Redactor([("API_KEY", KEY)]), capture="c1", clock=FixedClock())
 
 
-class Broken:
-    """A source of records that cannot bear what it is told of them."""
-
-    def __init__(self) -> None:
-        self._seq = 0
-
-    def take(self) -> list[Slot]:
-        self._seq += 1
-        return [Slot("c2", self._seq, 0, 0, frame(), self)]
-
-    def settled(self, seq: int, fault: str) -> None:
-        raise RuntimeError(f"broken at {seq} {fault}")
-
-    def refused(self) -> None:
-        raise RuntimeError("broken")
-
-
 def test_what_was_recorded_before_there_was_a_store_is_kept_once_there_is_one(store: Store) -> None:
     recorder = Recorder(None, Redactor([("API_KEY", KEY)]), capture="c1", clock=FixedClock())
     recorder.without = "not open yet"
     recorder.append(frame(KEY.encode()))
+    assert [record.draft.data for record in recorder.since(0)] == [MARK]
     assert (recorder.fault, recorder.unkept) == ("not open yet", 1)
+    assert not recorder.flush(1)
     recorder.keep_in(store)
     recorder.append(frame(b"later"))
     assert recorder.flush()
     assert (recorder.fault, recorder.unkept) == ("", 0)
-    kept = [record.draft.data for record in store.records(capture="c1")]
-    assert kept == [frame("⟨secret:API_KEY⟩".encode()).data, frame(b"later").data]
+    assert kept(store, capture="c1") == [MARK, b"later"]
 
 
 def test_what_is_recorded_a_moment_later_bears_the_time_at_which_it_happened(recorder: Recorder) -> None:
@@ -115,54 +72,58 @@ def test_records_are_numbered_stamped_and_given_back_in_order(recorder: Recorder
     assert recorder.unkept == 0
 
 
-class Turned:
+class TurnedClock(FixedClock):
     """A wall clock that somebody turns."""
 
-    def __init__(self) -> None:
-        self.wall = 1_795_268_701_000_000_000
-        self.mono = 5_000_000_000
+    wall = 1_795_268_701_000_000_000
 
+    @override
     def wall_ns(self) -> int:
         return self.wall
 
-    def mono_ns(self) -> int:
-        self.mono += 10_000
-        return self.mono
-
 
 def test_a_clock_that_is_turned_back_changes_no_order_and_no_duration(store: Store) -> None:
-    clock = Turned()
+    clock = TurnedClock()
     recorder = Recorder(store, Redactor(), capture="c1", clock=clock)
     began = clock.wall
-    for wall in (began, began + 10_300, began - 3_600_000_000_000, began - 3_600_000_000_000 + 10_000, 0):
+    hour = began - 3_600_000_000_000
+    for wall in (began, began + 250_300, hour, hour + 250_000, 0):
         clock.wall = wall
         recorder.append(frame(b"%d" % wall))
     assert recorder.flush(5)
 
-    kept = list(store.records(capture="c1"))
+    records = list(store.records(capture="c1"))
 
-    assert [record.seq for record in kept] == [1, 2, 3, 4, 5]
-    assert [lasted(before.mono_ns, after.mono_ns) for before, after in pairwise(kept)] == [10_000] * 4
-    hour = began - 3_600_000_000_000
-    assert [record.time_ns for record in kept] == [began, began + 10_000, hour, hour + 10_000, 0], (
-        "within a millisecond"
-    )
+    assert [record.seq for record in records] == [1, 2, 3, 4, 5]
+    assert [lasted(before.mono_ns, after.mono_ns) for before, after in pairwise(records)] == [250_000] * 4
+    times = [record.time_ns for record in records]
+    assert times == [began, began + 250_000, hour, hour + 250_000, 0], "within a millisecond"
 
 
-def test_what_is_shown_is_on_disk(recorder: Recorder, store: Store) -> None:
-    for number in range(500):
-        recorder.append(frame(b"%d\n" % number))
-        shown = recorder.since(max(0, number - 5))
-        if shown:
-            assert store.record("c1", shown[-1].seq) == shown[-1]
+NOON = 1_760_000_000_000_000_000
 
 
-def test_the_revision_grows_with_what_is_visible(recorder: Recorder) -> None:
-    before = recorder.revision
-    recorder.append(frame())
-    assert recorder.flush(5)
-
-    assert recorder.revision > before
+@pytest.mark.parametrize(
+    ("stamps", "times"),
+    [
+        ([("a", NOON, 5), ("a", NOON + 100, 70)], [NOON, NOON + 65]),
+        ([("a", NOON, 5), ("a", NOON - 9_000_000_000, 70)], [NOON, NOON + 65]),  # the wall clock was set meanwhile
+        ([("a", NOON, 5), ("b", NOON + 2000, 900)], [NOON, NOON + 2000]),
+        ([("a", NOON + 1999, 5)], [NOON + 1000]),  # lines have microseconds
+        ([("a", NOON, None), ("a", NOON + 1000, 5), ("a", NOON + 70, None)], [NOON, NOON + 1000, NOON + 70]),
+    ],
+)
+def test_a_captures_own_clock_counts_from_where_the_wall_clock_stood_when_it_began(
+    stamps: Sequence[tuple[str, int, int | None]], times: Sequence[int]
+) -> None:
+    clock, draft = WallClock(), Draft(wire="mcp", kind="frame")
+    records = [
+        Record(capture=capture, seq=number, time_ns=time_ns, mono_ns=mono_ns, draft=draft)
+        for number, (capture, time_ns, mono_ns) in enumerate(stamps, 1)
+    ]
+    assert [clock.at_ns(record) for record in records] == times
+    told = [None if mono_ns is None else time for (_, _, mono_ns), time in zip(stamps, times, strict=True)]
+    assert [clock.on_it(record).mono_ns for record in records] == told
 
 
 def test_records_of_many_threads_have_numbers_without_gaps(recorder: Recorder) -> None:
@@ -196,36 +157,16 @@ def test_records_that_left_memory_come_from_the_store(store: Store) -> None:
 def test_secrets_are_in_no_file_of_the_data_folder(recorder: Recorder, store: Store, tmp_path: Path) -> None:
     head = Head(method="POST", url=f"https://x.example/?key={KEY}", headers=(("Authorization", f"Bearer {KEY}"),))
     recorder.append(replace(frame(KEY.encode()), head=head, malformed=KEY))
+    save(store, "s1", title=f"why {KEY}?", draft=KEY)
     store.sessions.save_message("s1", 0, turn=1, text=f'{{"text": "{KEY}"}}', time_ns=1)
     store.sessions.save_item("s1", 0, f'{{"item": "user", "text": "{KEY}"}}')
     assert recorder.flush(5)
 
-    kept = everything_in(tmp_path)
+    files = everything_in(tmp_path)
 
-    assert b"canary" not in kept
-    assert kept.count("⟨secret:API_KEY⟩".encode()) >= 4
-
-
-def test_what_waits_in_memory_is_without_secrets_too(recorder: Recorder, disk: Disk) -> None:
-    disk.fill()
-    recorder.append(frame(KEY.encode() * 500))
-    wait_until(lambda: recorder.unkept == 1)
-    alone = Recorder(None, Redactor([("API_KEY", KEY)]), capture="c2")
-    alone.append(frame(KEY.encode()))
-
-    assert recorder.since(0)[0].draft.data == "⟨secret:API_KEY⟩".encode() * 500
-    assert alone.since(0)[0].draft.data == "⟨secret:API_KEY⟩".encode()
-
-
-def test_without_a_store_everything_is_visible_and_counted_as_not_kept() -> None:
-    recorder = Recorder(None, Redactor(), capture="c1")
-    recorder.append(frame(b"a"))
-    recorder.append(frame(b"b"))
-
-    assert [record.draft.data for record in recorder.since(0)] == [b"a", b"b"]
-    assert recorder.unkept == 2
-    assert recorder.fault
-    assert not recorder.flush(1)
+    assert b"canary" not in files
+    assert files.count(MARK) >= 6
+    assert store.sessions.draft("s1") == MARK.decode()
 
 
 def test_a_full_disk_loses_nothing_and_is_told_until_there_is_room(
@@ -235,27 +176,19 @@ def test_a_full_disk_loses_nothing_and_is_told_until_there_is_room(
     assert recorder.flush(5)
     disk.fill()
     for _ in range(20):
-        recorder.append(frame(b"x" * 5000))
+        recorder.append(frame(KEY.encode() * 250))
 
     wait_until(lambda: recorder.unkept > 0 and len(recorder.since(0)) == 21)
     assert "full" in recorder.fault
-    assert [record.draft.data for record in store.records(capture="c1")][:1] == [b"before"]
+    assert recorder.since(1)[0].draft.data == MARK * 250
+    assert kept(store, capture="c1")[:1] == [b"before"]
+    recorder.append(frame(b"shown at once"))
+    wait_until(lambda: [record.draft.data for record in recorder.since(21)] == [b"shown at once"])
 
     disk.make_room()
     wait_until(lambda: recorder.unkept == 0)
     assert recorder.fault == ""
-    assert len(list(store.records(capture="c1"))) == 21
-
-
-def test_while_nothing_can_be_written_new_records_are_shown_at_once(recorder: Recorder, disk: Disk) -> None:
-    disk.fill()
-    recorder.append(frame(b"x" * 9000))
-    wait_until(lambda: recorder.unkept == 1)
-
-    recorder.append(frame(b"y"))
-
-    wait_until(lambda: recorder.unkept == 2)
-    assert recorder.since(1)[0].draft.data == b"y"
+    assert len(kept(store, capture="c1")) == 22
 
 
 def test_beyond_its_limit_memory_gives_up_the_oldest_bytes_and_counts_them() -> None:
@@ -277,11 +210,11 @@ def test_beyond_its_end_memory_takes_no_more_and_counts_what_is_left_out() -> No
     recorder = Recorder(None, Redactor(), capture="c1", memory=memory)
     numbers = [recorder.append(frame(b"a")) for _ in range(1000)]
 
-    kept = len(recorder.since(0))
+    shown = len(recorder.since(0))
 
-    assert 20 < kept < 60
-    assert recorder.left_out == 1000 - kept
-    assert numbers[-1] == kept
+    assert 20 < shown < 60
+    assert recorder.left_out == 1000 - shown
+    assert numbers[-1] == shown
 
 
 def test_what_can_never_be_kept_is_counted_and_holds_up_nothing(recorder: Recorder, store: Store) -> None:
@@ -289,9 +222,26 @@ def test_what_can_never_be_kept_is_counted_and_holds_up_nothing(recorder: Record
     recorder.append(frame(b"b"))
     recorder.flush(5)
 
-    assert [record.draft.data for record in store.records(capture="c1")] == [b"b"]
+    assert kept(store, capture="c1") == [b"b"]
     assert recorder.unkept == 1
     assert any("could not be kept" in notice for notice in store.notices)
+
+
+class Broken:
+    """A source of records that cannot bear what it is told of them."""
+
+    def __init__(self) -> None:
+        self._seq = 0
+
+    def take(self) -> list[Slot]:
+        self._seq += 1
+        return [Slot("c2", self._seq, 0, 0, frame(), self)]
+
+    def settled(self, seq: int, fault: str) -> None:
+        raise RuntimeError(f"broken at {seq} {fault}")
+
+    def refused(self) -> None:
+        raise RuntimeError("broken")
 
 
 def test_a_writer_that_breaks_down_goes_on_once_and_then_memory_takes_over(recorder: Recorder, store: Store) -> None:
@@ -300,7 +250,7 @@ def test_a_writer_that_breaks_down_goes_on_once_and_then_memory_takes_over(recor
     store.put(broken)
     recorder.append(frame(b"b"))
     assert recorder.flush(5)
-    assert [record.draft.data for record in store.records(capture="c1")] == [b"a", b"b"]
+    assert kept(store, capture="c1") == [b"a", b"b"]
 
     store.put(broken)
     wait_until(lambda: recorder.append(frame(b"c")) > 0 and "broke down" in recorder.fault)
@@ -326,7 +276,7 @@ async def test_a_follower_sees_the_present_then_every_change_and_ends_with_the_r
                     pass
 
     assert len(seen) >= 2
-    assert seen == sorted(seen)
+    assert seen == sorted(set(seen))
 
 
 def test_ids_are_unique_in_the_capture(recorder: Recorder) -> None:
@@ -335,3 +285,23 @@ def test_ids_are_unique_in_the_capture(recorder: Recorder) -> None:
 
     assert len(set(ids)) == 5
     assert ids[2].startswith("math")
+
+
+def test_records_that_come_one_after_the_other_are_committed_together(recorder: Recorder, disk: Disk) -> None:
+    assert recorder.flush()
+    statements = disk.statements()
+    began = time.monotonic()
+    for _ in range(200):
+        recorder.append(frame())
+    assert recorder.flush()
+    ticks = (time.monotonic() - began) / writer.TICK
+    assert statements.count("COMMIT") <= ticks + 2
+
+
+def test_a_flush_behind_many_records_does_not_wait_for_the_tick(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "TICK", 60.0)
+    for _ in range(3 * writer.BATCH + 100):
+        recorder.append(frame())
+    assert recorder.flush(20)

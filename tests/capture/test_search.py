@@ -3,41 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tui_host.capture.session_summary import SessionState, foreign_session
+from tests.capture.stores import save, settle
+from tui_host.capture.session_summary import foreign_session
 from tui_host.capture.store.search import search
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, CallItem, UserItem, item_to_text
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(tmp_path / "tui-host.db")
-    yield opened
-    opened.close()
-
-
-def save(store: Store, session: str, title: str, *said: str, escaped: bool = False) -> None:
-    store.sessions.save(
-        SessionState(
-            id=session,
-            title=title,
-            created_ns=1,
-            updated_ns=1,
-            source="chat",
-            model="demo/openai",
-            protocol="native",
-        )
-    )
+def say(store: Store, session: str, title: str, *said: str, escaped: bool = False) -> None:
+    save(store, session, title=title, turns=0)
     for number, words in enumerate(said):
         message = {"role": "user", "parts": [{"part": "text", "text": words}], "turn": number + 1}
         text = json.dumps(message, ensure_ascii=escaped)
         store.sessions.save_message(session, number, turn=number + 1, text=text, time_ns=1)
-    store.run(lambda _: None)
+    settle(store)
 
 
 def found(store: Store, words: str) -> list[str]:
@@ -45,31 +27,38 @@ def found(store: Store, words: str) -> list[str]:
 
 
 def test_words_are_found_in_titles_and_messages_whatever_their_case(store: Store) -> None:
-    save(store, "a", "Weather in Oslo", "will it rain?")
-    save(store, "b", "Sums", "what is the WEATHER like?")
+    say(store, "a", "Weather in Oslo", "will it rain?")
+    say(store, "b", "Sums", "what is the WEATHER like?")
 
     assert sorted(found(store, "weather")) == ["a", "b"]
     assert found(store, "oslo") == ["a"]
 
 
 def test_every_word_must_be_there_anywhere_in_the_session(store: Store) -> None:
-    save(store, "a", "Weather", "rain in Oslo", "and in Bergen?")
-    save(store, "b", "Weather", "rain in Oslo")
+    say(store, "a", "Weather", "rain in Oslo", "and in Bergen?")
+    say(store, "b", "Weather", "rain in Oslo")
 
     assert found(store, "bergen rain weather") == ["a"]
     assert found(store, "bergen snow") == []
+    assert found(store, "  ") == []
+
+
+def test_names_of_fields_and_roles_are_not_what_was_said(store: Store) -> None:
+    say(store, "a", "t", "hello")
+
+    assert [found(store, words) for words in ("hello", "parts", "user")] == [["a"], [], []]
 
 
 @pytest.mark.parametrize("escaped", [False, True])
 def test_two_chinese_characters_are_enough(store: Store, escaped: bool) -> None:  # noqa: FBT001 - a case of the test
-    save(store, "a", "问题", "请使用工具计算", escaped=escaped)
-    save(store, "b", "问题", "天气", escaped=escaped)
+    say(store, "a", "问题", "请使用工具计算", escaped=escaped)
+    say(store, "b", "问题", "天气", escaped=escaped)
 
     assert found(store, "工具") == ["a"]
 
 
 def test_the_excerpt_shows_where_it_was_said(store: Store) -> None:
-    save(store, "a", "t", "x", f"{'long ' * 30}needle\nin the hay {'more ' * 30}")
+    say(store, "a", "t", "x", f"{'long ' * 30}needle\nin the hay {'more ' * 30}")
 
     (each,) = search(store.sessions, "needle")
 
@@ -77,19 +66,6 @@ def test_the_excerpt_shows_where_it_was_said(store: Store) -> None:
     assert "long needle in the hay" in each.excerpt
     assert each.excerpt.startswith("…")
     assert each.excerpt.endswith("…")
-
-
-def test_names_of_fields_and_roles_are_not_what_was_said(store: Store) -> None:
-    save(store, "a", "t", "hello")
-
-    assert found(store, "parts") == []
-    assert found(store, "user") == []
-
-
-def test_no_words_find_nothing(store: Store) -> None:
-    save(store, "a", "t", "hello")
-
-    assert found(store, "  ") == []
 
 
 def test_what_came_from_a_file_is_found_by_what_its_chat_says(store: Store) -> None:
@@ -102,7 +78,7 @@ def test_what_came_from_a_file_is_found_by_what_its_chat_says(store: Store) -> N
         )
     ):
         store.sessions.save_item("a", number, item_to_text(item))
-    store.run(lambda _: None)
+    settle(store)
 
     assert [found(store, words) for words in ("上海", "小雨", "LIGHT", "done", "answer")] == [
         ["a"],

@@ -88,10 +88,6 @@ def test_one_space_after_the_colon_is_dropped_and_none_is_fine() -> None:
     assert data(b"data:{}\n\ndata:  x\n\ndata\n\n") == [b"{}", b" x", b""]
 
 
-def test_a_block_without_data_is_no_event() -> None:
-    assert [event.kind for event in events(b"retry: 10\n\nevent: ping\n\n: hello\n\n")] == ["other", "other", "comment"]
-
-
 def test_lines_that_are_no_fields_are_kept_where_there_are_no_others() -> None:
     error = b'{\n  "error": {"code": 500}\n}'
     assert events(b"data: a\n\n" + error)[1:] == [SseEvent(kind="other", data=error, start=9, end=9 + len(error))]
@@ -136,16 +132,3 @@ def test_too_large_an_event_is_cut_however_it_came(stream: bytes, limit: int, cu
     whole = limited(stream)
     assert limited(*(stream[start:end] for start, end in itertools.pairwise(bounds))) == whole
     assert all(len(event.data) <= limit for event in whole)
-
-
-def test_an_event_after_one_too_large_is_read() -> None:
-    decoder = SseDecoder(10)
-    assert decoder.feed(b"data: 12345678901") == []
-    assert [event.kind for event in decoder.feed(b"\n\ndata: 1\n\n")] == ["cut", "event"]
-
-
-@pytest.mark.exhaustive
-def test_ten_megabytes_in_small_chunks_are_one_event() -> None:
-    body = b"data: " + b"x" * 10_000_000 + b"\n\n"
-    (event,) = events(*(body[at : at + 100] for at in range(0, len(body), 100)))
-    assert len(event.data) == 10_000_000

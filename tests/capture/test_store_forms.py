@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.drafts import frame
-from tests.capture.kept_forms import GOLDEN, SESSION, fill, restore, told
-from tests.capture.test_store import record
+from tests.capture.drafts import SESSION, frame
+from tests.capture.kept_forms import GOLDEN, fill, restored, told
+from tests.capture.stores import assert_sound, kept, record
 from tui_host.capture.record import Draft, Place
 from tui_host.capture.store.migrations import MIGRATIONS, NEWEST
 from tui_host.capture.store.schema_version import OlderFormError
@@ -34,23 +34,16 @@ def _without_comments(sql: str) -> str:
     return re.sub(r"\s+([,)])", r"\1", " ".join(re.sub(r"--.*|\"", "", sql).split()))
 
 
-def kept(form: int, folder: Path) -> Path:
-    path = folder / "tui-host.db"
-    restore((GOLDEN / f"store-{form}.sql").read_text(encoding="utf-8"), path)
-    return path
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_a_file_of_each_form_gives_back_the_same_bytes(form: int, tmp_path: Path) -> None:
-    path = kept(form, tmp_path)
+    path = restored(form, tmp_path)
 
     store = Store.open(path)
     out = told(store)
-    checked = store.read("PRAGMA foreign_key_check"), store.read("PRAGMA integrity_check")
+    assert_sound(store)
     store.close()
 
     assert out == (GOLDEN / "store.told").read_bytes()
-    assert checked == ([], [("ok",)])
 
 
 def test_what_this_version_writes_gives_back_the_same_bytes(tmp_path: Path) -> None:
@@ -69,7 +62,7 @@ def test_a_form_once_published_is_made_as_it_was(form: int, tmp_path: Path) -> N
     path = tmp_path / "new" / "tui-host.db"
     Store.open(path, migrations={number: MIGRATIONS[number] for number in FORMS if number <= form}).close()
 
-    assert schema(path) == schema(kept(form, tmp_path))
+    assert schema(path) == schema(restored(form, tmp_path))
 
 
 def test_every_form_has_a_kept_file() -> None:
@@ -78,7 +71,7 @@ def test_every_form_has_a_kept_file() -> None:
 
 @pytest.mark.parametrize("form", [1, 2])
 def test_a_file_of_a_form_before_the_third_is_set_aside_and_named(form: int, tmp_path: Path) -> None:
-    path = kept(3, tmp_path)
+    path = restored(3, tmp_path)
     connection = sqlite3.connect(path)
     connection.execute(f"PRAGMA user_version = {form}")
     connection.close()
@@ -97,7 +90,7 @@ def test_a_file_of_a_form_before_the_third_is_set_aside_and_named(form: int, tmp
 
 
 def test_profile_and_options_of_a_session_are_kept(tmp_path: Path) -> None:
-    store = Store.open(kept(3, tmp_path))
+    store = Store.open(restored(3, tmp_path))
     info = store.find_session(SESSION)
     store.close()
 
@@ -105,7 +98,7 @@ def test_profile_and_options_of_a_session_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_form_that_cannot_be_made_leaves_the_form_before_it(tmp_path: Path) -> None:
-    path = kept(3, tmp_path)
+    path = restored(3, tmp_path)
     broken = {
         NEWEST + 1: ("CREATE TABLE later (id INTEGER)",),
         NEWEST + 2: ("CREATE TABLE last (id INTEGER)", "NONSENSE"),
@@ -125,19 +118,17 @@ def test_a_form_that_cannot_be_made_leaves_the_form_before_it(tmp_path: Path) ->
     store = Store.open(copy)
     assert told(store) == (GOLDEN / "store.told").read_bytes()
     record(store, [frame(b"new")], capture="capture-4")
-    assert [each.draft.data for each in store.records(capture="capture-4")] == [b"new"]
+    assert kept(store, capture="capture-4") == [b"new"]
     store.close()
 
 
-def test_an_exchange_is_one_row_however_many_places_its_records_have(tmp_path: Path) -> None:
-    store = Store.open(tmp_path / "tui-host.db")
+def test_an_exchange_is_one_row_however_many_places_its_records_have(store: Store) -> None:
     sent = Draft(wire="mcp", kind="request", peer="math", exchange="x1", connection="math#1", place=Place())
     in_call = Place(session="s1", turn=1, step=1, call="call_1")
     record(store, [sent, replace(sent, kind="frame", place=in_call), replace(sent, exchange="x2", place=in_call)])
 
     rows = store.read("SELECT id, wire, peer, session FROM exchanges ORDER BY id")
     first = store.read("SELECT count(*) FROM exchanges JOIN records USING (place) WHERE exchanges.id = 'x1'")
-    store.close()
 
     assert rows == [("x1", "mcp", "math", None), ("x2", "mcp", "math", "s1")]
     assert first == [(1,)]

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.capture.drafts import frame
-from tests.capture.kept_forms import GOLDEN
-from tests.capture.test_store import record, start_writer
-from tests.capture.test_store_forms import kept, told
-from tests.capture.test_store_sessions import FIRST, SECOND, save
-from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact.redaction import Redactor
+from tests.capture.kept_forms import GOLDEN, restored, told
+from tests.capture.stores import FIRST, SECOND, assert_sound, kept, kept_of, record, save, start_writer, write_at_once
 from tui_host.capture.store.database_file import doubted
 from tui_host.capture.store.migrations import MIGRATIONS, NEWEST
 from tui_host.capture.store.store import Store
@@ -66,7 +61,13 @@ def test_all_but_a_broken_page_is_carried_over_and_the_damaged_file_stays_as_it_
     (aside,) = tmp_path.glob("*.damaged-*")
     numbers = [each.seq for each in store.records()]
     sessions = [(info.id, info.turns, len(store.sessions.messages(info.id))) for info in store.sessions.list()]
+    record(store, [frame(b"new", session=FIRST)], capture="c2")
+    assert_sound(store)
+    assert store.read("PRAGMA auto_vacuum") == [(2,)]
     store.close()
+    again = Store.open(path)
+    assert (kept(again, capture="c2"), again.notices) == ([b"new"], [])
+    again.close()
 
     assert aside.read_bytes() == damaged
     assert 280 <= len(numbers) < 300, "some five stand on a page"
@@ -74,27 +75,7 @@ def test_all_but_a_broken_page_is_carried_over_and_the_damaged_file_stays_as_it_
     assert numbers[-1] == 300
     assert sessions == [(SECOND, 3, 3), (FIRST, 3, 3)]
     assert f"set aside as {aside.name}" in store.notices[0]
-    assert f"2 sessions and {len(numbers)} records could be read, and are in the new one" in store.notices[0]
-
-
-def test_what_was_carried_over_is_sound_and_is_gone_on_with(tmp_path: Path) -> None:
-    path = tmp_path / "tui-host.db"
-    a_database(path)
-    spoil(path, pages_of(path, "records", "leaf")[0])
-
-    store = Store.open(path)
-    record(store, [frame(b"new", session=FIRST)], capture="c2")
-    checked = store.read("PRAGMA integrity_check"), store.read("PRAGMA foreign_key_check")
-    last = list(store.records())[-1]
-    vacuum = store.read("PRAGMA auto_vacuum")
-    store.close()
-    again = Store.open(path)
-    again.close()
-
-    assert checked == ([("ok",)], [])
-    assert (last.capture, last.draft.data) == ("c2", b"new")
-    assert vacuum == [(2,)]
-    assert again.notices == []
+    assert f"2 sessions and {len(numbers)} records could be read, and are in the new one; some rows" in store.notices[0]
 
 
 @pytest.mark.parametrize("table", ["captures", "connections", "sessions", "turns"])
@@ -104,20 +85,59 @@ def test_what_others_refer_to_is_made_up_for_where_it_is_lost(tmp_path: Path, ta
     spoil(path, *pages_of(path, table, "leaf"))
 
     store = Store.open(path)
-    found = [each.draft.data[:4] for each in store.records(session=FIRST)]
-    sessions = {info.id: info.turns for info in store.sessions.list()}
-    messages = [len(store.sessions.messages(session)) for session in (FIRST, SECOND)]
-    checked = store.read("PRAGMA integrity_check"), store.read("PRAGMA foreign_key_check")
+    assert [data[:4] for data in kept_of(store, FIRST)] == [b"%04d" % number for number in range(20)]
+    assert {info.id: info.turns for info in store.sessions.list()} == {FIRST: 3, SECOND: 3}
+    assert [len(store.sessions.messages(session)) for session in (FIRST, SECOND)] == [3, 3]
+    assert_sound(store)
     store.close()
 
-    assert found == [b"%04d" % number for number in range(20)]
-    assert sessions == {FIRST: 3, SECOND: 3}
-    assert messages == [3, 3]
-    assert checked == ([("ok",)], [])
+
+def counted(path: Path) -> dict[str, int]:
+    """Sessions, messages and records that can be read."""
+    with closing(sqlite3.connect(path)) as connection:
+        return {
+            table: connection.execute(f"SELECT count(*) FROM {table} NOT INDEXED").fetchone()[0]  # noqa: S608
+            for table in ("sessions", "messages", "records")
+        }
+
+
+def read(path: Path) -> str:
+    """What a command is told that reads a database."""
+    try:
+        store = Store.open_to_read(path)
+    except StoreError as error:
+        return error.what
+    store.close()
+    return "".join(store.notices)
+
+
+def test_each_page_that_is_damaged_costs_what_stands_on_it_and_reading_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "tui-host.db"
+    a_database(path, frames=40)
+    sound, whole = path.read_bytes(), counted(path)
+    with closing(sqlite3.connect(path)) as connection:
+        owners = dict(connection.execute("SELECT pageno, name FROM dbstat"))
+    needs = {"sessions": {"sessions"}, "messages": {"messages"}, "records": {"records", "places", "captures"}}
+    for page in range(2, len(sound) // PAGE + 1):
+        path.write_bytes(sound)
+        damaged = spoil(path, page)
+        owner = owners.get(page, "")
+        assert any(words in read(path) for words in ("is damaged: what can be read is shown", "malformed")), owner
+        assert path.read_bytes() == damaged, owner
+        notices: list[str] = []
+        store = Store.open(path, notices=notices)
+        assert store.close()
+        assert "the database was damaged" in notices[0], owner
+        if owner == "sqlite_schema":
+            continue  # nothing says what the other pages are
+        carried = counted(path)
+        assert not [table for table in needs if owner not in needs[table] and carried[table] < whole[table]], owner
+        for leftover in tmp_path.glob("tui-host.db*"):
+            leftover.unlink()
 
 
 def test_a_damaged_file_of_an_older_form_is_carried_over_into_the_newest(tmp_path: Path) -> None:
-    path = kept(3, tmp_path)
+    path = restored(3, tmp_path)
     spoil(path, *pages_of(path, "links_by_call", "leaf"))
 
     store = Store.open(path, migrations={**MIGRATIONS, NEWEST + 1: ("CREATE TABLE later (id INTEGER)",)})
@@ -139,6 +159,31 @@ os.kill(os.getpid(), 9)
 """
 
 
+@pytest.mark.exhaustive
+def test_two_that_open_a_damaged_file_at_once_set_it_aside_once_with_its_log(tmp_path: Path) -> None:
+    path = tmp_path / "tui-host.db"
+    a_database(path)
+    pages = pages_of(path, "records", "leaf")
+    with start_writer(path, "c1 of another") as process:
+        assert process.stdout is not None
+        while int(process.stdout.readline()) < 100:
+            pass
+        process.kill()
+    damaged = spoil(path, pages[1])
+    log = path.with_name("tui-host.db-wal").read_bytes()
+
+    write_at_once(path, 100, "c2", "c3")
+
+    (aside,) = (file for file in tmp_path.glob("*.damaged-*") if not file.name.endswith("wal"))
+    assert aside.read_bytes() == damaged
+    assert aside.with_name(aside.name + "-wal").read_bytes() == log
+    store = Store.open(path)
+    assert [len(kept(store, capture=capture)) for capture in ("c2", "c3")] == [100, 100]
+    assert len(kept(store, capture="c1")) > 280
+    assert len(kept(store, capture="c1 of another")) >= 100
+    store.close()
+
+
 @pytest.mark.parametrize("is_new", [True, False])
 def test_what_a_killed_process_had_begun_is_taken_back_and_all_else_is_there(tmp_path: Path, *, is_new: bool) -> None:
     """A journal that is left behind can be brought in by none that may only read."""
@@ -157,65 +202,32 @@ def test_what_a_killed_process_had_begun_is_taken_back_and_all_else_is_there(tmp
     assert "begun" not in names
 
 
-def test_a_file_of_whose_tables_not_even_the_names_are_text_is_set_aside_and_told(tmp_path: Path) -> None:
-    """SQLite's error says the name, and Python cannot read what it says."""
-    path, notices = tmp_path / "tui-host.db", list[str]()
-    Store.open(path).close()
-    data = path.read_bytes()
+def without_tables(data: bytes) -> bytes:
+    return data[:100] + os.urandom(PAGE - 100) + data[PAGE:]
+
+
+def with_names_that_are_no_text(data: bytes) -> bytes:
+    """SQLite's error quotes a name, which Python cannot read."""
     named, made = b"tablesessionssessions", b"CREATE TABLE sessions "
     assert data.count(named) == data.count(made) == 1
-    path.write_bytes(data.replace(named, named.replace(b"s", b"\xff")).replace(made, made.replace(b"A", b"B")))
-    Store.open(path, notices=notices).close()
-    assert "nothing in it could be read" in notices[0]
+    return data.replace(named, named.replace(b"s", b"\xff")).replace(made, made.replace(b"A", b"B"))
 
 
-def test_a_file_whose_tables_cannot_be_found_is_set_aside_and_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", [without_tables, with_names_that_are_no_text])
+def test_a_file_whose_tables_cannot_be_found_is_set_aside_and_told(
+    tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
     path = tmp_path / "tui-host.db"
     a_database(path, 20)
-    with path.open("r+b") as file:
-        file.seek(100)
-        file.write(os.urandom(PAGE - 100))
-    damaged = path.read_bytes()
+    path.write_bytes(damaged := damage(path.read_bytes()))
 
     store = Store.open(path)
-    assert list(store.records()) == []
+    assert kept(store) == []
     store.close()
 
     assert "nothing in it could be read" in store.notices[0]
     (aside,) = tmp_path.glob("*.damaged-*")
     assert aside.read_bytes() == damaged
-
-
-@pytest.mark.exhaustive
-def test_what_stood_in_the_log_of_a_damaged_file_is_carried_over_too(tmp_path: Path) -> None:
-    path = tmp_path / "tui-host.db"
-    a_database(path)
-    with start_writer(path, "c2") as process:
-        assert process.stdout is not None
-        while int(process.stdout.readline()) < 100:
-            pass
-        process.kill()
-    damaged = spoil(path, pages_of_killed(path)[1])
-    log = path.with_name("tui-host.db-wal").read_bytes()
-
-    store = Store.open(path)
-    assert len(list(store.records(capture="c2"))) >= 100
-    store.close()
-
-    (aside,) = (
-        each for each in tmp_path.glob("*.damaged-*") if each.suffix != "-wal" and not each.name.endswith("wal")
-    )
-    assert aside.read_bytes() == damaged
-    assert aside.with_name(aside.name + "-wal").read_bytes() == log
-
-
-def pages_of_killed(path: Path) -> Sequence[int]:
-    """The same of a copy, so that nothing is done to the log."""
-    copy = path.with_name("copy")
-    copy.write_bytes(path.read_bytes())
-    pages = pages_of(copy, "records", "leaf")
-    copy.unlink()
-    return pages
 
 
 def test_a_large_file_in_which_damage_was_met_is_looked_at_when_it_is_opened_again(tmp_path: Path) -> None:
@@ -240,26 +252,7 @@ def test_a_large_file_in_which_damage_was_met_is_looked_at_when_it_is_opened_aga
     store.close()
 
 
-@pytest.mark.exhaustive
-def test_two_that_open_a_damaged_file_at_once_set_it_aside_once(tmp_path: Path) -> None:
-    path = tmp_path / "tui-host.db"
-    a_database(path)
-    spoil(path, pages_of(path, "records", "leaf")[0])
-
-    with start_writer(path, "c2", 100) as first, start_writer(path, "c3", 100) as second:
-        first.communicate()
-        second.communicate()
-
-    assert (first.returncode, second.returncode) == (0, 0)
-    assert len(list(tmp_path.glob("*.damaged-*"))) == 1
-    store = Store.open(path)
-    assert [len(list(store.records(capture=capture))) for capture in ("c2", "c3")] == [100, 100]
-    assert len(list(store.records(capture="c1"))) > 280
-    store.close()
-
-
-def test_a_text_that_is_damaged_on_the_disk_hides_nothing_else(tmp_path: Path) -> None:
-    store = Store.open(tmp_path / "tui-host.db")
+def test_a_text_that_is_damaged_on_the_disk_hides_nothing_else(store: Store) -> None:
     for session in (FIRST, SECOND):
         save(store, session)
     spoiled = b"spoil\xc3(ed"
@@ -270,23 +263,3 @@ def test_a_text_that_is_damaged_on_the_disk_hides_nothing_else(tmp_path: Path) -
     )
 
     assert {info.title for info in store.sessions.list()} == {r"spoil\xc3(ed", f"title of {SECOND}"}
-    store.close()
-
-
-def test_a_file_whose_log_was_cut_stays_as_it_is_also_when_nobody_refers_to_its_store_any_more(tmp_path: Path) -> None:
-    path = tmp_path / "tui-host.db"
-    store = Store.open(path)
-    recorder = Recorder(store, Redactor(), capture="c1")
-    recorder.append(frame(b"before"))
-    assert recorder.flush(20)
-    os.truncate(path.with_name("tui-host.db-wal"), 0)
-    recorder.append(frame(b"after"))
-    assert not recorder.flush(20)
-    assert "log was cut off" in store.loss
-    found = path.read_bytes()
-
-    assert not store.close()
-    del recorder, store
-    gc.collect()
-
-    assert path.read_bytes() == found

@@ -2,89 +2,33 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.capture.drafts import FixedClock, everything_in, frame
+from tests.capture.drafts import everything_in, frame
+from tests.capture.stores import FIRST, SECOND, THIRD, kept, other_process, record, save, settle
 from tui_host.capture.link import offered_link
 from tui_host.capture.record import Draft, Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.session_summary import SessionState, Source
 from tui_host.capture.store.imported_records import Intake
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 
-FIRST, SECOND, THIRD = "20261121-134501-aaaaa", "20261121-134502-bbbbb", "20261122-090000-ccccc"
 
-OTHER_PROCESS = """
-import sys
-from pathlib import Path
-from tui_host.capture.session_summary import SessionState
-from tui_host.capture.store.store import Store
-
-store = Store.open(Path(sys.argv[1]))
-store.sessions.save(SessionState(id=sys.argv[2], title="theirs", created_ns=1, updated_ns=1, source="chat",
-                                 model="demo/openai", protocol="native"))
-store.sessions.save_message(sys.argv[2], 0, turn=1, text="{}", time_ns=1)
-store.run(lambda _: None)
-print("ready", flush=True)
-sys.stdin.read()
-store.close()
-"""
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(tmp_path / "tui-host.db")
-    yield opened
-    opened.close()
-
-
-def save(store: Store, session: str, *, updated: int = 1, turns: int = 1, source: Source = "chat") -> None:
-    store.sessions.save(
-        SessionState(
-            id=session,
-            title=f"title of {session}",
-            created_ns=1,
-            updated_ns=updated,
-            source=source,
-            model="demo/openai",
-            protocol="native",
-            draft="unsent",
-        )
-    )
-    for turn in range(1, turns + 1):
-        store.sessions.save_message(session, turn - 1, turn=turn, text=json.dumps({"turn": turn}), time_ns=updated)
-
-
-def settle(store: Store) -> None:
-    store.run(lambda _: None)
-
-
-def test_sessions_with_a_turn_are_listed_the_last_changed_first(store: Store) -> None:
+def test_sessions_with_a_turn_and_those_of_taps_are_listed_the_last_changed_first(store: Store) -> None:
     save(store, FIRST, updated=5_000_000_000)
     save(store, SECOND, updated=9_000_000_000, turns=3)
     save(store, THIRD, turns=0)
+    save(store, "of a tap", turns=0, source="tap")
     settle(store)
 
-    assert [info.id for info in store.sessions.list()] == [SECOND, FIRST]
+    assert [info.id for info in store.sessions.list()] == [SECOND, FIRST, "of a tap"]
     info = store.sessions.list()[0]
     assert (info.turns, info.source, info.model, info.protocol) == (3, "chat", "demo/openai", "native")
     assert info.updated == "1970-01-01T00:00:09.000000Z"
     assert info.live
-
-
-def test_a_taps_session_is_listed_without_turns(store: Store) -> None:
-    save(store, FIRST, turns=0, source="tap")
-    settle(store)
-
-    assert [info.id for info in store.sessions.list()] == [FIRST]
 
 
 def test_a_session_is_found_by_id_unique_prefix_and_last(store: Store) -> None:
@@ -124,31 +68,8 @@ def test_messages_items_and_draft_come_back_as_they_were_saved(store: Store) -> 
     settle(store)
 
     assert store.sessions.messages(FIRST) == ['{"turn": 1}', '{"turn": 2}']
-    assert store.sessions.items(FIRST) == [
-        (0, '{"item":"user","text":"工具"}'),
-        (1, '{"item":"answer","text":"to be"}'),
-    ]
+    assert store.sessions.item_texts(FIRST) == ['{"item":"user","text":"工具"}', '{"item":"answer","text":"to be"}']
     assert store.sessions.draft(FIRST) == "unsent"
-
-
-def test_saved_texts_pass_the_redactor(store: Store, tmp_path: Path) -> None:
-    store.redactor = Redactor([("API_KEY", "sk-canary-0123456789")])
-    store.sessions.save(
-        SessionState(
-            id=FIRST,
-            title="why sk-canary-0123456789?",
-            created_ns=1,
-            updated_ns=1,
-            source="chat",
-            model="demo/openai",
-            protocol="native",
-            draft="sk-canary-0123456789",
-        )
-    )
-    settle(store)
-
-    assert b"canary" not in everything_in(tmp_path)
-    assert store.sessions.draft(FIRST) == "⟨secret:API_KEY⟩"
 
 
 def test_a_lone_surrogate_in_a_message_is_kept_in_words(store: Store) -> None:
@@ -158,17 +79,12 @@ def test_a_lone_surrogate_in_a_message_is_kept_in_words(store: Store) -> None:
     assert store.sessions.messages(FIRST) == ['{"text": "\\ud800"}']
 
 
-def test_a_session_has_one_owner_while_that_process_lives(store: Store, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", OTHER_PROCESS, str(tmp_path / "tui-host.db"), FIRST]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"ready\n"
-
+def test_a_session_has_one_owner_while_that_process_lives(store: Store) -> None:
+    with other_process(store.path, FIRST):
         assert not store.sessions.claim(FIRST)
         assert store.find_session(FIRST).live
         with pytest.raises(TuiHostError, match="another process"):
             store.sessions.delete(FIRST)
-        other.kill()
 
     assert not store.find_session(FIRST).live
     assert store.sessions.claim(FIRST)
@@ -180,8 +96,7 @@ def test_a_session_has_one_owner_while_that_process_lives(store: Store, tmp_path
 
 def record_two_sessions(store: Store) -> Recorder:
     """One capture: two sessions on `math`, the first alone on `time`, nobody on `idle`."""
-    recorder = Recorder(store, Redactor(), capture="c1", clock=FixedClock())
-    for draft in (
+    drafts = (
         frame(b"1 math initialize"),
         frame(b"2 idle initialize", connection="idle#3"),
         frame(b"3 time initialize", connection="time#2"),
@@ -194,10 +109,8 @@ def record_two_sessions(store: Store) -> Recorder:
         frame(b"10 math between turns"),
         frame(b"11 first asks on", session=FIRST, turn=2),
         frame(b"12 math after all"),
-    ):
-        recorder.append(draft)
-    assert recorder.flush(5)
-    return recorder
+    )
+    return record(store, drafts)
 
 
 def exported(store: Store, session: str) -> list[tuple[bytes, bool]]:
@@ -225,14 +138,10 @@ def test_an_export_begins_with_the_start_of_each_connection_used_and_leaves_othe
 
 
 def test_a_connection_that_was_only_offered_is_used_and_keeps_its_beginning(store: Store) -> None:
-    recorder = Recorder(store, Redactor(), capture="c1", clock=FixedClock())
     place = Place(session=FIRST, turn=1, step=1)
     offered = Draft(wire="host", kind="link", place=place, connection="math#1", data=offered_link("x1"))
-    for draft in (frame(b"1 math initialize"), frame(b"2 idle initialize", connection="idle#3"), offered):
-        recorder.append(draft)
-    recorder.append(frame(b"4 second calls", session=SECOND))
-    recorder.append(frame(b"5 math afterwards"))
-    assert recorder.flush(5)
+    used = [frame(b"1 math initialize"), frame(b"2 idle initialize", connection="idle#3"), offered]
+    record(store, [*used, frame(b"4 second calls", session=SECOND), frame(b"5 math afterwards")])
 
     assert exported(store, FIRST) == [(b"1 math initialize", True), (offered.data, False)]
     store.sessions.delete(SECOND)
@@ -241,10 +150,8 @@ def test_a_connection_that_was_only_offered_is_used_and_keeps_its_beginning(stor
 
 def test_a_session_over_two_captures_has_the_preambles_of_both(store: Store) -> None:
     for capture in ("c1", "c2"):
-        recorder = Recorder(store, Redactor(), capture=capture)
-        recorder.append(frame(b"start " + capture.encode()))
-        recorder.append(frame(b"call " + capture.encode(), session=FIRST))
-        recorder.flush(5)
+        name = capture.encode()
+        record(store, [frame(b"start " + name), frame(b"call " + name, session=FIRST)], capture=capture)
 
     assert exported(store, FIRST) == [
         (b"start c1", True),
@@ -255,10 +162,9 @@ def test_a_session_over_two_captures_has_the_preambles_of_both(store: Store) -> 
 
 
 def test_deleting_a_session_leaves_nothing_of_it_in_any_file(store: Store, tmp_path: Path) -> None:
-    recorder = Recorder(store, Redactor(), capture="c1")
-    for number in range(200):
-        recorder.append(frame(b"canary-record-%d " % number * 40, session=FIRST))
-        recorder.append(frame(b"other-record-%d" % number, session=SECOND, connection="time#2"))
+    canaries = (frame(b"canary-record-%d " % number * 40, session=FIRST) for number in range(200))
+    others = (frame(b"other-record-%d" % number, session=SECOND, connection="time#2") for number in range(200))
+    record(store, [draft for pair in zip(canaries, others, strict=True) for draft in pair])
     save(store, SECOND)
     save(store, FIRST)
     store.sessions.save_message(FIRST, 5, turn=1, text='{"text": "canary-message"}', time_ns=1)
@@ -268,41 +174,28 @@ def test_deleting_a_session_leaves_nothing_of_it_in_any_file(store: Store, tmp_p
 
     assert store.sessions.delete(FIRST)
 
-    kept = everything_in(tmp_path)
-    assert b"canary" not in kept
-    assert FIRST.encode() not in kept
+    files = everything_in(tmp_path)
+    assert b"canary" not in files
+    assert FIRST.encode() not in files
     assert [info.id for info in store.sessions.list()] == [SECOND]
-    assert len(list(store.records(session=SECOND))) == 200
+    assert len(list(store.session_records(SECOND))) == 200
 
 
-def test_deleting_takes_along_what_no_other_session_used(store: Store) -> None:
+@pytest.mark.parametrize("is_open", [True, False])
+def test_deleting_takes_along_what_no_other_used_but_the_beginning_of_open_connections(
+    store: Store, *, is_open: bool
+) -> None:
     recorder = record_two_sessions(store)
-    recorder.close()
+    if not is_open:
+        recorder.close()
 
     store.sessions.delete(FIRST)
 
-    assert [record.draft.data for record in store.records()] == [
-        b"1 math initialize",
-        b"2 idle initialize",
+    begun = [b"1 math initialize", b"2 idle initialize"] + [b"3 time initialize"] * is_open
+    assert kept(store) == [
+        *begun,
         b"7 second asks",
         b"8 math log for second",
         b"9 second done",
         b"12 math after all",
     ]
-
-
-def test_deleting_keeps_the_beginning_of_connections_that_are_still_open(store: Store) -> None:
-    record_two_sessions(store)
-
-    store.sessions.delete(FIRST)
-
-    kept = [record.draft.data for record in store.records(connection="time#2")]
-    assert kept == [b"3 time initialize"]
-
-
-def test_deleting_what_is_not_there_changes_nothing(store: Store) -> None:
-    save(store, FIRST)
-    settle(store)
-
-    assert store.sessions.delete(SECOND)
-    assert [info.id for info in store.sessions.list()] == [FIRST]

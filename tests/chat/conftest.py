@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 
-from tests.chat.bench import Bench, check_links, check_requests, made
+from tests.chat.bench import Bench, check_links, check_requests, in_turn, made
+from tests.llm.peer import peer
 from tui_host.chat.policy import Approver, Policy
 
 
@@ -24,31 +25,47 @@ def demo_url() -> Iterator[str]:
         process.terminate()
 
 
-class Make(Protocol):
+class Make:
+    """Makes sessions.
+
+    Attributes:
+        made: All of them.
+    """
+
+    def __init__(self, demo_url: str, folder: Path) -> None:
+        self.made: list[Bench] = []
+        self._demo_url = demo_url
+        self._folder = folder
+
     def __call__(
+        self, *, approver: Approver | None = None, yes: bool = False, policy: Policy | None = None, url: str = ""
+    ) -> Bench:
+        policy = policy or Policy((), allow_all=yes)
+        self.made.append(made(url or self._demo_url, self._folder, approver=approver, policy=policy))
+        return self.made[-1]
+
+    @asynccontextmanager
+    async def hearing(
         self,
-        *,
+        *answers: Sequence[bytes],
         approver: Approver | None = None,
         yes: bool = False,
         policy: Policy | None = None,
-        url: str = "",
-    ) -> Bench: ...
+        protocol: str = "native",
+    ) -> AsyncGenerator[Bench]:
+        """A session whose provider gives these answers, one to each request and the last one to all that follow."""
+        async with peer(in_turn(*answers)) as there:
+            at = self(approver=approver, yes=yes, policy=policy, url=there.url)
+            at.session.protocol = protocol
+            yield at
 
 
 @pytest.fixture
 async def bench(demo_url: str, tmp_path: Path) -> AsyncIterator[Make]:
-    benches: list[Bench] = []
-
-    def make(
-        *, approver: Approver | None = None, yes: bool = False, policy: Policy | None = None, url: str = ""
-    ) -> Bench:
-        policy = policy or Policy((), allow_all=yes)
-        benches.append(made(url or demo_url, tmp_path, approver=approver, policy=policy))
-        return benches[-1]
-
+    make = Make(demo_url, tmp_path)
     yield make
-    for at in benches:
+    for at in make.made:
         await at.services.client.aclose()
-    for at in benches:
+    for at in make.made:
         check_requests(at.requests())
         check_links(at)

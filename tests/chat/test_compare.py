@@ -34,7 +34,7 @@ def made(*asked: JSON, answer: str | None = "done", unknown: str = "") -> Run:
         call = ToolCall(id="x", wire_id="", name=unknown, arguments="")
         outcomes.append(Outcome(call=call, number=99, server="", tool=unknown, asked="{broken"))
     result = TurnResult(turn=1, answer=answer, outcomes=outcomes)
-    return Run(session="s", result=result, figures=Figures(requests=len(asked), injected={}), misfits={})
+    return Run(session="s", result=result, figures=Figures(requests=len(asked), injected={}))
 
 
 def test_how_often_a_tool_was_chosen_counts_runs_and_calls() -> None:
@@ -70,38 +70,26 @@ def test_a_figure_is_spread_from_the_least_to_the_most_and_leaves_out_who_has_no
 
 def test_figures_are_those_of_the_sessions_own_records() -> None:
     body = b'{"model":"m","tools":[{"type":"function","function":{"name":"t"}}],"messages":[]}'
-    head = Head(method="POST", url="http://127.0.0.1/v1/chat/completions")
 
     def link(relation: str, start: int, end: int, *ranges: tuple[int, int]) -> bytes:
         span = Span(exchange="x1", start=start, end=end, ranges=ranges)
         return Link(relation="cut" if relation == "cut" else "injected", call="", span=span, words=relation).to_bytes()
 
-    rows: list[tuple[float, Wire, Kind, str, bytes]] = [
-        (1.0, "llm", "request", "a", body),
-        (1.1, "llm", "request", "another", b"x" * 500),
-        (1.2, "host", "link", "a", link("teaches", 0, 10)),
-        (1.2, "host", "link", "a", link("teaches", 20, 25)),
-        (2.0, "llm", "chunk", "a", b"said"),
-        (3.0, "llm", "end", "a", Ending(size=4, kept=4).to_bytes()),
-        (3.0, "host", "link", "a", link("cut", 0, 100, (0, 2), (90, 100))),
-        (3.5, "mcp", "frame", "a", b"{}"),
-    ]
+    def record(second: float, wire: Wire, kind: Kind, data: bytes, session: str = "a") -> Record:
+        place, exchange = Place(session=session, turn=1), "x1" if session == "a" else "x2"
+        head = Head(method="POST", url="http://127.0.0.1/v1/chat/completions") if kind == "request" else None
+        draft = Draft(wire=wire, kind=kind, place=place, exchange=exchange, head=head, data=data)
+        return Record(capture="c", seq=int(second * 10), time_ns=0, mono_ns=int(second * 1e9), draft=draft)
+
     records = [
-        Record(
-            capture="c",
-            seq=seq,
-            time_ns=0,
-            mono_ns=int(second * 1e9),
-            draft=Draft(
-                wire=wire,
-                kind=kind,
-                place=Place(session=session, turn=1),
-                exchange="x1" if session == "a" else "x2",
-                head=head if kind == "request" else None,
-                data=data,
-            ),
-        )
-        for seq, (second, wire, kind, session, data) in enumerate(rows, start=1)
+        record(1.0, "llm", "request", body),
+        record(1.1, "llm", "request", b"x" * 500, "another"),
+        record(1.2, "host", "link", link("teaches", 0, 10)),
+        record(1.3, "host", "link", link("teaches", 20, 25)),
+        record(2.0, "llm", "chunk", b"said"),
+        record(3.0, "llm", "end", Ending(size=4, kept=4).to_bytes()),
+        record(3.1, "host", "link", link("cut", 0, 100, (0, 2), (90, 100))),
+        record(3.5, "mcp", "frame", b"{}"),
     ]
     found = figures_of(records, "a")
     tools = json.dumps(json.loads(body)["tools"], separators=(",", ":"))

@@ -85,7 +85,7 @@ def test_what_an_earlier_process_left_open_is_told_as_cut() -> None:
     assert answer.state == "cut"
     assert isinstance(waiting, CallItem)
     assert isinstance(running, CallItem)
-    assert (waiting.state, running.state) == ("rejected", "failed")
+    assert (waiting.state, running.state) == ("stopped", "failed")
     assert "may have run" in running.words
 
 

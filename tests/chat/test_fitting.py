@@ -23,14 +23,11 @@ NUMBERS: JSON = {
         (NUMBERS, {}, ["'a' is a required property"]),
         (NUMBERS, {"a": "1"}, ["a: '1' is not of type 'number'"]),
         (NUMBERS, {"a": 1, "list": ["x", 2]}, ["list.1: 2 is not of type 'string'"]),
-        ({"$ref": "#/$defs/x", "$defs": {"x": {"minProperties": 1}}}, {}, ["{} should be non-empty"]),
-        (True, {"anything": 1}, []),
         ({"type": 3}, {}, None),
         ({"$ref": "#/nowhere"}, {}, None),
-        ({"$ref": "#"}, {}, None),
         (None, {}, None),
     ],
-    ids=["fits", "missing", "type", "inside", "reference", "true", "no schema", "dangling", "endless", "none"],
+    ids=["fits", "missing", "type", "inside", "no schema", "dangling", "none"],
 )
 def test_what_does_not_fit_is_told_with_its_place(schema: JSON, value: JSON, found: list[str] | None) -> None:
     assert misfits(schema, value) == found
@@ -41,6 +38,7 @@ def test_what_does_not_fit_is_told_so_often_and_so_long_at_most() -> None:
     assert found is not None
     assert len(found) == MOST
     assert max(map(len, found)) == 200
+    assert found[0].endswith("yz' is too long")
 
 
 def test_a_schema_leads_to_no_other_machine() -> None:

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from tui_host.chat.offered_tools import Offer
-from tui_host.llm.messages import Message, Text
-from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
+from tui_host.llm.schema_adaptation import SchemaRules
+from tui_host.llm.tool_names import OPENAI_NAMES, TEXT_NAMES, NameRule
 from tui_host.servers.catalog import Tool
 
 ADD = Tool(server="math", name="add", schema={"type": "object", "properties": {}})
 LOOK = Tool(server="weather", name="look", description="looks")
 SHORT = NameRule(limit=12)
-QUESTION = Message(role="user", parts=(Text(text="hello"),))
 
 
 def offer(*tools: Tool, rule: NameRule = OPENAI_NAMES, is_hub: bool = False, before: Offer | None = None) -> Offer:
-    return Offer.make(tools, rule, is_hub=is_hub, before=before)
+    return Offer.make(tools, rule, SchemaRules(), is_hub=is_hub, before=before)
 
 
-def test_the_same_catalog_is_the_same_offer() -> None:
-    before = offer(ADD, LOOK)
+def test_the_same_catalog_is_the_same_offer_and_whatever_has_changed_another() -> None:
+    before, hub = offer(ADD, LOOK), offer(ADD, LOOK, is_hub=True)
     assert offer(ADD, LOOK, before=before) is before
-    hub = offer(ADD, LOOK, is_hub=True)
     assert offer(ADD, LOOK, is_hub=True, before=hub) is hub
-
-
-def test_whatever_has_changed_is_another_offer() -> None:
-    before = offer(ADD, LOOK)
     stares = Tool(server="weather", name="look", description="stares")
     for after in (
         offer(ADD, before=before),
@@ -35,3 +29,11 @@ def test_whatever_has_changed_is_another_offer() -> None:
         offer(ADD, LOOK, is_hub=True, before=before),
     ):
         assert after is not before
+
+
+def test_a_name_that_the_vendor_refuses_stands_in_the_description() -> None:
+    found = Tool(server="天气", name="查询", description="查天气")
+    bare = Tool(server="天气", name="天气_查询")
+    assert [spec.description for spec in offer(found, bare, LOOK).specs] == ["查询: 查天气", "天气_查询", "looks"]
+    in_words = offer(found, bare, rule=TEXT_NAMES).specs
+    assert [(spec.name, spec.description) for spec in in_words] == [("天气__查询", "查天气"), ("天气__天气_查询", "")]

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import pytest
+from typing_extensions import override
 
-from tests.chat.bench import Bench, in_turn, says
+from tests.chat.bench import Answers, Bench, asks, says
 from tests.chat.conftest import Make
-from tests.llm.peer import peer
-from tests.llm.protocols.answers import PLAIN, call, made_up
+from tests.llm.protocols.answers import PLAIN, SUM, call, made_up
+from tests.llm.recorded.wire import event
 from tests.tui.inspector_wires import Wires
 from tui_host.capture.ladder.row import Row
+from tui_host.capture.link import Link, Span
+from tui_host.capture.record import Draft
+from tui_host.errors import JSON
+from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.dialects.dialect_table import DIALECTS
+from tui_host.tui.widgets.details.detail_panel import tabs_of
 from tui_host.tui.widgets.ladder.row_words import describe
+from tui_host.tui.widgets.pages.page_body import body_of
 from tui_host.tui.widgets.pages.page_steps import made
 from tui_host.tui.widgets.pages.parts_page import parts_page
 
@@ -36,9 +44,7 @@ def rows_of(wires: Wires, kind: str) -> list[Row]:
 
 @pytest.mark.parametrize("name", PLAIN)
 async def test_parts_tell_what_was_put_in_read_out_and_cut(bench: Make, name: str) -> None:
-    async with peer(in_turn(says(f"{call(name)}\n{made_up(name)}"), says("It is 11."))) as there:
-        at = bench(url=there.url, yes=True)
-        at.session.protocol = name
+    async with bench.hearing(says(f"{call(name)}\n{made_up(name)}"), says("It is 11."), yes=True, protocol=name) as at:
         await at.ask("what is 6 + 5?")
     wires = wires_of(at)
     first, second = rows_of(wires, "request")
@@ -58,6 +64,58 @@ async def test_parts_tell_what_was_put_in_read_out_and_cut(bench: Make, name: st
     assert "text after the call, left out  " in answered
     assert made(describe(wires, rows_of(wires, "response")[0])).startswith('asks math.add {"a": 6')
     assert {found for row in wires.ladder.rows for found in row.calls} == {"1.1.1"}, "what is of no call joins no rows"
+
+
+@pytest.mark.parametrize("name", PLAIN)
+async def test_results_told_in_words_are_from_their_server_also_later(bench: Make, name: str) -> None:
+    answers = says(call(name)), says("It is 11."), says("You are welcome.")
+    async with bench.hearing(*answers, yes=True, protocol=name) as at:
+        await at.ask("what is 6 + 5?")
+        await at.ask("Observation: thanks")
+    wires = wires_of(at)
+    for row, people in zip(rows_of(wires, "request"), (1, 1, 2), strict=True):
+        lines = [line for line in drawn(wires, row).splitlines() if line.lstrip().startswith("▸ user")]
+        assert sum("from you" in line for line in lines) == people, lines
+        assert sum("from math" in line for line in lines) == (row.step > 1 or row.turn > 1), lines
+
+
+@pytest.mark.parametrize("name", ["native", *PLAIN])
+async def test_parts_show_what_the_model_asked_beside_what_an_edit_ran(bench: Make, name: str) -> None:
+    first = says(call(name)) if name != "native" else asks(("math__add", SUM))
+    async with bench.hearing(first, says("It is 12."), protocol=name) as at:
+        at.services.approver = Answers(lambda question: question.approve(edited=b'{"a":6,"b":6}'))
+        await at.ask("what is 6 + 5?")
+    wires = wires_of(at)
+    lines = [line.strip() for line in drawn(wires, rows_of(wires, "request")[1]).splitlines()]
+    place = next(number for number, line in enumerate(lines) if line.startswith("the model asks"))
+    assert '{"a": 6, "b": 5}' in lines[place]
+    assert any('edited by the user: ran with {"a":6,"b":6}' in line for line in lines[place - 4 : place + 2])
+
+
+async def test_the_run_of_a_vendor_s_own_tool_is_a_row_and_stands_in_parts_with_its_sources() -> None:
+    page: JSON = {"type": "web_search_result", "url": "https://a.example/", "title": "A page"}
+    blocks: list[JSON] = [
+        {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "weather"}},
+        {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [page]},
+    ]
+    events = [
+        ({"type": "content_block_start", "index": n, "content_block": block}, n) for n, block in enumerate(blocks)
+    ]
+    body = b"".join(event(began) + event({"type": "content_block_stop", "index": n}) for began, n in events)
+    wires = AnthropicWires(live=False)
+    response = wires.response(wires.request(b"{}", 1.0, exchange="x"), 1.1, body)
+    link = Link(relation="vendor", call="", span=Span(exchange="x", start=0, end=9), words="ran its own web_search")
+    wires.append(Draft(wire="host", kind="link", data=link.to_bytes()), 1.2)
+    lines = [line.strip() for line in drawn(wires, wires.end(response, 1.3)).splitlines()]
+    assert lines[1:4] == ["the vendor ran its own web_search: weather", "▾ sources (1)", "A page  https://a.example/"]
+    row = wires.ladder.rows[-1]
+    assert (row.kind, tabs_of(row), b"ran its own" in body_of(wires, row).data) == ("vendor", ("Raw",), True)
+
+
+class AnthropicWires(Wires):
+    @override
+    def dialect(self, row: Row) -> Dialect | None:
+        return DIALECTS["anthropic"] if row.lane == "llm" else None
 
 
 def _keys(wires: Wires, row: Row) -> list[str]:

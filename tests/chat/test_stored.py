@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-
 import pytest
 
 from tui_host.chat.conversation import title_of
 from tui_host.chat.stored_messages import Messages, message_from_text, message_to_text
-from tui_host.errors import JSON, StoreError
 from tui_host.llm.messages import Echo, Image, Message, Text, Thinking, ToolCall, ToolResult
 
 CALL = ToolCall(id="1.1.1", wire_id="call_1", name="math__add", arguments='{"a":1}')
@@ -36,19 +32,6 @@ MESSAGES = (
 @pytest.mark.parametrize("message", MESSAGES)
 def test_every_message_survives_the_store(message: Message) -> None:
     assert message_from_text(message_to_text(message)) == message
-
-
-def test_what_a_vendor_wants_back_is_stored_once_and_parts_without_it_as_ever() -> None:
-    call = replace(CALL, echo=Echo(provider="p", model="m", value="opaque"))
-
-    asked = message_to_text(Message(role="assistant", parts=(call,)))
-    told = message_to_text(Message(role="tool", parts=(ToolResult(call=call, content=(Text(text="3"),)),)))
-
-    assert asked.count("opaque") == 1
-    assert "echo" not in told
-    assert message_to_text(MESSAGES[0]) == (
-        '{"role":"user","parts":[{"part":"text","text":"问题 \u2028"}],"stop":null,"turn":1,"source":""}'
-    )
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"role":"queen","parts":[]}', '{"role":"user"}'])
@@ -79,35 +62,3 @@ def test_messages_of_earlier_are_read_when_somebody_looks_and_not_when_one_is_ad
     assert messages[1:] == [MESSAGES[1], MESSAGES[3]]
     assert read == ["read"]
     assert messages.append(MESSAGES[2]) == 4
-
-
-def test_messages_that_cannot_be_read_now_are_read_later() -> None:
-    tries: list[str] = []
-
-    def stored() -> list[str]:
-        tries.append("")
-        if len(tries) == 1:
-            raise StoreError("the disk is gone")
-        return [message_to_text(MESSAGES[0])]
-
-    messages = Messages(stored=1, read=stored)
-    with pytest.raises(StoreError):
-        messages.load()
-    assert list(messages) == [MESSAGES[0]]
-
-
-def test_an_image_is_written_without_a_look_at_each_of_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = "A" * 4_000_000
-    message = Message(role="user", parts=(Text(text="look"), Image(media_type="image/png", data=data)))
-
-    dumps, encoded = json.dumps, list[str]()
-
-    def noted(value: JSON, *, ensure_ascii: bool, separators: tuple[str, str]) -> str:
-        encoded.append(dumps(value, ensure_ascii=ensure_ascii, separators=separators))
-        return encoded[-1]
-
-    monkeypatch.setattr(json, "dumps", noted)
-    written = message_to_text(message)
-    assert data in written
-    assert 0 < sum(map(len, encoded)) < 200, "an encoder looks for what it must escape"
-    assert message_from_text(written) == message

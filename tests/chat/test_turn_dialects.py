@@ -8,23 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from tests.chat.bench import Bench, in_turn, made, text_output
+from tests.capture.codings import undone
+from tests.chat.bench import Answers, Bench, in_turn, made, text_output
 from tests.llm.peer import head, peer
 from tests.llm.recorded import anthropic
 from tests.llm.recorded.case import TEXT, THOUGHT, WEATHER, Recorded
 from tests.llm.recorded.every import EVERY
 from tui_host.capture.http.exchange import fold_exchanges
-from tui_host.chat.conversation import NoteItem, SummaryItem
-from tui_host.chat.policy import Policy
+from tui_host.capture.ladder.ladder import Ladder
+from tui_host.chat.conversation import CallItem, NoteItem, SummaryItem
+from tui_host.chat.policy import Approver, Policy
 from tui_host.chat.stored_messages import message_from_text, message_to_text
 from tui_host.chat.turn_result import TurnResult
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.dialect_table import dialect
 from tui_host.llm.messages import Ask, Thinking
+from tui_host.llm.schema_adaptation import adapt
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import ModelRef, Provider, Template
 
+OBJECT: JSON = {"type": "object"}
 each_dialect = pytest.mark.parametrize("recorded", EVERY.values(), ids=EVERY)
 
 
@@ -36,7 +40,12 @@ def heard(recorded: Recorded, body: bytes) -> list[bytes]:
 
 
 async def asked(
-    recorded: Recorded, tmp_path: Path, *answers: bytes, options: Options | None = None
+    recorded: Recorded,
+    tmp_path: Path,
+    *answers: bytes,
+    options: Options | None = None,
+    approver: Approver | None = None,
+    schema: JSON = OBJECT,
 ) -> tuple[Bench, Sequence[bytes], str | None]:
     async with peer(in_turn(*(heard(recorded, body) for body in answers))) as there:
         provider = Provider(name="p", dialect=recorded.dialect, base_url=Template(text=there.url, literal=True))
@@ -46,10 +55,12 @@ async def asked(
 
         at = made(there.url, tmp_path, policy=Policy((), allow_all=True))
         at.services.provider = found
+        if approver is not None:
+            at.session.policy, at.services.approver = Policy(()), approver
         at.session.model = ModelRef(provider="p", model="m")
         at.session.options = options or Options()
         at.pool.offered[0] = type(at.pool.offered[0])(
-            server="math", name="add", schema={"type": "object"}, fingerprint="add", description="Adds."
+            server="math", name="add", schema=schema, fingerprint="add", description="Adds."
         )
         at.pool.gives = text_output("21 C")
         result = await at.ask("weather?")
@@ -69,6 +80,42 @@ async def test_a_tool_is_asked_for_run_and_told(recorded: Recorded, tmp_path: Pa
     assert bodies[1].startswith(bodies[0].rstrip(b"]}"))
 
 
+async def test_properties_in_another_script_are_renamed_for_the_vendor_and_reach_the_server_as_it_named_them(
+    tmp_path: Path,
+) -> None:
+    schema: JSON = {"type": "object", "properties": {"城市": {"type": "string", "description": "哪个城市"}}}
+    (name,) = adapt(schema, dialect("anthropic").schema_rules).names
+    recorded = EVERY["anthropic"]
+    called = recorded.tools.body.replace(rb"{\"cit", b"{").replace(rb"y\":", rf"\"{name}\":".encode())
+    at, bodies, _ = await asked(recorded, tmp_path, called, recorded.text.body, schema=schema)
+
+    assert at.pool.sent == [("math.add", '{"城市":"Paris"}'.encode())]
+    (tool,) = [tool for tool in json.loads(bodies[0])["tools"] if tool["name"] == "math__add"]
+    assert tool["input_schema"]["properties"] == {name: {"type": "string", "description": "城市: 哪个城市"}}
+    (link,) = [link for link in at.links() if link.relation == "adapted"][:1]
+    assert link.words == "adapted for anthropic: renamed properties"
+    assert json.loads(link.span.pieces(bodies[0])[0]) == tool
+    assert name.encode() in bodies[1], "the model's own call stays as it wrote it"
+
+
+@each_dialect
+async def test_an_edited_call_stays_as_the_model_wrote_it_and_its_result_says_what_ran(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    answers = (recorded.thinking.body, recorded.text.body)
+    unedited, _, _ = await asked(recorded, tmp_path, *answers)
+    at, bodies, _ = await asked(
+        recorded, tmp_path, *answers, approver=Answers(lambda question: question.approve(edited=b'{"city":"Lyon"}'))
+    )
+
+    assert at.pool.sent == [("math.add", b'{"city":"Lyon"}')]
+    assert at.told() == ['edited by the user: ran with {"city":"Lyon"}\n21 C']
+    said = json.dumps(at.told()[0])[1:-1].encode()
+    assert bodies[1].count(said) == 1
+    assert bodies[1].replace(said, b"21 C") == unedited.requests()[1]
+    assert at.items(CallItem)[0].result == "21 C"
+
+
 @each_dialect
 async def test_links_name_the_bytes_that_ask_and_those_that_tell(recorded: Recorded, tmp_path: Path) -> None:
     at, _, _ = await asked(recorded, tmp_path, recorded.tools.body, recorded.text.body)
@@ -77,7 +124,7 @@ async def test_links_name_the_bytes_that_ask_and_those_that_tell(recorded: Recor
     found: dict[str, bytes] = {}
     for link in at.links():
         if link.relation in {"asked", "told"}:
-            held = exchanges["c1", link.span.exchange or ""].decoded(link.span.side).data
+            held = undone(exchanges["c1", link.span.exchange or ""], link.span.side)[0]
             found[link.relation] = b"".join(link.span.pieces(held))
     assert set(found) == {"asked", "told"}
     assert b"math__add" in found["asked"]
@@ -114,7 +161,16 @@ async def test_an_answer_that_its_provider_paused_goes_on_from_all_of_it(tmp_pat
 
     assert answer == TEXT
     assert json.loads(bodies[1])["messages"][1:] == [{"role": "assistant", "content": [search]}]
-    assert [note.what for note in at.items(NoteItem)] == ["the provider paused (pause_turn); asked it to continue"]
+    assert [note.what for note in at.items(NoteItem)] == [
+        "p ran its own web_search: x",
+        "the provider paused (pause_turn); asked it to continue",
+    ]
+    (link,) = [link for link in at.links() if link.relation == "vendor"]
+    assert b"content_block_stop" in b"".join(link.span.pieces(paused)), "then all of it was there"
+    ladder = Ladder()
+    ladder.feed(at.records)
+    (row,) = [row for row in ladder.rows if row.kind == "vendor"]
+    assert (row.lane, row.words, row.turn, row.step) == ("llm", "ran its own web_search: x", 1, 1)
 
 
 @each_dialect

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from typing_extensions import override
 
 from tests.chat.bench import Answers, Bench, asks, in_turn, says, session_of, text_output
 from tests.chat.conftest import Make
 from tests.llm.peer import head, peer
 from tests.llm.streams import DONE, calls, chunk, event, fragment
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, NoteItem, SummaryItem
-from tui_host.chat.policy import Policy, Question
+from tui_host.chat.policy import Policy, Question, Refuse, StepLimit
 from tui_host.chat.result_words import output_text, result_of, shortened
 from tui_host.chat.step_calls import text_of
 from tui_host.errors import ServerError
@@ -31,8 +32,7 @@ def notes(at: Bench) -> list[str]:
 
 
 async def test_a_turn_that_reaches_its_limit_says_so_to_both(bench: Make) -> None:
-    async with peer(in_turn(asks(("math__add", SUM)))) as there:
-        at = bench(url=there.url, yes=True)
+    async with bench.hearing(asks(("math__add", SUM)), yes=True) as at:
         result = await at.ask("go")
         assert (result.stop, result.steps, len(at.pool.sent)) == ("limit", 6, 6)
         assert notes(at) == [
@@ -40,6 +40,45 @@ async def test_a_turn_that_reaches_its_limit_says_so_to_both(bench: Make) -> Non
         ]
         await at.ask("go on")
     assert b"[The turn ended here: it had reached its limit of 6 steps.]" in at.requests()[6]
+
+
+async def test_a_number_that_changes_on_the_way_is_told_before_the_decision(bench: Make) -> None:
+    user = Answers(lambda question: question.approve())
+    async with bench.hearing(
+        asks(("math__add", '{"a":1.0000000000000000001,"b":1e2}')), says("2"), approver=user
+    ) as at:
+        result = await at.ask("go")
+    assert user.seen[0].request.changed_numbers == [("1.0000000000000000001", "1.0")]
+    assert at.pool.sent == [("math.add", b'{"a":1.0,"b":100.0}')]
+    assert result.outcomes[0].to_json()["changed_numbers"] == [{"written": "1.0000000000000000001", "sent": "1.0"}]
+
+
+class GoesOn(Refuse):
+    """Lets a turn go on beyond its limit, once."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+
+    @override
+    async def decide_limit(self, limit: StepLimit) -> None:
+        self.asked.append((limit.steps, limit.more))
+        limit.answer(goes_on=len(self.asked) == 1)
+
+
+async def test_a_turn_at_its_limit_goes_on_where_the_user_wants_it(bench: Make) -> None:
+    user = GoesOn()
+    async with bench.hearing(asks(("math__add", SUM)), yes=True, approver=user) as at:
+        result = await at.ask("go")
+    assert user.asked == [(6, 6), (12, 6)]
+    assert (result.stop, result.steps, at.session.step_limit) == ("limit", 12, None)
+    assert [note.split(" / ")[0] for note in notes(at)] == ["continued after 6 steps, by you", "stopped after 12 steps"]
+    notices = [item.notice for item in at.items(CallItem)]
+    assert notices[:4] == [
+        "",
+        "",
+        *(f"{count} equal calls in this turn, each with this same answer" for count in (3, 4)),
+    ]
+    assert b"equal calls" not in at.requests()[-1]
 
 
 @pytest.mark.parametrize(
@@ -54,14 +93,15 @@ async def test_a_turn_that_reaches_its_limit_says_so_to_both(bench: Make) -> Non
             "401: no such key / check the credential: providers.demo.api_key, which is not set",
         ),
         ([head("500 Oh", **JSON_HEAD)], "500, without a word / try again in a while"),
-        ([head("307 Away", more="location: http://other.example/\r\n")], "307: redirected to http://other.example"),
         ([head(kind="text/html"), b"<html>hello</html>"], "a page of HTML came instead of an answer"),
         ([head(), event({"error": {"message": "out of cards"}})], "out of cards / try again"),
         ([head(), b"data: {}\n\n"], "the answer broke off after"),
-        ([head()], "the answer broke off after 0 bytes"),
-        ([b"HTTP/1.1 2"], "the exchange failed"),
+        (
+            [head(), b'data: {"error":' + b"[" * 700 + b"]" * 700 + b"}\n\n", DONE],
+            "the response holds no readable answer",
+        ),
     ],
-    ids=["429", "401", "500", "redirect", "html", "error", "no end", "nothing", "no http"],
+    ids=["429", "401", "500", "html", "error", "no end", "unreadable"],
 )
 async def test_a_provider_that_fails_is_a_card_and_the_same_question_can_be_asked_again(
     bench: Make, answer: Sequence[bytes], words: str
@@ -70,26 +110,13 @@ async def test_a_provider_that_fails_is_a_card_and_the_same_question_can_be_aske
         at = bench(url=there.url)
         result = await at.ask("hello")
         assert (result.stop, result.answer) == ("error", None)
-        [card] = at.items(NoteItem)
+        [card] = [note for note in at.items(NoteItem) if note.kind == "error"]
         assert f"{card.what} / {card.remedy}".startswith(words)
-        assert (card.kind, card.again) == ("error", True)
+        assert card.again
         assert result.error is not None
         again = await at.again()
     assert (again.stop, again.answer) == ("done", "hi")
     assert there.bodies[0] == there.bodies[1]
-
-
-async def test_an_answer_of_which_nothing_can_be_read_is_an_error(bench: Make) -> None:
-    deep = b'data: {"error":' + b"[" * 700 + b"]" * 700 + b"}\n\n"
-    async with peer(in_turn([head(), deep, DONE], says("hi"))) as there:
-        at = bench(url=there.url)
-        result = await at.ask("hello")
-        assert (result.stop, result.answer) == ("error", None)
-        assert (
-            notes(at)[-1]
-            == "the response holds no readable answer / look at the response in the inspector, and try again"
-        )
-        assert (await at.again()).answer == "hi"
 
 
 async def test_a_provider_that_is_not_there_is_a_card(bench: Make) -> None:
@@ -129,8 +156,7 @@ async def test_an_answer_that_breaks_off_after_words_can_be_gone_on_with(bench: 
 async def test_how_an_answer_ended_is_said_in_words(
     bench: Make, answer: Sequence[bytes], stop: str, words: str
 ) -> None:
-    async with peer(in_turn(answer, says("hi"))) as there:
-        at = bench(url=there.url)
+    async with bench.hearing(answer, says("hi")) as at:
         assert (await at.ask("hello")).stop == stop
         assert notes(at) == [words]
         assert (await at.ask("go on")).answer == "hi"
@@ -138,12 +164,9 @@ async def test_how_an_answer_ended_is_said_in_words(
 
 BAD: list[tuple[list[bytes], str]] = [
     (asks(("math__add", '{"a":1,}')), "the arguments are not JSON"),
-    (asks(("math__add", '{"a":NaN}')), "NaN is not JSON"),
     (asks(("math__add", '{"a":1,"a":2}')), 'the key "a" stands twice'),
-    (asks(("math__add", "[1]")), "the arguments are not a JSON object"),
     (asks(("math__add", '"a"')), "the arguments are not a JSON object"),
     (asks(("math__ad", SUM)), "there is no tool math__ad (there is math__add"),
-    (asks(("", SUM)), "there is no tool "),
     (asks(("math__add", SUM), finish="content_filter"), "the arguments were cut before their end"),
     (asks(("math__add", SUM), finish="length"), "the arguments were cut at the token limit"),
 ]
@@ -153,8 +176,7 @@ BAD: list[tuple[list[bytes], str]] = [
 async def test_a_call_that_cannot_be_made_is_told_to_the_model_and_never_sent(
     bench: Make, answer: list[bytes], words: str
 ) -> None:
-    async with peer(in_turn(answer, says("hi"))) as there:
-        at = bench(url=there.url, yes=True)
+    async with bench.hearing(answer, says("hi"), yes=True) as at:
         result = await at.ask("go")
     assert (result.stop, result.answer, at.pool.sent) == ("done", "hi", [])
     [told] = at.told()
@@ -166,31 +188,6 @@ async def test_a_call_that_cannot_be_made_is_told_to_the_model_and_never_sent(
     assert [decision["decision"] for decision in at.decisions()] == ["invalid"]
 
 
-async def test_ids_that_are_missing_or_come_twice_confuse_nothing(bench: Make) -> None:
-    def call(wire_id: str | None, number: int) -> bytes:
-        arguments = f'{{"a":{number},"b":1}}'
-        return calls(fragment(index=number, wire_id=wire_id, name="math__add", arguments=arguments))
-
-    several = [head(), call("same", 0), call("same", 1), call(None, 2), call("", 3), chunk({}, finish="stop"), DONE]
-    async with peer(in_turn(several, several, says("hi"))) as there:
-        at = bench(url=there.url, yes=True)
-        assert (await at.ask("go")).answer == "hi"
-    assert at.told() == ["1", "2", "3", "4"] * 2
-    last = json.loads(there.bodies[-1])["messages"]
-    assert [message["content"] for message in last if message["role"] == "tool"] == ["1", "2", "3", "4"] * 2
-
-
-async def test_half_characters_and_control_characters_do_no_harm(bench: Make) -> None:
-    odd = b'data: {"choices":[{"delta":{"content":"a\\ud83d\\u0000\\u001b[31m"}}]}\n\n'
-    call = calls(fragment(index=0, wire_id="x", name="math__add", arguments='{"a":6,"b":5}'))
-    async with peer(in_turn([head(), odd, call, chunk({}, finish="stop"), DONE], says("hi"))) as there:
-        at = bench(url=there.url, yes=True)
-        at.pool.gives = text_output("b\udc00\x1b[0m")
-        assert (await at.ask("go")).answer == "hi"
-    assert b"a\xef\xbf\xbd\\u0000\\u001b[31m" in there.bodies[1]
-    assert b"b\xef\xbf\xbd\\u001b[0m" in there.bodies[1]
-
-
 DEEP = b"[" * 700 + b"]" * 700
 
 
@@ -198,17 +195,13 @@ DEEP = b"[" * 700 + b"]" * 700
     "event",
     [
         b'{"choices":[{"delta":{"content":' + DEEP + b"}}]}",
-        b'{"choices":[{"delta":{"content":[{"type":"thinking","thinking":' + DEEP + b"}]}}]}",
         b'{"error":' + DEEP + b"}",
-        b'{"error":{"message":' + DEEP + b"}}",
-        b'{"detail":' + DEEP + b"}",
     ],
-    ids=["content", "thinking", "error", "message", "detail"],
+    ids=["content", "error"],
 )
 async def test_json_that_nests_too_deeply_is_a_part_that_cannot_be_read(bench: Make, event: bytes) -> None:
     refusal = [head("500 Oops", kind="application/json"), event]
-    async with peer(in_turn([head(), b"data: " + event + b"\n\n", *says("so")[1:]], refusal, says("hi"))) as there:
-        at = bench(url=there.url)
+    async with bench.hearing([head(), b"data: " + event + b"\n\n", *says("so")[1:]], refusal, says("hi")) as at:
         first = await at.ask("hello")
         assert (first.stop, first.answer) == ("done", "so")
         assert notes(at)[0].startswith("1 part of the answer could not be read")
@@ -234,8 +227,7 @@ async def test_rules_decide_and_the_model_is_told(
     bench: Make, actions: tuple[Action, ...], sent: int, verdict: tuple[str, str], told: str
 ) -> None:
     rules = [Rule(server="math", tool="a*", action=action, where="config.toml") for action in actions]
-    async with peer(in_turn(asks(("math__add", SUM)), says("hi"))) as there:
-        at = bench(url=there.url, policy=Policy(rules))
+    async with bench.hearing(asks(("math__add", SUM)), says("hi"), policy=Policy(rules)) as at:
         result = await at.ask("go")
     assert (len(at.pool.sent), at.told()) == (sent, [told])
     assert [(outcome.to_json()["decision"], outcome.to_json()["by"]) for outcome in result.outcomes] == [verdict]
@@ -249,8 +241,7 @@ async def test_a_definition_that_changes_under_the_question_is_asked_about_again
         question.approve()
 
     answers = Answers(answer)
-    async with peer(in_turn(asks(("math__add", SUM), ("math__multiply", SUM)), says("hi"))) as there:
-        at = bench(url=there.url, approver=answers)
+    async with bench.hearing(asks(("math__add", SUM), ("math__multiply", SUM)), says("hi"), approver=answers) as at:
         await at.ask("go")
     assert [(question.request.tool.name, question.request.changed) for question in answers.seen] == [
         ("add", ""),
@@ -269,8 +260,7 @@ async def test_a_changed_definition_that_nobody_approves_is_never_called(bench: 
         at.pool.redefine("add", "delete everything")
         question.approve()
 
-    async with peer(in_turn(asks(("math__add", SUM)), says("hi"))) as there:
-        at = bench(url=there.url, approver=Answers(answer, limit=1))
+    async with bench.hearing(asks(("math__add", SUM)), says("hi"), approver=Answers(answer, limit=1)) as at:
         await at.ask("go")
     assert at.pool.sent == []
     assert at.told() == ["Nobody was there to approve this call. It was not run."]
@@ -293,9 +283,44 @@ async def test_a_question_says_what_changed_since_the_tool_was_last_approved(ben
     assert at.told() == ["11"] * 3
 
 
-async def test_what_was_approved_but_could_not_be_sent_is_not_called_sent(bench: Make) -> None:
+@pytest.mark.parametrize(
+    ("description", "comes", "asked"),
+    [("add two numbers", True, [""]), ("delete everything", True, ["", "description"]), ("", False, ["", ""])],
+    ids=["unchanged", "changed", "not listed"],
+)
+async def test_a_permission_for_the_session_waits_for_the_changed_tools(
+    bench: Make, description: str, asked: list[str], *, comes: bool
+) -> None:
+    def lists() -> bool:
+        assert len(at.pool.sent) == 1, "nothing is sent before the list"
+        if comes and description != "add two numbers":
+            at.pool.redefine("add", description)
+        return comes
+
+    def answer(question: Question) -> None:
+        at.session.grant(question)
+
+    answers = Answers(answer)
+    async with peer(in_turn(asks(("math__add", SUM)), says("hi"), asks(("math__add", SUM)), says("hi"))) as there:
+        at = bench(url=there.url, approver=answers)
+        await at.ask("go")
+        at.pool.lists = lists
+        await at.ask("go")
+    assert [question.request.changed for question in answers.seen] == asked
+    assert at.told() == ["11"] * 2
+
+
+async def test_a_call_that_was_sent_again_says_so(bench: Make) -> None:
     async with peer(in_turn(asks(("math__add", SUM)), says("hi"))) as there:
         at = bench(url=there.url, yes=True)
+        at.pool.gives = replace(text_output("11"), is_resent=True)
+        await at.ask("go")
+    (item,) = at.items(CallItem)
+    assert item.words == "allowed by --yes; sent again over a new session: the server no longer knew the first"
+
+
+async def test_what_was_approved_but_could_not_be_sent_is_not_called_sent(bench: Make) -> None:
+    async with bench.hearing(asks(("math__add", SUM)), says("hi"), yes=True) as at:
         at.pool.fault = ServerError("it is not connected: stopped", "math", "reconnect it", sent=False)
         result = await at.ask("go")
     [outcome] = [outcome.to_json() for outcome in result.outcomes]
@@ -321,13 +346,6 @@ def test_a_session_goes_on_with_the_number_of_its_last_step() -> None:
     assert session.step == 0
 
 
-def test_a_draft_lives_until_it_is_sent() -> None:
-    session = session_of(Policy(()))
-    session.draft = "half a thou"
-    session.begin_turn("a thought")
-    assert (session.draft, session.turn, session.title) == ("", 1, "a thought")
-
-
 CALL = ToolCall(id="1.1.1", wire_id="", name="x", arguments="{}")
 
 
@@ -335,7 +353,10 @@ CALL = ToolCall(id="1.1.1", wire_id="", name="x", arguments="{}")
     ("output", "text"),
     [
         (ToolOutput(content=()), "(no content)"),
-        (ToolOutput(content=(Content(kind="text", text=" "),), structured={"a": math.nan}), '{"a": NaN}'),
+        (
+            ToolOutput(content=(Content(kind="text", text=" "),), structured={"a": math.nan}, has_structured=True),
+            '{"a": NaN}',
+        ),
         (
             ToolOutput(content=(Content(kind="audio", media_type="audio/wav", data="AAAA"),)),
             "[audio: audio/wav, 3 bytes]",
@@ -378,9 +399,7 @@ def test_an_image_goes_along_and_an_error_is_called_one() -> None:
 async def test_calls_that_cannot_be_run_end_the_turn_after_three_corrections(
     bench: Make, protocol: str, asked: tuple[str, str], reason: str
 ) -> None:
-    async with peer(in_turn(asks(asked))) as there:
-        at = bench(url=there.url, yes=True)
-        at.session.protocol = protocol
+    async with bench.hearing(asks(asked), yes=True, protocol=protocol) as at:
         result = await at.ask("what is 6 + 5?")
 
     assert (result.stop, result.steps, at.pool.sent) == ("error", 4, [])

@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from tests.chat.bench import Answers, Bench, asks, in_turn, says
+from tests.chat.bench import Answers, Bench, asks, says
 from tests.chat.conftest import Make
-from tests.llm.peer import peer
 from tests.llm.protocols.answers import PLAIN, call, made_up
 from tui_host.capture.link import Relation
 from tui_host.chat.conversation import CallItem, NoteItem
@@ -17,7 +16,6 @@ from tui_host.errors import SettingsError
 from tui_host.servers.catalog import READ, Content, Resource, Tool, ToolOutput
 
 CALL = '<tool_use>\n  <name>math__add</name>\n  <arguments>{"a": 6, "b": 5}</arguments>\n</tool_use>'
-BROKEN = CALL.replace('"b": 5}', '"b": 5;}')
 
 
 def speaking(bench: Make, url: str, name: str = "cherry") -> Bench:
@@ -49,8 +47,7 @@ def linked(at: Bench, relation: Relation) -> list[bytes]:
 
 
 async def test_a_call_in_words_is_run_and_its_result_told_in_words(bench: Make) -> None:
-    async with peer(in_turn(says(f"Let me see.\n{CALL}"), says("It is 11."))) as there:
-        at = speaking(bench, there.url)
+    async with bench.hearing(says(f"Let me see.\n{CALL}"), says("It is 11."), yes=True, protocol="cherry") as at:
         result = await at.ask("what is 6 + 5?")
 
     assert (result.stop, result.answer, at.pool.sent) == ("done", "It is 11.", [("math.add", b'{"a":6,"b":5}')])
@@ -65,21 +62,9 @@ async def test_a_call_in_words_is_run_and_its_result_told_in_words(bench: Make) 
     ]
 
 
-async def test_what_was_put_in_and_what_was_told_is_linked_by_its_bytes(bench: Make) -> None:
-    async with peer(in_turn(says(CALL), says(CALL), says("done"))) as there:
-        at = speaking(bench, there.url)
-        await at.ask("add, twice")
-
-    assert linked(at, "told") == [b"11", b"11"]
-    injected = linked(at, "injected")
-    assert any(piece.startswith(b"<tools>") and piece.endswith(b"</tools>") for piece in injected)
-    assert [piece for piece in injected if b"<tool_use_result>" in piece and b"math__add" in piece] != []
-
-
 async def test_what_the_model_makes_up_behind_its_call_is_cut_and_not_sent_back(bench: Make) -> None:
     made_up = "\n<tool_use_result><name>math__add</name><result>12</result></tool_use_result>\nIt is 12."
-    async with peer(in_turn(says(CALL + made_up), says("It is 11."))) as there:
-        at = speaking(bench, there.url)
+    async with bench.hearing(says(CALL + made_up), says("It is 11."), yes=True, protocol="cherry") as at:
         result = await at.ask("what is 6 + 5?")
 
     assert result.answer == "It is 11."
@@ -95,22 +80,8 @@ async def test_what_the_model_makes_up_behind_its_call_is_cut_and_not_sent_back(
     )
 
 
-async def test_a_malformed_call_is_corrected_and_the_turn_goes_on(bench: Make) -> None:
-    async with peer(in_turn(says(BROKEN), says(CALL), says("It is 11."))) as there:
-        at = speaking(bench, there.url)
-        result = await at.ask("what is 6 + 5?")
-
-    assert (result.stop, result.answer, len(at.pool.sent)) == ("done", "It is 11.", 1)
-    role, correction = texts(at, 1)[-1]
-    assert role == "user"
-    assert "line 1, column 16" in correction
-    assert "Nothing of it was run" in correction
-    assert [note.remedy for note in at.items(NoteItem)] == ["the model was told, correction 1 of 3"]
-
-
 async def test_a_prompt_of_ones_own_stands_in_for_the_shipped_one(bench: Make) -> None:
-    async with peer(in_turn(says("hi"))) as there:
-        at = speaking(bench, there.url)
+    async with bench.hearing(says("hi"), yes=True, protocol="cherry") as at:
         own = at.services.settings.config_dir / "protocols"
         own.mkdir()
         (own / "cherry.md").write_text("Mine: {tools}")
@@ -123,9 +94,7 @@ async def test_a_prompt_of_ones_own_stands_in_for_the_shipped_one(bench: Make) -
     ("prompt", "told"),
     [
         ("Mine.", ["{tools} is missing, so the model would not learn of any tool"]),
-        ("{Tools}", ["{tools} is missing", "{Tools} is not replaced"]),
         ("{tools} {instruction}", ["{instruction} is not replaced"]),
-        ("{tools} {time}", ["{time} is not replaced"]),
         ("{tools} {/resources}", ["{/resources} has no {resources}"]),
     ],
 )
@@ -148,8 +117,7 @@ async def test_a_prompt_of_ones_own_that_says_something_else_than_was_meant_is_a
 
 
 async def test_a_session_may_change_its_tool_protocol(bench: Make) -> None:
-    async with peer(in_turn(says(CALL), says("It is 11."), says("again"))) as there:
-        at = speaking(bench, there.url)
+    async with bench.hearing(says(CALL), says("It is 11."), says("again"), yes=True, protocol="cherry") as at:
         await at.ask("what is 6 + 5?")
         at.session.protocol = "hermes"
         await at.ask("and now?")
@@ -164,8 +132,7 @@ async def test_a_question_to_the_person_ends_the_turn_and_its_answer_is_framed(b
         '<ask_followup_question><question>Which one?</question><options>["a", "b"]</options></ask_followup_question>'
     )
     ending = "<attempt_completion><result>\nIt is a.\n</result></attempt_completion>"
-    async with peer(in_turn(says(question), says(f"So.\n{ending}"))) as there:
-        at = speaking(bench, there.url, "cline")
+    async with bench.hearing(says(question), says(f"So.\n{ending}"), yes=True, protocol="cline") as at:
         first = await at.ask("choose")
         proposed = at.session.conversation.proposed()
         second = await at.ask("a")
@@ -183,37 +150,18 @@ async def test_a_question_to_the_person_ends_the_turn_and_its_answer_is_framed(b
 
 async def test_a_command_that_the_answer_proposes_is_shown_and_not_run(bench: Make) -> None:
     ending = "<attempt_completion>\n<result>\nDone.\n</result>\n<command>rm -rf /</command>\n</attempt_completion>"
-    async with peer(in_turn(says(ending))) as there:
-        at = speaking(bench, there.url, "cline")
+    async with bench.hearing(says(ending), yes=True, protocol="cline") as at:
         result = await at.ask("tidy up")
 
     assert (result.stop, result.answer, at.pool.sent) == ("done", "Done.", [])
     assert [note.what for note in at.items(NoteItem)] == ["a command proposed by the model, not run: rm -rf /"]
 
 
-@pytest.mark.parametrize(
-    ("name", "tool", "wrong"),
-    [
-        ("cline", "ad", "there is no tool math ad (there is math add"),
-        ("json", "ad", "there is no tool math__ad (there is math__add"),
-    ],
-)
-async def test_a_tool_that_there_is_not_is_told_in_the_form_that_the_model_knows(
-    bench: Make, name: str, tool: str, wrong: str
-) -> None:
-    async with peer(in_turn(says(call(name, tool)), says("sorry"))) as there:
-        at = speaking(bench, there.url, name)
-        await at.ask("what is 6 + 5?")
-
-    assert wrong in texts(at, 1)[-1][1]
-
-
 @pytest.mark.parametrize("name", ["cline", "react", "json", "cherry"])
 async def test_a_call_behind_the_call_is_told_not_to_have_been_run(bench: Make, name: str) -> None:
     second = call(name, "multiply")
     answer = f"{call(name)}\n{made_up(name)}\n{second}" if name == "cherry" else f"{call(name)}\n{second}"
-    async with peer(in_turn(says(answer), says("It is 11."))) as there:
-        at = speaking(bench, there.url, name)
+    async with bench.hearing(says(answer), says("It is 11."), yes=True, protocol=name) as at:
         result = await at.ask("what is 6 + 5, and 6 × 5?")
 
     tool = "math multiply" if name == "cline" else "math__multiply"
@@ -232,15 +180,12 @@ async def test_a_call_behind_the_call_is_told_not_to_have_been_run(bench: Make, 
     [
         (CALL, "cherry"),
         ('[TOOL_CALLS][{"name": "math__add", "arguments": {"a": 6, "b": 5}}]', "Mistral's [TOOL_CALLS]"),
-        ('Let me add.\n[TOOL_CALLS]math__add[ARGS]{"a": 6, "b": 5}', "Mistral's [TOOL_CALLS]"),
         ('<|python_tag|>{"name": "math__add", "parameters": {"a": 6, "b": 5}}', "Llama's <|python_tag|>"),
-        ('{"name": "math__add", "parameters": {"a": 6, "b": 5}}', "json"),
         ("<|channel|>commentary to=functions.math__add <|message|>{}", "gpt-oss's channels"),
     ],
 )
 async def test_a_call_in_another_grammar_is_told_to_be_one(bench: Make, answer: str, form: str) -> None:
-    async with peer(in_turn(says(answer), says("So be it."))) as there:
-        at = speaking(bench, there.url, "hermes")
+    async with bench.hearing(says(answer), says("So be it."), yes=True, protocol="hermes") as at:
         result = await at.ask("what is 6 + 5?")
 
     assert (result.stop, result.answer, at.pool.sent) == ("done", "So be it.", [])
@@ -253,8 +198,7 @@ async def test_a_call_in_another_grammar_is_told_to_be_one(bench: Make, answer: 
 @pytest.mark.parametrize("name", PLAIN)
 async def test_a_call_that_was_not_offered_natively_is_told_to_be_none(bench: Make, name: str) -> None:
     native = asks(("math__add", '{"a": 6, "b": 5}'))
-    async with peer(in_turn(native, says(call(name)), says("It is 11."))) as there:
-        at = speaking(bench, there.url, name)
+    async with bench.hearing(native, says(call(name)), says("It is 11."), yes=True, protocol=name) as at:
         result = await at.ask("what is 6 + 5?")
 
     assert (result.stop, len(at.pool.sent), len(result.outcomes)) == ("done", 1, 1)
@@ -264,9 +208,54 @@ async def test_a_call_that_was_not_offered_natively_is_told_to_be_none(bench: Ma
 
 
 @pytest.mark.parametrize("name", PLAIN)
+async def test_the_result_of_an_edited_call_says_what_ran_and_the_call_stays_as_written(bench: Make, name: str) -> None:
+    async with bench.hearing(says(call(name)), says("It is 12."), protocol=name) as at:
+        at.services.approver = Answers(lambda question: question.approve(edited=b'{"a":6,"b":6}'))
+        await at.ask("what is 6 + 5?")
+
+    assert at.pool.sent == [("math.add", b'{"a":6,"b":6}')]
+    assert texts(at, 1)[-2] == ("assistant", call(name))
+    result = 'edited by the user: ran with {"a":6,"b":6}\n12'
+    told = texts(at, 1)[-1][1]
+    assert (json.dumps(result) if name == "hermes" else result) in told
+    assert [text for text in linked(at, "told") if b"edited by the user" in text] != []
+
+
+@pytest.mark.parametrize(
+    ("name", "thought", "again"),
+    [
+        ("react", "Thought: I add.\n", "Thought: I add.\n"),
+        ("react", "思考：先算。\n", "思考: 先算。\n"),
+        ("cline", "<thinking>I add.</thinking>\n", "<thinking>I add.</thinking>\n"),
+        ("cline", "<think>I add.</think>\n", ""),
+        ("cherry", "<thinking>I add.</thinking>\n", ""),
+    ],
+)
+async def test_what_a_model_thought_goes_back_as_the_imitated_host_sends_it(
+    bench: Make, name: str, thought: str, again: str
+) -> None:
+    async with bench.hearing(says(f"{thought}{call(name)}"), says("It is 11."), yes=True, protocol=name) as at:
+        await at.ask("what is 6 + 5?")
+
+    role, sent = texts(at, 1)[-2]
+    assert (role, sent.lstrip("\n")) == ("assistant", f"{again}{call(name)}")
+
+
+@pytest.mark.parametrize("name", ["cherry", "react", "hermes"])
+async def test_a_bare_name_that_only_one_tool_has_is_accepted_and_shown_as_resolved(bench: Make, name: str) -> None:
+    bare = call(name).replace("math__add", "add")
+    async with bench.hearing(says(bare), says("It is 11."), yes=True, protocol=name) as at:
+        result = await at.ask("what is 6 + 5?")
+
+    assert (result.stop, at.pool.sent) == ("done", [("math.add", b'{"a":6,"b":5}')])
+    (item,) = at.items(CallItem)
+    assert (item.server, item.tool, item.words) == ("math", "add", "allowed by --yes; the model wrote add")
+    assert texts(at, 1)[-2] == ("assistant", bare)
+
+
+@pytest.mark.parametrize("name", PLAIN)
 async def test_a_malformed_call_is_corrected_three_times_at_most_each_visibly(bench: Make, name: str) -> None:
-    async with peer(in_turn(says(call(name, arguments='{"a": 6,}')))) as there:
-        at = speaking(bench, there.url, name)
+    async with bench.hearing(says(call(name, arguments='{"a": 6,}')), yes=True, protocol=name) as at:
         result = await at.ask("what is 6 + 5?")
 
     assert (result.stop, result.steps, at.pool.sent) == ("error", 4, [])
@@ -282,8 +271,7 @@ async def test_a_malformed_call_is_corrected_three_times_at_most_each_visibly(be
 
 
 async def test_an_empty_answer_is_told_to_be_none(bench: Make) -> None:
-    async with peer(in_turn(says(" "), says("It is 11."))) as there:
-        at = speaking(bench, there.url)
+    async with bench.hearing(says(" "), says("It is 11."), yes=True, protocol="cherry") as at:
         result = await at.ask("what is 6 + 5?")
 
     assert (result.stop, result.answer) == ("done", "It is 11.")
@@ -291,8 +279,7 @@ async def test_an_empty_answer_is_told_to_be_none(bench: Make) -> None:
 
 
 async def test_a_model_that_goes_round_in_circles_is_told_so_and_then_stopped(bench: Make) -> None:
-    async with peer(in_turn(says(CALL))) as there:
-        at = speaking(bench, there.url)
+    async with bench.hearing(says(CALL), yes=True, protocol="cherry") as at:
         result = await at.ask("what is 6 + 5?")
 
     assert (result.stop, result.steps, len(at.pool.sent)) == ("error", 4, 3)
@@ -306,9 +293,7 @@ async def test_a_resource_is_asked_for_decided_and_told_as_a_call_is(bench: Make
     table = Resource(uri="math://table", name="Table", description="a picture")
     held = Content(kind="resource", media_type="image/png", data="iVBORw0KGgo=", uri="math://table")
     answers = Answers(Question.approve)
-    async with peer(in_turn(says(wanted), says("done"))) as there:
-        at = bench(url=there.url, approver=answers)
-        at.session.protocol = "cline"
+    async with bench.hearing(says(wanted), says("done"), approver=answers, protocol="cline") as at:
         at.pool.offered.append(Tool(server="math", name=READ, fingerprint="f", resources=(table,)))
         at.pool.gives = ToolOutput(content=(held,), raw={"contents": []})
         result = await at.ask("look at the table")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import anyio
-import pytest
 from anyio.abc import ByteStream
 
-from tests.chat.bench import PATIENCE, Answers, Bench, Silent, asks, in_turn, says
+from tests.chat.bench import PATIENCE, Answers, Bench, Silent, in_turn, says
 from tests.chat.conftest import Make
 from tests.llm.peer import Script, head, peer
 from tests.llm.streams import calls, chunk, fragment
@@ -66,18 +65,6 @@ async def test_a_server_that_is_not_ready_in_time_is_gone_on_without(bench: Make
     assert note.remedy.startswith("once it is ready, press up and enter to ask again")
 
 
-async def test_stopped_before_the_first_byte(bench: Make) -> None:
-    async with peer(first_then(then=says("hi"))) as there:
-        at = bench(url=there.url)
-        async with at.asking("hello") as turn:
-            await at.until(lambda: bool(there.requests))
-            turn.stop()
-        assert (turn.result.stop, turn.result.answer, turn.result.steps) == ("stopped", None, 1)
-        assert said(at) == [("user", "hello"), ("assistant", wording.ANSWER_NOT_BEGUN)]
-        assert not at.session.busy
-        assert (await at.ask("hello")).answer == "hi"
-
-
 async def test_stopped_in_the_stream_what_came_stays_and_the_model_sees_that_it_was_cut(bench: Make) -> None:
     asked = calls(fragment(index=0, wire_id="x", name="math__add", arguments='{"a":'))
     async with peer(first_then(head(), chunk({"content": "I will"}), asked, then=says("hi"))) as there:
@@ -107,9 +94,10 @@ async def test_stopped_while_a_decision_waits_nothing_is_sent_and_no_later_answe
     assert (turn.result.stop, at.pool.sent, at.session.questions) == ("stopped", [], [])
     assert at.told() == [wording.STOPPED] * 2
     [one, _] = [outcome.to_json() for outcome in turn.result.outcomes]
-    assert (one["decision"], one["by"], one["sent"], one["result"]) == ("rejected", "default", None, None)
-    assert [decision["words"] for decision in at.decisions()] == [wording.NOT_DECIDED] * 2
-    assert [item.state for item in at.items(CallItem)] == ["rejected"] * 2
+    assert (one["decision"], one["by"], one["sent"], one["result"]) == ("stopped", "default", None, None)
+    recorded = [(decision["decision"], decision["words"]) for decision in at.decisions()]
+    assert recorded == [("stopped", wording.NOT_DECIDED)] * 2
+    assert [(item.state, item.decision) for item in at.items(CallItem)] == [("stopped", "stopped")] * 2
     assert (await at.ask("hello")).stop == "done"
 
 
@@ -120,7 +108,7 @@ async def test_stopped_while_a_tool_runs_the_others_keep_their_results(bench: Ma
         assert at.items(CallItem)[0].progress == "1/2 half of it"
         turn.stop()
     assert at.told() == [wording.STOPPED_RUNNING, "7"]
-    assert [item.state for item in at.items(CallItem)] == ["failed", "done"]
+    assert [item.state for item in at.items(CallItem)] == ["stopped", "done"]
     hung, done = [outcome.to_json() for outcome in turn.result.outcomes]
     assert (hung["sent"], hung["result"], hung["is_error"]) == ({"a": "hang", "b": 2}, None, True)
     assert done["result"] == {"content": [{"type": "text", "text": "7"}]}
@@ -141,32 +129,8 @@ async def test_approved_and_stopped_in_the_same_moment_nothing_is_sent(bench: Ma
     [outcome] = [outcome.to_json() for outcome in turn.result.outcomes]
     assert (outcome["decision"], outcome["by"], outcome["sent"]) == ("approved", "person", None)
     [item] = at.items(CallItem)
-    assert (item.state, item.sent) == ("rejected", "")
+    assert (item.state, item.sent) == ("stopped", "")
     assert item.words.endswith("stopped before it was sent")
-
-
-@pytest.mark.parametrize("text", ["", "let me see"])
-async def test_a_rejection_that_stops_says_nothing_twice(bench: Make, text: str) -> None:
-    async with peer(in_turn(asks(("math__add", SUM), text=text), says("hi"))) as there:
-        at = bench(url=there.url, approver=Answers(lambda question: question.reject("no", stop=True)))
-        assert (await at.ask("go")).stop == "stopped"
-        assert [words for role, words in said(at) if role == "assistant"] == [
-            *filter(None, [text]),
-            wording.TURN_STOPPED,
-        ]
-        assert at.told() == ["The user rejected this call. It was not run. The user's reason: no"]
-        assert (await at.ask("go on")).answer == "hi"
-
-
-async def test_a_stop_after_the_end_changes_nothing(bench: Make) -> None:
-    at = bench()
-    at.session.begin_turn("hello")
-    turn = Turn(at.services, at.session)
-    with anyio.fail_after(PATIENCE):
-        await turn.run()
-    before = list(at.session.messages)
-    turn.stop()
-    assert (turn.result.stop, at.session.messages) == ("done", before)
 
 
 async def test_a_program_that_ends_leaves_a_history_that_can_be_gone_on_with(bench: Make) -> None:

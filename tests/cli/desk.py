@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +66,6 @@ class Desk:
         self,
         *words: object,
         terminal: bool = False,
-        ignored: Sequence[signal.Signals] = (),
         seconds: float = 1.0,
         file_limit: int = 0,
     ) -> Running:
@@ -75,7 +73,6 @@ class Desk:
             *words,
             *self.places,
             terminal=terminal,
-            ignored=ignored,
             seconds=seconds,
             file_limit=file_limit,
             env={"MY_KEY": KEY},

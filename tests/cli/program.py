@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -153,7 +153,6 @@ class Programs:
         stdout: int | None = None,
         terminal: bool = False,
         env: Mapping[str, str] | None = None,
-        ignored: Sequence[signal.Signals] = (),
         seconds: float = 1.0,
         file_limit: int = 0,
     ) -> Running:
@@ -165,7 +164,6 @@ class Programs:
             stdout: The descriptor of its standard output, instead of one that is read here.
             terminal: A terminal is all of its standard streams.
             env: What it has in its environment besides the usual.
-            ignored: Signals that are switched off for it.
             seconds: How long what it leaves behind may live on.
             file_limit: Bytes that a file of its may have; 0 for any.
         """
@@ -174,7 +172,6 @@ class Programs:
             "environment": {**self.environment, **(env or {})},
             "folder": str(self.folder),
             "terminal": terminal,
-            "ignored": list(ignored),
             "seconds": seconds,
             "file_limit": file_limit,
         }

@@ -15,9 +15,7 @@ from tests.cli.desk import KEY, Desk, desk, server
 from tests.cli.program import Programs
 from tests.cli.provider import asks, hangs, text
 from tests.llm.peer import head
-from tests.llm.streams import DONE, chunk, event
-from tests.ports import unused_port
-from tui_host.errors import JSON
+from tests.llm.streams import DONE, chunk
 
 KEYS = ["session", "turn", "answer", "stop", "steps", "calls", "usage", "error"]
 
@@ -38,28 +36,27 @@ def test_the_answer_alone_stands_on_standard_output(plain: Desk) -> None:
     answer(plain, text("Hello ", "\x1b[31mred\x1b[0m ", "\u202eworld.\n\n"))
     ended = plain.ask("say hello")
     assert ended.code == 0
-    assert ended.out == "Hello \x1b[31mred\x1b[0m \u202eworld.\n\n\n".encode()
+    assert ended.out == "Hello ␛[31mred␛[0m ⟨202e⟩world.\n\n\n".encode()
     assert ended.err == ""
 
 
 def test_the_answers_that_a_question_of_the_model_proposes_are_told(plain: Desk) -> None:
     options = '<options>["东京", "\\u001b[31mParis"]</options>'
-    answer(plain, text(f"<ask_followup_question><question>Where?</question>{options}</ask_followup_question>"))
+    asks_back = text(f"<ask_followup_question><question>Where?</question>{options}</ask_followup_question>")
+    answer(plain, asks_back, asks_back)
     ended = plain.ask("--protocol", "cline", "weather?")
     assert (ended.code, ended.out) == (0, b"Where?\n")
     assert "the model asks, with proposed answers: 东京 · ␛[31mParis (reply with: tui-host ask --session 2" in ended.err
-
-
-def test_a_question_of_the_model_is_told_to_a_machine_with_its_options(plain: Desk) -> None:
-    options = '<options>["here", "there"]</options>'
-    answer(plain, text(f"<ask_followup_question><question>Where?</question>{options}</ask_followup_question>"))
-    ended = plain.ask("--json", "--protocol", "cline", "weather?")
-    assert ended.json["question"] == {"text": "Where?", "options": ["here", "there"]}
+    as_json = plain.ask("--json", "--protocol", "cline", "weather?").json
+    assert as_json["question"] == {"text": "Where?", "options": ["东京", "\x1b[31mParis"]}
 
 
 def test_a_turn_that_is_done_is_one_object(plain: Desk) -> None:
     answer(plain, text("all ", "good", tokens=(12, 7)))
+    before = len(plain.provider.requests)
     ended = plain.ask("--json", "well?")
+    (request,) = plain.provider.requests[before:]  # and none outside the turn
+    assert request.startswith(b"POST /v1/chat/completions HTTP/1.1\r\n")
     found = ended.json
     assert list(found) == KEYS
     assert (ended.code, ended.err) == (0, "")
@@ -82,13 +79,6 @@ def test_the_question_can_come_from_standard_input(plain: Desk) -> None:
     assert plain.provider.messages(-1) == [{"role": "user", "content": "第一行\nsecond line\n"}]
 
 
-def test_no_request_is_made_outside_the_turn(program: Programs, tmp_path: Path) -> None:
-    with desk(program, tmp_path, text("one")) as place:
-        assert place.ask("hello").code == 0
-        assert len(place.provider.requests) == 1
-        assert place.provider.requests[0].startswith(b"POST /v1/chat/completions HTTP/1.1\r\n")
-
-
 def test_a_session_goes_on_with_what_was_said_and_with_the_model_that_is_typed(plain: Desk) -> None:
     answer(plain, text("Ann."), text("You said Ann."))
     first = plain.ask("--json", "I am Ann").json
@@ -108,14 +98,11 @@ def test_a_session_goes_on_with_what_was_said_and_with_the_model_that_is_typed(p
     ("said", "stop", "words"),
     [
         (head("401 Unauthorized", kind="application/json") + b'{"error":{"message":"no such key"}}', "error", "no such key"),
-        (head("429 Too Many Requests", kind="application/json") + b'{"error":{"message":"no credit","code":"insufficient_quota"}}', "error", "no credit"),
-        (head() + chunk({"content": "so "}) + event({"error": {"message": "it broke"}}), "error", "it broke"),
         (head() + chunk({"content": "so "}) + chunk({"content": "far"}), "error", "broke off"),
-        (head(kind="text/html") + b"<html>Sign in</html>", "error", "HTML"),
         (head() + chunk({"content": "so far"}) + chunk(finish="length") + DONE, "length", "token limit"),
         (head() + chunk({"content": "so far"}) + chunk(finish="content_filter") + DONE, "refused", "refused to answer"),
     ],
-    ids=["401", "429 for good", "error in the stream", "cut", "a page", "length", "refused"],
+    ids=["401", "cut", "length", "refused"],
 )  # fmt: skip
 def test_what_is_not_done_ends_with_one_and_says_why(plain: Desk, said: bytes, stop: str, words: str) -> None:
     answer(plain, said)
@@ -132,39 +119,6 @@ def test_what_is_not_done_ends_with_one_and_says_why(plain: Desk, said: bytes, s
         assert (found["answer"], found["error"]) == ("so far", None)
 
 
-def test_a_refused_connection_is_an_error_of_the_turn(program: Programs, tmp_path: Path) -> None:
-    port = unused_port()
-    with desk(program, tmp_path) as place:
-        config = tmp_path / "config.toml"
-        config.write_text(config.read_text().replace(place.provider.url, f"http://127.0.0.1:{port}/v1"))
-        ended = place.ask("--json", "anybody?")
-        assert (ended.code, ended.json["stop"], ended.json["answer"]) == (1, "error", None)
-        assert f"127.0.0.1:{port}" in ended.err
-        plain_words = place.ask("anybody?")
-        assert (plain_words.code, plain_words.out) == (1, b"")
-
-
-def test_a_variable_that_is_not_set_fails_the_provider_that_needs_it_alone(plain: Desk) -> None:
-    answer(plain, text("fine"))
-    config = plain.folder / "config.toml"
-    other = plain.folder / "other.toml"
-    other.write_text(
-        config.read_text().replace("[servers.off]", '[providers.more]\nbase_url = "${NOT_THERE}"\n[servers.off]')
-    )
-    words = ("ask", "--json", "hi", "--config", other, "--data-dir", plain.data)
-    assert plain.program.run(*words, env={"MY_KEY": KEY}).code == 0
-    sessions = plain.listed()
-    failed = plain.program.run(*words, "--model", "more/m", env={"MY_KEY": KEY})
-    remedy = "set the environment variable NOT_THERE and start again"
-    assert (failed.code, failed.out) == (2, b"")
-    assert failed.err == f"tui-host: {other}: providers.more.base_url: NOT_THERE is not set ({remedy})\n"
-    # To go on with a session asks its own model, unless another one is typed.
-    gone_on = plain.program.run(*words, "--session", "last")
-    assert (gone_on.code, gone_on.out) == (2, b"")
-    assert f"{other}: providers.mine.api_key: MY_KEY is not set" in gone_on.err
-    assert plain.listed() == sessions
-
-
 def test_what_the_model_needs_is_told_before_any_server_is_waited_for(program: Programs, tmp_path: Path) -> None:
     more = '[providers.bad]\nbase_url = "http://${NO_HOST}/v1"\napi_key = "${NO_KEY}"\nheaders = { X = "${NO_X}" }\n'
     with desk(program, tmp_path, servers=server("mute", "no-initialize"), more=more) as place:
@@ -173,34 +127,15 @@ def test_what_the_model_needs_is_told_before_any_server_is_waited_for(program: P
         (tmp_path / "other.toml").write_text('model = "openai/gpt-4.1-mini"\n')
         chosen = place.program.run("ask", "hi", "--config", tmp_path / "other.toml", "--data-dir", place.data)
         assert not place.data.exists()
-    assert (failed.code, failed.out) == (preset.code, preset.out) == (2, b"")
-    assert [line.split("(")[0] for line in failed.err.splitlines()] == [
+    assert [(ended.code, ended.out) for ended in (failed, preset, chosen)] == [(2, b"")] * 3
+    assert failed.err.splitlines() == [
         f"tui-host: {tmp_path}/config.toml: providers.bad.{key}: {name} is not set "
+        f"(set the environment variable {name} and start again)"
         for key, name in (("base_url", "NO_HOST"), ("api_key", "NO_KEY"), ("headers.X", "NO_X"))
     ]
     mistake = "providers.openai: OPENAI_API_KEY is not set (set the environment variable"
     assert preset.err.startswith(f"tui-host: {mistake}")
-    assert (chosen.code, chosen.out) == (2, b"")
     assert chosen.err.startswith(f"tui-host: {tmp_path}/other.toml: model: {mistake}")  # the file that chooses it
-
-
-def test_a_turn_that_reaches_its_limit_says_so(program: Programs, tmp_path: Path) -> None:
-    again = asks(("good__echo", "{}"), words="once more")
-    with desk(program, tmp_path, again, again, again, servers=server("good", "good")) as place:
-        ended = place.ask("--json", "--yes", "--max-steps", "2", "go on")
-        found = ended.json
-        assert (ended.code, found["stop"], found["steps"], found["answer"]) == (1, "limit", 2, "once more")
-        assert found["usage"] == {"input": 20, "output": 10}
-        assert len(place.provider.requests) == 2
-        assert "2 steps" in ended.err
-
-
-def test_a_server_that_takes_too_long_is_gone_on_without_and_that_is_told(program: Programs, tmp_path: Path) -> None:
-    servers = server("mute", "no-initialize")
-    with desk(program, tmp_path, text("well"), servers=servers, connect_wait=0.1) as place:
-        ended = place.ask("hi")
-    assert (ended.code, ended.out) == (0, b"well\n")
-    assert ended.err.startswith("tui-host: continued without mute: still connecting (once it is ready, ")
 
 
 def test_servers_that_failed_are_told_and_harm_no_other(program: Programs, tmp_path: Path) -> None:
@@ -212,7 +147,7 @@ def test_servers_that_failed_are_told_and_harm_no_other(program: Programs, tmp_p
     remedy = "set the environment variable NOT_THERE and start again"
     assert ended.told.splitlines() == [
         f"tui-host: bare is not connected: servers.bare.env.TOKEN: NOT_THERE is not set ({remedy})",
-        "tui-host: exits is not connected: exited (4)",
+        "tui-host: exits is not connected: exited 4",
     ]
 
 
@@ -260,14 +195,11 @@ def test_a_credential_is_on_no_output_and_in_no_file(program: Programs, tmp_path
     [
         (("ask", "  "), b"", "there is no question"),
         (("ask", "-"), b"\xff\xfe", "not UTF-8"),
-        (("ask", "hi", "--max-steps", "none"), b"", "--max-steps"),
         (("ask", "hi", "--no-record", "--session", "last"), b"", "leave one out"),
         (("ask", "hi", "--model", "nobody/m"), b"", '--model: no provider "nobody"'),
-        (("ask", "hi", "--allow", "nodot"), b"", "--allow"),
         (("ask", "hi", "--protocol", "smoke"), b"", "--protocol"),
-        (("ask", "hi", "there"), b"", "unrecognized arguments: there"),
     ],
-    ids=["empty", "not UTF-8", "no number", "two wishes", "no provider", "no pattern", "no protocol", "two texts"],
+    ids=["empty", "not UTF-8", "two wishes", "no provider", "no protocol"],
 )
 def test_wrong_use_ends_with_two_and_leaves_standard_output_empty(
     plain: Desk, words: tuple[str, ...], stdin: bytes, remedy: str
@@ -278,17 +210,6 @@ def test_wrong_use_ends_with_two_and_leaves_standard_output_empty(
     assert remedy in ended.err
     assert ended.err.count("\n") == 1
     assert len(plain.provider.requests) == before
-
-
-def test_a_session_that_is_not_there_is_one_object_too(plain: Desk) -> None:
-    ended = plain.ask("--json", "hi", "--session", "nope")
-    assert ended.code == 1
-    assert list(ended.json) == KEYS
-    assert (ended.json["session"], ended.json["stop"]) == (None, "error")
-    error: JSON = ended.json["error"]
-    assert isinstance(error, dict)
-    assert error["where"] == "nope"
-    assert ended.err == "tui-host: nope: there is no such session (look at `tui-host sessions list`)\n"
 
 
 def test_a_session_that_another_process_writes_is_live_and_is_left_alone(program: Programs, tmp_path: Path) -> None:

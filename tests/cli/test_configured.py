@@ -58,42 +58,20 @@ def test_all_mistakes_are_told_at_once_and_nothing_else_is_done(
     assert not (tmp_path / "data").exists()
 
 
-@pytest.mark.parametrize("place", ["before", "after", "between", "environment", "home"])
+@pytest.mark.parametrize("place", ["typed", "environment", "home"])
 def test_configuration_and_data_are_found_where_they_are_named(program: Programs, tmp_path: Path, place: str) -> None:
-    config, data = tmp_path / "config.toml", tmp_path / "data"
+    config, data = tmp_path / "xdg" / "tui-host" / "config.toml", tmp_path / "data"
+    config.parent.mkdir(parents=True)
     config.write_text(NO_SERVER)
-    named = ("--config", str(config), "--data-dir", str(data))
-    env: dict[str, str] = {}
-    words = ("servers", "list", "--json")
-    if place == "environment":
-        env = {"TUI_HOST_CONFIG": str(config), "TUI_HOST_DATA_DIR": str(data)}
-    elif place == "home":
-        env = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "xdg")}
-        (tmp_path / "xdg" / "tui-host").mkdir(parents=True)
-        config.rename(tmp_path / "xdg" / "tui-host" / "config.toml")
-    else:
-        words = {
-            "before": (*named, *words),
-            "after": (*words, *named),
-            "between": ("servers", *named, "list", "--json"),
-        }[place]
-    ended = program.run(*words, env=env)
+    named = ("--config", str(config), "--data-dir", str(data)) if place == "typed" else ()
+    env = {
+        "typed": {},
+        "environment": {"TUI_HOST_CONFIG": str(config), "TUI_HOST_DATA_DIR": str(data)},
+        "home": {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "xdg")},
+    }[place]
+    ended = program.run("servers", *named, "list", "--json", env=env)
     assert ended.code == 0, ended.err
     assert [server["name"] for server in json.loads(ended.out)["servers"]] == ["off"]
-
-
-def test_the_data_folder_is_the_platforms_the_variables_or_the_one_that_is_typed(
-    program: Programs, tmp_path: Path
-) -> None:
-    with desk(program, tmp_path, text("one"), text("two"), text("three")):
-        words = ("ask", "hi", "--config", tmp_path / "config.toml")
-        env = {"MY_KEY": "12345678", "XDG_DATA_HOME": str(tmp_path / "home")}
-        variable = {**env, "TUI_HOST_DATA_DIR": str(tmp_path / "variable")}
-        for given, option in ((env, ()), (variable, ()), (variable, ("--data-dir", tmp_path / "typed"))):
-            assert program.run(*option, *words, env=given).code == 0
-    assert (tmp_path / "home" / "tui-host" / "tui-host.db").is_file()
-    for folder in ("variable", "typed"):
-        assert (tmp_path / folder / "tui-host.db").stat().st_mode & 0o077 == 0
 
 
 def test_a_database_of_a_newer_version_is_wrong_use_and_is_left_as_it_is(program: Programs, tmp_path: Path) -> None:
@@ -113,18 +91,6 @@ def test_a_database_of_a_newer_version_is_wrong_use_and_is_left_as_it_is(program
         assert len(place.provider.requests) == 1
 
 
-def test_a_model_that_is_not_set_fails_only_what_needs_it(program: Programs, tmp_path: Path) -> None:
-    with desk(program, tmp_path, text("one")) as place:
-        config = tmp_path / "config.toml"
-        config.write_text(config.read_text().replace('"mine/m"', '"${MODEL_OF_MINE}"'))
-        assert place.run("servers", "list").code == place.run("sessions", "list").code == 0
-        assert place.ask("hi", "--model", "mine/m").out == b"one\n"
-        ended = place.ask("hi")
-        assert (ended.code, ended.out) == (2, b"")
-        assert f"{config}: model: MODEL_OF_MINE is not set" in ended.err
-        assert place.run("ask", "hi", env={"MODEL_OF_MINE": "nobody/m"}).code == 2
-
-
 def test_what_the_app_saved_twice_is_told_and_the_persons_file_wins(program: Programs, tmp_path: Path) -> None:
     with desk(program, tmp_path, text("one")) as place:
         (tmp_path / "servers.d").mkdir()
@@ -140,7 +106,7 @@ def test_what_the_app_saved_twice_is_told_and_the_persons_file_wins(program: Pro
 
 @pytest.mark.parametrize(
     "words",
-    [(), ("ask",), ("servers",), ("servers", "check"), ("sessions",), ("sessions", "export"), ("demo-model",)],
+    [(), ("ask",), ("servers", "check"), ("demo-model",)],
     ids=str,
 )
 def test_every_command_says_its_version_and_needs_no_configuration_for_it(
@@ -148,27 +114,3 @@ def test_every_command_says_its_version_and_needs_no_configuration_for_it(
 ) -> None:
     ended = program.run(*words, "--version", env={"TUI_HOST_CONFIG": "/nowhere"})
     assert (ended.code, ended.text.split()[0], ended.err) == (0, "tui-host", "")
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--frob",), "--frob"),
-        (("nonsense",), "nonsense"),
-        (("servers",), "ACTION"),
-        (("sessions", "show"), "ID"),
-        (("sessions", "export", "last", "--format", "xml"), "xml"),
-        (("ask", "hi", "--data", "x"), "--data"),
-        (("--",), "no command"),
-        (("demo-model", "--port", "x"), "'x' is no port"),
-        (("--data-dir", "d", "demo-model", "--nope"), "--nope"),
-    ],
-    ids=str,
-)
-def test_wrong_words_are_told_in_one_line_with_a_remedy(program: Programs, words: tuple[str, ...], said: str) -> None:
-    ended = program.run(*words)
-    assert (ended.code, ended.out) == (2, b"")
-    assert ended.err.startswith("tui-host: ")
-    assert said in ended.err
-    assert ended.err.endswith(")\n")
-    assert ended.err.count("\n") == 1

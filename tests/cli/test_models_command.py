@@ -62,14 +62,6 @@ def test_a_named_preset_without_a_key_says_which_variable_is_missing(program: Pr
     assert unknown.err.startswith("tui-host: models: no provider deepsek (choose from mine, openai,")
 
 
-def test_a_command_that_lists_models_needs_none_that_is_chosen(program: Programs, tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text('model = "${NOT_THERE}"\n')
-
-    ended = program.run("models", "demo", "--config", tmp_path / "config.toml")
-
-    assert (ended.code, ended.text) == (0, DEMO)
-
-
 # Keys of the system's keyring.
 
 
@@ -108,13 +100,6 @@ def test_a_key_of_the_system_s_keyring_is_sent_and_kept_nowhere(program: Program
         assert STORED not in asked.text
 
 
-def test_a_key_in_the_configuration_comes_before_the_keyring_s(program: Programs, tmp_path: Path) -> None:
-    with desk(program, tmp_path, LISTED) as place:
-        place.run("models", "mine", env=environment(tmp_path, keyrings.WORKS))
-
-        assert f"Bearer {KEY}".encode() in place.provider.requests[0]
-
-
 def test_a_locked_keyring_is_told_and_the_provider_is_asked_without_a_key(
     program: Programs, no_key: str, tmp_path: Path
 ) -> None:
@@ -126,28 +111,3 @@ def test_a_locked_keyring_is_told_and_the_provider_is_asked_without_a_key(
         assert ended.text.startswith("mine/small\n")
         assert "the system's keyring is locked (KeyringLocked: Failed to unlock the collection!)" in ended.err
         assert b"authorization" not in place.provider.requests[0].lower()
-
-
-def test_a_preset_whose_keyring_is_locked_tells_that_and_not_only_the_variable(
-    program: Programs, tmp_path: Path
-) -> None:
-    ended = program.run("models", "openai", env=environment(tmp_path, keyrings.LOCKED))
-
-    assert (ended.code, ended.out) == (1, b"")
-    assert "providers.openai.api_key: the system's keyring is locked" in ended.err
-
-
-def test_a_preset_whose_key_is_in_the_keyring_needs_no_variable_to_be_asked(program: Programs, tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text(
-        'model = "openai/m"\n[providers.openai]\nbase_url = "http://nowhere.invalid/v1"\nallow_http = true\n'
-        '[servers.off]\ncommand = "true"\nenabled = false\n[limits]\nretries = 0\n'
-    )
-    words = ("ask", "hello", "--config", tmp_path / "config.toml", "--data-dir", tmp_path / "data")
-    own = environment(tmp_path, keyrings.WORKS)
-
-    without = program.run(*words, env=own)
-    Path(own[keyrings.FILE]).write_text(json.dumps({"tui-host openai": STORED}))
-    kept = program.run(*words, env=own)
-
-    assert (without.code, "OPENAI_API_KEY is not set" in without.err) == (2, True)
-    assert (kept.code, "OPENAI_API_KEY" in kept.err) == (1, False)

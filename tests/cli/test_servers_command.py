@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.cli.desk import Desk, desk, server
 from tests.cli.program import Ended, Programs
+from tests.servers.running import SDK_SERVER
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.chat.schema_check import misfits
+from tui_host.cli.server_check import check_call, check_server
 from tui_host.errors import JSON
+from tui_host.servers.catalog import ServerStatus, Tool, ToolOutput
 
 OTHERS = """
 [servers.nowhere]
 command = "no-such-command-here"
 [servers.docs]
 url = "http://ann:pass-word@127.0.0.1:9/mcp?key=s3cr3t-value"
-headers = { Authorization = "Bearer ${NOT_THERE}" }
+headers = { X-Key = "${NOT_THERE}" }
 enabled = false
 [servers.bare]
 command = "true"
+args = ["--api-key", "s3cr3t-argument-1"]
 env = { TOKEN = "${NOT_THERE}" }
 """
 SERVERS = (
@@ -55,7 +66,8 @@ def servers_of(ended: Ended) -> dict[str, dict[str, JSON]]:
 
 def test_list_says_what_is_configured_and_shows_no_secret(place: Desk) -> None:
     listed = place.run("servers", "list")
-    assert (listed.code, listed.err) == (0, "")
+    assert listed.code == 0
+    assert "servers.bare.args: the file contains a credential itself" in listed.err
     rows = [line.split(maxsplit=3) for line in listed.text.splitlines()]
     assert rows[0][:3] == ["NAME", "TRANSPORT", "STATE"]
     assert [row[0] for row in rows[1:]] == ["good", "exits", "mute", "odd", "nowhere", "docs", "bare"]
@@ -65,6 +77,7 @@ def test_list_says_what_is_configured_and_shows_no_secret(place: Desk) -> None:
     for ended in (listed, as_json):
         assert "pass-word" not in ended.text
         assert "s3cr3t" not in ended.text
+        assert "true --api-key •••" in ended.text
 
 
 def test_check_tells_of_each_enabled_server_and_fails_if_one_does(checked: Ended, place: Desk) -> None:
@@ -77,8 +90,9 @@ def test_check_tells_of_each_enabled_server_and_fails_if_one_does(checked: Ended
         "nowhere",
         "bare",
     ]
-    good = lines.index("good: ready  2025-11-25 (stateful)  hostile good 1")
-    assert lines[good + 1 : good + 4] == ["  echo", "  slow", "  progress"]
+    good = next(at for at, line in enumerate(lines) if line.startswith("good: ready"))
+    assert re.fullmatch(r"good: ready  2025-11-25 \(stateful\)  hostile good 1  ready in [\d,]+ ms", lines[good])
+    assert lines[good + 1 : good + 4] == ["  echo  ~21 tokens", "  slow  ~21 tokens", "  progress  ~23 tokens"]
     assert "mute: failed  no answer to initialize within 0.5 s" in lines
     assert any(line.startswith("nowhere: failed") and "no-such-command-here was not found" in line for line in lines)
     assert any(line.startswith("bare: failed") and "NOT_THERE is not set" in line for line in lines)
@@ -88,7 +102,7 @@ def test_check_tells_of_each_enabled_server_and_fails_if_one_does(checked: Ended
 
 def test_what_a_failed_server_wrote_is_shown_and_acts_on_no_terminal(checked: Ended) -> None:
     lines = checked.text.splitlines()
-    exits = lines.index("exits: failed  exited (4)")
+    exits = lines.index("exits: failed  exited 4")
     assert lines[exits + 1] == "  | ␛[2Jno license found␇"
 
 
@@ -106,15 +120,19 @@ def test_check_as_json_says_it_exactly(as_json: Ended) -> None:
     assert (exits["state"], exits["exit_code"], exits["stderr"]) == ("failed", 4, ["\x1b[2Jno license found\x07"])
     tools = good["tools"]
     assert isinstance(tools, list)
-    assert tools[0] == {"name": "echo", "description": "The tool echo.", "problem": None}
+    assert tools[0] == {"name": "echo", "description": "The tool echo.", "tokens": 21, "problem": None}
+    assert (good["findings"], good["noise"]) == ([], [])
 
 
 def test_named_servers_alone_are_checked_also_those_that_are_not_enabled(place: Desk) -> None:
     ended = place.run("servers", "check", "odd", "good")
     lines = ended.text.splitlines()
-    assert (ended.code, ended.told) == (0, "")
+    assert ended.code == 1
     assert [line.partition(":")[0] for line in lines if not line.startswith(" ")] == ["odd", "good"]
-    assert "  tasks  (not offered: it runs only as a task, which is not supported yet)" in lines
+    assert (
+        "    advice: not offered to models: it runs only as a task of MCP 2025-11-25, which is not supported" in lines
+    )
+    assert "    mistake: not offered to models: another tool of this server has the same name" in lines
     assert sum("it runs only as a task" in line for line in lines) == 1
 
 
@@ -132,3 +150,77 @@ def test_what_is_bundled_is_listed_where_nothing_is_configured(program: Programs
             for name in ("math", "weather", "orders")
         ]
     }
+
+
+OWN = f"[servers.own]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps([str(SDK_SERVER), 'stdio'])}\n"
+
+
+def test_check_says_what_could_be_better_and_checks_real_calls(program: Programs, tmp_path: Path) -> None:
+    with desk(program, tmp_path, servers=OWN + server("noisy", "bad-banner")) as place:
+        calls = ("--call", "add", '{"a": 1, "b": 2}', "--call", "fail", "{}", "--call", "gone", "{}")
+        own = place.run("servers", "check", "own", *calls)
+        assert own.code == 1
+        assert "  add  ~" in own.text
+        assert "    advice: arguments without a description: a, b\n" in own.text
+        assert "mistake: the call reports an error: Error executing tool fail" in own.text
+        assert "mistake: there is no such tool to call" in own.text
+        assert own.text.count("mistake:") == 2
+        assert place.run("servers", "check", "own", "--call", "add", '{"a": 1, "b": 2}').code == 0
+        noisy = place.run("servers", "check", "noisy")
+        assert noisy.code == 1
+        assert "mistake: 2 lines on standard output are no JSON-RPC: «\ufffd\ufffd\ufffd starting up»" in noisy.text
+        assert place.run("servers", "check", "--call", "add", "{}").code == 2
+
+
+async def found(tool: Tool, status: ServerStatus | None = None) -> list[tuple[str, str]]:
+    status = status or ServerStatus(name="s", state="ready", capabilities={"tools": {}})
+    checked = await check_server(replace(status, tools=(tool,)), Recorder(None, Redactor([]), capture="c"), checks)
+    return [(finding.kind, finding.words) for finding in checked.findings]
+
+
+async def checks(schema: JSON, value: JSON) -> list[str] | None:
+    return misfits(schema, value)
+
+
+async def test_schemas_that_vendors_refuse_and_names_that_they_change_are_advice() -> None:
+    schema: JSON = {
+        "type": "object",
+        "properties": {"a": {"type": "array", "description": "A list."}},
+        "not": {"type": "null"},
+    }
+    assert await found(Tool(server="s", name="read.file", description="Reads.", schema=schema)) == [
+        (
+            "advice",
+            "openai, openai-responses would refuse the input schema; before it is sent, tui-host removes not at the root",
+        ),
+        (
+            "advice",
+            "openai, openai-responses would refuse the input schema; before it is sent, tui-host adds items to arrays",
+        ),
+        ("advice", "a model sees it as s__read_file_1fa2cb2e (openai, openai-responses, anthropic, ollama)"),
+    ]
+
+
+async def test_schemas_that_are_none_and_lists_that_are_missing_are_found() -> None:
+    schema: JSON = {"type": "object", "properties": {"a": {"type": "colour", "description": "A"}}}
+    tool = Tool(server="s", name="t", schema=schema)
+    declared: JSON = {"tools": {}, "prompts": {}, "resources": {}}
+    notices = ("prompts cannot be listed: error -32603",)
+    assert await found(tool, ServerStatus(name="s", state="ready", capabilities=declared, notices=notices)) == [
+        ("mistake", "prompts cannot be listed: error -32603"),
+        ("advice", "it declares resources and has none"),
+        ("mistake", "its input schema is no valid JSON Schema, or takes too long to check"),
+        ("advice", "no description: a model sees only its name and arguments"),
+    ]
+
+
+async def test_a_result_is_checked_against_the_output_schema() -> None:
+    schema: JSON = {"type": "object", "properties": {"sum": {"type": "number"}}}
+    tool = Tool(server="s", name="t", output_schema=schema)
+    wrong = ToolOutput(content=(), structured={"sum": "3"}, raw={"structuredContent": {"sum": "3"}})
+    bare = ToolOutput(content=(), raw={"content": []})
+    words = [finding.words for output in (wrong, bare) for finding in await check_call(tool, output, checks)]
+    assert words == [
+        "the result does not fit the output schema: sum: '3' is not of type 'number'",
+        "it has an output schema, but the result has no structured content",
+    ]

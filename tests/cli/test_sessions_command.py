@@ -8,18 +8,14 @@ import re
 import stat
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 import pytest
 
-from tests.capture.kept_forms import GOLDEN, SESSION, restore
 from tests.cli.desk import KEY, Desk, desk, server
 from tests.cli.program import Ended, Programs
 from tests.cli.provider import asks, text
 from tests.infer.kept import keep_story
-from tui_host.capture.session_summary import foreign_session
-from tui_host.capture.store.store import Store
 from tui_host.errors import JSON
 
 Line = dict[str, JSON]
@@ -83,39 +79,6 @@ def test_list_has_the_newest_first(kept: Kept) -> None:
     assert rows[2].endswith("mine/m  native    call it")
 
 
-def test_export_begins_with_the_session_and_the_start_of_the_connections_that_it_used(kept: Kept) -> None:
-    head = kept.lines[0]
-    assert list(head) == ["tui_host", "session"]
-    assert head["tui_host"] == 1
-    assert isinstance(head["session"], dict)
-    assert (head["session"]["id"], head["session"]["title"]) == (kept.called, "call it")
-    preamble = [line for line in kept.lines[1:] if line.get("preamble")]
-    assert kept.lines[1 : 1 + len(preamble)] == preamble
-    assert "turn" not in preamble[0]
-    methods = {
-        (str(line["peer"]), json.loads(data(line)).get("method")) for line in preamble if line["direction"] == "out"
-    }
-    assert methods == {
-        (peer, method)
-        for peer in ("good", "uncalled")
-        for method in ("server/discover", "initialize", "notifications/initialized", "tools/list")
-    }
-
-
-def test_a_connection_whose_tools_were_offered_and_never_called_was_used(kept: Kept) -> None:
-    exported = kept.place.run("sessions", "export", kept.talked).out.splitlines(keepends=True)
-    lines: list[Line] = [json.loads(line) for line in exported][1:]
-    preamble = [line for line in lines if line.get("preamble")]
-    assert lines[: len(preamble)] == preamble
-    started = [json.loads(data(line)) for line in preamble if line["kind"] == "frame"]
-    listed = [frame["result"]["tools"][0]["name"] for frame in started if "tools" in frame.get("result", {})]
-    assert listed == ["echo"] * 4  # of two servers, in each of the two processes
-    # What a connection began with is no other in the other session's export, byte for byte.
-    called = kept.place.run("sessions", "export", kept.called).out.splitlines(keepends=True)
-    theirs = [json.loads(line)["data"] for line in called[1:] if b'"preamble":true' in line]
-    assert sorted(theirs * 2) == sorted(str(line["data"]) for line in preamble)
-
-
 def test_export_keeps_each_request_as_the_provider_received_it(kept: Kept) -> None:
     requests = picked(kept, kind="request")
     assert [data(line) for line in requests] == kept.place.provider.bodies[:2]
@@ -128,15 +91,6 @@ def test_export_keeps_each_request_as_the_provider_received_it(kept: Kept) -> No
         assert [f"{name}: {value}".replace("⟨secret:MY_KEY⟩", KEY) for name, value in recorded] == sent
         assert line["text"] == data(line).decode()
     assert [line["step"] for line in requests] == [1, 2]
-
-
-def test_export_keeps_each_response_as_the_provider_sent_it(kept: Kept) -> None:
-    chunks = picked(kept, kind="chunk")
-    bodies = [b"".join(map(data, group)) for _, group in groupby(chunks, lambda line: line["exchange"])]
-    assert bodies == [answer.partition(b"\r\n\r\n")[2] for answer in kept.answers[:2]]
-    assert [line["head"] for line in picked(kept, kind="response")] == [
-        {"status": 200, "headers": [["content-type", "text/event-stream"], ["connection", "close"]]}
-    ] * 2
 
 
 def test_export_keeps_the_frames_the_decisions_and_the_links_of_each_call(kept: Kept) -> None:
@@ -158,28 +112,6 @@ def test_export_keeps_the_frames_the_decisions_and_the_links_of_each_call(kept: 
     first, second = (str(line["call"]) for line in picked(kept, kind="decision"))
     assert frames[0]["call"] == frames[1]["call"] == first
     assert set(links) == {("asked", first), ("asked", second), ("told", first), ("told", second)}
-
-
-def test_records_are_in_order_on_one_clock(kept: Kept) -> None:
-    records = kept.lines[1:]
-    assert [line["seq"] for line in records] == sorted(int(str(line["seq"])) for line in records)
-    assert [line["mono"] for line in records] == sorted(int(str(line["mono"])) for line in records)
-    assert len({str(line["capture"]) for line in records}) == 1
-
-
-def test_markdown_is_the_conversation_with_what_was_on_the_wires(kept: Kept) -> None:
-    words = kept.place.run("sessions", "export", kept.called, "--format", "markdown").text
-    assert words.startswith("# call it\n")
-    places = [
-        words.index(part)
-        for part in ("> call it", "### Step 1", "I will call.", "good.echo", "### Step 2", "done 天气")
-    ]
-    assert places == sorted(places)
-    for body in kept.place.provider.bodies[:2]:
-        assert body.decode() in words
-    for answer in kept.answers[:2]:
-        assert answer.partition(b"\r\n\r\n")[2].decode() in words
-    assert "tools/call" in words
 
 
 def test_an_export_goes_to_a_file_as_it_goes_to_standard_output(kept: Kept) -> None:
@@ -217,20 +149,6 @@ def test_show_is_the_conversation_in_words_and_in_json(kept: Kept) -> None:
         "answer",
         "summary",
     ]
-
-
-def test_show_says_no_empty_answer_and_tells_an_item_that_cannot_be_read_in_its_place(
-    program: Programs, tmp_path: Path
-) -> None:
-    store = Store.open(tmp_path / "tui-host.db")
-    store.sessions.put_back(foreign_session(SESSION, "x"))
-    for number, item in enumerate(('{"item":"answer","text":"\\n"}', "{", '{"item":"user","text":"and?"}')):
-        row = SESSION, number, item
-        store.run(lambda connection, row=row: connection.execute("INSERT INTO items VALUES (?, ?, ?)", row).fetchall())
-    store.close()
-    shown = program.run("sessions", "show", "last", "--data-dir", tmp_path)
-    assert shown.text.endswith("\n\nNote: this item is damaged in the database\n\nUser: and?\n")
-    assert "Model:" not in shown.text
 
 
 def test_a_story_is_one_entry_that_is_shown_parted_joined_exported_and_deleted(
@@ -354,15 +272,3 @@ def test_prune_removes_what_is_too_much_or_too_old_and_tells_it(program: Program
         assert gone["dry_run"] is False
         assert place.listed() == []
         assert b"the oldest" not in place.files()
-
-
-def test_a_file_of_an_early_form_is_set_aside_and_told(program: Programs, tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir(0o700)
-    early = (GOLDEN / "store-3.sql").read_text(encoding="utf-8").replace("user_version = 3", "user_version = 2")
-    restore(early, tmp_path / "data" / "tui-host.db")
-
-    listed = program.run("sessions", "list", "--data-dir", tmp_path / "data")
-
-    (aside,) = (tmp_path / "data").glob("tui-host.db.form2-*")
-    assert SESSION not in listed.text
-    assert f"set aside as {aside.name}" in listed.err

@@ -102,19 +102,6 @@ def test_while_a_server_is_checked(program: Programs, tmp_path: Path) -> None:
     assert (ended.code, ended.out, ended.left) == (143, b"", ())
 
 
-def test_a_signal_that_was_switched_off_stays_so(program: Programs, tmp_path: Path) -> None:
-    with desk(program, tmp_path, hangs(head()), servers=server("good", "good")) as place:
-        running = place.start("ask", "--json", "hello", ignored=[HUP])
-        running.until(place.provider.is_asked, "a request")
-        status = Path(f"/proc/{running.pid}/status").read_text()
-        ignored = int(status.split("SigIgn:", 1)[1].split()[0], 16)
-        assert ignored & 1 << (HUP - 1)
-        assert not ignored & 1 << (INT - 1)
-        running.signal(HUP)
-        running.signal(TERM)
-        assert running.wait().code == 143
-
-
 def test_a_servers_own_children_do_not_outlive_the_program_either(program: Programs, tmp_path: Path) -> None:
     servers = server("grand", "grandchild")
     with desk(program, tmp_path, hangs(head()), servers=servers) as place:

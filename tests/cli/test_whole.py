@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -56,16 +55,6 @@ def test_the_demo_model_reckons_with_the_bundled_server(asked: Asked) -> None:
         count = usage[name]
         assert isinstance(count, int)
         assert count > 0
-
-
-def test_each_result_is_told_in_the_request_after_it(asked: Asked) -> None:
-    records = [json.loads(line) for line in asked.exported.out.splitlines()][1:]
-    requests = [json.loads(record["text"]) for record in records if record["kind"] == "request"]
-    assert [len(request["messages"]) for request in requests] == [1, 3, 5, 7]
-    assert requests[-1]["messages"][-1]["content"] == "18.5"
-    results = [record for record in records if record["kind"] == "frame" and record["direction"] == "in"]
-    sent_back = [record["text"] for record in results if '"structuredContent"' in record["text"]]
-    assert [json.loads(frame)["result"]["structuredContent"]["result"] for frame in sent_back] == [30, 37, 18.5]
 
 
 def test_the_installed_command_asks_and_answers(program: Programs, tmp_path: Path) -> None:

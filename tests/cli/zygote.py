@@ -50,7 +50,6 @@ class Request(TypedDict):
     environment: dict[str, str]
     folder: str
     terminal: bool
-    ignored: list[int]
     seconds: float
     file_limit: int
 
@@ -77,8 +76,6 @@ def become(request: Request, descriptors: list[int]) -> NoReturn:
     os.environ.update(request["environment"])
     for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    for number in request["ignored"]:
-        signal.signal(number, signal.SIG_IGN)
     sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8")
     sys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8")
     sys.stderr = io.TextIOWrapper(

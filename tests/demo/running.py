@@ -6,9 +6,9 @@ import http.client
 import json
 import subprocess
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Self
 
 from tui_host.demo.model.json_values import is_array, is_object
@@ -70,20 +70,6 @@ class Reply:
         return value
 
     @property
-    def events(self) -> list[dict[str, object]]:
-        """The events that are JSON; the stream's form is checked on the way."""
-        blocks = self.body.decode().split("\n\n")
-        assert blocks.pop() == ""
-        found: list[dict[str, object]] = []
-        for block in blocks:
-            assert block.startswith("data: ")
-            if block != "data: [DONE]":
-                value: object = json.loads(block.removeprefix("data: "))
-                assert is_object(value)
-                found.append(value)
-        return found
-
-    @property
     def error(self) -> dict[str, object]:
         value = self.json["error"]
         assert is_object(value)
@@ -93,42 +79,6 @@ class Reply:
 def objects(value: object) -> list[dict[str, object]]:
     assert is_array(value)
     return [item for item in value if is_object(item)]
-
-
-@dataclass(slots=True)
-class Folded:
-    """A stream folded in the plainest way: what a client sees of it."""
-
-    text: str = ""
-    thinking: str = ""
-    names: list[str] = field(default_factory=list[str])
-    arguments: list[str] = field(default_factory=list[str])
-    ids: list[str] = field(default_factory=list[str])
-    finish: str = ""
-    usage: dict[str, object] = field(default_factory=dict[str, object])
-
-
-def folded(events: Sequence[dict[str, object]]) -> Folded:
-    result = Folded()
-    for event in events:
-        if is_object(usage := event.get("usage")):
-            result.usage = usage
-        for choice in objects(event.get("choices", [])):
-            delta = choice["delta"]
-            assert is_object(delta)
-            result.text += str(delta.get("content") or "")
-            result.thinking += str(delta.get("reasoning_content") or "")
-            for call in objects(delta.get("tool_calls", [])):
-                function = call["function"]
-                assert is_object(function)
-                if "id" in call:
-                    result.ids.append(str(call["id"]))
-                    result.names.append(str(function["name"]))
-                    result.arguments.append("")
-                assert call["index"] == len(result.ids) - 1
-                result.arguments[-1] += str(function["arguments"])
-            result.finish = str(choice.get("finish_reason") or result.finish)
-    return result
 
 
 class Client:

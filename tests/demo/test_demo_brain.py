@@ -7,13 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.demo.played import TOOLS, play, told_by_servers, tool
-from tui_host.demo.model.brain.prose import chinese_text, english_text
+from tui_host.demo.model.brain.lookup_rules import cities_in
 from tui_host.demo.model.brain.rules import answer
-from tui_host.demo.model.brain.weather_rules import cities_in
-from tui_host.demo.model.plan import AskedCall, Breakage, Plan, Refusal
+from tui_host.demo.model.plan import AskedCall, Plan, Trouble
 from tui_host.demo.model.request_content import AssistantSaid, Call, Conversation, SystemSaid, ToolSaid, UserSaid
-
-_TAGS = ("*demo model: I follow rules, I am no AI*", "*演示模型：按规则回答，不是人工智能*")
 
 
 @pytest.mark.parametrize(
@@ -36,12 +33,71 @@ def test_cities_are_found_in_a_question(question: str, cities: list[str]) -> Non
     assert cities_in(question) == cities
 
 
-def test_the_weather_of_several_cities_is_asked_for_at_once() -> None:
-    turn = play("weather in Paris and Tokyo")
-    assert turn.names == [["weather__get_forecast"] * 2]
-    assert turn.arguments == [['{"city":"Paris"}', '{"city":"Tokyo"}']]
-    assert "17 °C" in turn.text
-    assert turn.text.count("canned demo data") == 2
+ADD, SUBTRACT, MULTIPLY, DIVIDE = (f"math__{name}" for name in ("add", "subtract", "multiply", "divide"))
+FORECAST, ALERTS, ORDER, ORDERS = (
+    "weather__get_forecast",
+    "weather__get_alerts",
+    "orders__get_order",
+    "orders__list_orders",
+)
+SEVERAL = 'call math.add {\n  "a": 1,\n  "b": 2\n}\ncall orders.list_orders\n调用 weather.get_alerts {"city":"巴黎"}'
+TURNS: list[tuple[str, list[list[tuple[str, str]]], list[str]]] = [
+    (
+        "what is (6 × 5 + 7) / 2?",
+        [[(MULTIPLY, '{"a":6,"b":5}')], [(ADD, '{"a":30,"b":7}')], [(DIVIDE, '{"a":37,"b":2}')]],
+        ["(6 × 5 + 7) / 2 = **18.5**"],
+    ),
+    (
+        "(1 + 2) * (3 + 4) - 5",
+        [
+            [(ADD, '{"a":1,"b":2}'), (ADD, '{"a":3,"b":4}')],
+            [(MULTIPLY, '{"a":3,"b":7}')],
+            [(SUBTRACT, '{"a":21,"b":5}')],
+        ],
+        ["**16**"],
+    ),
+    ("(2 + 3) * (2 + 3)", [[(ADD, '{"a":2,"b":3}')], [(MULTIPLY, '{"a":5,"b":5}')]], ["**25**"]),
+    (
+        "3 * 4 + 1 / 0",
+        [[(MULTIPLY, '{"a":3,"b":4}'), (DIVIDE, '{"a":1,"b":0}')]],
+        ["division by zero", "3 × 4 → 12"],
+    ),
+    ("think about 6 * 7", [[(MULTIPLY, '{"a":6,"b":7}')]], ["**42**"]),
+    ("思考一下 6 * 7", [[(MULTIPLY, '{"a":6,"b":7}')]], ["**42**", "演示模型"]),
+    (
+        "weather in Paris and Tokyo",
+        [[(FORECAST, '{"city":"Paris"}'), (FORECAST, '{"city":"Tokyo"}')]],
+        ["17 °C", "canned demo data"],
+    ),
+    ("东京的天气怎么样？", [[(FORECAST, '{"city":"东京"}')]], ["21 °C"]),
+    ("香港有没有预警？", [[(ALERTS, '{"city":"香港"}')]], ["台风"]),
+    (
+        "weather in Oslo, and alerts for Oslo: what should I pack?",  # as the server's prompt says it
+        [[(FORECAST, '{"city":"Oslo"}'), (ALERTS, '{"city":"Oslo"}')]],
+        ["Known cities"],
+    ),
+    ("where is order 1042?", [[(ORDER, '{"number":1042}')]], ["Rotterdam"]),
+    ("orders 1038 and #1039", [[(ORDER, '{"number":1038}'), (ORDER, '{"number":1039}')]], ["delivered"]),
+    ("订单 1042 到哪了？", [[(ORDER, '{"number":1042}')]], ["Rotterdam"]),
+    ("1042 号订单呢", [[(ORDER, '{"number":1042}')]], ["Rotterdam"]),
+    ("list all orders", [[(ORDERS, "{}")]], ["Mei Tanaka"]),
+    ("列出所有订单", [[(ORDERS, "{}")]], ["Mei Tanaka"]),
+    (SEVERAL, [[(ADD, '{\n  "a": 1,\n  "b": 2\n}'), (ORDERS, "{}"), (ALERTS, '{"city":"巴黎"}')]], ["answered"]),
+    ("what tools do you have?", [], ["`orders__get_order`"]),
+    ("有哪些工具", [], ["`orders__get_order`"]),
+    ("write 1,000,000 words", [], ["50,000 words are the most"]),
+    ("写一篇 500 字的文章", [], ["## 第 1 部分"]),
+]
+
+
+@pytest.mark.parametrize(("question", "asked", "words"), TURNS, ids=[turn[0][:30] for turn in TURNS])
+def test_a_question_leads_to_these_calls_and_words(
+    question: str, asked: list[list[tuple[str, str]]], words: list[str]
+) -> None:
+    turn = play(question)
+    assert [[(call.name, call.arguments) for call in calls] for calls in turn.asked] == asked
+    assert all(text in turn.text for text in words)
+    assert all(bool(plan.thinking) == question.startswith(("think", "思考")) for plan in turn.plans)
 
 
 @pytest.mark.parametrize(
@@ -58,19 +114,6 @@ def test_what_the_host_says_beside_the_question_is_no_question(said: list[str]) 
     plan = answer(Conversation(messages=tuple(UserSaid(text=text) for text in said), tools=TOOLS))
     assert isinstance(plan, Plan)
     assert [call.name for call in plan.calls] == ["math__add"]
-
-
-def test_weather_and_alerts_in_chinese() -> None:
-    assert "21 °C" in play("东京的天气怎么样？").text
-    turn = play("香港有没有预警？")
-    assert turn.names == [["weather__get_alerts"]]
-    assert "台风" in turn.text
-
-
-def test_a_prompt_of_the_server_leads_to_both_of_its_tools() -> None:
-    turn = play("weather in Oslo, and alerts for Oslo: what should I pack?")
-    assert turn.names == [["weather__get_forecast", "weather__get_alerts"]]
-    assert "Known cities" in turn.text
 
 
 def test_a_rejected_lookup_is_acknowledged_and_nothing_made_up() -> None:
@@ -97,27 +140,6 @@ def test_what_became_of_a_call_is_told_as_it_was(told: str, said: str) -> None:
     assert said in play("where is order 1042?", told=lambda _: told).text
 
 
-@pytest.mark.parametrize(
-    ("question", "arguments"),
-    [
-        ("where is order 1042?", ['{"number":1042}']),
-        ("orders 1038 and #1039", ['{"number":1038}', '{"number":1039}']),
-        ("订单 1042 到哪了？", ['{"number":1042}']),
-        ("1042 号订单呢", ['{"number":1042}']),
-        ("list all orders", ["{}"]),
-        ("列出所有订单", ["{}"]),
-    ],
-)
-def test_orders_are_looked_up(question: str, arguments: list[str]) -> None:
-    assert play(question).arguments == [arguments]
-
-
-def test_an_order_number_is_a_text_where_the_schema_says_so() -> None:
-    assert play("order 7", [tool("shop__get_order", "order_id")], told=lambda _: "x").arguments == [
-        ['{"order_id":"7"}']
-    ]
-
-
 def test_without_a_tool_it_says_so() -> None:
     for question in ("weather in Paris", "东京的天气怎么样？", "where is order 1042?", "list orders"):
         turn = play(question, tools=())
@@ -131,36 +153,6 @@ def test_a_call_named_by_the_person_is_asked_for_exactly() -> None:
     assert turn.names == [["time__get_current_time"]]
     assert turn.arguments == [['{"timezone": "Asia/Tokyo"}']]
     assert '`{"datetime": "now"}`' in turn.text
-
-
-def test_several_calls_are_asked_for_at_once_also_over_several_lines_of_json() -> None:
-    turn = play(
-        'call math.add {\n  "a": 1,\n  "b": 2\n}\ncall orders.list_orders\n调用 weather.get_alerts {"city":"巴黎"}'
-    )
-    assert turn.names == [["math__add", "orders__list_orders", "weather__get_alerts"]]
-    assert turn.arguments[0][1] == "{}"
-
-
-@pytest.mark.parametrize(
-    ("asked", "name"),
-    [
-        ("files.read.all", "files__read_all"),
-        ("web.fetch/page", "web__fetch_page"),
-        ("long.a_very_long_name_that_was_cut_somewhere", "long__a_very_long_name_that_0a1b2c3d"),
-        ("tiem.now", "time__now"),
-        ("now", "time__now"),
-        ("docs.search", "mcp__docs__search"),
-    ],
-)
-def test_a_tool_is_found_by_the_name_that_its_server_gave_it(asked: str, name: str) -> None:
-    tools = [
-        tool("files__read_all"),
-        tool("web__fetch_page"),
-        tool("long__a_very_long_name_that_0a1b2c3d"),
-        tool("time__now"),
-        tool("mcp__docs__search"),
-    ]
-    assert play(f"call {asked}", tools, told=lambda _: "ok").names == [[name]]
 
 
 def test_a_tool_that_is_not_offered_is_named_with_those_close_to_it() -> None:
@@ -189,27 +181,6 @@ def test_a_long_result_is_fenced_and_cut_with_a_note() -> None:
     assert "6,004 more characters" in turn.text
 
 
-def test_thinking_comes_before_the_answer_at_every_step() -> None:
-    for question in ("think about 6 * 7", "思考一下 6 * 7", "think: 6 * 7"):
-        turn = play(question)
-        assert turn.names == [["math__multiply"]]
-        assert all(plan.thinking for plan in turn.plans)
-        assert "**42**" in turn.text
-
-
-@pytest.mark.parametrize("words", [0, 1, 20, 150, 151, 500, 5_000])
-def test_a_text_has_as_many_words_as_were_asked_for(words: int) -> None:
-    paragraphs = [line for line in english_text(words).split("\n\n") if not line.startswith("#")]
-    assert sum(len(paragraph.split()) for paragraph in paragraphs) == words
-    characters = [line for line in chinese_text(words).split("\n\n") if not line.startswith("#")]
-    assert abs(sum(map(len, characters)) - words) <= 1
-
-
-def test_long_answers_have_a_limit_and_say_so() -> None:
-    assert "50,000 words are the most" in play("write 1,000,000 words").text
-    assert len(play("写一篇 500 字的文章").text) > 500
-
-
 @pytest.mark.parametrize("question", ["show markdown", "show me a table", "给我一个表格", "演示 Markdown"])
 def test_the_showcase_has_all_of_markdown(question: str) -> None:
     text = play(question).text
@@ -232,22 +203,10 @@ def test_what_no_rule_recognises_is_said_to_be_so() -> None:
     assert "没有规则能识别" in play("作一首诗").text
 
 
-def test_tools_are_listed_by_name() -> None:
-    assert "`orders__get_order`" in play("what tools do you have?").text
-    assert "`orders__get_order`" in play("有哪些工具").text
-
-
-@pytest.mark.parametrize(
-    "question", ["what is 1 + 1?", "hello", "东京的天气", "xyz", "call math.add {}", "list tools", "write 9 words"]
-)
-def test_every_final_answer_says_that_it_follows_rules(question: str) -> None:
-    assert play(question).text.endswith(_TAGS)
-
-
 def test_errors_come_on_request() -> None:
-    assert play("error 429").plans[0].trouble == Refusal(status=429)
-    assert play("error 500 once").plans[0].trouble == Refusal(status=500, once=True)
-    assert play("error cut").plans[0].trouble == Breakage(kind="cut")
+    assert play("error 429").plans[0].trouble == Trouble(kind="status", status=429)
+    assert play("error 500 once").plans[0].trouble == Trouble(kind="status", status=500, once=True)
+    assert play("error cut").plans[0].trouble == Trouble(kind="cut")
     assert play("error length").plans[0].is_cut
     assert play("error empty").text == ""
     assert "none of my rules" in play("errors are human").text
@@ -266,28 +225,7 @@ def test_the_last_question_counts_and_the_turns_before_do_not() -> None:
     assert [call.arguments for call in plan.calls] == ['{"a":3,"b":4}']
 
 
-def test_a_call_whose_server_has_gone_meanwhile_is_answered_from_its_result() -> None:
-    messages = (
-        UserSaid(text="call math.add {}"),
-        AssistantSaid(text="", calls=(Call(id="a", name="math__add", arguments="{}"),)),
-        ToolSaid(call_id="a", text="Error: the server exited (137)"),
-    )
-    assert "exited (137)" in answer(Conversation(messages=messages, tools=())).text
-
-
 PICTURE = "image/png, 8 bytes"
-
-
-def test_images_of_a_result_are_no_new_question() -> None:
-    messages = (
-        UserSaid(text="call img.draw"),
-        AssistantSaid(text="", calls=(Call(id="a", name="img__draw", arguments="{}"),)),
-        ToolSaid(call_id="a", text="(an image)"),
-        UserSaid(text="The image that img__draw returned:", images=(PICTURE,)),
-    )
-    told = answer(Conversation(messages=messages, tools=(tool("img__draw"),))).text
-    assert "(an image)" in told
-    assert f"1 image came with it: {PICTURE}" in told
 
 
 @pytest.mark.parametrize(
@@ -317,40 +255,11 @@ def test_a_correction_that_has_no_call_to_answer_is_heeded(is_one_message: bool)
     assert [call.arguments for call in first.calls] == ['{"a":1,"b":2,}']
 
 
-def test_images_of_a_result_are_counted() -> None:
-    messages = (
-        UserSaid(text="call img.draw"),
-        AssistantSaid(text="", calls=(Call(id="a", name="img__draw", arguments="{}"),)),
-        ToolSaid(call_id="a", text="here", images=(PICTURE, PICTURE)),
-    )
-    assert "2 images came with it" in answer(Conversation(messages=messages)).text
-
-
 @settings(max_examples=15)
 @given(st.text(), st.booleans())
 def test_any_question_has_an_answer_and_always_the_same(question: str, parallel: bool) -> None:  # noqa: FBT001
     conversation = Conversation(messages=(UserSaid(text=question),), tools=TOOLS, parallel=parallel)
     assert answer(conversation) == answer(conversation)
-
-
-@pytest.mark.exhaustive
-def test_a_huge_question_is_answered_quickly() -> None:
-    for text in (
-        "in and " * 100_000,
-        "1+" * 200_000,
-        "(" * 100_000,
-        "order " * 100_000,
-        "天气和" * 100_000,
-        "call " * 50_000,
-    ):
-        assert play(text, told=lambda _: "Error").plans
-
-
-def test_the_demo_answers_behind_a_host_that_writes_one_line_between_server_and_tool() -> None:
-    tools = [
-        tool(f"mcp_{name.replace('__', '_')}") for name in ("math__multiply", "math__add", "weather__get_forecast")
-    ]
-    assert play("what is 2 + 3?", tools, told=lambda _: "5").names == [["mcp_math_add"]]
 
 
 @pytest.mark.parametrize(
@@ -360,7 +269,6 @@ def test_the_demo_answers_behind_a_host_that_writes_one_line_between_server_and_
         (["math.add"], "math.add"),
         (["mcp__math__add"], "mcp__math__add"),
         (["mcp__math_add"], "mcp__math_add"),
-        (["my__math_add"], "my__math_add"),
         (["mcp__my__calc__add"], "mcp__my__calc__add"),
         (["functions/math:add"], "functions/math:add"),
         (["add"], "add"),
@@ -368,9 +276,7 @@ def test_the_demo_answers_behind_a_host_that_writes_one_line_between_server_and_
         (["add", "my-math-server.add"], "my-math-server.add"),
         (["my-math_add", "math_add"], "math_add"),
         (["notes_add", "calc_add"], "notes_add"),
-        (["notes_add", "calc_plus"], "notes_add"),
         (["calc_readd", "calc_add2", "calcadd"], ""),
-        (["notes__quick_add"], ""),
         (["math__quick_add"], ""),
     ],
 )
@@ -383,7 +289,6 @@ def test_a_tool_is_found_by_its_own_name_behind_whatever_a_host_puts_before(offe
     ("asked", "name"),
     [
         ("math.add", "math_add"),
-        ("maht.add", "math_add"),
         ("notes.add", "notes.add"),
         ("add", "math_add"),
         ("math_add", "math_add"),
@@ -393,3 +298,15 @@ def test_a_tool_is_found_by_its_own_name_behind_whatever_a_host_puts_before(offe
 def test_a_person_may_name_a_tool_by_its_server_however_a_host_joins_the_two(asked: str, name: str) -> None:
     tools = [tool("math_add"), tool("notes.add"), tool("mcp_my-sums_add")]
     assert play(f"call {asked}", tools, told=lambda _: "ok").names == [[name]]
+
+
+def test_images_of_a_result_are_no_new_question() -> None:
+    messages = (
+        UserSaid(text="call img.draw"),
+        AssistantSaid(text="", calls=(Call(id="a", name="img__draw", arguments="{}"),)),
+        ToolSaid(call_id="a", text="(an image)"),
+        UserSaid(text="The image that img__draw returned:", images=(PICTURE,)),
+    )
+    told = answer(Conversation(messages=messages, tools=(tool("img__draw"),))).text
+    assert "(an image)" in told
+    assert f"1 image came with it: {PICTURE}" in told

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
-from tests.demo.hosts import HERMES as _HERMES
-from tests.demo.hosts import SCHEMAS, Host, Spoken, run, speak
+from tests.demo.hosts import SCHEMAS, Host, run, speak
 from tests.demo.played import BUNDLED
 from tui_host.demo.model.json_values import is_object
 from tui_host.demo.model.plan import AskedCall
 from tui_host.demo.model.protocols.respond import respond
 from tui_host.demo.model.request_content import AssistantSaid, Call, Conversation, Message, Tool, ToolSaid, UserSaid
 from tui_host.errors import JSON
+from tui_host.llm.messages import ToolSpec
 
 META: dict[str, JSON] = {
     "list": {"type": "object", "properties": {"limit": {"type": "integer"}, "offset": {"type": "integer"}}},
@@ -107,38 +105,17 @@ def test_what_it_has_learned_it_does_not_ask_again() -> None:
     assert "**18**" in text
 
 
-def test_a_question_that_needs_no_tool_lists_none() -> None:
-    assert _native("hello")[0] == []
-    assert _native("write 20 words")[0] == []
-
-
 def test_a_tool_that_is_nowhere_in_the_list_is_said_to_be_missing() -> None:
     asked, text = _native("call nobody.nothing {}")
     assert [call.name for calls in asked for call in calls] == ["list"] * 3
     assert "No tool `nobody.nothing`" in text
 
 
-def test_all_are_listed_for_one_who_asks_for_them() -> None:
-    asked, text = _native("list tools")
-    assert len(asked) == 3
-    assert all(name in text for name in BUNDLED)
-
-
-def test_without_parallel_calls_it_goes_one_by_one() -> None:
-    asked, text = _native("weather in Paris and Tokyo", parallel=False)
-    assert {len(calls) for calls in asked} == {1}
-    assert "21 °C" in text
-
-
-@pytest.mark.parametrize("question", ["what is (6 × 5 + 7) / 2?"])
-def test_it_goes_the_same_way_in_plain_text(question: str) -> None:
-    tools = "\n".join(
-        json.dumps({"type": "function", "function": {"name": name, "description": "", "parameters": schema}})
-        for name, schema in META.items()
+def test_it_goes_the_same_way_in_plain_text() -> None:
+    specs = tuple(
+        ToolSpec(name=name, description="", schema=schema, server="hub", tool=name) for name, schema in META.items()
     )
-    prompt = f"Within <tools></tools>:\n<tools>\n{tools}\n</tools>\nAnswer with <tool_call></tool_call>."
-    host = Host(name="hub+hermes", prompt=prompt, calls=_HERMES.calls, results=_HERMES.results)
-    turn: Spoken = speak(host, question, told=_told)
+    turn = speak(Host(name="hermes", tools=specs), "what is (6 × 5 + 7) / 2?", told=_told)
     names = [name for calls in turn.asked for name, _ in calls]
     assert names == ["list", "list", "inspect", "invoke", "inspect", "invoke", "inspect", "invoke"]
     assert "**18.5**" in turn.final

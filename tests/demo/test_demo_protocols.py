@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from tests.demo.hosts import CHERRY, CLINE, ENVIRONMENT, HERMES, HOSTS, REACT, Host, inner, run, speak
+from tests.demo.hosts import CHERRY, CLINE, ENVIRONMENT, HERMES, HOSTS, REACT, Host, speak
 from tests.demo.played import BUNDLED
-from tui_host.demo.model.plan import Plan, stopped
-from tui_host.demo.model.protocols.listed_tools import offered_in
+from tui_host.demo.model.plan import Plan
+from tui_host.demo.model.protocols.listed_tools import inner, offered_in
 from tui_host.demo.model.protocols.respond import grammar_of, respond
 from tui_host.demo.model.request_content import AssistantSaid, Conversation, SystemSaid, Tool, UserSaid
 
@@ -148,24 +149,13 @@ def test_cline_asks_the_person_and_takes_the_answer() -> None:
 
 def test_cline_reads_a_resource() -> None:
     question = CLINE.around("read resource weather weather://stations")
-    first = _answer(CLINE, question).text
+    cline = replace(CLINE, given_prompt=f"{CLINE.prompt}\n<access_mcp_resource>")
+    first = _answer(cline, question).text
     block = inner(first, "access_mcp_resource")
     assert (inner(block, "server_name"), inner(block, "uri")) == ("weather", "weather://stations")
     told = "[access_mcp_resource for 'weather'] Result:\nthree stations"
-    assert "answered `three stations`" in _answer(CLINE, question, first, told).text
+    assert "answered `three stations`" in _answer(cline, question, first, told).text
     assert "no way to read" in _answer(REACT, "read resource weather weather://stations").text
-
-
-def test_the_results_of_two_objects_in_one_answer_are_told_apart() -> None:
-    for host in HOSTS:
-        if host.name not in ("json", "function"):
-            continue
-        question = 'double call math.add {"a": 1, "b": 2}'
-        first = _answer(host, question).text
-        told = "Tool result for math__add:\n3\n\nTool error for math__add:\nno more"
-        text = _answer(host, question, first, told).text
-        assert "answered `3`" in text
-        assert "failed: `Error: no more`" in text
 
 
 def test_a_denied_call_of_cline_comes_with_the_feedback() -> None:
@@ -173,17 +163,6 @@ def test_a_denied_call_of_cline_comes_with_the_feedback() -> None:
     told = f"The user denied this operation.\n<feedback>\nnot today\n</feedback>\n{ENVIRONMENT}"
     text = _answer(CLINE, question, _answer(CLINE, question).text, told).text
     assert "You rejected `math__add` (reason: not today)" in text
-
-
-def test_the_results_that_cherry_really_sends_are_understood() -> None:
-    question = "what is 2 + 3?"
-    told = "Here is the result of mcp tool use `math__add`:\n5"
-    assert "**5**" in _answer(CHERRY, question, _answer(CHERRY, question).text, told).text
-
-
-def test_a_result_that_has_a_call_in_it_is_a_result() -> None:
-    turn = speak(CHERRY, "call orders.list_orders", told=_always("<tool_use><name>x</name></tool_use>"))
-    assert len(turn.asked) == 1
 
 
 def test_a_new_question_after_a_stopped_turn_is_a_question() -> None:
@@ -214,14 +193,6 @@ def test_tools_are_found_however_a_template_lists_them(listed: str) -> None:
     assert (tool.name, dict(tool.types), tool.required) == ("math__add", {"a": "number", "b": "number"}, ("a", "b"))
 
 
-def test_errors_and_long_answers_come_as_they_are_in_any_protocol() -> None:
-    for host in HOSTS:
-        assert _answer(host, host.around("error stream")).trouble
-        assert _answer(host, host.around("error empty")).text == ""
-        assert len(host.final(_answer(host, host.around("write 300 words")).text)) > 1_000
-    assert run("math__add", '{"a": 1, "b": 2}') == "3"
-
-
 @_EACH
 def test_a_question_in_the_message_that_tells_of_a_stopped_turn_is_found(host: Host) -> None:
     question = host.around("what is 2 + 3?")
@@ -232,10 +203,7 @@ def test_a_question_in_the_message_that_tells_of_a_stopped_turn_is_found(host: H
     assert host.calls(text)[0][0] == "weather__get_forecast"
 
 
-def test_stop_sequences_end_the_text_but_not_what_was_asked_to_go_on_after_them() -> None:
-    plan = _answer(REACT, "what is 2 + 3?")
-    assert stopped(plan, ["\nAction Input:"]).text.endswith("Action: math__add")
-    assert stopped(plan, ["\nAction Input:"]).stopped_by == "\nAction Input:"
-    assert stopped(plan, ["nowhere", ""]) == plan
-    invented = _answer(REACT, 'invented call math.add {"a": 1, "b": 2}')
-    assert stopped(invented, ["\nObservation:"]) == invented
+@_EACH
+def test_errors_and_empty_answers_come_as_they_are_in_any_protocol(host: Host) -> None:
+    assert _answer(host, host.around("error stream")).trouble
+    assert _answer(host, host.around("error empty")).text == ""

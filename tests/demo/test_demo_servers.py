@@ -6,7 +6,6 @@ import base64
 import json
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator
@@ -23,6 +22,7 @@ from tests.demo.running import line_of, started
 from tui_host.demo.servers.bundled import ToolFailed
 from tui_host.demo.servers.math import MATH
 from tui_host.demo.servers.orders import ORDERS
+from tui_host.demo.servers.serve_bundled import main
 from tui_host.demo.servers.weather import WEATHER
 
 _MODULE = "tui_host.demo.servers"
@@ -137,38 +137,31 @@ async def test_over_http_a_signal_ends_it_with_0_at_once_also_with_a_client() ->
         assert process.stderr.read() == b"weather server: ready\n"
 
 
-def test_over_stdio_it_says_on_stderr_that_it_is_ready_and_ends_with_its_input() -> None:
+@pytest.mark.parametrize("kind", [None, signal.SIGTERM, signal.SIGINT])
+def test_over_stdio_it_says_that_it_is_ready_and_ends_with_its_input_or_a_signal(kind: signal.Signals | None) -> None:
     with started("-m", _MODULE, "math") as process:
         assert process.stderr is not None
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr.readline() == b"math server: ready\n"
-        process.stdin.close()
-        assert process.wait(20) == 0
-        assert process.stdout.read() == b""
-
-
-def test_over_stdio_a_signal_ends_it_without_a_traceback() -> None:
-    for kind in (signal.SIGTERM, signal.SIGINT):
-        with started("-m", _MODULE, "math") as process:
-            assert process.stderr is not None
-            process.stderr.readline()
+        if kind is None:
+            process.stdin.close()
+        else:
             process.send_signal(kind)
-            assert process.wait(20) == -kind
-            assert process.stderr.read() == b""
+        assert process.wait(20) == (-kind if kind else 0)
+        assert process.stderr.read() == process.stdout.read() == b""
 
 
 @pytest.mark.parametrize("arguments", [[], ["time"], ["math", "--port", "x"]])
 def test_a_wrong_use_of_the_servers_ends_with_2(arguments: list[str]) -> None:
-    done = subprocess.run([sys.executable, "-m", _MODULE, *arguments], capture_output=True, check=False, timeout=20)
-    assert (done.returncode, done.stdout) == (2, b"")
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
 
 
 @pytest.mark.parametrize(
     ("name", "a", "b", "text"),
     [
         ("add", 0.1, 0.2, "0.3"),
-        ("add", 30, 7.0, "37"),
         ("add", 10**50, 1, str(10**50 + 1)),
         ("subtract", 1, 0.9, "0.1"),
         ("multiply", 1.5, 2, "3"),
@@ -176,8 +169,6 @@ def test_a_wrong_use_of_the_servers_ends_with_2(arguments: list[str]) -> None:
         ("multiply", -0.0, 5, "0"),
         ("divide", 37, 2, "18.5"),
         ("divide", 1, 3, "0.3333333333333333"),
-        ("divide", 2, 3, "0.6666666666666666"),
-        ("divide", -6, 3, "-2"),
     ],
 )
 def test_results_read_as_a_person_writes_them(name: str, a: float, b: float, text: str) -> None:
@@ -192,9 +183,7 @@ def test_results_read_as_a_person_writes_them(name: str, a: float, b: float, tex
         ({"a": 1, "b": 2, "c": 3}, "unknown parameter 'c'"),
         ({"a": "1", "b": 2}, "'a' must be a number"),
         ({"a": True, "b": 2}, "'a' must be a number"),
-        ({"a": None, "b": 2}, "'a' must be a number"),
         ({"a": float("nan"), "b": 2}, "too large"),
-        ({"a": 10**400, "b": 2}, "too large"),
         ({"a": 1e300, "b": 1e300}, "the result is too large"),
     ],
 )
@@ -206,18 +195,8 @@ def test_wrong_arguments_are_told_clearly(arguments: dict[str, object], words: s
 def test_every_city_is_known_by_all_its_names_and_labelled_as_canned() -> None:
     forecast, alerts = WEATHER.tools
     names = (
-        "Paris",
-        "paris",
-        "巴黎",
-        "NYC",
-        "new york",
-        "纽约",
-        "São Paulo",
-        "sao paulo",
-        "Hong Kong",
-        "香港",
-        "東京",
-        "Reykjavík",
+        *("Paris", "paris", "巴黎", "NYC", "new york", "纽约", "São Paulo", "sao paulo", "Hong Kong", "香港"),
+        *("東京", "Reykjavík"),
     )
     for name in names:
         assert "canned demo data" in forecast.call({"city": f" {name} "}).text

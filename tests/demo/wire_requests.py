@@ -6,10 +6,39 @@ import json
 from collections.abc import Sequence
 
 from tui_host.demo.model.http_connection import Request
-from tui_host.demo.model.plan import Ended, Piece, Plan, pieces, stopped
+from tui_host.demo.model.plan import Plan, pieces, stopped
 from tui_host.demo.model.protocols.respond import respond
-from tui_host.demo.model.wires.wire import Asked, RequestRefused, ResponseWriter, Wire
+from tui_host.demo.model.wires.wire import ChatRequest, RequestRefused, Wire
 from tui_host.errors import JSON
+
+PATHS = {
+    "openai": "/v1/chat/completions",
+    "openai-responses": "/v1/responses",
+    "anthropic": "/v1/messages",
+    "gemini": "/v1beta/models/gemini:generateContent",
+    "ollama": "/api/chat",
+}
+
+
+def question(name: str, text: str) -> dict[str, JSON]:
+    """The members of a request in a dialect that ask a question."""
+    if name == "gemini":
+        return {"contents": [{"role": "user", "parts": [{"text": text}]}]}
+    asked: dict[str, JSON] = {"model": name, "max_tokens": 9_000} if name == "anthropic" else {"model": name}
+    return {**asked, "input" if name == "openai-responses" else "messages": [{"role": "user", "content": text}]}
+
+
+LONG: dict[str, dict[str, JSON]] = {
+    name: {**question(name, "write 500 words"), **limit}
+    for name, limit in {
+        "openai": {"max_tokens": 16},
+        "openai-responses": {"max_output_tokens": 16},
+        "anthropic": {"max_tokens": 16},
+        "gemini": {"generationConfig": {"maxOutputTokens": 16}},
+        "ollama": {"options": {"num_predict": 16}},
+    }.items()
+}
+"""A question for a long answer, with a limit of tokens."""
 
 
 def request(
@@ -21,52 +50,25 @@ def request(
 
 def error_of(wire: Wire, refused: RequestRefused) -> dict[str, JSON]:
     """The error in the body that a wire writes."""
-    error = object_of(json.loads(wire.refusal(refused, identity="x")))["error"]
+    error = object_of(wire.error(refused, "x"))["error"]
     return {"message": error} if isinstance(error, str) else object_of(error)
 
 
-def planned(asked: Asked) -> Plan:
-    return stopped(respond(asked.conversation), asked.stops)
+def planned(chat: ChatRequest) -> Plan:
+    return stopped(respond(chat.conversation), chat.stops)
 
 
-def _said(asked: Asked, plan: Plan) -> tuple[list[Piece], Ended]:
-    said: list[Piece] = []
-    for piece in pieces(plan, asked.most_tokens):
-        if isinstance(piece, Ended):
-            return said, piece
-        said.append(piece)
-    raise AssertionError("a plan without an end")
-
-
-def streamed(wire: Wire, asked: Asked, plan: Plan | None = None, *, identity: str = "id01") -> bytes:
+def streamed(wire: Wire, chat: ChatRequest, plan: Plan | None = None) -> bytes:
     """The whole stream of an answer."""
-    said, ended = _said(asked, plan or planned(asked))
-    writer: ResponseWriter = wire.writer(asked, identity=identity, created=1)
+    said, ended = pieces(plan or planned(chat), chat.most_tokens)
+    writer = wire.writer(chat, "id01", 1)
     return b"".join((writer.begin(), *(writer.piece(piece) for piece in said), writer.end(ended)))
 
 
-def whole(wire: Wire, asked: Asked, plan: Plan | None = None, *, identity: str = "id01") -> dict[str, JSON]:
+def whole(wire: Wire, chat: ChatRequest, plan: Plan | None = None) -> dict[str, JSON]:
     """The same as one body."""
-    said, ended = _said(asked, plan or planned(asked))
-    return object_of(json.loads(wire.writer(asked, identity=identity, created=1).whole(said, ended)))
-
-
-def events(data: bytes) -> list[dict[str, JSON]]:
-    """The objects in a stream of events; its form, and that names are the events' types, is checked on the way."""
-    *blocks, last = data.decode().split("\n\n")
-    assert last == ""
-    found: list[dict[str, JSON]] = []
-    for block in blocks:
-        *head, line = block.split("\n")
-        value = object_of(json.loads(line.removeprefix("data: ")))
-        assert head == ([f"event: {value['type']}"] if head else [])
-        found.append(value)
-    return found
-
-
-def lines(data: bytes) -> list[dict[str, JSON]]:
-    """The objects of an NDJSON stream."""
-    return [object_of(json.loads(line)) for line in data.decode().splitlines()]
+    said, ended = pieces(plan or planned(chat), chat.most_tokens)
+    return object_of(wire.writer(chat, "id01", 1).whole(said, ended))
 
 
 def object_of(value: JSON) -> dict[str, JSON]:

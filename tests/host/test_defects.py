@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
+from typing_extensions import override
 
 from tests.cli.desk import server
 from tests.cli.provider import asks, provider, text
@@ -17,7 +18,7 @@ from tests.host.test_host import PATIENCE, answers, asked, configured, serving, 
 from tests.llm.peer import head
 from tests.llm.streams import DONE, chunk
 from tui_host.chat.conversation import CallItem, NoteItem
-from tui_host.chat.policy import Question
+from tui_host.chat.policy import Question, Refuse
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.schema import ModelRef, Settings
@@ -25,9 +26,10 @@ from tui_host.settings.schema import ModelRef, Settings
 TOKEN = "tok-12345678"  # noqa: S105 - one that opens nothing
 
 
-class Broken:
+class Broken(Refuse):
     """A front that fails when it is to ask."""
 
+    @override
     async def decide(self, questions: Sequence[Question]) -> None:
         raise RuntimeError(f"no room for {len(questions)} and {TOKEN}")
 
@@ -51,7 +53,7 @@ async def broken_turn(host: Host) -> NoteItem:
     assert result.error is not None
     assert (card.kind, card.what) == ("error", result.error.what)
     [call] = [item for item in session.conversation.items if isinstance(item, CallItem)]
-    assert (call.state, call.sent) == ("rejected", "")
+    assert (call.state, call.sent) == ("stopped", "")
     await asked(host, session, "go on")
     assert answers(session) == ["I will"]
     return card

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
 import signal
 import sys
+import tracemalloc
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import anyio
@@ -23,7 +26,7 @@ from tui_host.capture.exports import EXPORTS
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.chat.session import Session, Waits
-from tui_host.errors import StoreError, TuiHostError
+from tui_host.errors import ServerError, StoreError, TuiHostError
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.model_options import Options
@@ -116,7 +119,7 @@ async def test_turns_of_several_sessions_run_at_once_and_each_is_stopped_alone(t
 
 
 async def test_a_turn_that_failed_is_sent_again_with_the_same_words(tmp_path: Path) -> None:
-    with provider(head("500 Oops", kind="application/json") + b"{}", text("now")) as peer:
+    with provider(head("400 Oops", kind="application/json") + b"{}", text("now")) as peer:
         async with serving(configured(tmp_path, peer.url)) as host:
             session = host.sessions.new()
             host.again(session)  # there is nothing to send again
@@ -151,6 +154,47 @@ async def test_a_session_comes_back_whole_in_another_host(tmp_path: Path) -> Non
             ]
             with pytest.raises(TuiHostError, match="there is no such session"):
                 host.sessions.open("nope")
+
+
+async def test_a_session_that_is_left_is_freed_and_comes_back_from_the_disk(tmp_path: Path) -> None:
+    with provider(text("one"), text("two"), text("three")) as peer:
+        async with serving(configured(tmp_path, peer.url)) as host:
+            session = host.sessions.new()
+            host.leave(session)
+            assert session.id in host.sessions, "nothing of it is on the disk"
+            await asked(host, session, "first")
+            name = session.id
+            host.leave(session)
+            assert host.result(session) is None
+            del session
+            gc.collect()
+            assert not [each for each in gc.get_objects() if isinstance(each, Session) and each.id == name]
+            again = await anyio.to_thread.run_sync(host.sessions.open, name)
+            await asked(host, again, "second")
+            assert answers(again) == ["one", "two"]
+        assert [message["content"] for message in peer.messages(1)][-3:] == ["first", "one", "second"]
+
+
+async def test_what_was_remembered_of_a_sessions_requests_is_freed_when_it_is_left(tmp_path: Path) -> None:
+    with provider(text("one"), text("two")) as peer:
+        async with serving(configured(tmp_path, peer.url)) as host:
+            await asked(host, host.sessions.new(), "what is loaded once?")
+            session = host.sessions.new()
+            await anyio.to_thread.run_sync(
+                import_module, "tui_host.servers.supervisor"
+            )  # the pool imports it meanwhile
+            tracemalloc.start()
+            try:
+                await asked(host, session, "".join(f"{number} " for number in range(200_000)))
+                peer.requests.clear()
+                host.leave(session)
+                del session
+                assert host.recorder is not None
+                assert await anyio.to_thread.run_sync(host.recorder.flush)
+                # Of a request of 1.3 MB; the writer's thread frees what it wrote a moment later.
+                await until(lambda: gc.collect() >= 0 and tracemalloc.get_traced_memory()[0] < 400_000)
+            finally:
+                tracemalloc.stop()
 
 
 async def test_a_session_comes_back_with_its_profile_and_its_options(tmp_path: Path) -> None:
@@ -322,3 +366,30 @@ async def test_secrets_are_taken_out_of_what_a_front_prints(tmp_path: Path) -> N
     async with serving(settings) as host:
         assert host.redacted("it is tok-12345678.") == "it is ⟨secret:MY_TOKEN⟩."
         assert host.redacted_json('["tok-12345678"]') == '["⟨secret:MY_TOKEN⟩"]'
+
+
+async def test_a_chat_under_way_says_once_that_a_server_went_and_once_that_it_is_back(tmp_path: Path) -> None:
+    with provider(text("hi")) as peer:
+        async with serving(configured(tmp_path, peer.url, servers=server("mine", "dies"))) as host:
+            pool = host.pool
+            assert pool is not None
+            session, unused = host.sessions.new(), host.sessions.new()
+            await asked(host, session, "hello")
+            (tool,) = (tool for tool in pool.tools() if tool.name == "echo")
+            with pytest.raises(ServerError):
+                await pool.call(
+                    "mine",
+                    "echo",
+                    b"{}",
+                    place=session.place(),
+                    fingerprint=tool.fingerprint,
+                    on_progress=lambda _: None,
+                )
+            await until(lambda: len(notes(session)) == 2)
+            assert notes(session) == ["the server mine went away: exited 3", "the server mine is back"]
+            assert not unused.conversation.items
+            assert session.end_note is None, "such a note is not how the turn ended"
+
+
+def notes(session: Session) -> list[str]:
+    return [item.what for item in session.conversation.items if isinstance(item, NoteItem)]

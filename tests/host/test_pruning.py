@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.test_store_pruning import keep_session
-from tests.capture.test_store_sessions import FIRST
+from tests.capture.stores import FIRST, keep_session
 from tests.host.test_host import configured, serving, until
 from tui_host.capture.store.store import Store
 from tui_host.host import store_cleanup as pruning

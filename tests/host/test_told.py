@@ -31,7 +31,7 @@ async def told(folder: Path, spec: str) -> tuple[str, tuple[str, ...]]:
 
 async def test_a_server_s_last_words_are_for_the_person_alone(tmp_path: Path) -> None:
     words, errors = await told(tmp_path, server("bad", "dies", 'env = { LAST_WORDS = "no way with ${MY_TOKEN}" }'))
-    assert words == "Error: bad: the server exited (3) during the call; the tool may have run (reconnect it)"
+    assert words == "Error: bad: the server exited 3 during the call; the tool may have run (reconnect it)"
     assert errors == (f"no way with {MARK}",)
 
 

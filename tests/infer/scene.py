@@ -6,6 +6,9 @@ from collections.abc import Generator, Sequence
 
 from tests.infer.forms import FORMS, Answer, Call, Results, User
 from tests.infer.world import MS, Asked, ServerTap, World, found_in
+from tui_host.chat.conversation import Conversation, Item
+from tui_host.infer.story import Story
+from tui_host.infer.story_chat import StoryChat
 
 OPENAI = FORMS["openai"]
 SUM = {"a": 1, "b": 2}
@@ -65,3 +68,10 @@ class Scene:
 def call(name: str, identity: str = "c1") -> Call:
     """A call of the one set of arguments."""
     return Call(identity, name, SUM)
+
+
+def chat_of(story: Story) -> list[Item]:
+    """The items of a story's chat."""
+    chat = Conversation()
+    StoryChat(story, chat).tell()
+    return list(chat.items)

@@ -65,31 +65,6 @@ def test_of_conversations_that_say_the_same_at_once_nobody_knows_which_goes_on()
     assert scene.found() == set()
 
 
-def test_a_conversation_that_says_the_same_later_goes_on_by_itself() -> None:
-    scene = Scene()
-    wanted: set[tuple[str, str, object]] = set()
-    for text in ("3", "3"):
-        first, frame = scene.says(User("sum")), scene.runs(text)
-        wanted |= {("sent", first, frame), ("told", first, scene.says(*told(text), answer=Answer("Done.")))}
-    assert scene.found() == wanted
-
-
-def test_an_answer_in_place_of_another_is_the_one_that_goes_on_and_the_other_keeps_its_frame() -> None:
-    scene = Scene()
-    first, frame = scene.says(User("sum")), scene.runs("3")
-    dropped, earlier = scene.says(*told("3")), scene.runs("5")
-    taken, later = scene.says(*told("3")), scene.runs("5")
-    again = scene.says(*told("3", "5"), answer=Answer("Done."))
-    assert scene.found() == {
-        ("sent", first, frame),
-        ("told", first, dropped),
-        ("told", first, taken),
-        ("sent", dropped, earlier),
-        ("sent", taken, later),
-        ("told", taken, again),
-    }
-
-
 def test_a_call_that_was_left_keeps_no_frame_from_another_that_is_told_what_it_brought() -> None:
     scene = Scene()
     scene.says(User("a sum, and then nobody says yes or no"))
@@ -121,18 +96,6 @@ def test_a_request_goes_on_only_from_an_answer_in_its_own_dialect_to_its_own_hos
     assert told_to == ({(later.id, second)} if goes_on else set())
 
 
-@pytest.mark.parametrize("name", ["cline", "cherry", "react", "hermes"])
-def test_an_answer_that_its_host_cut_once_it_had_read_the_call_goes_on_as_a_whole_one(name: str) -> None:
-    scene = Scene()
-    form = FORMS[name]
-    exchange = scene.model.ask(form, [User("sum")])
-    *said, _, _ = form.response(ASKS)
-    scene.model.closed_by_host(exchange, said)
-    frame = scene.runs("3")
-    last = scene.model.ask(form, told("3"))
-    assert scene.found() == {("sent", exchange, frame), ("told", exchange, last)}
-
-
 def test_the_calls_of_a_batch_have_each_their_own_answer() -> None:
     scene = Scene()
     calls = [Call("", "math__add", {"a": 1, "b": number}) for number in (2, 3)]
@@ -150,37 +113,9 @@ def test_the_calls_of_a_batch_have_each_their_own_answer() -> None:
     for number, text in ((2, "4"), (1, "3")):
         scene.math.result(number, text)
     story = scene.world.story()
-    joined = [(each.asked.number, [sent.seq for sent in each.sent], each.sent[0].answer) for each in story.joined()]
+    joined = [(each.call.number, [sent.seq for sent in each.sent], each.sent[0].answer) for each in story.joined()]
     assert exchange
     assert [(number, sent, answer and answer.texts[0]) for number, sent, answer in joined] == [
         (0, [frame], "3"),
         (1, [frame], "4"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("agent", "client", "is_joined"),
-    [("Cline/3", "cline", True), ("Cline/3", "cursor", False)],
-)
-def test_what_one_host_was_asked_for_no_other_that_says_its_name_carries_out(
-    agent: str, client: str, *, is_joined: bool
-) -> None:
-    scene = Scene()
-    tap = scene.world.server("math")
-    tap.start(["add"], client)
-    list(scene.model.answer(OLLAMA, scene.model.ask(OLLAMA, [User("sum")], agent), ASKS))
-    scene.runs("3", tap)
-    assert bool(scene.found()) == is_joined
-
-
-def test_a_frame_that_names_a_call_that_nobody_saw_asked_for_is_of_no_other() -> None:
-    scene = Scene()
-    openai = FORMS["openai"]
-    calls = [Call(name, "math__add", {"a": number, "b": 2}) for number, name in enumerate(("c1", "c2"))]
-    exchange = scene.model.ask(openai, [User("sums")])
-    list(scene.model.answer(openai, exchange, Answer("", calls)))
-    (_, named), _ = [
-        scene.math.call("add", call.arguments, meta={"claudecode/toolUseId": name})
-        for call, name in zip(calls, ("c1", "c0"), strict=True)
-    ]
-    assert scene.found() == {("sent", exchange, (scene.math.id, named))}

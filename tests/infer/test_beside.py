@@ -13,7 +13,7 @@ from tui_host.capture.record import Draft, Head
 from tui_host.chat.conversation import Conversation, NoteItem, UserItem
 from tui_host.errors import JSON
 from tui_host.infer.story import Story
-from tui_host.infer.story_chat import Telling
+from tui_host.infer.story_chat import StoryChat
 
 OPENAI = FORMS["openai"]
 TOOL: JSON = {"type": "function", "function": {"name": "math__add", "parameters": {"type": "object"}}}
@@ -28,7 +28,7 @@ class Host:
         self.chat = Conversation()
         self._model = self.world.model()
         self._story = Story()
-        self._telling = Telling(self._story, self.chat)
+        self._telling = StoryChat(self._story, self.chat)
 
     def ask(self, *said: str, tools: bool = True, agent: str = "", later: int = 100) -> str:
         """A request: what was said in turns by the person and the model."""
@@ -80,38 +80,3 @@ def test_a_title_that_is_asked_for_before_or_behind_a_question_stands_in_its_tur
     assert [item.text for item in host.chat.items if isinstance(item, UserItem)] == ["hello one", "hello two"]
     notes = [item.what for item in host.chat.items if isinstance(item, NoteItem)]
     assert len([what for what in notes if what.startswith('the host asks beside it: "<session>')]) == 2
-
-
-def test_an_answer_beside_a_turn_is_not_told_as_one_to_the_person() -> None:
-    host = Host()
-    host.answer(host.title("hello"), "Greetings")
-    question = host.ask("hello")
-    host.hear()
-    host.answer(host.ask('A topic for "hello"', tools=False), "Manners")
-    host.hear()
-    host.answer(question, "Hello.")
-    assert host.hear() == [(1, 1)] * 3
-    title = 'the host asks beside it: "<session> hello </session> Write a title."'
-    topic = 'the host asks beside it: "A topic for "hello""'
-    said = [getattr(item, "what", "") or getattr(item, "text", "") for item in host.chat.items]
-    assert said == [title, "Greetings", "hello", topic, "Manners", 'to "hello":', "Hello."]
-
-
-@pytest.mark.parametrize(
-    ("text", "tools", "agent"),
-    [
-        (TITLE.format("hello"), True, ""),  # with tools it may be the person's
-        (TITLE.format("hello"), False, "Cline/3"),  # of another host
-        ("say hello to them", False, ""),  # no quotation
-        (TITLE.format("hello there"), False, ""),
-    ],
-)
-def test_what_may_be_asked_by_a_person_has_a_turn_of_its_own(text: str, agent: str, *, tools: bool) -> None:
-    for is_first in (True, False):
-        host = Host()
-        if is_first:
-            host.refuse(host.ask(text, tools=tools, agent=agent))
-        host.answer(host.ask("hello"), "Hello.")
-        if not is_first:
-            host.refuse(host.ask(text, tools=tools, agent=agent))
-        assert host.hear() == [(1, 1), (2, 1)]

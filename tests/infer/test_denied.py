@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.infer.forms import FORMS, Answer, User
+from tests.infer.scene import chat_of
 from tests.infer.world import MS, World, found_in
-from tui_host.chat.conversation import CallItem, Conversation, UserItem
-from tui_host.infer.same_result import denies
-from tui_host.infer.story import Story
-from tui_host.infer.story_chat import Telling
+from tui_host.chat.conversation import CallItem, UserItem
 
 OPENAI = FORMS["openai"]
 USE = (
@@ -31,11 +29,8 @@ BEHIND = "\n\n<environment_details>\n# Time\nnow\n</environment_details>"
     [
         (CLINE, f"[use_mcp_tool for 'box'] Result:\n{DENIED}", DENIED),
         (CLINE, f"[use_mcp_tool for 'box'] Result:\n{FEEDBACK}", FEEDBACK),
-        (CLINE, f"[use_mcp_tool for 'box'] {DENIED}", DENIED),
         (CLINE, f"[use_mcp_tool for 'box'] {DENIED}{BEHIND}", DENIED),
-        (CLINE, f"[use_mcp_tool for 'box'] {FEEDBACK}{BEHIND}", FEEDBACK),
         (CLINE, "[use_mcp_tool for 'box'] 用户拒绝了此操作。", "用户拒绝了此操作。"),
-        (CLINE, DENIED, DENIED),
         (CLINE, f"{FEEDBACK}{BEHIND}", FEEDBACK),
         (CHERRY, "Here is the result of mcp tool use `box__put`:\n\nUser declined the tool call", "User declined the tool call"),
         (CHERRY, "User did not allow tool call", "User did not allow tool call"),
@@ -53,28 +48,9 @@ def test_a_denial_told_in_words_is_the_place_of_its_call(speaks: tuple[str, str]
     world.now += 50 * MS
     model.ask(OPENAI, [*asked, Answer(text), User(told)], "Cline/3.40", system)
     assert [kind for kind, *_ in found_in(world.story())] == ["told"]
-    story, chat = Story(), Conversation()
-    for _, record in world.records:
-        story.feed(record)
-    Telling(story, chat).tell()
-    assert [item.result for item in chat.items if isinstance(item, CallItem)] == [result]
-    assert [item.text for item in chat.items if isinstance(item, UserItem)] == ["put it"]
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        f"The user doesn't want to proceed with this tool use. The tool use was rejected. The user said:\n{'hm ' * 400}",
-        FEEDBACK,
-        '{"error": "[Operation Cancelled] Reason: User did not allow tool call"}',
-        "user rejected MCP tool call",
-        "user cancelled MCP tool call",
-        "User rejected the tool call",
-        "User declined the tool call",
-    ],
-)
-def test_the_words_in_which_hosts_deny_are_known(words: str) -> None:
-    assert denies(words)
+    chat = chat_of(world.story())
+    assert [item.result for item in chat if isinstance(item, CallItem)] == [result]
+    assert [item.text for item in chat if isinstance(item, UserItem)] == ["put it"]
 
 
 @pytest.mark.parametrize(
@@ -82,14 +58,9 @@ def test_the_words_in_which_hosts_deny_are_known(words: str) -> None:
     [
         "[use_mcp_tool for 'box'] is what I'd like to see",
         "Why? The user denied this operation.",
-        "It says [use_mcp_tool for 'box'] The user denied this operation.",
         "[use_mcp_tool for 'box'] The user denied this operation. What does that mean, and who was it?",
         "[use_mcp_tool for 'box'] The user denied this operation.\nI read that in the log.",
-        "[use_mcp_tool for 'box'] The user denied this operation. <- explain",
-        "[use_mcp_tool for 'box'] not allowed to see it, why?",
-        "[access_mcp_resource for 'docs'] I don't want to deny it",
         "The user denied this operation, says my app's log. Why?",
-        "User did not allow cookies: how do I handle that?",
         "User rejected the tool in my test, fix it",
     ],
 )
@@ -99,8 +70,5 @@ def test_what_a_person_says_is_no_denial(words: str) -> None:
     list(model.answer(OPENAI, model.ask(OPENAI, asked, "Cline/3.40", CLINE[0]), Answer(CLINE[1])))
     model.ask(OPENAI, [*asked, Answer(CLINE[1]), User(words)], "Cline/3.40", CLINE[0])
     assert not found_in(world.story())
-    story, chat = Story(), Conversation()
-    for _, record in world.records:
-        story.feed(record)
-    Telling(story, chat).tell()
-    assert [item.text for item in chat.items if isinstance(item, UserItem)] == ["put it", words]
+    chat = chat_of(world.story())
+    assert [item.text for item in chat if isinstance(item, UserItem)] == ["put it", words]

@@ -12,7 +12,7 @@ from tests.infer.kept import keep_story
 from tui_host.capture.record import Record
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError
-from tui_host.infer.live_story import TAPS_SECONDS, Following, Piece
+from tui_host.infer.live_story import TAPS_SECONDS, LiveStory, StoryUpdate
 from tui_host.infer.stories import Stories
 from tui_host.settings.paths import DATABASE
 
@@ -33,17 +33,17 @@ def store(tmp_path: Path) -> Iterator[Store]:
     store.close()
 
 
-def followed(store: Store) -> Following:
-    return Following(store, Stories(store).listed()[0][0].id)
+def followed(store: Store) -> LiveStory:
+    return LiveStory(store, Stories(store).listed()[0][0].id)
 
 
-def taken(following: Following) -> list[Piece]:
-    pieces = list(following.pieces)
-    following.pieces.clear()
+def taken(following: LiveStory) -> list[StoryUpdate]:
+    pieces = list(following.updates)
+    following.updates.clear()
     return pieces
 
 
-def calls(pieces: list[Piece]) -> int:
+def calls(pieces: list[StoryUpdate]) -> int:
     """How many frames that call a tool are among them."""
     return sum(b'"tools/call"' in record.draft.data for piece in pieces for record in piece.records)
 

@@ -6,7 +6,6 @@ import pytest
 
 from tests.infer.forms import Call
 from tests.infer.scene import SUM, Scene, call
-from tui_host.infer.tapped_frames import MOST
 
 
 def test_a_call_that_two_conversations_may_have_asked_for_is_joined_to_neither_before_one_is_told() -> None:
@@ -59,23 +58,3 @@ def test_a_host_that_sends_the_models_id_along_leaves_no_doubt() -> None:
     assert scene.sent() == {first: [frames[1]], second: [frames[0]]}
     links = [each.link for each in scene.world.story().links()]
     assert {link.known for link in links if link.relation == "sent"} == {"id"}
-
-
-def test_a_models_id_with_the_calls_arguments_names_it_whatever_the_host_calls_the_tool() -> None:
-    scene = Scene()
-    math = scene.server("math", "add")
-    (asked,) = scene.asks("sum", call("plus", "c1"))
-    frames = [math.call("add", given, meta={"claudecode/toolUseId": "c1"})[1] for given in ({"a": 9}, SUM)]
-    assert scene.sent() == {asked: [(math.id, frames[1])]}
-
-
-def test_a_result_of_many_megabytes_is_known_by_how_it_begins() -> None:
-    scene = Scene()
-    math = scene.server("math", "add")
-    one, other = call("math__add", "c1"), call("math__add", "c2")
-    first, second = scene.asks("both", one, other)
-    texts = ["".join(f"{part} {number}\n" for number in range(500_000)) for part in ("left", "right")]
-    frames = [scene.runs(math, "add", text) for text in texts]
-    scene.goes_on("both", [one, other], [(one, texts[1][:9000]), (other, texts[0][:9000])])
-    assert scene.sent() == {first: [frames[1]], second: [frames[0]]}
-    assert all(len(text) > MOST for text in texts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.infer.forms import FORMS, Answer, Call, Entry, Results, User
-from tui_host.infer.asking.request_reader import Hearing
+from tui_host.infer.conversations.request_messages import RequestReader
 from tui_host.llm.dialects.dialect_table import dialect_at
 
 
@@ -21,11 +21,11 @@ def test_a_request_says_the_same_whatever_was_read_before_it(name: str) -> None:
     bodies = [form.request(talk[:count]) for count in (1, 3, 5, 7)]
     bodies += [form.request([User("two?"), *talk[1:3]]), bodies[2], bodies[2].replace(b"{", b"{ ", 1), b"[", b"{}"]
     bodies += [bodies[3][:-1] + b',"messages":[{"role":"user","content":"once more"}]}', bodies[3]]
-    hearing = Hearing()
+    hearing = RequestReader()
     for body in bodies:
-        assert hearing.read(dialect, body) == Hearing().read(dialect, body)
+        assert hearing.read(dialect, body) == RequestReader().read(dialect, body)
     last = hearing.read(dialect, bodies[-1])
-    whole = Hearing().read(dialect, bodies[-1])
+    whole = RequestReader().read(dialect, bodies[-1])
     for message in last.messages:
         for piece in message.of("text"):
             assert bodies[-1][piece.start : piece.end].decode().startswith('"')

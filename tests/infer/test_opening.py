@@ -6,19 +6,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.infer.forms import FORMS, NAMES, Answer, Call, Entry, Results, User, dumped, form
+from tests.infer.forms import FORMS, NAMES, Answer, Call, Entry, Results, User, form
 from tests.infer.world import MS, ModelTap, World
-from tui_host.capture.record import Draft, Head
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, UserItem
-from tui_host.errors import JSON
-from tui_host.infer.asking.chat_start import HEARD, NOT_HEARD
+from tui_host.infer.chat_start import CAPTURED_FROM_HERE, NOT_CAPTURED
 from tui_host.infer.story import Story
-from tui_host.infer.story_chat import Telling
+from tui_host.infer.story_chat import StoryChat
 
 OPENAI = FORMS["openai"]
 CALL = Call("c1", "math__add", {"a": 1, "b": 2})
 EARLIER = [User("first"), Answer("I look.", [CALL]), Results([(CALL, "3")]), Answer("It is three."), User("second")]
-TOLD = [NOT_HEARD, "> first", "I look.", "math__add = 3", "It is three.", HEARD, "> second"]
+TOLD = [NOT_CAPTURED, "> first", "I look.", "math__add = 3", "It is three.", CAPTURED_FROM_HERE, "> second"]
 
 
 def words(items: Sequence[Item]) -> list[str]:
@@ -46,7 +44,7 @@ class Told:
         self.world = World()
         self.chat = Conversation()
         self.story = Story()
-        self._telling = Telling(self.story, self.chat)
+        self._telling = StoryChat(self.story, self.chat)
 
     def hear(self) -> None:
         """Take in what is new."""
@@ -71,15 +69,6 @@ class Told:
         return words(list(self.chat.items))
 
 
-def sent(body: JSON, url: str = OPENAI.url) -> Told:
-    """What is told of one request."""
-    told = Told()
-    model, head = told.world.model(), Head(method="POST", url=url)
-    model.keep(Draft(wire="llm", kind="request", direction="out", peer="p", exchange="1", head=head, data=dumped(body)))
-    told.hear()
-    return told
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_conversation_in_the_middle_is_told_from_its_beginning(name: str) -> None:
     spoken, told = form(name, ["math__add"]), Told()
@@ -93,18 +82,7 @@ def test_a_conversation_in_the_middle_is_told_from_its_beginning(name: str) -> N
     steps = [(item.step, item.words, item.state) for item in items if isinstance(item, CallItem)]
     assert steps == [(0, "told in the request", "done")]
     assert all(item.step == 0 and item.seconds == 0 for item in items if isinstance(item, AnswerItem))
-    assert told.story.talks.turns == 1
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_request_that_ends_with_a_result_tells_the_question_the_call_and_the_result(name: str) -> None:
-    told = Told()
-    told.world.model().ask(form(name, ["math__add"]), EARLIER[:3])
-    told.hear()
-    question, answer, call = list(told.chat.items)[1:-1]
-    assert words([question, answer]) == ["> first", "I look."]
-    assert isinstance(call, CallItem)
-    assert (call.tool, call.asked, "3" in call.result) == ("math__add", CALL.text, True)
+    assert told.story.conversations.turns == 1
 
 
 def test_the_conversation_goes_on_as_any_other_and_nothing_is_told_again() -> None:
@@ -120,33 +98,10 @@ def test_the_conversation_goes_on_as_any_other_and_nothing_is_told_again() -> No
     assert [(each.turn, each.step) for each in told.story.exchanges] == [(1, 1), (1, 2), (2, 1)]
 
 
-def test_what_is_tried_again_or_asked_in_another_way_tells_the_rest_once() -> None:
-    told = Told()
-    model = told.world.model()
-    model.refuse(told.ask(model, EARLIER))  # the host asks again
-    told.ask(model, EARLIER, Answer("Yes."))
-    told.ask(model, EARLIER, Answer("No."))  # the person does
-    told.ask(model, [*EARLIER[:-1], User("other")], Answer("Maybe."))
-    refused = "example answered 429: slow down"
-    assert told.words == [*TOLD, refused, "Yes.", "> second", "No.", "> other", "Maybe."]
-
-
 def test_what_was_said_while_a_tap_did_not_run_is_told_and_no_more() -> None:
     told = Told()
     told.ask(told.world.model(), EARLIER[:1], Answer("I look.", [CALL]))
     entries = [*EARLIER, Answer("Yes."), User("third")]
     told.ask(told.world.model(), entries, Answer("No."))
-    gap = [NOT_HEARD, "It is three.", "> second", "Yes.", HEARD]
+    gap = [NOT_CAPTURED, "It is three.", "> second", "Yes.", CAPTURED_FROM_HERE]
     assert told.words == ["> first", "I look.", "math__add = 3", *gap, "> third", "No."]
-
-
-def test_what_a_host_says_of_itself_and_its_answer_are_not_told() -> None:
-    messages: list[JSON] = [
-        {"role": "user", "content": "<session_context>\nToday is Monday.\n</session_context>"},
-        {"role": "assistant", "content": "Got it."},
-        {"role": "user", "content": "<system-reminder>Be brief.</system-reminder>first"},
-    ]
-    assert sent({"model": "m", "messages": messages}).words == ["> first"]
-    messages += [{"role": "assistant", "content": "One."}, {"role": "user", "content": "second"}]
-    told = sent({"model": "m", "messages": messages})
-    assert told.words == [NOT_HEARD, "> first", "One.", HEARD, "> second"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tui_host.infer.asking.text_protocols import readers_of
-from tui_host.llm.events import CallArguments, CallStarted, ModelEvent, TextDelta, ThinkingDelta
+from tui_host.infer.conversations.text_protocols import readers_of
+from tui_host.llm.events import CallArguments, CallStarted, ModelEvent, TextDelta
 
 CHERRY = '<tool_use>\n  <name>mcp__box__get</name>\n  <arguments>{"城市": "北京"}</arguments>\n</tool_use>'
 CLINE = (
@@ -25,10 +25,6 @@ def read(protocol: str, text: str, size: int, host: str = "") -> list[ModelEvent
 
 def said_in(events: list[ModelEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
-
-
-def thought_in(events: list[ModelEvent]) -> str:
-    return "".join(event.text for event in events if isinstance(event, ThinkingDelta))
 
 
 def calls_in(events: list[ModelEvent]) -> list[str]:
@@ -88,39 +84,3 @@ def test_a_call_in_code_is_one_as_other_hosts_run_it_and_a_mention_in_ours(
     assert [text.replace(" ", "") for text in calls_in(events)] == ['{"城市":"北京"}']
     own = read(protocol, before + call + behind, size, host="tui-host")
     assert (said_in(own), calls_in(own)) == (before + call + behind, [])
-
-
-@pytest.mark.parametrize("size", [1, 1000])
-def test_a_host_of_one_call_an_answer_runs_the_first_and_the_rest_is_said(size: int) -> None:
-    second = CLINE.replace("get", "put")
-    events = read("cline", f"ok {CLINE}\nand then:\n```\n{second}\n```\n", size)
-    assert said_in(events) == f"ok \nand then:\n```\n{second}\n```\n"
-    assert [event.name for event in events if isinstance(event, CallStarted)] == ["box__get"]
-
-
-@pytest.mark.parametrize("size", [1, 3, 7, 1000])
-@pytest.mark.parametrize(
-    ("protocol", "call", "tag"),
-    [("cline", CLINE, "thinking"), ("cline", CLINE, "think"), ("cherry", CHERRY, "thinking")],
-)
-def test_a_call_in_thinking_is_one_where_its_host_takes_the_tags_off_for_the_eye_alone(
-    size: int, protocol: str, call: str, tag: str
-) -> None:
-    text = f"<{tag}>1 < 2, so {call} it is</{tag}>\nok"
-    events = read(protocol, text, size)
-    assert (thought_in(events), said_in(events).strip()) == ("1 < 2, so  it is", "ok")
-    assert [text.replace(" ", "") for text in calls_in(events)] == ['{"城市":"北京"}']
-    own = read(protocol, text, size, host="tui-host")
-    assert (thought_in(own), said_in(own).strip(), calls_in(own)) == (f"1 < 2, so {call} it is", "ok", [])
-
-
-@pytest.mark.parametrize("size", [1, 1000])
-@pytest.mark.parametrize(
-    ("protocol", "call", "tag"),
-    [("cherry", CHERRY, "think"), ("hermes", HERMES, "think"), ("hermes", HERMES, "thinking")],
-)
-def test_a_call_in_thinking_is_none_where_its_host_takes_it_out_first(
-    size: int, protocol: str, call: str, tag: str
-) -> None:
-    events = read(protocol, f"<{tag}>so {call}</{tag}>\nok", size)
-    assert (thought_in(events), said_in(events).strip(), calls_in(events)) == (f"so {call}", "ok", [])

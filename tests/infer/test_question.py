@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.infer.forms import FORMS, Answer, User, dumped
+from tests.infer.forms import FORMS, Answer, dumped
 from tests.infer.world import ModelTap, World
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import JSON
-from tui_host.infer.asking.model_exchange import asking_of
-from tui_host.infer.asking.question import FirstQuestion
-from tui_host.infer.asking.request_reader import Hearing
+from tui_host.infer.conversations.model_exchange import exchange_of
+from tui_host.infer.conversations.request_messages import RequestReader
+from tui_host.infer.tap_facts import FirstQuestion
 
 SECRET = "wonderful-" * 4
 REMINDER = "<system-reminder>\nToday is Sunday.\n</system-reminder>"
@@ -52,9 +52,9 @@ def asking(*asked: Asked, chunks: int = 1) -> World:
 
 def question_in(world: World, redactor: Redactor) -> str:
     """The question that a world's requests are called by."""
-    question, hearing = FirstQuestion(), Hearing()
+    question, hearing = FirstQuestion(), RequestReader()
     for _, record in world.records:
-        asking = asking_of(record, record.time_ns, hearing) if record.draft.kind == "request" else None
+        asking = exchange_of(record, record.time_ns, hearing) if record.draft.kind == "request" else None
         if asking is not None:
             question.hear(asking, redactor.text)
     return question.words
@@ -68,15 +68,11 @@ TITLE = Asked(["Name this conversation in a few words."], tools=False)
     [
         ([Asked(["What is 6 × 5?"])], "What is 6 × 5?"),
         ([Asked(["What is 6 × 5?"]), Asked(["And then?"])], "What is 6 × 5?"),
-        ([TITLE, Asked(["What is 6 × 5?"])], "What is 6 × 5?"),
         ([Asked(["hello"], tools=False), TITLE], "hello"),
         ([Asked([f"{REMINDER}\nWhat is 6 × 5?"])], "What is 6 × 5?"),
-        ([Asked([REMINDER, "Yes.", "What is 6 × 5?"])], "What is 6 × 5?"),
         ([Asked(["What is 6 × 5?", "I ask."], result="30")], "What is 6 × 5?"),
         ([Asked([REMINDER]), Asked(["What is 6 × 5?"])], "What is 6 × 5?"),
-        ([Asked([REMINDER])], ""),
         ([], ""),
-        ([Asked(["\n\n  one\ntwo"])], "one"),
         ([Asked(["x" * 200])], "x" * 59 + "…"),
         ([Asked([f"my key is {SECRET}, is it good?"])], "my key is ⟨secret:KEY⟩, is it good?"),
         ([Asked([f"{'x' * 40} {SECRET}"])], f"{'x' * 40} ⟨secret:KEY⟩"),
@@ -86,9 +82,3 @@ def test_a_story_is_called_by_what_a_person_asked_first_where_tools_were_told_of
     asked: Sequence[Asked], question: str
 ) -> None:
     assert question_in(asking(*asked), Redactor([("KEY", SECRET)])) == question
-
-
-def test_where_a_tool_protocol_of_plain_text_is_taught_tools_are_told_of() -> None:
-    world, form = asking(TITLE), FORMS["cline"]
-    ModelTap(world, "other").ask(form, [User("What is 6 × 5?")])
-    assert question_in(world, Redactor()) == "What is 6 × 5?"

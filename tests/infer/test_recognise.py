@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_host.infer.asking.host_names import host_asking, host_named, model_asked
-from tui_host.infer.asking.speakers import Speaking
+from tui_host.infer.conversations.host_names import Speaker, host_asking, host_named, model_asked
 
 BROWSER = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko)"
 
@@ -15,7 +14,6 @@ BROWSER = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (K
     [
         ("OpenAI/JS 4.83.0", "You are Cline, a highly skilled software engineer", "Cline"),
         ("Cline/3.20.1", "", "Cline"),
-        ("claude-cli/2.0.14 (external, cli)", "", "Claude Code"),
         ("Mozilla/5.0 (Macintosh) AppleWebKit/537.36 CherryStudio/1.6.2 Chrome/138 Electron/37", "", "Cherry Studio"),
         ("GeminiCLI/v0.9.0/gemini-2.5-pro (linux; x64)", "", "Gemini CLI"),
         (
@@ -24,7 +22,6 @@ BROWSER = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (K
             "Claude Code",
         ),
         ("agent/1", "Review this:\nYou are Claude Code, Anthropic's official CLI for Claude.", "agent"),
-        ("agent/1", "You are Claude Code's reviewer.", "agent"),
         ("agent/1", "Review this: You are Claude Code, Anthropic's official CLI for Claude.", "agent"),
         ("go/1", "You are an assistant, powered by a model. You operate in Cursor.", "Cursor"),
         ("agent/1", 'Say why it says "you operate in Cursor."', "agent"),
@@ -33,32 +30,20 @@ BROWSER = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (K
             "You are Gemini CLI, an autonomous CLI agent",
             "Gemini CLI",
         ),
-        ("QwenCode/0.15.10 (linux; x64)", "You are Qwen Code, an interactive CLI agent", "Qwen Code"),
         ("opencode/1.18.33 ai-sdk/provider-utils/4.0.23 runtime/bun/1.3.14", "", "opencode"),
         ("codex_exec/0.169.0 (Debian 12.0.0; x86_64) xterm (codex_exec; 0.169.0)", "", "Codex"),
         ("ls/JS 5.23.2", "You are an agent in the Continue CLI. Given", "Continue"),
         ("ai-sdk/openai-compatible/3.0.37 ai-sdk/provider-utils/5.0.30", "You are Cline, an AI coding agent.", "Cline"),
         ("ai-sdk/openai-compatible/3.0.37 ai-sdk/provider-utils/5.0.30", "", "the AI SDK"),
         ("OpenAI/Python 2.20.0", "Act as an expert software developer.\nTake requests for changes", "Aider"),
-        ("GitHubCopilotChat/0.31.0", "", "VS Code Copilot"),
-        ("Kilo-Code/4.100.0", "", "Kilo Code"),
-        ("OpenAI/JS 4.83.0", "You are Kilo Code, a highly skilled software engineer", "Kilo Code"),
         ("Python/3.12 aiohttp/3.14.5", 'Be kind.\nMCP server "math" instructions:\nFour operations.', "Open WebUI"),
         ("Python/3.12 aiohttp/3.14.5", "", "aiohttp"),
-        ("AsyncOpenAI/Python 1.99.0", "You help.", "the OpenAI SDK for Python"),
         ("OpenAI/JS 4.83.0", "", "the OpenAI SDK for JavaScript"),
-        ("Anthropic/Python 0.60.0", "", "the Anthropic SDK for Python"),
-        ("google-genai-sdk/1.30.0 gl-python/3.12", "", "the Google Gen AI SDK"),
-        ("ollama-python/0.5.3 (x86_64 linux) Python/3.12", "", "the Ollama SDK for Python"),
         ("my-agent/2.0 (test)", "", "my-agent"),
-        (f"{BROWSER} Code/1.90.0 Chrome/122.0.0.0 Electron/29.4.0 Safari/537.36", "", "Code"),
         (f"{BROWSER} My-App/3.1 Chrome/122.0.0.0 Electron/29.4.0 Safari/537.36", "", "My-App"),
-        (f"{BROWSER} Cursor/1.2.0 Chrome/122.0.0.0 Electron/29.4.0 Safari/537.36", "", "Cursor"),
         (f"{BROWSER} Chrome/122.0.0.0 Electron/29.4.0 Safari/537.36", "", "Electron"),
         (f"{BROWSER} Chrome/126.0.0.0 Safari/537.36", "", "Chrome"),
-        (f"{BROWSER} HeadlessChrome/126.0.0.0 Safari/537.36", "", "Chrome"),
         (f"{BROWSER} Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0", "", "Edge"),
-        (f"{BROWSER} Version/17.5 Safari/605.1.15", "", "Safari"),
         ("Mozilla/5.0 (X11; Linux x86_64; rv:126.0) Gecko/20100101 Firefox/126.0", "", "Firefox"),
         ("Mozilla/5.0", "", "Mozilla"),
         ("", "", ""),
@@ -89,17 +74,9 @@ def test_a_host_is_named_by_what_it_asks_in_the_users_place(opening: str, named:
         ("Visual Studio Code - Insiders", "VS Code Copilot"),
         ("cursor-vscode", "Cursor"),
         ("gemini-cli-mcp-client", "Gemini CLI"),
-        ("qwen-cli-mcp-client-everything", "Qwen Code"),
         ("@cline/core", "Cline"),
-        ("continue-cli-client", "Continue"),
-        ("codex-mcp-client", "Codex"),
-        ("opencode", "opencode"),
         ("inspector-cli", "MCP Inspector"),
-        ("Jan Streamable Client", "Jan"),
         ("fast-agent-mcp", "fast-agent"),
-        ("5ire", "5ire"),
-        ("DeepChat", "DeepChat"),
-        ("Dify", "Dify"),
         ("mcp", "the MCP SDK for Python"),
         ("somebody's own", "somebody's own"),
     ],
@@ -114,4 +91,4 @@ def test_a_model_is_named_in_the_body_or_in_the_path() -> None:
     assert model_asked("https://x/v1/chat/completions", b"not JSON") == ""
 
 
-SDK = Speaking(host="the OpenAI SDK for Python", agent=("OpenAI/Python 2.20", ""))
+SDK = Speaker(host="the OpenAI SDK for Python", agent=("OpenAI/Python 2.20", ""))

@@ -8,10 +8,10 @@ import pytest
 
 from tests.infer.dialects import Offering
 from tests.infer.forms import FORMS, Answer, Call, Results, User
+from tests.infer.scene import chat_of
 from tests.infer.world import MS, World, found_in
-from tui_host.chat.conversation import CallItem, Conversation
+from tui_host.chat.conversation import CallItem
 from tui_host.errors import JSON
-from tui_host.infer.story_chat import Telling
 
 SUM = {"a": 1, "b": 2}
 ADDS, SUBTRACTS = "Adds two numbers.", "Subtracts the second from the first."
@@ -52,31 +52,16 @@ BOTH = {"add": ADDS, "subtract": SUBTRACTS}
         ("add", {}, "math", True),
         ("math__add", {}, "math", True),
         ("calc__add", {}, "math", False),
-        ("mymath__add", {}, "math", False),
         ("calc__add", {"calc__add": ADDS, "calc__subtract": SUBTRACTS}, "math", True),  # the host calls it so
         ("calc__add", {"calc__add": ADDS}, "math", True),  # and offers one alone
-        ("calc__add", {"calc__add": "Sums up."}, "math", False),
-        ("calc__add", {"calc__add": ADDS, "calc__divide": "Divides."}, "math", False),
+        ("calc__add", {"calc__add": "Sums up."}, "math", True),  # hosts reword descriptions
         ("calc__add", {"calc__add": ADDS, "math__add": ADDS}, "math", False),
-        ("calc__add", {"calc__add": ADDS, "other__add": ADDS}, "math", False),
     ],
 )
-def test_a_call_that_names_another_server_than_a_tap_is_joined_only_where_the_tools_show_that_it_is_the_same(
+def test_a_call_that_names_another_server_than_a_tap_is_joined_only_where_no_offered_tool_names_the_tap(
     name: str, offered: Mapping[str, str], tap: str, *, is_joined: bool
 ) -> None:
     assert carried(name, offered, tap, BOTH) == is_joined
-
-
-@pytest.mark.parametrize(("says", "is_joined"), [("Adds.", False), ("Adds two numbers.", True)])
-def test_a_prompt_that_tells_of_tools_tells_as_well_which_server_is_meant(says: str, *, is_joined: bool) -> None:
-    world, cline = World(), FORMS["cline"]
-    model = world.model()
-    system = f"Say <use_mcp_tool>.\n\n# Connected MCP Servers\n\n## calc\n\n### Available Tools\n- add: {says}\n\n====\n\nRULES\n"
-    asks = Answer("", [Call("", "calc__add", SUM)])
-    exchange = model.ask(FORMS["openai"], [User("sum")], "", system)
-    list(model.answer(cline, exchange, asks))
-    wanted = ("sent", (model.id, exchange, 0), served(world, "sums", {"add": ADDS}))
-    assert (wanted in found_in(world.story())) == is_joined
 
 
 def test_a_call_whose_server_is_not_known_is_shown_by_the_name_that_the_model_wrote() -> None:
@@ -85,7 +70,5 @@ def test_a_call_whose_server_is_not_known_is_shown_by_the_name_that_the_model_wr
     calls = [Call("c1", "mcp__evhttp__add", SUM), Call("c2", "mcp__everything__add", {"a": 7})]
     list(model.answer(openai, model.ask(openai, [User("sum")]), Answer("", calls)))
     served(world, "everything", {"add": ADDS})
-    story, conversation = world.story(), Conversation()
-    Telling(story, conversation).tell()
-    shown = [(item.server, item.tool) for item in conversation.items if isinstance(item, CallItem)]
+    shown = [(item.server, item.tool) for item in chat_of(world.story()) if isinstance(item, CallItem)]
     assert shown == [("", "mcp__evhttp__add"), ("everything", "add")]

@@ -7,6 +7,7 @@ from collections.abc import Generator
 import pytest
 
 from tests.infer.forms import FORMS, Answer, Call, Results, User
+from tests.infer.scene import Scene, call
 from tests.infer.world import MS, Asked, ServerTap, World, found_in
 
 OPENAI = FORMS["openai"]
@@ -109,29 +110,6 @@ def test_what_a_host_had_kept_of_a_call_is_no_frame_of_somebody_else_who_makes_i
     assert scene.sent() == {(first, frame)}
 
 
-def test_of_two_that_bring_the_same_the_one_on_the_hosts_own_connection_is_its() -> None:
-    scene = Shared("mcp", "mcp")
-    first, frame = scene.asks("a1"), scene.runs("c1", "3")
-    scene.told("3")
-    second = scene.asks("a2")
-    scene.runs("c2", "3")
-    later = scene.runs("c1", "3")
-    scene.told("3")
-    scene.asks("a3")
-    assert scene.sent() == {(first, frame), (second, later)}
-
-
-def test_a_person_who_tried_a_server_with_the_inspector_makes_nothing_doubtful() -> None:
-    scene = Shared("mcp", "mcp-inspector")
-    scene.runs("c2", "3")
-    first = scene.asks("a1")
-    scene.runs("c2", "3")
-    assert scene.sent() == set()
-    scene.world.now += 100 * MS
-    frame = scene.runs("c1", "3")
-    assert scene.sent() == {(first, frame)}
-
-
 @pytest.mark.parametrize(
     ("is_shared", "is_repeated", "is_joined"), [(False, False, True), (True, False, False), (False, True, False)]
 )
@@ -149,3 +127,18 @@ def test_a_call_that_is_told_otherwise_has_the_only_frame_unless_another_host_or
     scene.told(words)
     scene.asks("a3")
     assert ((call, frame) in scene.sent()) == is_joined
+
+
+def test_of_equal_calls_of_which_a_cache_may_have_answered_one_neither_has_the_frame() -> None:
+    scene = Scene()
+    math = scene.server("math", "add")
+    first, second, third = (call("math__add", name) for name in ("c1", "c2", "c3"))
+    entries: list[User | Answer | Results] = [User("watch it")]
+    (asked,) = scene.again(entries, first)
+    frame = scene.runs(math, "add", "pending")
+    entries += [Answer("", [first]), Results([(first, "pending")])]
+    scene.again(entries, second, third)
+    scene.runs(math, "add", "pending")
+    entries += [Answer("", [second, third]), Results([(second, "[nothing has changed]"), (third, "pending")])]
+    scene.again(entries)
+    assert scene.sent() == {asked: [frame]}

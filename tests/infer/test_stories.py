@@ -14,9 +14,9 @@ from tests.infer.kept import KeptModelTap, KeptServerTap
 from tui_host.capture.record import Draft
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
-from tui_host.infer.live_story import Following
+from tui_host.infer.live_story import LiveStory
 from tui_host.infer.stories import Stories, TapStory, first_tap, story_id
-from tui_host.infer.whole_story import Whole
+from tui_host.infer.whole_story import WholeStory
 from tui_host.settings.paths import DATABASE
 
 HOSTS = {
@@ -85,7 +85,7 @@ def test_what_a_person_joins_and_parts_stays_so_for_every_process(tmp_path: Path
     recorded(tmp_path, "c", client="zed")
     store = Store.open(folder / DATABASE)
     stories, ids = Stories(store), by_title(store)
-    following = Following(store, story_id(ids["a"]))
+    following = LiveStory(store, story_id(ids["a"]))
     following.read(60)
     assert titles(stories) == ["a b", "c"]
 
@@ -95,13 +95,13 @@ def test_what_a_person_joins_and_parts_stays_so_for_every_process(tmp_path: Path
     assert titles(Stories(reader)) == ["a b c"]
     following._looked_for_taps = 0.0  # pyright: ignore[reportPrivateUsage] - a second later
     following.read(60)
-    assert {record.capture for piece in following.pieces for record in piece.records} == {*ids.values()}
+    assert {record.capture for piece in following.updates for record in piece.records} == {*ids.values()}
 
     assert [tap.title for tap in stories.part(ids["a"]).taps] == ["a"]
     assert titles(Stories(reader)) == ["a", "b c"]
     following._looked_for_taps = 0.0  # pyright: ignore[reportPrivateUsage]
     following.read(60)
-    assert following.pieces[-1].state.is_stale  # a screen begins anew
+    assert following.updates[-1].state.is_stale  # a screen begins anew
     stories.join(ids["a"], ids["b"])
     assert titles(Stories(reader)) == ["a b c"]
     store.sessions.delete(ids["a"])
@@ -163,16 +163,16 @@ def test_a_server_that_two_hosts_share_is_in_both_stories_each_with_its_own_call
     for story in stories:
         name = story.taps[1].title
         assert list(story.hosts) == [{"anthropic": "Claude Code", "gemini": "Gemini CLI"}[name]]
-        whole = Whole(store, story)
+        whole = WholeStory(store, story)
         items = [json.loads(text) for text in whole.session_items("")]
         assert [item["result"] for item in items if item["item"] == "call"] == [f"for {name}"]
         records = [record for record, _ in whole.session_records("")]
         assert {record.draft.connection for record in records if record.draft.kind == "frame"} == {name}
-        following = Following(store, story.id)
+        following = LiveStory(store, story.id)
         following.read(60)
-        fed = {record.key for piece in following.pieces for record in piece.records if record.draft.kind != "link"}
+        fed = {record.key for piece in following.updates for record in piece.records if record.draft.kind != "link"}
         assert fed == {record.key for record in records if record.draft.kind != "link"}
     half = Stories(store).find(by_title(store)["everything"])
     assert isinstance(half, TapStory)
-    assert {record.draft.connection for record, _ in Whole(store, half).session_records("")} == {*HOSTS}
+    assert {record.draft.connection for record, _ in WholeStory(store, half).session_records("")} == {*HOSTS}
     store.close()

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from tests.infer.forms import FORMS, Answer, Call, Entry, Results, User
+from tests.infer.scene import chat_of
 from tests.infer.world import World
-from tui_host.chat.conversation import CallItem, Conversation, Item
+from tui_host.chat.conversation import CallItem, Item
 from tui_host.errors import JSON
-from tui_host.infer.story_chat import Telling
 
 HERMES = FORMS["hermes"]
 CALLS = [Call("", "math__add", {"a": 1}), Call("", "docs__find", {"q": "é\n"})]
@@ -70,12 +70,11 @@ def _told(form: Shaped, *, is_heard: bool) -> tuple[list[Item], list[str]]:
     if is_heard:
         list(model.answer(form, model.ask(form, asked), Answer("", CALLS)))
     exchange = model.ask(form, [*asked, Answer("", CALLS), Results(list(zip(CALLS, RESULTS, strict=True)))])
-    story, chat = world.story(), Conversation()
-    Telling(story, chat).tell()
-    body = story.talks.said[model.id, exchange].asking.body
+    story = world.story()
+    body = story.conversations.exchanges[model.id, exchange].body
     links = [found.link for found in story.links() if found.link.span.exchange == exchange]
     framing = [body[link.span.start : link.span.end] for link in links if link.words == "frames a result"]
-    return list(chat.items), [json.loads(b'"' + text + b'"') for text in framing]
+    return chat_of(story), [json.loads(b'"' + text + b'"') for text in framing]
 
 
 @pytest.mark.parametrize("is_heard", [True, False])

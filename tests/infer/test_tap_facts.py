@@ -15,7 +15,7 @@ from tui_host.capture.record import Draft, Head, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.imported_records import Intake
 from tui_host.capture.store.store import Store
-from tui_host.infer.asking.speakers import models_of
+from tui_host.infer.conversations.host_names import models_of
 from tui_host.infer.tap_facts import FactsReader
 
 SECRET = "wonderful-" * 4
@@ -85,5 +85,5 @@ def test_a_tap_is_known_by_its_first_question_however_much_else_was_asked_before
     store.redactor = Redactor([("KEY", SECRET)])
     facts = reader.read(store)
     assert (facts.kind, facts.peer, facts.hosts) == ("llm", "example", {"Cline"})
-    assert (models_of(facts.spoken), facts.question) == ([("example", "gpt-x")], "what is ⟨secret:KEY⟩?")
+    assert (models_of(facts.speakers), facts.question) == ([("example", "gpt-x")], "what is ⟨secret:KEY⟩?")
     assert reader.read(store) == facts

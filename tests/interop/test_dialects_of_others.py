@@ -1,4 +1,4 @@
-"""The dialects against a mock of others, aimock: thinking, text, two calls and their results, errors, in each vendor's form.
+"""The dialects against a mock of others, aimock: thinking, text, two calls and their results, in each vendor's form.
 
 It deviates from its models: for Gemini it ends with `FUNCTION_CALL` where there are calls, gives no signatures, and takes calls'
 arguments apart; for Responses its events have no `sequence_number`, and one that is incomplete is called completed; for Anthropic
@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.asking import Answer, Program, provider, stdio_server
+from tests.capture.drafts import everything_in
+from tests.interop.asking import Program, provider, stdio_server
 from tests.interop.comparison import Figures, compare_exchanges
 from tests.interop.exported import Line, array_of, chosen, object_of
 from tests.interop.others import AIMOCK, EVERYTHING, Node, free_port, serving
@@ -48,18 +49,6 @@ FIXTURES: JSON = {
             },
         },
         {"match": {"userMessage": "compare", "hasToolResult": True}, "response": {"content": "Both have answered."}},
-        {"match": {"userMessage": "stop short"}, "response": {"content": "It is", "finishReason": "length"}},
-        {
-            "match": {"userMessage": "refuse"},
-            "response": {"error": {"message": "no such luck", "type": "invalid_request_error"}, "status": 400},
-        },
-        {
-            "match": {"userMessage": "break off"},
-            "response": {"content": TEXT * 40},
-            "chunkSize": 8,
-            "latency": 20,
-            "truncateAfterChunks": 9,
-        },
     ]
 }
 
@@ -75,7 +64,6 @@ class Spoken:
         header: The credential as it is sent.
         more: What else the provider is configured with.
         counts: The tokens that it tells of.
-        short: How a turn ends whose answer was to end at the token limit.
     """
 
     dialect: str
@@ -84,11 +72,11 @@ class Spoken:
     header: bytes
     more: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     counts: tuple[int, int] = (120, 48)
-    short: str = "length"
 
 
 EVERY = (
     Spoken("gemini", "", "gemini-2.5-pro", f"x-goog-api-key: {KEY}".encode()),
+    Spoken("openai", "/v1", "gpt-5", f"authorization: Bearer {KEY}".encode()),
     Spoken("openai-responses", "/v1", "gpt-5", f"authorization: Bearer {KEY}".encode()),
     Spoken(
         "anthropic",
@@ -97,7 +85,7 @@ EVERY = (
         f"x-api-key: {KEY}".encode(),
         more={"extra_body": {"thinking": {"type": "enabled", "budget_tokens": 2048}}},  # so that the mock looks at it
     ),
-    Spoken("ollama", "", "qwen3", f"authorization: Bearer {KEY}".encode(), counts=(0, 0), short="done"),
+    Spoken("ollama", "", "qwen3", f"authorization: Bearer {KEY}".encode(), counts=(0, 0)),
 )
 each_dialect = pytest.mark.parametrize("spoken", EVERY, ids=lambda spoken: spoken.dialect)
 
@@ -143,6 +131,7 @@ def test_a_turn_with_calls_is_asked_answered_and_exported_to_the_byte(
     tell(f"{spoken.dialect} of {AIMOCK}", compare_exchanges(lines, "other", mock))
     sent = b"".join(bytes(kept.sent) for kept in mock.connections)
     assert sent.lower().count(spoken.header.lower()) == 2
+    assert KEY.encode() not in everything_in(tmp_path / "data")
     told = _told_back(spoken, lines)
     assert told["calls"] == ["everything__echo", "everything__get-sum"]
     assert [text.startswith(("Echo: héllo ✓", "The sum of 1.5 and -2 is -0.5")) for text in told["results"]] == [
@@ -156,8 +145,8 @@ def _told_back(spoken: Spoken, lines: list[Line]) -> Mapping[str, str | list[str
     body = object_of(json.loads(chosen(lines, peer="other", kind="request")[1].data))
     if spoken.dialect == "anthropic":
         return _told_to_anthropic(body)
-    if spoken.dialect == "ollama":
-        return _told_to_ollama(body)
+    if spoken.dialect in {"openai", "ollama"}:
+        return _told_in_messages(body, spoken.dialect)
     if spoken.dialect == "gemini":
         asked, told = (array_of(object_of(one)["parts"]) for one in array_of(body["contents"])[-2:])
         parts = [object_of(one) for one in asked]
@@ -194,12 +183,15 @@ def _told_to_anthropic(body: Mapping[str, JSON]) -> Mapping[str, str | list[str]
     }
 
 
-def _told_to_ollama(body: Mapping[str, JSON]) -> Mapping[str, str | list[str]]:
+def _told_in_messages(body: Mapping[str, JSON], dialect: str) -> Mapping[str, str | list[str]]:
     asked, *told = (object_of(one) for one in array_of(body["messages"])[-3:])
-    assert asked["thinking"] == THOUGHT
+    functions = [object_of(object_of(call)["function"]) for call in array_of(asked["tool_calls"])]
+    assert asked["thinking" if dialect == "ollama" else "reasoning_content"] == THOUGHT
+    if dialect == "openai":
+        assert [one["arguments"] for one in functions] == list(CALLS)  # as the model wrote them
     return {
         "text": str(asked["content"]),
-        "calls": [str(object_of(object_of(call)["function"])["name"]) for call in array_of(asked["tool_calls"])],
+        "calls": [str(one["name"]) for one in functions],
         "results": [str(one["content"]) for one in told],
     }
 
@@ -220,20 +212,3 @@ def test_what_it_thought_and_used_is_read(spoken: Spoken, mock: Relay, tmp_path:
     assert (fold.usage.input_total, fold.usage.output_total) == spoken.counts
     for found in fold.calls:
         assert all(found.call.name.encode() in body[start:end] or found.call.wire_id for start, end in found.spans)
-
-
-@each_dialect
-def test_ends_and_errors_are_told_in_our_words_and_theirs(spoken: Spoken, mock: Relay, tmp_path: Path) -> None:
-    at = program(spoken, tmp_path, mock)
-
-    short, refused, broken = at.ask("stop short"), at.ask("refuse"), at.ask("break off")
-
-    assert (short.whole["stop"], short.whole["answer"]) == (spoken.short, "It is")
-    assert refused.whole["stop"] == "error"
-    assert "no such luck" in _error(refused)
-    assert broken.whole["stop"] == "error"
-    assert "broke off" in _error(broken)
-
-
-def _error(answer: Answer) -> str:
-    return json.dumps(answer.whole["error"], ensure_ascii=False)

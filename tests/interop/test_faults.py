@@ -62,7 +62,7 @@ def test_a_server_killed_in_a_call_ends_it_with_the_cause_and_its_words_are_kept
     lines = program.export()
     told = object_of(json.loads(chosen(lines, wire="llm", kind="request")[1].data))
     said = str(object_of(array_of(told["messages"])[-1])["content"])
-    assert "exited (137) during the call; the tool may have run" in said
+    assert "exited 137 during the call; the tool may have run" in said
     assert b"Starting default (STDIO) server...\n" in {
         line.data for line in chosen(lines, peer="everything", kind="line")
     }

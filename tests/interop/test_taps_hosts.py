@@ -61,13 +61,7 @@ class Host:
         """Ask; gives the exit code and what it printed."""
         home.mkdir()
         arguments, own = self.start(home, origin, server, self.question)
-        environment = {
-            "HOME": str(home),
-            "PATH": os.environ["PATH"],
-            "LANG": "C.UTF-8",
-            "TERM": "xterm-256color",
-            **own,
-        }
+        environment = {**bare_environment(home), **own}
         command = [hosts.program(self.program), *arguments]
         done = subprocess.run(
             command,
@@ -79,6 +73,10 @@ class Host:
             timeout=90,
         )
         return done.returncode, _VARIES.sub(b"", done.stdout)
+
+
+def bare_environment(home: Path) -> dict[str, str]:
+    return {"HOME": str(home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "xterm-256color"}
 
 
 def servers(command: Sequence[str], **more: bool) -> dict[str, object]:
@@ -186,7 +184,7 @@ def test_a_host_does_with_both_halves_tapped_what_it_does_without_and_every_call
     assert both == alone
     assert alone[0] == 0
     story = told(data, 2)
-    joined = [(each.server, each.tool, len(each.sent), len(each.rivals), len(each.told)) for each in story.joined()]
+    joined = [(each.server, each.tool, len(each.sent), len(each.rivals), len(each.results)) for each in story.joined()]
     sure, doubtful = ("everything", 1, 0), ("everything" if host.tool else "", 0, 2)
     found = {"echo": sure if host.says_whose else doubtful, "get-sum": sure}
     assert joined == [(found[name][0], name, *found[name][1:], 1) for name, _ in ASKED]
@@ -205,14 +203,7 @@ def test_a_host_connects_through_the_tap_that_was_installed_in_the_file_that_it_
     name: str, tmp_path: Path, node: Node, hosts: Node
 ) -> None:
     program, place, add = OWN_FILES[name]
-    environment = {
-        "HOME": str(tmp_path),
-        "PATH": os.environ["PATH"],
-        "LANG": "C.UTF-8",
-        "TERM": "xterm-256color",
-        "GEMINI_CLI_TRUST_WORKSPACE": "true",
-        "MCP_TIMEOUT": "60000",
-    }
+    environment = {**bare_environment(tmp_path), "GEMINI_CLI_TRUST_WORKSPACE": "true", "MCP_TIMEOUT": "60000"}
 
     def run(*command: str) -> str:
         done = subprocess.run(

@@ -131,7 +131,7 @@ def test_a_host_says_with_both_halves_tapped_what_it_says_without_and_every_call
     assert both == alone
     assert (alone[0], len(alone[1])) == (0, 1)
     story = told(data, host.taps)
-    joined = [(each.server, each.tool, len(each.sent), len(each.told)) for each in story.joined()]
+    joined = [(each.server, each.tool, len(each.sent), len(each.results)) for each in story.joined()]
     assert joined == [(host.servers[0], "add", 1, 1), (host.servers[1], "multiply", 1, 1)]
     assert sorted(story.hosts) == sorted(host.titles)
     assert story.exchanges[0].text == host.question

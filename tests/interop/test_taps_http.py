@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from tests.demo.running import model_at
-from tests.interop.others import INSPECTOR, Node, everything_at, free_port
 from tests.interop.rawhttp import exchanges_in
 from tests.interop.relay import Relay
 from tests.interop.test_vendor_clients import CLIENTS, reads_all
@@ -59,24 +58,3 @@ def test_a_vendors_own_client_reads_all_through_a_tap_and_all_is_recorded(name: 
         (exchange.request.body, exchange.response.body if exchange.response else b"") for exchange in passed
     )
     assert len(asked) >= 7
-
-
-@pytest.mark.parametrize(("kind", "path"), [("streamableHttp", "/mcp"), ("sse", "/sse")])
-def test_the_inspectors_command_line_prints_through_a_tap_what_it_prints_without(
-    kind: str, path: str, tmp_path: Path, node: Node
-) -> None:
-    port = free_port()
-    printed: list[bytes] = []
-    with everything_at(node, port, kind):
-        upstream = f"http://127.0.0.1:{port}"
-        with tapped(upstream + path, tmp_path, "http", "everything") as origin:
-            for place in (upstream, origin):
-                words = ["--cli", place + path, "--transport", "sse" if kind == "sse" else "http"]
-                asked = ["--method", "tools/call", "--tool-name", "echo", "--tool-arg", "message=写"]
-                command = [*node.command(INSPECTOR), *words, *asked]
-                done = subprocess.run(command, capture_output=True, check=True, timeout=60)
-                printed.append(done.stdout)
-    assert printed[0] == printed[1]
-    assert "Echo: 写".encode() in printed[0]
-    drafts = [record.draft for record in recorded(tmp_path)]
-    assert any(draft.kind == "frame" and b'"tools/call"' in draft.data for draft in drafts)

@@ -85,8 +85,8 @@ def test_one_call_of_a_terminal_host_is_one_story(tmp_path: Path) -> None:
     story = told(tmp_path, 2)
     (joined,) = story.joined()
     (sent,) = joined.sent
-    (place,) = joined.told
-    assert (joined.asked.name, joined.server, joined.tool) == ("math_add", "math", "add")
+    (place,) = joined.results
+    assert (joined.call.name, joined.server, joined.tool) == ("math_add", "math", "add")
     assert sent.answer is not None
     assert sent.answer.texts[0] == place.text == "42"
     assert [(said.turn, said.step, said.text) for said in story.exchanges] == [
@@ -101,7 +101,7 @@ def told(folder: Path, taps: int) -> Story:
     until(lambda: [info.live for info in sessions(folder)] == [False] * taps, 30)
     store = Store.open(folder / "tui-host.db")
     story = Story()
-    records = [record for session in store.sessions.list() for record in store.records(session=session.id)]
+    records = [record for session in store.sessions.list() for record, _ in store.session_records(session.id)]
     store.close()
     for record in sorted(records, key=story.clock.at_ns):
         story.feed(record)

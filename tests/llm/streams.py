@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 
+from tests.llm.recorded import reading
+from tests.llm.recorded.wire import event
 from tui_host.errors import JSON
-from tui_host.llm.dialects.openai.write import OpenAI
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.fold import Fold
+
+__all__ = ["DONE", "RECORDED", "asked", "calls", "chunk", "event", "events_of", "fold_of", "fragment"]
 
 DONE = b"data: [DONE]\n\n"
 WEATHER = ("get_weather", '{"city":"Paris"}')
@@ -28,11 +30,6 @@ def chunk(delta: JSON = None, *, finish: str | None = None, **more: JSON) -> byt
         **more,
     }
     return event(value)
-
-
-def event(value: JSON) -> bytes:
-    """One event with any JSON in it."""
-    return b"data: " + json.dumps(value, ensure_ascii=False).encode() + b"\n\n"
 
 
 def fragment(
@@ -56,17 +53,12 @@ def calls(*fragments: JSON) -> bytes:
 
 def events_of(pieces: Iterable[bytes], content_type: str = "text/event-stream") -> list[ModelEvent]:
     """All events of a response that came in these pieces."""
-    decoder = OpenAI().decoder(content_type)
-    found = [event for piece in pieces for event in decoder.feed(piece)]
-    return found + decoder.finish()
+    return reading.events_of("openai", pieces, content_type)
 
 
 def fold_of(*pieces: bytes) -> Fold:
     """A response, folded."""
-    fold = Fold(provider="p", model="m", call_id=lambda number: f"call-{number}")
-    for found in events_of(pieces):
-        fold.add(found)
-    return fold
+    return reading.fold_of("openai", *pieces)
 
 
 def asked(fold: Fold) -> Sequence[tuple[str, str]]:

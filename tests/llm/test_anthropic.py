@@ -109,23 +109,6 @@ def test_texts_without_a_word_are_left_out_for_they_are_refused() -> None:
     assert "content" not in content[2][0]
 
 
-def test_ids_of_other_vendors_are_made_fit() -> None:
-    odd = [
-        ToolCall(id="a", wire_id="call:1/2", name="t", arguments="{}"),
-        ToolCall(id="b", wire_id="same", name="t", arguments="{}"),
-        ToolCall(id="c", wire_id="same", name="t", arguments="{}"),
-        ToolCall(id="d", wire_id="x" * 100, name="t", arguments="{}"),
-    ]
-    told = Message(role="tool", parts=tuple(ToolResult(call=one, content=()) for one in odd))
-
-    _, asked, answers = blocks(user("x"), assistant(*odd), told)
-
-    ids = [str(block["id"]) for block in asked]
-    assert len(set(ids)) == 4
-    assert all(len(one) <= 64 and one.replace("_", "").replace("-", "").isalnum() for one in ids)
-    assert [block["tool_use_id"] for block in answers] == ids
-
-
 @pytest.mark.parametrize("root", ["oneOf", "allOf", "anyOf"])
 def test_schemas_are_sent_untouched_but_for_what_is_refused_at_the_root(root: str) -> None:
     inner: JSON = {"type": "object", "properties": {"a": {root: [{"type": "string"}]}}}
@@ -182,49 +165,3 @@ def test_a_refusal_says_what_for() -> None:
     fold = fold_of("anthropic", body)
 
     assert (fold.stop, fold.vendor_stop) == ("refused", "refusal: bio, no recipes")
-
-
-def test_counts_that_are_told_again_replace_and_those_that_are_not_stay() -> None:
-    body = b"".join(
-        (
-            began({"input_tokens": 10, "cache_read_input_tokens": 4, "output_tokens": 2}),
-            words(),
-            finished("end_turn", {"input_tokens": 12, "cache_read_input_tokens": None, "output_tokens": 7}),
-            STOP,
-        )
-    )
-
-    usage = fold_of("anthropic", body).usage
-
-    assert (usage.input_total, usage.input_cached, usage.output_total) == (16, 4, 7)
-    assert fold_of("anthropic", began({"input_tokens": 10, "output_tokens": 2})).usage.output_total is None
-
-
-@pytest.mark.parametrize(
-    ("status", "kind", "remedy"),
-    [
-        (529, "overloaded_error", "try again"),
-        (429, "rate_limit_error", "try again"),
-        (400, "invalid_request_error", "inspector"),
-        (402, "billing_error", "used up"),
-        (401, "authentication_error", "credential"),
-    ],
-)
-def test_refusals_say_what_to_do(status: int, kind: str, remedy: str) -> None:
-    body = json.dumps({"type": "error", "error": {"type": kind, "message": "Oh."}, "request_id": "r"}).encode()
-
-    error = Anthropic().error(status, (), body)
-
-    assert error.what == f"{status} {kind}: Oh."
-    assert remedy in error.remedy
-    assert error.passes is (status in {429, 529})
-
-
-def test_a_limit_to_the_spending_does_not_pass() -> None:
-    details: JSON = {"error_code": "enforced_spend_limit_reached"}
-    fault: JSON = {"type": "error", "error": {"type": "rate_limit_error", "message": "Oh.", "details": details}}
-
-    error = Anthropic().error(429, (), json.dumps(fault, separators=(",", ":")).encode())
-
-    assert not error.passes
-    assert "spending" in error.remedy

@@ -5,12 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.llm.asking import TARGET
+from tests.llm.recorded.asks import asks
+from tests.llm.recorded.openai import RECORDED
 from tests.llm.streams import DONE, calls, chunk, event, fragment
-from tests.llm.test_openai_write import CASES
-from tui_host.llm.dialects.dialect import Dialect
-from tui_host.llm.dialects.gemini.write import Gemini
 from tui_host.llm.dialects.openai.write import OpenAI
-from tui_host.llm.dialects.openai_responses.write import OpenAIResponses
 from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
 
 NAMES = {"math__multiply": ("math", "multiply")}
@@ -24,37 +22,13 @@ def words(*pieces: bytes, status: int = 200, dialect: str = "openai") -> str:
 
 
 def test_a_request_is_told_by_its_counts() -> None:
-    first = OpenAI().write(CASES["openai-tools"], TARGET).body
+    first = OpenAI().write(asks(RECORDED)["tools"], TARGET).body
     more = first.removesuffix(b"]}") + b',{"role":"user"},{"role":"user"}]}'
 
     assert request_words(first, dialect=OpenAI()) == "3 tools · 2 messages"
     assert request_words(more, first, dialect=OpenAI()) == "+2 messages"
     assert request_words(more, b"{}", dialect=OpenAI()) == "3 tools · +4 messages"
     assert request_words(b'{"messages":[{}]}', dialect=None) == "1 message"
-
-
-@pytest.mark.parametrize(
-    ("spoken", "body"),
-    [
-        (
-            Gemini(),
-            b'{"tools":[{"functionDeclarations":[{},{}],"codeExecution":{}},{"googleSearch":{}}],"contents":[{}]}',
-        ),
-        (
-            OpenAIResponses(),
-            b'{"tools":[{"name":"a"},{"type":"namespace","name":"n","tools":[{},{},{}]}],"input":[{}]}',
-        ),
-    ],
-)
-def test_tools_are_counted_as_in_the_requests_tree_where_one_entry_holds_several(spoken: Dialect, body: bytes) -> None:
-    more = body.replace(b"{},{}", b"{},{},{}")
-    outline = spoken.outline(body)
-
-    assert outline is not None
-    assert outline.count("tools") == 4
-    assert request_words(body, dialect=spoken) == "4 tools \u00b7 1 message"
-    assert request_words(more, body, dialect=spoken) == "5 tools \u00b7 1 message"
-    assert request_words(body, body, dialect=spoken) == "1 message"
 
 
 def test_a_response_is_told_by_what_it_asks_or_says() -> None:
@@ -72,35 +46,12 @@ def test_a_response_is_told_by_what_it_asks_or_says() -> None:
     assert words(b"") == "cut off"
 
 
-def test_words_grow_with_the_response() -> None:
-    growing = ResponseWords(dialect="openai", names=NAMES)
-    seen: list[str] = []
-    for piece in (chunk({"content": "6 ×"}), chunk({"content": " 5"}), DONE):
-        growing.feed(piece)
-        seen.append(growing.words)
-    growing.finish()
-
-    assert seen == ['"6 ×"', '"6 × 5"', '"6 × 5"']
-    assert growing.words == '"6 × 5"'
-
-
 def test_a_secret_that_is_spelt_in_several_events_is_taken_out_before_anything_is_cut() -> None:
     growing = ResponseWords(dialect="openai", hide=lambda text: text.replace("hunter2-hunter2", "KEY"))
     for piece in (chunk({"content": "x" * 180 + "hunter2"}), chunk({"content": "-hunter2"}), DONE):
         growing.feed(piece)
 
     assert growing.words == f'"{"x" * 180}KEY"'
-
-
-def test_words_are_one_line_of_at_most_two_hundred_characters() -> None:
-    long = calls(fragment(index=0, wire_id="1", name="t", arguments='{"a":"' + "x\n" * 500 + '"}'))
-
-    for found in (
-        words(long, long.replace(b'"index": 0', b'"index": 1')),
-        words(chunk({"content": "y\n" * 900}), DONE),
-    ):
-        assert len(found) <= 200
-        assert "\n" not in found
 
 
 @pytest.mark.parametrize(

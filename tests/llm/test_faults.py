@@ -13,16 +13,12 @@ from tui_host.llm.provider_faults import failure, fault_words, refusal, wait_sec
 
 FORMS: list[tuple[JSON, tuple[str, str]]] = [
     ({"error": {"message": "no", "type": "t", "code": "c"}}, ("no", "c")),
+    ({"error": {"message": "bad", "failed_generation": "<tool"}}, ("bad The model wrote: <tool", "")),
     ({"error": {"message": "no", "type": "t", "code": None}}, ("no", "t")),
-    ({"error": {"code": 400, "message": "no", "metadata": {}}}, ("no", "400")),
     ({"error": "no"}, ("no", "")),
-    ({"object": "error", "message": "no", "type": "t", "code": "3230"}, ("no", "3230")),
     ({"detail": "no"}, ("no", "")),
     ({"detail": [{"loc": ["body", "a"], "msg": "no", "type": "t"}, {"msg": "never"}]}, ("body.a: no; never", "")),
-    ({"errors": [{"message": "no"}]}, ("no", "")),
     ([{"error": {"message": "no"}}], ("no", "")),
-    ({"error": {"status": "gone"}}, ("status gone", "")),
-    ({"error": {"message": "bad", "failed_generation": "<tool"}}, ("bad The model wrote: <tool", "")),
 ]
 
 
@@ -31,7 +27,15 @@ def test_the_provider_s_words_are_found_in_every_form(value: JSON, expected: tup
     assert fault_words(json.dumps(value).encode()) == expected
 
 
-@pytest.mark.parametrize("body", [b"Bad gateway", b"\xff\xfe", b"", b"[" * 100_000, b"7", b"null", b'{"a":1}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"Bad gateway",
+        b"\xff\xfe",
+        b"",
+        b"[" * 100_000,
+    ],
+)
 def test_a_body_of_another_form_is_shown_as_it_is(body: bytes) -> None:
     words, code = fault_words(body)
 
@@ -48,7 +52,6 @@ def test_a_body_of_another_form_is_shown_as_it_is(body: bytes) -> None:
             "401 invalid_api_key: Inc",
             "cred",
         ),
-        (403, b"", "403, without a word", "credential"),
         (404, b'{"error":"model \\"x\\" not found"}', '404: model "x" not found', "/v1"),
         (
             429,
@@ -64,16 +67,8 @@ def test_a_body_of_another_form_is_shown_as_it_is(body: bytes) -> None:
             "context overflow: 400: ",
             "new session",
         ),
-        (429, b'{"error":{"message":"too many tokens per minute"}}', "429: too many tokens", "try again"),
-        (
-            413,
-            b'{"error":{"message":"Request too large on tokens per minute","code":"rate_limit_exceeded"}}',
-            "413",
-            "",
-        ),
         (400, b'{"error":{"message":"Unsupported parameter"}}', "400: Unsupported", "inspector"),
         (503, b"<html>busy</html>", "503: <html>busy</html>", "again"),
-        (529, b"", "529, without a word", "again"),
     ],
 )
 def test_a_refusal_has_the_provider_s_words_and_our_remedy(status: int, body: bytes, what: str, remedy: str) -> None:
@@ -94,13 +89,10 @@ def test_a_redirect_is_told_by_its_origin_alone() -> None:
     ("headers", "seconds"),
     [
         ({"retry-after": "30"}, 30.0),
-        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after": "soon", "date": "now"}, None),
         ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
         ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT", "date": "Wed, 21 Oct 2026 07:28:00 GMT"}, 30.0),
-        ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT"}, None),
-        ({"retry-after": "soon", "date": "now"}, None),
         ({"x-ratelimit-reset-requests": "1m2s", "x-ratelimit-reset-tokens": "120ms"}, 62.0),
-        ({"x-ratelimit-reset-requests": "20s", "x-ratelimit-remaining-requests": "7"}, None),
         (
             {
                 "date": "Wed, 21 Oct 2026 07:28:00 GMT",
@@ -112,7 +104,6 @@ def test_a_redirect_is_told_by_its_origin_alone() -> None:
             12.0,
         ),
         ({"retry-after": "nan"}, None),
-        ({"retry-after": "-1"}, None),
         ({}, None),
     ],
 )
@@ -126,17 +117,25 @@ _SAID = "This model's maximum context length is 8192 tokens. However, your messa
 @pytest.mark.parametrize(
     ("dialect", "status", "fault", "remedy"),
     [
+        ("anthropic", 529, {"type": "overloaded_error", "message": "Oh."}, "try again"),
+        ("anthropic", 402, {"type": "billing_error", "message": "Oh."}, "used up"),
+        ("ollama", 400, '"m" does not support thinking', "reasoning_effort"),
+        ("ollama", 404, 'model "m" not found, try pulling it first', "ollama pull"),
+    ],
+)
+def test_a_refusal_has_a_remedy_in_every_dialect(dialect: str, status: int, fault: JSON, remedy: str) -> None:
+    error = DIALECTS[dialect].error(status, (), json.dumps({"error": fault}).encode())
+
+    assert error.what.startswith(str(status))
+    assert remedy in error.remedy
+    assert error.passes is (status in {429, 500, 529})
+
+
+@pytest.mark.parametrize(
+    ("dialect", "status", "fault", "remedy"),
+    [
         ("openai", 400, {"message": _SAID, "type": "invalid_request_error", "code": "context_length_exceeded"}, "new"),
-        ("openai", 400, {"message": "Your input is refused.", "code": "context_length_exceeded"}, "new session"),
-        ("openai", 400, {"message": "the request exceeds the available context size, try increasing it"}, "new"),
-        ("openai", 400, {"message": "Range of input length should be [1, 30720]"}, "new session"),
         ("openai-responses", 400, {"message": "Your input exceeds the context window of this model."}, "new session"),
-        (
-            "anthropic",
-            400,
-            {"type": "invalid_request_error", "message": "prompt is too long: 9 tokens > 8 maximum"},
-            "new",
-        ),
         (
             "anthropic",
             400,
@@ -157,7 +156,6 @@ _SAID = "This model's maximum context length is 8192 tokens. However, your messa
             "new session",
         ),
         ("ollama", 400, "prompt too long; exceeded max context length by 812 tokens", "num_ctx"),
-        ("ollama", 500, "the input length exceeds the context length", "num_ctx"),
     ],
 )
 def test_a_context_overflow_is_named_as_such_in_every_dialect(

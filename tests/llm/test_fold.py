@@ -6,11 +6,8 @@ from collections.abc import Mapping
 
 from tui_host.errors import JSON
 from tui_host.llm.events import (
-    CallArguments,
-    CallStarted,
     ModelEvent,
     PartEnded,
-    Stopped,
     TextDelta,
     ThinkingDelta,
 )
@@ -46,40 +43,6 @@ def test_text_goes_on_until_its_part_has_ended() -> None:
     parts = parts_of(text("a"), text("b"), ended(), text("c"), ended(echo="sig"), text("d"))
 
     assert parts == (Text(text="ab"), Text(text="c", echo=echo("sig")), Text(text="d"))
-
-
-def test_a_part_without_words_is_kept_for_its_echo_alone() -> None:
-    parts = parts_of(text("a"), ended(), ended(echo="sig"), ended(), ended(thinking=True, echo={"data": "x"}))
-
-    assert parts == (
-        Text(text="a"),
-        Text(text="", echo=echo("sig")),
-        Thinking(text="", provider="p", model="m", echo={"data": "x"}),
-    )
-
-
-def test_thoughts_that_follow_each_other_stay_apart_and_in_order() -> None:
-    call = CallStarted(index=0, wire_id="w", name="t", echo="first", start=0, end=1)
-    again = CallStarted(index=0, wire_id="", name="", echo="fc", start=0, end=1)
-
-    parts = parts_of(
-        thought("one"),
-        ended(thinking=True, echo=1),
-        thought("two"),
-        ended(thinking=True, echo=2),
-        call,
-        CallArguments(index=0, text="{}", start=0, end=1),
-        again,
-        ended(thinking=True, echo=3),
-        Stopped(stop="tools", vendor="", start=0, end=1),
-    )
-
-    assert parts == (
-        Thinking(text="one", provider="p", model="m", echo=1),
-        Thinking(text="two", provider="p", model="m", echo=2),
-        ToolCall(id="0", wire_id="w", name="t", arguments="{}", echo=echo("fc")),
-        Thinking(text="", provider="p", model="m", echo=3),
-    )
 
 
 def test_what_is_wanted_back_goes_to_nobody_else() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.llm.recorded.asks import answered, calls_of, user
+from tests.llm.recorded.asks import answered, user
 from tests.llm.recorded.case import TIME, WEATHER, Case
 from tests.llm.recorded.gemini import LISTS, SIGNATURES, call, chunk, part
 from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of, means, said
@@ -17,8 +17,6 @@ from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.gemini.write import Gemini
 from tui_host.llm.events import CallArguments
 from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall
-from tui_host.llm.model_request import join
-from tui_host.settings.environment_references import Secret
 from tui_host.settings.model_options import Options
 
 GEMINI = Gemini()
@@ -55,8 +53,6 @@ def assistant(*parts: Text | ToolCall | Thinking) -> Message:
     [
         ("gemini-2.5-flash", "models/gemini-2.5-flash"),
         ("models/gemini-2.5-flash", "models/gemini-2.5-flash"),
-        ("tunedModels/mine", "tunedModels/mine"),
-        ("gemma:2b", "models/gemma%3A2b"),
         ("a b?c#d", "models/a%20b%3Fc%23d"),
     ],
 )
@@ -70,40 +66,14 @@ def test_the_model_stands_in_the_path(model: str, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("base", "url"),
-    [
-        ("https://h", "https://h/v1beta/models/m:generateContent"),
-        ("https://h/", "https://h/v1beta/models/m:generateContent"),
-        ("https://h/v1", "https://h/v1/models/m:generateContent"),
-        ("https://h/proxy/v1beta", "https://h/proxy/v1beta/models/m:generateContent"),
-    ],
-)
-def test_the_version_is_put_in_where_the_address_has_none(base: str, url: str) -> None:
-    request = GEMINI.write(Ask(model="m", messages=(user("hello"),), stream=False), TARGET)
-
-    assert join(base, request.path, GEMINI.versions) == url
-
-
-def test_the_key_is_in_a_header_and_never_in_the_address() -> None:
-    assert GEMINI.headers(Secret("KEY", "AIza-1"), TARGET) == (("x-goog-api-key", "AIza-1"),)
-    assert GEMINI.headers(None, TARGET) == ()
-    assert "key" not in GEMINI.models_path
-
-
-@pytest.mark.parametrize(
     ("model", "effort", "config"),
     [
         ("gemini-2.0-flash", None, None),
-        ("gemma-3-27b-it", None, None),
         ("gemini-2.5-flash", None, {"includeThoughts": True}),
-        ("gemini-2.5-flash-image", None, None),
         ("gemini-3.1-pro-preview", None, {"includeThoughts": True}),
-        ("gemini-flash-latest", None, None),
         ("gemini-3-pro", "high", {"includeThoughts": True, "thinkingLevel": "HIGH"}),
         ("gemini-3-pro", "none", {"includeThoughts": True, "thinkingLevel": "MINIMAL"}),
-        ("gemini-3-pro", "auto", {"includeThoughts": True}),
         ("gemini-2.5-pro", "low", {"includeThoughts": True, "thinkingBudget": 1024}),
-        ("gemini-2.5-pro", "auto", {"includeThoughts": True, "thinkingBudget": -1}),
         ("gemini-2.5-flash", "none", {"includeThoughts": False, "thinkingBudget": 0}),
         ("gemini-2.5-flash", "2048", {"includeThoughts": True, "thinkingBudget": 2048}),
         ("mine", "deep", {"includeThoughts": True, "thinkingLevel": "DEEP"}),
@@ -184,15 +154,6 @@ def test_arguments_are_the_model_s_own_bytes() -> None:
     assert json.loads(body[found.start : found.end])["functionCall"]["args"]["a"] == 2
 
 
-def test_a_call_that_the_provider_could_not_read_is_told_in_its_words() -> None:
-    told = fold_of("gemini", chunk(finish="MALFORMED_FUNCTION_CALL", finishMessage="print(now("))
-    silent = fold_of("gemini", chunk(finish="UNEXPECTED_TOOL_CALL"))
-
-    assert [one.reason for one in told.malformed] == ["print(now("]
-    assert [one.reason for one in silent.malformed] == ["the provider could not read it (UNEXPECTED_TOOL_CALL)"]
-    assert (told.stop, silent.stop) == ("bad call", "bad call")
-
-
 # Refusals and models.
 
 
@@ -225,15 +186,6 @@ def test_a_wrong_key_and_a_prompt_too_long_are_told_as_such() -> None:
 
     assert GEMINI.error(400, (), wrong).remedy == "check the credential"
     assert "longer than the model reads" in GEMINI.error(400, (), long).remedy
-    for odd in (
-        b"",
-        b"7",
-        b"[]",
-        b'{"error":7}',
-        b'{"error":{"details":[7]}}',
-        b'{"error":{"details":[{"violations":[7]}]}}',
-    ):
-        assert GEMINI.error(503, (), odd).passes
 
 
 # The tree of a request.
@@ -267,20 +219,3 @@ def test_other_hosts_requests_are_read_in_either_spelling() -> None:
     assert ("message", "user", "you") in found
     assert [one.preview for one in outline.walk() if one.kind == "thinking"] == ["hm"]
     assert len({one.key for one in outline.walk()}) == len(found)
-
-
-def test_a_result_says_what_it_answers_and_from_whom_it_comes() -> None:
-    told = answer(chunk(call(WEATHER), call(TIME), finish="STOP"))
-    body = GEMINI.write(Ask(model=MODEL, messages=(user("x"), told, answered(told))), TARGET).body
-
-    outline = GEMINI.outline(body, {"get_weather": ("weather", "get")})
-
-    assert outline is not None
-    results = [one for one in outline.walk() if one.kind == "result"]
-    assert [(one.name, one.origin, one.preview) for one in results] == [
-        ("get_weather", "weather", "20 C"),
-        ("get_time", "", "21 C"),
-    ]
-    for result, asked in zip(results, calls_of(told), strict=True):
-        assert json.loads(outline.bytes_of(result))["functionResponse"]["name"] == asked.name
-    assert next(one for one in outline.walk() if results[0] in one.children).origin == "weather"

@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator
 
 import anyio
 import anyio.lowlevel
-import httpx
-import pytest
 
 from tui_host.llm.answer_stream import MOST_WAITING, Incoming
 
@@ -24,15 +22,6 @@ async def test_what_came_together_is_taken_at_once_and_then_the_end() -> None:
     async with anyio.create_task_group() as group:
         group.start_soon(incoming.run)
         assert [await incoming.take(), await incoming.take(), await incoming.take()] == [b"one two three", b"", b""]
-
-
-async def test_a_fault_comes_behind_all_that_came_before() -> None:
-    incoming = Incoming(body(b"one", fault=httpx.ReadError("gone")))
-    async with anyio.create_task_group() as group:
-        group.start_soon(incoming.run)
-        assert await incoming.take() == b"one"
-        with pytest.raises(httpx.ReadError):
-            await incoming.take()
 
 
 async def test_no_more_is_read_ahead_than_has_its_room() -> None:

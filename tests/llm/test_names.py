@@ -6,18 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_host.llm.messages import ToolSpec
-from tui_host.llm.tool_names import NameRule, NameTable, nearest
+from tui_host.llm.tool_names import NameTable, nearest
 
 FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
-
-def test_a_tool_is_called_by_server_and_tool() -> None:
-    table = NameTable.make([("math", "add"), ("time-1", "get_current_time")])
-
-    assert table.name("math", "add") == "math__add"
-    assert table.find("math__add") == ("math", "add")
-    assert table.find("time-1__get_current_time") == ("time-1", "get_current_time")
-    assert table.find("math.add") is None
 
 
 def test_names_that_break_the_rule_get_a_hash_and_stay_two() -> None:
@@ -53,15 +44,6 @@ def test_a_tool_that_bears_the_hashed_name_of_another_takes_nothing_from_it() ->
     assert table.name(*rival) == hashed
     assert table.name("s", "a.b") != hashed
     assert table.find(table.name("s", "a.b")) == ("s", "a.b")
-
-
-def test_a_vendor_s_rule_for_the_first_character_is_kept() -> None:
-    rule = NameRule(first="A-Za-z_", rest="A-Za-z0-9_.:-", limit=64)
-
-    table = NameTable.make([("1st", "tool"), ("s", "a.b")], rule)
-
-    assert re.fullmatch(r"t1st__tool_[0-9a-f]{8}", table.name("1st", "tool"))
-    assert table.name("s", "a.b") == "s__a.b"
 
 
 def test_the_nearest_names_are_offered_for_one_that_does_not_exist() -> None:

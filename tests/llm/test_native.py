@@ -10,15 +10,6 @@ from tui_host.llm.protocols.native import NO_RESULT
 from tui_host.llm.protocols.protocol_table import PROTOCOLS, protocol
 
 
-def test_native_adds_nothing() -> None:
-    messages = (user("x"), assistant(Text(text="y")))
-
-    prepared = protocol("native").prepare(messages, TOOLS)
-
-    assert (prepared.messages, prepared.tools) == (messages, TOOLS)
-    assert (prepared.stop_sequences, prepared.injected) == ((), ())
-
-
 def test_every_call_has_one_result_directly_after_it_in_the_order_of_the_calls() -> None:
     late = Message(role="tool", parts=(result(ADD, Text(text="11")), result(MULTIPLY, Text(text="30"))), turn=1)
 
@@ -33,12 +24,6 @@ def test_a_call_that_was_never_answered_is_answered_for_the_vendor() -> None:
 
     assert prepared.messages[2].parts == (ToolResult(call=MULTIPLY, content=(Text(text=NO_RESULT),), is_error=True),)
     assert [message.role for message in prepared.messages] == ["user", "assistant", "tool", "user"]
-
-
-def test_a_result_without_its_call_is_left_out() -> None:
-    orphan = Message(role="tool", parts=(result(ADD, Text(text="11")),))
-
-    assert protocol("native").prepare((user("x"), orphan), ()).messages == (user("x"),)
 
 
 def test_events_pass_and_the_answer_is_the_text() -> None:

@@ -8,15 +8,12 @@ import pytest
 
 from tests.llm.recorded.asks import answered, user
 from tests.llm.recorded.case import TIME, WEATHER
-from tests.llm.recorded.ollama import RECORDED, asked, done, said, words
-from tests.llm.recorded.reading import MODEL, events_of, fold_of
+from tests.llm.recorded.ollama import RECORDED
+from tests.llm.recorded.reading import MODEL, fold_of
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.ollama.write import Ollama
-from tui_host.llm.events import CallArguments
 from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall, ToolResult
-from tui_host.llm.model_request import join
-from tui_host.settings.environment_references import Secret
 from tui_host.settings.model_options import Options
 
 TARGET = Target(provider="p", service="ollama")
@@ -32,13 +29,6 @@ def sent(*messages: Message) -> list[dict[str, JSON]]:
     found = written(*messages)["messages"]
     assert isinstance(found, list)
     return [message for message in found if isinstance(message, dict)]
-
-
-@pytest.mark.parametrize("base", ["http://127.0.0.1:11434", "http://127.0.0.1:11434/", "http://127.0.0.1:11434/api"])
-def test_the_address_may_bring_its_api_or_not(base: str) -> None:
-    path = Ollama().write(Ask(model="m", messages=(user("x"),)), TARGET).path
-
-    assert join(base, path, Ollama.versions) == "http://127.0.0.1:11434/api/chat"
 
 
 def test_whether_to_stream_is_always_said_and_so_is_that_nothing_is_cut_unsaid() -> None:
@@ -65,11 +55,6 @@ def test_options_stand_among_the_options_and_what_stands_beside_them_beside_them
     assert "options" not in written()
 
 
-def test_the_key_is_a_bearer_token_where_there_is_one() -> None:
-    assert Ollama().headers(Secret("KEY", "k"), TARGET) == (("Authorization", "Bearer k"),)
-    assert Ollama().headers(None, TARGET) == ()
-
-
 def test_ids_go_back_where_they_came_and_are_not_made_up_where_none_came() -> None:
     with_ids = fold_of("ollama", RECORDED.parallel.body).message(turn=1)
     without = fold_of("ollama", RECORDED.odd["no ids"].body).message(turn=1)
@@ -81,16 +66,6 @@ def test_ids_go_back_where_they_came_and_are_not_made_up_where_none_came() -> No
         assert [call.get("id") for call in calls if isinstance(call, dict)] == ids
         assert [message.get("tool_call_id") for message in told] == ids
         assert [message["tool_name"] for message in told] == [WEATHER[0], TIME[0]]
-
-
-def test_arguments_are_the_bytes_that_the_server_wrote() -> None:
-    spelt = '{ "b" : 1.50, "a": "\\u4e2d", "b": 2e3 }'
-    body = asked(("", ("t", spelt))) + done()
-
-    (arguments,) = [event for event in events_of("ollama", [body]) if isinstance(event, CallArguments)]
-
-    assert arguments.text == spelt
-    assert body[arguments.start : arguments.end].decode() == spelt
 
 
 def test_thinking_goes_back_within_the_turn_that_it_belongs_to_and_no_further() -> None:
@@ -105,37 +80,6 @@ def test_thinking_goes_back_within_the_turn_that_it_belongs_to_and_no_further() 
 
     assert [message.get("thinking") for message in running] == [None, "hm", None, "hm", None, None]
     assert [message.get("thinking") for message in after] == [None] * 5
-
-
-def test_thinking_by_another_name_is_thinking_all_the_same() -> None:
-    fold = fold_of("ollama", said(b'"content": "", "reasoning_content": "hm"') + words("so") + done())
-
-    assert (fold.thinking, fold.text) == ("hm", "so")
-
-
-@pytest.mark.parametrize(
-    ("status", "words", "remedy"),
-    [
-        (400, '"m" does not support tools', "tool protocol"),
-        (400, '"m" does not support thinking', "reasoning_effort"),
-        (404, 'model "m" not found, try pulling it first', "ollama pull"),
-        (400, "the input length exceeds the context length", "num_ctx"),
-        (500, "llama runner process has terminated", "try again"),
-    ],
-)
-def test_refusals_say_what_to_do(status: int, words: str, remedy: str) -> None:
-    error = Ollama().error(status, (), json.dumps({"error": words}).encode())
-
-    assert error.what.removeprefix("context overflow: ") == f"{status}: {words}"
-    assert remedy in error.remedy
-
-
-def test_the_window_is_what_is_said_of_it_or_what_small_servers_take() -> None:
-    for others, tokens in ({}, 4096), ({"num_ctx": 16384}, 16384):
-        ask = Ask(model="m", messages=(), options=Options(others=others))
-        window = Ollama().write(ask, TARGET).window
-        assert window is not None
-        assert window.tokens == tokens
 
 
 def test_an_answer_that_is_written_for_eyes_is_read_as_the_same_in_one_line_wherever_it_is_cut() -> None:

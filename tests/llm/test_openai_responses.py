@@ -7,36 +7,29 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.llm.recorded.asks import TOOLS, loop, user
-from tests.llm.recorded.case import TEXT, THOUGHT, WEATHER
+from tests.llm.recorded.asks import TOOLS, user
+from tests.llm.recorded.case import TEXT, THOUGHT
 from tests.llm.recorded.openai_responses import (
     BEGAN,
     REASONING,
-    RECORDED,
-    call,
     closed,
-    item,
-    named,
     opened,
     over,
-    pieces,
     said,
     words,
 )
-from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of
+from tests.llm.recorded.reading import MODEL, PROVIDER, fold_of
 from tests.llm.recorded.wire import text
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.openai_responses.write import OpenAIResponses
-from tui_host.llm.events import CallArguments
-from tui_host.llm.messages import Ask, Message, Part, Text, Thinking, ToolCall, ToolResult
+from tui_host.llm.messages import Ask, Message, Part, Text
 from tui_host.settings.environment_references import Secret
 from tui_host.settings.model_options import Options
 
 RESPONSES = OpenAIResponses()
 DIALECT = "openai-responses"
 TARGET = Target(provider=PROVIDER)
-FOREIGN = ToolCall(id="t1", wire_id="toolu_1", name="get_weather", arguments='{"city" : "Paris"}')
 
 
 def written(*messages: Message, model: str = MODEL, **more: object) -> dict[str, JSON]:
@@ -85,14 +78,10 @@ def test_nothing_is_kept_at_the_provider_and_tools_are_flat_and_not_strict() -> 
     ("model", "effort", "include", "reasoning"),
     [
         ("gpt-4.1-mini", None, False, None),
-        ("openai/gpt-4o", None, False, None),
-        ("gpt-5.2-chat-latest", None, False, None),
         ("gpt-5.2", None, True, {"summary": "auto"}),
         ("o4-mini", None, True, {"summary": "auto"}),
         ("o4-mini", "low", True, {"effort": "low", "summary": "auto"}),
         ("gpt-5", "off", True, {"effort": "none", "summary": "auto"}),
-        ("qwen3", None, True, None),
-        ("gpt-4.1", "high", True, {"effort": "high", "summary": "auto"}),
     ],
 )
 def test_thoughts_are_asked_for_where_the_model_has_any(
@@ -125,22 +114,6 @@ def test_azure_has_its_own_header_and_its_version_in_the_query() -> None:
     assert RESPONSES.write(Ask(model="m", messages=(user("x"),)), TARGET).path == "responses"
 
 
-def test_to_another_model_only_what_everybody_understands_goes() -> None:
-    found = items(*loop(RECORDED), model="other")
-
-    assert kinds(found) == ["user", "assistant", "function_call", "function_call_output"]
-    assert found[1] == {"role": "assistant", "content": TEXT}
-    assert set(found[2]) == {"type", "call_id", "name", "arguments"}
-
-
-def test_thinking_of_open_models_goes_back_as_it_came() -> None:
-    raw: dict[str, JSON] = {"type": "reasoning", "id": "rs_1", "content": [{"type": "reasoning_text", "text": "hm"}]}
-    told = answer(closed(0, {**raw, "encrypted_content": None}), call(1, WEATHER, "a"))
-
-    assert [part.text for part in told.parts if isinstance(part, Thinking)] == ["hm"]
-    assert items(told)[0] == raw
-
-
 def test_items_of_kinds_that_we_do_not_know_go_back_whole_but_for_calls_that_nobody_answers() -> None:
     search: dict[str, JSON] = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"query": "x"}}
     custom: dict[str, JSON] = {"type": "custom_tool_call", "id": "ct_1", "call_id": "c", "name": "n", "input": "i"}
@@ -149,47 +122,6 @@ def test_items_of_kinds_that_we_do_not_know_go_back_whole_but_for_calls_that_nob
 
     assert kinds(items(told)) == ["web_search_call", "message"]
     assert items(told)[0] == search
-
-
-def test_calls_of_other_vendors_keep_their_ids_and_their_arguments_to_the_byte() -> None:
-    odd = ToolCall(id="t2", wire_id="x" * 90, name="7 odd", arguments="")
-    results = tuple(ToolResult(call=each, content=(Text(text="1"), Text(text="2"))) for each in (FOREIGN, odd))
-
-    first, second, *told = items(assistant(FOREIGN, odd), Message(role="tool", parts=results))
-
-    assert first == {
-        "type": "function_call",
-        "call_id": "toolu_1",
-        "name": "get_weather",
-        "arguments": '{"city" : "Paris"}',
-    }
-    assert (second["name"], second["arguments"]) == ("7_odd", "{}")
-    assert [one["call_id"] for one in told] == ["toolu_1", second["call_id"]]
-    assert len(str(second["call_id"])) <= 64
-    assert [one["output"] for one in told] == ["1\n2", "1\n2"]
-
-
-# Answers.
-
-
-def test_the_whole_of_a_call_is_the_truth() -> None:
-    body = b"".join(
-        (
-            BEGAN,
-            opened(0, item(WEATHER, "a", "fc_1", is_done=False)),
-            *pieces(0, "fc_1", '{"city":', '"Rome"}'),
-            named("response.function_call_arguments.done", item_id="fc_1", output_index=0, arguments='{"city":"Bonn"}'),
-            closed(0, item(WEATHER, "a", "fc_1")),
-            over(),
-        )
-    )
-
-    (found,) = fold_of(DIALECT, body).calls
-    asked = [one for one in events_of(DIALECT, [body]) if isinstance(one, CallArguments)]
-
-    assert found.call.arguments == WEATHER[1]
-    assert [one.anew for one in asked] == [False, False, True, True]
-    assert json.loads(body[asked[-1].start : asked[-1].end].split(b"data: ")[1])["item"]["arguments"] == WEATHER[1]
 
 
 def test_a_tool_that_a_namespace_holds_is_named_with_it_wherever_it_stands() -> None:
@@ -215,6 +147,9 @@ def test_a_whole_answer_ends_as_its_status_says(status: str, stop: str) -> None:
 
     assert (fold.text, fold.stop) == (TEXT, stop)
     assert bool(fold.failure) == (stop == "failed")
+
+
+# Answers.
 
 
 # The tree of a request.

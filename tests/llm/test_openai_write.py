@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,9 +12,9 @@ from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.openai.read import ECHOED
 from tui_host.llm.dialects.openai.write import OpenAI
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.request_writing import LONG, Growing, body_bytes, json_lines
 from tui_host.settings.model_options import Options
 
-GOLDEN = Path(__file__).parent.parent / "golden"
 MULTIPLY = ToolCall(id="t1s1c0", wire_id="call_1", name="math__multiply", arguments='{"a": 6,"b":5}')
 ADD = ToolCall(id="t1s1c1", wire_id="call_2", name="math__add", arguments="")
 TOOLS = (
@@ -51,62 +50,6 @@ def messages_of(*messages: Message, model: str = "m") -> list[dict[str, JSON]]:
     value = json.loads(OpenAI().write(Ask(model=model, messages=messages), TARGET).body)
     found: list[dict[str, JSON]] = value["messages"]
     return found
-
-
-CASES: dict[str, Ask] = {
-    "openai-first": Ask(model="gpt-4.1-mini", messages=(user("what's 6 × 5 + 7?"),)),
-    "openai-tools": Ask(
-        model="m",
-        messages=(Message(role="system", parts=(Text(text="Be brief."),)), user("6 × 5?")),
-        tools=TOOLS,
-        options=Options(temperature=0.2, max_tokens=100),
-        stop_sequences=("STOP",),
-        extra=(("thinking", {"type": "disabled"}),),
-    ),
-    "openai-results": Ask(
-        model="m",
-        messages=(
-            user("6 × 5, and a picture"),
-            assistant(
-                Thinking(text="hm", provider="p", model="m", echo=ECHOED), Text(text="Let me see."), MULTIPLY, ADD
-            ),
-            Message(
-                role="tool",
-                parts=(
-                    result(MULTIPLY, Text(text="30"), Text(text="(exact)")),
-                    result(ADD, Image(media_type="image/png", data="QUJD")),
-                ),
-            ),
-            assistant(Text(text="It is 30.")),
-            Message(role="user", parts=(Text(text="and this?"), Image(media_type="image/jpeg", data="QUJD"))),
-        ),
-    ),
-    "openai-whole": Ask(model="m", messages=(user("hello"),), stream=False),
-}
-
-
-def test_ids_that_are_missing_repeated_or_too_long_are_made_fit() -> None:
-    calls = [
-        ToolCall(id="t1c0", wire_id="", name="t", arguments="{}"),
-        ToolCall(id="t1c1", wire_id="same", name="t", arguments="{}"),
-        ToolCall(id="t1c2", wire_id="same", name="t", arguments="{}"),
-        ToolCall(id="t1c3", wire_id="x" * 100, name="t", arguments="{}"),
-    ]
-
-    messages = messages_of(
-        user("x"),
-        assistant(*calls),
-        Message(role="tool", parts=tuple(result(call, Text(text=call.id)) for call in calls)),
-    )
-
-    asked = messages[1]["tool_calls"]
-    assert isinstance(asked, list)
-    ids = [call["id"] for call in asked if isinstance(call, dict)]
-    assert ids[:3] == ["t1c0", "same", "same_2"]
-    assert len(set(map(str, ids))) == 4
-    assert all(len(str(one)) <= 64 for one in ids)
-    assert [message["tool_call_id"] for message in messages[2:]] == ids
-    assert [message["content"] for message in messages[2:]] == ["t1c0", "t1c1", "t1c2", "t1c3"]
 
 
 def test_mistral_gets_ids_of_nine_letters_and_digits_and_no_user_behind_results() -> None:
@@ -149,23 +92,6 @@ def test_thinking_goes_back_where_it_is_demanded_once_there_are_calls() -> None:
     assert after[3][ECHOED] == ""
 
 
-@pytest.mark.parametrize(
-    "thinking",
-    [
-        Thinking(text="hm", provider="p", model="m"),
-        Thinking(text="hm", provider="q", model="m", echo=ECHOED),
-        Thinking(text="hm", provider="p", model="n", echo=ECHOED),
-    ],
-)
-def test_thinking_goes_back_to_nobody_else(thinking: Thinking) -> None:
-    told = Message(role="tool", parts=(result(MULTIPLY, Text(text="30")),))
-
-    body = json.dumps(messages_of(user("x"), assistant(thinking, MULTIPLY), told))
-
-    assert "hm" not in body
-    assert ECHOED not in body
-
-
 def test_half_a_character_and_what_json_cannot_say_do_not_stop_a_request() -> None:
     tool = ToolSpec(name="t", description="d", schema={"type": "object", "maximum": float("inf")}, server="s", tool="t")
 
@@ -173,3 +99,31 @@ def test_half_a_character_and_what_json_cannot_say_do_not_stop_a_request() -> No
 
     assert json.loads(body)["messages"][0]["content"] == "a\ufffd"
     assert json.loads(body)["tools"][0]["function"]["parameters"]["maximum"] is None
+
+
+SCHEMA: JSON = {
+    "type": "object",
+    "properties": {"a": {"type": ["string", "null"], "enum": [1, 2.5, None, True, 'é\n"中\\']}, "b": {}},
+    "required": [],
+}
+
+
+@pytest.mark.parametrize("value", [SCHEMA, None, "text", [], {}, [[]], 0])
+def test_json_on_lines_is_what_the_standard_library_writes(value: JSON) -> None:
+    whole = json.dumps(value, ensure_ascii=False, indent=2)
+    assert json_lines(value) == whole
+    assert json_lines(value, "\n    ") == whole.replace("\n", "\n    ")
+
+
+def test_a_body_is_the_same_json_however_long_a_text_in_it_is_and_says_where_its_messages_stand() -> None:
+    long = 'é"\n\\' * LONG
+    messages: list[JSON] = [{"content": [{"text": "ß"}]}, {"content": [long, 1, None]}, "half \ud800", float("nan")]
+
+    whole, growing = body_bytes({"model": "m"}, {"top_k": 1}, tools=None, messages=messages)
+
+    assert json.loads(whole) == {"model": "m", "top_k": 1, "messages": [*messages[:2], "half \ufffd", None]}
+    assert [json.loads(whole[start:end]) for start, end in growing.spans] == [*messages[:2], "half \ufffd", None]
+    assert body_bytes({}, {"messages": []}, tools=None, messages=messages) == (
+        b'{"messages":[]}',
+        Growing(name="messages"),
+    )

@@ -23,27 +23,6 @@ def sent(dialect: str, session: Options, provider: Options) -> tuple[str, dict[s
     return json.dumps(json.loads(request.body)), dict(request.unsent)
 
 
-@pytest.mark.parametrize(
-    ("dialect", "below"),
-    [
-        ("openai", {"temperature": 0.9}),
-        ("openai-responses", {"temperature": 0.9}),
-        ("anthropic", {"temperature": 0.9}),
-        ("gemini", {"generationConfig": {"temperature": 0.9}}),
-        ("ollama", {"options": {"temperature": 0.9, "num_ctx": 7}}),
-    ],
-)
-def test_an_option_of_the_session_wins_over_the_same_key_in_the_extra_body_of_its_provider(
-    dialect: str, below: dict[str, object]
-) -> None:
-    provider = Options(extra_body=json.loads(json.dumps(below)))
-
-    body, _ = sent(dialect, Options(temperature=0.1), provider)
-
-    assert "0.1" in body
-    assert "0.9" not in body
-
-
 def test_what_the_session_says_in_extra_body_wins_over_what_is_named_below_it() -> None:
     body, _ = sent("openai", Options(extra_body={"temperature": 0.1}), Options(temperature=0.9))
 

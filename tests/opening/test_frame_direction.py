@@ -45,22 +45,6 @@ def test_an_answer_is_the_servers_in_a_log_of_two_lines_that_is_written_from_its
     assert ways([("IN ", LEVEL), ("OUT", DONE)]) == [("out", None), ("in", None)]
 
 
-def test_words_of_members_mean_what_the_messages_beside_them_tell() -> None:
-    lines = [("recv", LIST), ("send", LISTED), ("send", PING), ("recv", PONG)]
-    text = "\n".join(json.dumps({"seq": at, "dir": word, "msg": value}) for at, (word, value) in enumerate(lines))
-    assert [(each.draft.direction, each.draft.malformed) for each in seen(text)] == [
-        ("out", None),
-        ("in", None),
-        ("in", None),
-        ("out", None),
-    ]
-
-
-def test_words_that_nobody_knows_are_learnt_too() -> None:
-    lines = [("a:", LEVEL), ("b:", DONE), ("b:", SAMPLE), ("a:", FAILED), ("b:", PING), ("a:", PONG)]
-    assert ways(lines) == [("out" if word == "a:" else "in", None) for word, _ in lines]
-
-
 def test_words_that_name_who_sends_hold_for_a_result_that_looks_as_if_of_the_other() -> None:
     assert ways([("server -> client", PING), ("client -> server", TELL)]) == [("in", None), ("out", None)]
 
@@ -74,14 +58,3 @@ def test_requests_and_responses_go_both_ways_and_an_answer_goes_back_to_who_aske
         ("RESPONSE", TELL),
     ]
     assert ways(lines) == [("out", None), ("in", None), ("out", None), ("in", None)]
-
-
-def test_an_answer_whose_request_is_not_there_is_not_given_to_another_that_has_its_id() -> None:
-    """The host answers what its server had asked before the log begins, while a call of the same id is on its way."""
-    error: JSON = {"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "no"}}
-    lines = [("IN", ASK), ("IN", error), ("OUT", TELL)]
-    assert ways(lines) == [("out", None), ("out", "an answer to nothing that was asked"), ("in", None)]
-
-
-def test_a_notice_that_roots_changed_is_the_hosts() -> None:
-    assert ways([("", {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})]) == [("out", None)]

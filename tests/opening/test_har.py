@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from tests.opening.captured import ASK, CHAT, MODEL, PIECE, TELL, WHOLE, archive, entry, seen, told
 from tui_host.capture.http.exchange_end import read_ending
+from tui_host.capture.json import file_values
+from tui_host.capture.json.file_values import BrokenError, elements
 from tui_host.capture.json.narrowing import mapping
-from tui_host.capture.json.scan import BrokenError, elements, members, value_end
 from tui_host.capture.record import MISSING
 from tui_host.errors import JSON
-from tui_host.opening.exchange_assembly import NO_BYTES, NOT_KNOWN
-from tui_host.opening.har.har_messages import body_came
+from tui_host.opening.exchange_assembly import NOT_KNOWN
+from tui_host.opening.har_messages import body_came
 from tui_host.opening.import_types import File
 from tui_host.opening.recognition import read
 
@@ -139,30 +140,6 @@ def test_a_body_that_an_archive_has_as_windows_1252_is_read_back_to_its_bytes(te
 
 
 @pytest.mark.parametrize(
-    ("creator", "media", "is_put_back"),
-    [
-        ("Playwright", "text/event-stream", True),
-        ("Playwright", "application/json", False),
-        ("x", "text/event-stream", False),
-    ],
-)
-def test_a_stream_that_a_browser_misread_is_put_back_though_the_size_of_what_it_made_is_told(
-    creator: str, media: str, *, is_put_back: bool
-) -> None:
-    """Playwright tells the size of the text alone, and a browser misreads streams alone, not JSON."""
-    text = as_windows_1252("data: 浏览器的回答\n\n")
-    content: dict[str, JSON] = {"text": text, "size": len(text.encode())}
-    headers: JSON = [{"name": "content-type", "value": media}]
-    told = {**MODEL, "response": {"status": 200, "headers": headers, "content": content}}
-    _, answer, chunk, end = [each.draft for each in seen(archive(told, creator=creator))]
-    assert chunk.data.decode() == ("data: 浏览器的回答\n\n" if is_put_back else text)
-    ending = read_ending(end.data)
-    assert (ending.kept, ending.size) == (len(chunk.data), len(chunk.data))  # it is whole
-    assert answer.head is not None
-    assert [value for name, value in answer.head.headers if name == NOT_KNOWN] == ([NO_BYTES] if is_put_back else [])
-
-
-@pytest.mark.parametrize(
     ("content", "status"),
     [
         ({"text": "eHl6", "encoding": "base64"}, 200),
@@ -191,25 +168,22 @@ values = st.recursive(
 )
 
 
-@given(st.lists(values, max_size=4), st.sampled_from([None, 1]))
-def test_elements_are_found_where_a_parser_finds_them(value: list[JSON], indent: int | None) -> None:
-    data = json.dumps(value, ensure_ascii=False, indent=indent).encode("utf-8", "surrogatepass")
-    assert [json.loads(data[start:end].decode("utf-8", "surrogatepass")) for start, end in elements(data, 0)] == value
-    assert value_end(data, 0) == len(data)
+@pytest.mark.parametrize("piece", [1, 1 << 16])
+@given(value=st.lists(values, max_size=4), indent=st.sampled_from([None, 1]))
+def test_elements_are_found_where_a_parser_finds_them(piece: int, value: list[JSON], indent: int | None) -> None:
+    """Also those that go over the end of what is parsed at once."""
+    data = json.dumps(value, ensure_ascii=False, indent=indent).encode("utf-8", "replace")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(file_values, "_FIRST_PIECE", piece)
+        found = list(elements(data, 0))
+    assert [json.loads(data[start:end]) for _, start, end in found] == [value for value, _, _ in found]
+    assert [value for value, _, _ in found] == json.loads(data)
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"{", b'{"a"', b'{"a":', b'{"a":1', b"{1:2}", b"[]", b'{"a" 1}', b'{"a":1 "b":2}']
-)
-def test_an_object_that_is_none_is_told(text: bytes) -> None:
+@pytest.mark.parametrize("text", [b"[", b"[1", b"[1 2]", b'["a', b"[" * 600 + b"]" * 600])
+def test_an_array_that_is_none_is_told(text: bytes) -> None:
     with pytest.raises(BrokenError):
-        list(members(text, 0))
-
-
-def test_a_body_that_is_base64_by_name_alone_is_kept_as_it_stands() -> None:
-    odd = dict(MODEL)
-    odd["response"] = {"status": 200, "headers": [], "content": {"text": "no base64!", "encoding": "base64"}}
-    assert [each.draft.data for each in seen(archive(odd)) if each.draft.kind == "chunk"] == [b"no base64!"]
+        list(elements(text, 0))
 
 
 def test_what_an_archive_does_not_have_is_told_as_not_known() -> None:
@@ -273,3 +247,13 @@ def test_a_server_that_takes_messages_where_a_model_does_is_none() -> None:
     found = seen(archive(entry("http://localhost:8000/messages?session_id=1", ASK, "Accepted")))
     assert {each.draft.wire for each in found} == {"mcp"}
     assert [each.draft.kind for each in found][:2] == ["request", "frame"]
+
+
+def test_a_body_with_the_events_of_two_answers_is_marked_as_failed_with_the_remedy() -> None:
+    stream = [f"data: {json.dumps(PIECE)}", "data: [DONE]"]
+    mixed = "\n\n".join(line for line in stream for _ in range(2)) + "\n\n"
+    url = "https://api.deepseek.com/v1/chat/completions"
+    reading = read([File(name="a.har", data=archive(entry(url, CHAT, mixed)))])
+    last = [*reading.drafts][-1].draft
+    assert (last.kind, b"events of several answers" in last.data) == ("error", True)
+    assert "record with tui-host tap" in reading.notes.messages[0]

@@ -17,8 +17,10 @@ from tui_host.capture.exports import EXPORTS
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.imported_records import turns_of
 from tui_host.capture.store.store import Store
 from tui_host.errors import JSON, TuiHostError
+from tui_host.opening.import_types import Progress
 from tui_host.opening.importing import import_files
 
 END: JSON = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
@@ -68,6 +70,26 @@ def test_an_archive_becomes_a_session_with_its_calls_joined_and_no_credential_on
     assert b"sk-in-the-query" not in everything_in(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("text", "words", "remedy"),
+    [
+        (
+            '{"tui_host":9,"session":{}}\n',
+            "reads form 1 of record lines, not 9",
+            "the version of tui-host that wrote it",
+        ),
+        ('{"log":{"entries":[{"a":1},{"b"', "this HTTP archive is broken", "capture what a host says"),
+    ],
+)
+def test_a_file_of_which_nothing_is_read_is_told_with_what_is_broken_and_what_to_do(
+    store: Store, tmp_path: Path, text: str, words: str, remedy: str
+) -> None:
+    with pytest.raises(TuiHostError) as error:
+        import_files(store, [written(tmp_path, "file", text)], Redactor())
+    assert words in error.value.what
+    assert remedy in error.value.remedy
+
+
 def test_an_archive_of_other_things_is_told_as_such_and_nothing_stays(store: Store, tmp_path: Path) -> None:
     path = written(tmp_path, "a.har", archive(entry("https://a.example/", {}, "<html>")))
     with pytest.raises(TuiHostError, match=r"no exchange .* exchanges with neither a model nor an MCP server \(1\)"):
@@ -99,6 +121,23 @@ def test_who_waits_for_an_import_has_its_session_from_the_first_record_on_and_wh
     assert len(store.sessions.list()) == len(seen) == 2
 
 
+def test_all_records_are_kept_before_turns_and_calls_are_looked_for(store: Store, tmp_path: Path) -> None:
+    log = written(tmp_path, "a.log", f"{json.dumps(CHAT)}\ndata: {json.dumps(END)}\n\n{json.dumps(ASK)}\n")
+    sessions: list[str] = []
+    kept: list[Ladder] = []
+
+    def look(progress: Progress) -> None:
+        if progress.done == progress.expected:
+            kept.append(Ladder())
+            kept[-1].feed(record for record, _ in store.session_records(sessions[0]))
+
+    imported = import_files(store, [log], Redactor(), look, sessions.append)
+    rows = [row.turn for row in kept[-1].rows]
+    kept[-1].put_into_turns(turns_of(store, imported.id))
+    assert (rows, [row.turn for row in kept[-1].rows]) == ([0, 0, 0], [1, 1, 0])
+    assert [kept[-1].sections.turn_of(number) for number in range(3)] == [1, 1, 0]
+
+
 def test_answers_alone_are_turns_whose_questions_are_not_known(store: Store, tmp_path: Path) -> None:
     answer = f"data: {json.dumps(PIECE)}\n\ndata: {json.dumps(END)}\n\ndata: [DONE]\n\n"
     imported = import_files(store, [written(tmp_path, "answers.log", f"first\n{answer}")], Redactor())
@@ -109,9 +148,7 @@ def test_answers_alone_are_turns_whose_questions_are_not_known(store: Store, tmp
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_stream_that_lost_its_empty_lines_has_them_again_and_that_is_told(
-    store: Store, tmp_path: Path, end: str
-) -> None:
+def test_a_stream_that_lost_its_empty_lines_is_read_as_a_log(store: Store, tmp_path: Path, end: str) -> None:
     pieces: list[JSON] = [
         {"type": "message_start", "message": {"role": "assistant", "content": []}},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
@@ -121,7 +158,6 @@ def test_a_stream_that_lost_its_empty_lines_has_them_again_and_that_is_told(
     imported = import_files(store, [written(tmp_path, "a.sse", "".join(lines))], Redactor())
     items = [json.loads(text) for text in store.sessions.item_texts(imported.id)]
     assert items[0]["text"] == "ab"
-    assert imported.notices == ("a.sse has lost the empty lines that end a stream's events: they are put back.",)
 
 
 def test_a_task_that_cline_kept_is_told_whole_with_its_calls_and_no_model_that_it_does_not_name(
@@ -148,25 +184,6 @@ def test_a_task_that_cline_kept_is_told_whole_with_its_calls_and_no_model_that_i
     ]
     found = store.find_session(imported.id)
     assert (found.model, found.protocol, found.turns) == ("", "cline", 1)
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        '{"type": "error", "error": {"type": "invalid_request_error", "message": "a header is missing"}}',
-        '{"error": "a header is missing"}',
-    ],
-)
-def test_an_error_alone_is_an_answer(store: Store, tmp_path: Path, error: str) -> None:
-    imported = import_files(store, [written(tmp_path, "error.json", error)], Redactor())
-    (item,) = [json.loads(text) for text in store.sessions.item_texts(imported.id)]
-    assert item["what"] == "the answer is an error: a header is missing"
-
-
-def test_an_answer_alone_is_of_the_model_that_it_names(store: Store, tmp_path: Path) -> None:
-    answer = f'data: {json.dumps(PIECE)[:-1]}, "model": "deepseek-chat"}}\n\n'
-    imported = import_files(store, [written(tmp_path, "oa.sse", answer)], Redactor())
-    assert store.find_session(imported.id).model == "oa/deepseek-chat"
 
 
 def test_what_a_file_does_not_have_is_not_made_up_and_stays_so_when_it_is_exported_and_brought_in_again(
@@ -243,15 +260,6 @@ def test_two_logs_are_joined_in_one_order_whichever_of_them_tells_times(
     assert not imported.notices
 
 
-def test_a_log_without_times_to_which_nothing_belongs_is_told_as_such(store: Store, tmp_path: Path) -> None:
-    timed = written(tmp_path, "model.log", f"2025-12-01T10:00:00 {json.dumps(CHAT)}\n")
-    imported = import_files(store, [written(tmp_path, "sums.log", json.dumps(ASK)), timed], Redactor())
-    assert imported.notices == (
-        "sums.log without times: nothing in it belongs to the other files, and so it stands behind the others.",
-    )
-    assert [r.draft.wire for r, _ in store.session_records(imported.id)] == ["llm", "llm", "mcp"]
-
-
 def test_a_time_that_no_database_holds_is_left_out_with_a_word_and_what_told_it_is_kept(
     store: Store, tmp_path: Path
 ) -> None:
@@ -261,16 +269,6 @@ def test_a_time_that_no_database_holds_is_left_out_with_a_word_and_what_told_it_
     assert sum("2099" in notice for notice in imported.notices) == 1
     assert {record.mono_ns for record, _ in store.session_records(imported.id)} == {None}
     assert not store.notices
-
-
-def test_an_import_of_which_nothing_can_be_kept_is_an_error_and_leaves_nothing(store: Store, tmp_path: Path) -> None:
-    path = written(tmp_path, "x.har", archive(entry("https://api.deepseek.com/v1/chat/completions", CHAT, "{}")))
-    full = "CREATE TRIGGER t BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, 'not here'); END"
-    store.run(lambda connection: connection.execute(full).fetchall())
-    with pytest.raises(TuiHostError, match="no record of this could be kept"):
-        import_files(store, [path], Redactor())
-    assert store.notices == ["something could not be kept: not here"]
-    assert not store.sessions.list()
 
 
 def test_a_call_is_joined_with_the_model_that_asked_for_it_where_each_direction_of_the_server_has_its_file(

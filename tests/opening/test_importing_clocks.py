@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -23,11 +22,6 @@ TOOLS: JSON = [{"type": "function", "function": {"name": "get_status", "paramete
 def stamped(seconds: float, arrow: str, value: JSON) -> str:
     at = datetime(2026, 11, 20, 10) + timedelta(seconds=seconds)  # noqa: DTZ001 - as logs have it
     return f"{at.isoformat(timespec='milliseconds')} {arrow} {json.dumps(value)}"
-
-
-def cut(text: str) -> str:
-    """The same log, where whole seconds are told alone."""
-    return re.sub(r"^(\S{19})\.\d{3} ", r"\1 ", text, flags=re.MULTILINE)
 
 
 def logs(off: float, chance: random.Random, pause: float = 0.0, same: int = 2) -> tuple[str, str]:
@@ -105,16 +99,3 @@ def test_that_clocks_were_taken_to_differ_is_told_and_what_another_day_brought_i
     paths = [written(tmp_path, name, text) for name, text in zip(("model.log", "mcp.log"), texts, strict=True)]
     assert list(import_files(store, paths, Redactor()).notices) == words
     assert (len(joined(store, tmp_path, texts)) > 0) == (off < 864_000)
-
-
-@pytest.mark.parametrize("sides", ["model", "server", "model and server"])
-@pytest.mark.parametrize(("pause", "least"), [(0.0, 0), (1.5, 2 * CALLS)])
-def test_each_call_of_a_log_that_tells_whole_seconds_has_its_own_frame_or_none(
-    store: Store, tmp_path: Path, sides: str, pause: float, least: int
-) -> None:
-    for seed in range(4):
-        model, server = logs(0.0, random.Random(seed), pause)  # noqa: S311
-        texts = cut(model) if "model" in sides else model, cut(server) if "server" in sides else server
-        found = joined(store, tmp_path, texts)
-        assert all(asked == sent for asked, sent in found), found
-        assert len(found) >= least

@@ -137,15 +137,6 @@ def test_a_body_tells_the_whole_conversation_that_it_holds(store: Store, tmp_pat
     assert store.find_session(imported.id).turns == 1
 
 
-def test_it_is_in_the_markdown_before_what_passed_and_no_step_is_made_up(store: Store, tmp_path: Path) -> None:
-    imported = import_files(store, [written(tmp_path, "a.json", json.dumps(CHAT))], Redactor())
-    document = b"".join(EXPORTS["markdown"](store, store.find_session(imported.id))).decode()
-    said = ("not captured", "> first question", "**Call** `add`", "first answer", "captured from", "> second question")
-    places = [document.index(each) for each in (*said, "request")]
-    assert places[:-1] == sorted(places[:-1])
-    assert "### Step" not in document
-
-
 def test_requests_of_one_conversation_without_their_answers_tell_each_message_once(
     store: Store, tmp_path: Path
 ) -> None:

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.drafts import frame
 from tests.opening.captured import ASK, CHAT, PIECE
-from tests.opening.imports import exported, info, made, recorded, written
+from tests.opening.imports import exported, written
 from tests.steps import steps
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
-from tui_host.infer.live_story import Following
 from tui_host.opening import importing
 from tui_host.opening.importing import import_files
 
@@ -37,29 +35,6 @@ def test_twice_as_long_a_log_takes_twice_as_many_steps_however_its_records_are_a
         return found
 
     taken(30)  # what is read once in a process's life
-    assert taken(900) < 2.3 * taken(450)
-
-
-@pytest.mark.exhaustive
-def test_a_tap_s_session_of_calls_of_one_id_is_told_in_twice_as_many_steps_where_it_is_twice_as_long(
-    tmp_path: Path,
-) -> None:
-    call = json.dumps(ASK).encode() + b"\n"
-
-    def taken(size: int) -> int:
-        there, here = (Store.open(tmp_path / f"{side}{size}" / "tui-host.db") for side in ("there", "here"))
-        recorded(there, "20261121-134501-x7k2q", [frame(call, session="20261121-134501-x7k2q", turn=None)] * size)
-        made(there, info("tap"))
-        path = written(tmp_path, f"{size}.jsonl", exported(there, "20261121-134501-x7k2q"))
-        imported = import_files(here, [path], Redactor())
-        following = Following(here, imported.id)
-        found = steps(lambda: following.read(60))
-        assert sum(len(piece.records) for piece in following.pieces) == size
-        for store in (there, here):
-            store.close()
-        return found
-
-    taken(30)
     assert taken(900) < 2.3 * taken(450)
 
 

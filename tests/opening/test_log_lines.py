@@ -7,10 +7,11 @@ import json
 import pytest
 
 from tests.opening.captured import ASK, CHAT, NOW_NS, PIECE, TELL, WHOLE, seen, told
-from tests.steps import Copied, steps
+from tui_host.capture.json.file_values import read_value
 from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON
 from tui_host.opening.import_types import File
+from tui_host.opening.logs import log_lines
 from tui_host.opening.recognition import read
 
 BOTH = [("mcp", "frame", "out"), ("mcp", "frame", "in")]
@@ -44,16 +45,30 @@ def test_a_line_with_a_request_and_its_answer_is_an_exchange(form: str) -> None:
     assert exchanges("\n".join(lines)) == [(asked(name), f"{said(name)}\n") for name in ("one", "two")]
 
 
-def test_the_answer_in_a_requests_line_is_to_that_whatever_else_waits() -> None:
-    text = f"{asked('one')}\n{asked('two')}\nrequest={asked('three')} response={said('three')}\n"
-    assert (asked("three"), f"{said('three')}\n") in exchanges(text)
-
-
 def test_a_stream_may_stand_right_behind_the_request() -> None:
     stream = f"data: {json.dumps(PIECE)}\n\ndata: {json.dumps(PIECE)}\n\ndata: [DONE]\n\n"
     named = 'event: message_start\ndata: {"type": "message_start", "message": {}}\n\n'
     assert exchanges(f"{asked('one')}{stream}{asked('two')}{stream}") == [(asked(n), stream) for n in ("one", "two")]
     assert exchanges(f"# of a proxy\n{asked('one')}{named}") == [(asked("one"), named)]
+
+
+def test_events_around_one_that_is_broken_are_all_there() -> None:
+    event = f"data: {json.dumps(PIECE)}\n\n"
+    assert exchanges(f"{asked('one')}\n{event * 3}data: {{oops}}\n\n{event * 2}") == [(asked("one"), event * 5)]
+
+
+def test_of_streams_among_each_other_no_event_is_read_many_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = [f"data: {json.dumps({**mapping(PIECE), 'id': name})}\n\n" for name in "ab"]
+    text = "".join(events) * 200
+    sizes: list[int] = []
+
+    def counted(data: bytes, *, is_shallow: bool = False) -> JSON:
+        sizes.append(len(data))
+        return read_value(data, is_shallow=is_shallow)
+
+    monkeypatch.setattr(log_lines, "read_value", counted)
+    assert sum(each.draft.data.count(b"data:") for each in seen(text) if each.draft.kind == "chunk") == 400
+    assert sum(sizes) < 2 * len(text)
 
 
 @pytest.mark.parametrize("form", ["-> {} <- {}", "{}{}", "[ {}, {} ]", "-> {}   <- {} trailing {{words}}"])
@@ -63,41 +78,12 @@ def test_messages_that_follow_each_other_in_a_line_are_all_there(form: str) -> N
     assert not any(each.draft.malformed for each in found)
 
 
-def test_what_tells_time_and_way_before_the_first_value_of_a_line_does_for_the_others() -> None:
-    second: JSON = {**ASK, "id": 2, "method": "ping"}
-    first, other = seen(f"2026-11-22 20:00:01Z client -> server: {json.dumps(ASK)} {json.dumps(second)}\n")
-    assert (first.at, first.draft.direction) == (other.at, other.draft.direction)
-    assert first.at.is_told
-
-
 @pytest.mark.parametrize("before", ["serve{{peer=stdio}}: {}", '{{"level": "info"}} {}', "{{a}} {{b}}: {}"])
 def test_something_in_braces_before_a_message_is_passed_over(before: str) -> None:
     text = "\n".join(before.format(f"{way} {json.dumps(said)}") for way, said in (("->", ASK), ("<-", TELL)))
     reading = read([File(name="a.log", data=text.encode(), time_ns=NOW_NS)])
     assert told(list(reading.drafts)) == BOTH
     assert not reading.notes.left_out
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("what", [json.dumps(ASK), "{}", "{x}", '{"a":{}}'])
-def test_four_times_as_many_values_in_a_line_take_hardly_more_than_four_times_as_much(what: str) -> None:
-    def cost(times: int) -> tuple[int, int]:
-        data = Copied(f"{json.dumps(ASK)}\n{' '.join([what] * times)} {json.dumps(ASK)}\n".encode())
-        return steps(lambda: seen(data)), data.size
-
-    few, many = cost(500), cost(2_000)
-    assert many[0] < 5 * few[0]
-    assert many[1] < 5 * few[1]
-
-
-def test_a_line_of_a_text_ends_where_a_line_does() -> None:
-    """Python takes more for the end of a line than a file has; JSON has it in its texts as it is."""
-    pieces = [{"message": {"content": f"a\u2028b\x85{n}"}, "done": n == 1} for n in range(2)]
-    answer = "\n".join(json.dumps(each, ensure_ascii=False) for each in pieces)
-    text = json.dumps({"url": "http://h/api/chat", "request": asked("one"), "response": answer})
-    ((request, came),) = exchanges(text)
-    assert request == asked("one")
-    assert [json.loads(line) for line in came.split("\n") if line] == pieces
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.opening.captured import CHAT, NOW_NS, PIECE, WHOLE
-from tui_host.capture.json.narrowing import items, mapping
+from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON
 from tui_host.opening.exchange_assembly import NO_ANSWER_BUT, NOT_KNOWN
 from tui_host.opening.import_types import File
@@ -92,14 +92,6 @@ def test_a_request_without_an_answer_is_a_request_whatever_its_members_sound_lik
     found = [each.draft for each in reading.drafts]
     assert [each.kind for each in found] == ["request", "end"]
     assert json.loads(found[0].data) == {**CHAT_OF, **more}
-
-
-def test_a_request_goes_on_from_an_answer_before_it() -> None:
-    asked: JSON = {"model": "m", "input": "hi", "previous_response_id": "resp_1"}
-    answer: JSON = {"object": "response", "id": "resp_2", "output": []}
-    got, said, _ = exchange(json.dumps({**mapping(asked), "response": answer}))
-    assert (got, json.loads(said)) == (asked, answer)
-    assert items(mapping(json.loads(said)).get("output")) == []
 
 
 @pytest.mark.parametrize("is_within", [True, False])

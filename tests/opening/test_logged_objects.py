@@ -9,7 +9,6 @@ import pytest
 
 from tests.opening.captured import ASK, CHAT, NOW_NS, PIECE, TELL, WHOLE, seen
 from tui_host.capture.json.narrowing import mapping
-from tui_host.opening import decode_file
 from tui_host.opening.import_types import File, TimedDraft
 from tui_host.opening.recognition import read
 
@@ -70,34 +69,13 @@ def text_of(found: list[tuple[str, str, object, object, str]]) -> list[tuple[obj
     return [(*each[:4], answers[each[3]] if each[1] == "response" else each[4]) for each in found if each[1] != "chunk"]
 
 
-@pytest.mark.parametrize("is_large", [False, True])
 @pytest.mark.parametrize("logger", OBJECTS)
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_text_in_an_object_of_a_logger_is_the_line_that_it_would_be_alone(
-    logger: str, name: str, monkeypatch: pytest.MonkeyPatch, *, is_large: bool
-) -> None:
-    if is_large:  # than what is held of a log of Docker's
-        monkeypatch.setattr(decode_file, "_SIZE_LIMIT", 10)
+def test_a_text_in_an_object_of_a_logger_is_the_line_that_it_would_be_alone(logger: str, name: str) -> None:
     texts = TEXTS[name]
     found = seen("\n".join(OBJECTS[logger](text, n) for n, text in enumerate(texts)))
     assert text_of(said(found)) == text_of(said(seen("\n".join(texts))))
     assert found[0].at.is_told
-    assert found[0].at.ns == 1764583200 * 10**9
-
-
-def test_a_line_that_docker_keeps_in_parts_and_a_value_over_several_lines_are_whole() -> None:
-    asked = f"request: {json.dumps(CHAT)}\n"
-    parts = [
-        asked[:20],
-        asked[20:30],
-        asked[30:],
-        *f"response:\n{json.dumps(WHOLE, indent=2)}\n".splitlines(keepends=True),
-    ]
-    between = {"log": "oops\n", "stream": "stderr", "time": "2025-12-01T10:00:00Z"}
-    lines = [{"log": part, "stream": "stdout", "time": f"2025-12-01T10:00:00.{n:03}Z"} for n, part in enumerate(parts)]
-    found = seen("\n".join(map(json.dumps, [lines[0], between, *lines[1:]])))
-    assert [each.draft.kind for each in found] == ["request", "response", "chunk", "end"]
-    assert (json.loads(found[0].draft.data), json.loads(found[2].draft.data)) == (CHAT, WHOLE)
     assert found[0].at.ns == 1764583200 * 10**9
 
 

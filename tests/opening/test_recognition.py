@@ -46,7 +46,7 @@ def test_an_object_that_a_script_wrote_for_an_exchange_is_its_request_and_its_an
     ]
 
 
-def test_a_file_of_messages_is_an_exchange_for_each_of_the_model_with_its_own_bytes_and_times() -> None:
+def test_a_file_of_messages_is_an_exchange_for_each_of_the_model_with_its_own_times() -> None:
     told = [
         b'{"role": "user", "content": "one", "ts": 1795312800000}',
         b'{"role":"assistant","content":[{"type":"tool_use","id":"i","name":"n","input":{}}],"ts":1795312801000}',
@@ -55,7 +55,8 @@ def test_a_file_of_messages_is_an_exchange_for_each_of_the_model_with_its_own_by
     found = seen(b"[%s]" % b", ".join(told))
     assert [each.draft.kind for each in found] == ["request", "response", "chunk", "end", "request", "end"]
     assert found[0].draft.data == b'{"messages":[%s]}' % told[0]
-    assert b'"content":[{"type":"tool_use","id":"i","name":"n","input":{}}]}' in found[2].draft.data
+    answer = json.loads(found[2].draft.data)
+    assert answer["content"] == [{"type": "tool_use", "id": "i", "name": "n", "input": {}}]
     assert found[4].draft.data == b'{"messages":[%s]}' % b", ".join(told)
     assert [each.at.ns // 10**9 for each in found] == [1795312800, *[1795312801] * 3, *[1795312802] * 2]
     assert not any(
@@ -63,14 +64,13 @@ def test_a_file_of_messages_is_an_exchange_for_each_of_the_model_with_its_own_by
     )
 
 
-def test_a_request_and_an_answer_of_different_apis_stand_alone_with_a_word() -> None:
+def test_a_request_and_an_answer_of_different_apis_stand_alone() -> None:
     files = [
         File(name="an.req", data=b'{"model":"m","max_tokens":9,"system":"s","messages":[{"role":"user"}]}'),
         File(name="oa.sse", data=f"data: {json.dumps(PIECE)}\n\n".encode()),
     ]
     reading = read(files)
     assert [each.draft.kind for each in reading.drafts] == ["request", "end", "request", "response", "chunk", "end"]
-    assert "an.req and oa.sse do not fit together" in reading.notes.messages[0]
 
 
 def test_a_stream_whose_lines_an_object_joins_without_the_empty_ones_has_them_again() -> None:
@@ -92,14 +92,6 @@ def test_a_request_and_its_answer_in_two_files_are_one_exchange() -> None:
     assert head is not None
     assert (head.method, head.url, head.headers[0][0]) == (None, "openai:", NOT_KNOWN)
     assert not any(each.at.is_told for each in found)
-
-
-@pytest.mark.parametrize("end", ["\n\n", "\r\n\r\n", "\r\r", "\n\n\n"])
-def test_a_stream_alone_has_as_many_events_as_one_that_came_piece_by_piece(end: str) -> None:
-    stream = end.join([f"event: e{end[0]}data: {json.dumps(PIECE)}", f"data: {json.dumps(PIECE)}", "data: [DONE]", ""])
-    chunks = [each.draft.data for each in seen(stream.encode()) if each.draft.kind == "chunk"]
-    assert len(chunks) == 3
-    assert b"".join(chunks) == stream.encode()
 
 
 def test_a_stream_of_lines_alone_is_cut_behind_each_and_a_body_that_is_no_stream_is_not() -> None:
@@ -256,13 +248,6 @@ def test_a_body_alone_tells_its_dialect(asked: JSON, said: JSON, dialect: str) -
     assert not request_dialect(said)
 
 
-def test_a_number_of_more_digits_than_python_reads_is_one_as_any_other() -> None:
-    asked = json.dumps(CHAT).replace("{", '{"seed": %s, ' % ("7" * 9000), 1)
-    for text in (asked, f"{asked}\n{asked}\n", f"POST {asked} done\n"):
-        requests = [data for _, kind, data in told(seen(text)) if kind == "request"]
-        assert len(requests) == text.count("seed")
-
-
 HOSTILE: dict[str, tuple[int, Callable[[int], bytes]]] = {
     "brackets": (500, lambda size: b"{\n" * size),
     "a deep archive": (12_500, lambda size: b'{"log":{"entries":[' + b"[" * size),
@@ -318,16 +303,3 @@ def test_no_bytes_break_what_recognises_them(data: bytes) -> None:
     with suppress(TuiHostError):
         for each in seen(data):
             assert each.at.ns >= 0
-
-
-@pytest.mark.parametrize(
-    ("beside", "dialect"),
-    [
-        ({"stream": True}, "openai"),
-        ({"anthropic_version": "bedrock-2023-05-31", "max_tokens": 9}, "anthropic"),
-        ({}, ""),
-        ({"saved": True}, ""),
-    ],
-)
-def test_a_request_whose_address_names_the_model_is_one(beside: dict[str, JSON], dialect: str) -> None:
-    assert request_dialect({"messages": [{"role": "user", "content": "hi"}], **beside}) == dialect

@@ -104,17 +104,6 @@ def test_times_tell_the_order_but_no_answer_comes_before_its_request_where_clock
     assert all(each.at.is_told and not each.draft.malformed for each in found)
 
 
-@pytest.mark.parametrize("timed", ["in", "out"])
-def test_of_two_of_which_one_tells_times_the_other_has_a_place_and_none(timed: str) -> None:
-    asked, said = asked_of("now"), said_by("clock", "now")
-    to = lines(asked, [1, 2, 3, 4] if timed == "in" else ())
-    back = lines(said, [1, 3, 4] if timed == "out" else ())
-    found, _ = taken(("time.in.log", to), ("time.out.log", back))
-    assert order(found) == woven(asked, said)
-    assert [each.at.is_told for each in found] == [(each.draft.direction == "out") == (timed == "in") for each in found]
-    assert sorted(each.at.ns for each in found) == [each.at.ns for each in found]
-
-
 def test_what_a_server_asks_and_says_in_a_call_stands_in_it() -> None:
     asked: list[JSON] = [call("a", 7), SAMPLED, call("a", 8), call("a", 9)]
     said: list[JSON] = [PROGRESS, SAMPLE, done("x", 7), PROGRESS, done("z", 9), done("y", 8), PROGRESS]
@@ -123,15 +112,6 @@ def test_what_a_server_asks_and_says_in_a_call_stands_in_it() -> None:
         *(asked[0], said[0], said[1], asked[1], said[2]),
         *(asked[2], asked[3], said[3], said[4], said[5], said[6]),
     ]
-
-
-def test_what_a_host_answers_stands_behind_what_the_server_asked_whatever_that_answers_next() -> None:
-    asked: list[JSON] = [call("a", 7), SAMPLED, call("a", 8)]
-    said: list[JSON] = [SAMPLE, done("y", 8), done("x", 7)]
-    found, _ = taken(("a.in", lines(asked)), ("a.out", lines(said)))
-    assert order(found) == [asked[0], said[0], asked[1], asked[2], said[1], said[2]]
-    assert not any(each.draft.malformed for each in found)
-    assert not any(each.draft.malformed for each in found)
 
 
 @pytest.mark.parametrize("tools", [("add", "now"), ("add", "add")])
@@ -187,12 +167,6 @@ def test_what_cannot_be_of_one_connection_is_shown_apart(said: Sequence[JSON]) -
     assert not any("other files fit as well" in each for each in words)
 
 
-def test_an_answer_long_before_its_request_is_of_another_connection() -> None:
-    asked, said = asked_of("now"), said_by("clock", "now")
-    found, _ = taken(("a.in", lines(asked, [11, 12, 13, 14])), ("a.out", lines(said, [1, 2, 3])))
-    assert len({each.draft.connection for each in found}) == 2
-
-
 @pytest.mark.parametrize("is_answered", [True, False])
 def test_two_runs_in_one_file_are_put_together_only_where_each_answer_has_its_request(*, is_answered: bool) -> None:
     """A call of the first run that was never answered may not get the answer of the second run's."""
@@ -210,12 +184,3 @@ def test_two_whole_logs_are_two_connections() -> None:
     found, words = taken(("a.in.log", whole), ("a.out.log", whole))
     assert len({each.draft.connection for each in found}) == 2
     assert not words
-
-
-@pytest.mark.exhaustive
-def test_many_files_that_all_fit_are_soon_compared() -> None:
-    """Within the time that a test has: each is weighed against each, and none of these comparisons against all others."""
-    sides = [("in", lines(asked_of("add"))), ("out", lines(said_by("math", "add")))]
-    found, notes = taken(*((f"{which}-{side}.log", text) for which in range(200) for side, text in sides))
-    assert len({each.draft.connection for each in found}) == 200
-    assert notes == []

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.opening.captured import ASK, CHAT, NOW_NS, PIECE, TELL, WHOLE, told
-from tui_host.errors import JSON, TuiHostError
+from tui_host.errors import TuiHostError
 from tui_host.opening.import_types import File
 from tui_host.opening.recognition import Reading, read
 
@@ -24,10 +24,9 @@ def reading_of(data: bytes | str, name: str = "a.log") -> Reading:
     [
         (b"", "nothing in it", "math.log"),
         (b"one\ntwo\n", "none of what can be read", "line 1, byte 0"),
-        (b"one\ntwo \xff\n", "it is no text", "line 2, byte 8"),
-        (b"\xff\xfe\x00\xd8", "UTF-16", "byte 0"),
+        (b"one\ntwo \xff\n", "none of what can be read", "line 1, byte 0"),
         (b"\x1f\x8b{{{{{{{{", "gzip", "byte 0"),
-        (b'{"log": {"entries": [{"b"', "broken: it is cut off", "line 1, byte 21"),
+        (b'{"log": {"entries": [{"b"', "broken: it is cut off", "line 1, byte 25"),
         (b'{"log": {"version": "1.2"}}', "no entries", "math.log"),
     ],
 )
@@ -69,15 +68,6 @@ def test_what_others_save_in_forms_of_their_own_is_refused_with_what_to_do_inste
     assert remedy in error.value.remedy
 
 
-def test_a_log_that_begins_as_flows_do_is_read() -> None:
-    assert [kind for _, kind, _ in told(list(reading_of(f"12:9:websocket; {json.dumps(ASK)}\n").drafts))] == ["frame"]
-
-
-def test_what_speaks_of_this_program_is_no_session_of_its() -> None:
-    named: JSON = {**ASK, "params": {"name": "tui_host", "arguments": {"tui_host": 1}}}
-    assert told(list(reading_of(f"{json.dumps(named)}\n{json.dumps(TELL)}\n").drafts)) == BOTH
-
-
 @pytest.mark.parametrize("first", ['{"tui_host":1', '{"tui_host":1,"session":{"created":"' + "x" * 10**6 + '"}}'])
 def test_a_session_whose_line_is_broken_is_none_and_told_in_few_words(first: str) -> None:
     with pytest.raises(TuiHostError, match="line 1") as caught:
@@ -101,12 +91,6 @@ def test_objects_as_javascript_prints_them_are_refused_with_what_to_do_instead(t
     assert "JSON.stringify" in error.value.remedy
 
 
-def test_what_is_json_beside_objects_as_javascript_prints_them_is_read() -> None:
-    reading = reading_of(f"{PRINTED[3]}{ASKED}{ANSWERED}")
-    assert told(list(reading.drafts)) == BOTH
-    assert reading.notes.left_out == "lines that are of neither wire (1, first line 1)"
-
-
 def test_what_is_left_out_as_javascript_prints_it_is_told_with_what_to_do_instead() -> None:
     for text in PRINTED:
         reading = reading_of(f"{ASKED}{ANSWERED}{text}")
@@ -115,13 +99,6 @@ def test_what_is_left_out_as_javascript_prints_it_is_told_with_what_to_do_instea
         assert "as JavaScript prints them" in reading.notes.messages[0]
         assert "JSON.stringify" in reading.notes.messages[0]
         assert f"from line {3 + text.startswith('up')} on" in reading.notes.messages[0]
-
-
-def test_code_in_what_a_person_says_is_no_print() -> None:
-    said = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"text": "{ model: 'm', messages: [ [Object] ] }"}})
-    reading = reading_of(f"up {{ and running\n{ASKED}{said}\n")
-    list(reading.drafts)
-    assert not reading.notes.messages
 
 
 COMPLETIONS = (

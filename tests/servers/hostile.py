@@ -81,6 +81,7 @@ LISTS: dict[str, Callable[[Message], Message]] = {
     "same-cursor": lambda _: {"tools": [tool(f"t{listings}")], "nextCursor": "again"},
     "empty-cursor": empty_cursor,
     "changes": changed,
+    "changes-silently": changed,
     "hostile-schema": hostile_schema,
 }
 """What is listed, by the mode; the argument is the request's parameters."""
@@ -111,6 +112,10 @@ class Call:
         write(b'{"jsonrpc":"2.0","id":%s,"result":%s}\n' % (json.dumps(self.number).encode(), result))
 
 
+def aborts(_: Call) -> None:
+    os._exit(134)
+
+
 def dies(_: Call) -> None:
     print(os.environ.get("LAST_WORDS", "about to die"), file=sys.stderr, flush=True)
     os._exit(3)
@@ -133,11 +138,6 @@ def odd_blocks(call: Call) -> None:
 def twice(call: Call) -> None:
     call.say("first")
     call.say("second")
-
-
-def half_line(_: Call) -> None:
-    write(b'{"jsonrpc":"2.0","id":')
-    os._exit(0)
 
 
 def endless_line(_: Call) -> None:
@@ -181,6 +181,7 @@ def asks(call: Call) -> None:
 
 CALLS: dict[str, Callable[[Call], None]] = {
     "dies": dies,
+    "aborts": aborts,
     "silent": lambda _: None,
     "banner": banner,
     "bad-utf8": lambda call: call.raw(b'{"content":[{"type":"text","text":"caf\xe9"}]}'),
@@ -192,11 +193,9 @@ CALLS: dict[str, Callable[[Call], None]] = {
     "no-content": lambda call: call.result({"content": "text", "isError": "no"}),
     "odd-blocks": odd_blocks,
     "hostile-schema": lambda call: call.result({**text("x"), "structuredContent": {"a": "a" * 40 + "!"}}),
-    "wrong-id": lambda _: send({"id": 4711, "result": text("to nobody")}),
     "id-as-text": lambda call: send({"id": str(call.number), "result": text("an id as text")}),
     "twice": twice,
     "closes-stdout": lambda _: os.close(1),
-    "half-line": half_line,
     "long-line": lambda call: call.say("x" * int(ARGUMENT)),
     "endless-line": endless_line,
     "flood-notifications": flood_notifications,
@@ -205,6 +204,7 @@ CALLS: dict[str, Callable[[Call], None]] = {
     "flood-stderr": flood_stderr,
     "list-changed": lambda call: announces(call, 100),
     "changes": lambda call: announces(call, 1),
+    "changes-silently": lambda call: announces(call, 1),
     "environment": lambda call: call.say(json.dumps(dict(os.environ))),
     "asks": asks,
     "rpc-error": lambda call: send(
@@ -249,7 +249,7 @@ def on_message(message: Message) -> None:
         version = "2099-01-01" if MODE == "future" else "2025-11-25"
         send({"id": number, "result": {"protocolVersion": version, "capabilities": capabilities, "serverInfo": server}})
     elif method == "tools/list":
-        if MODE != "no-list":
+        if MODE != "no-list" and not (MODE == "changes-silently" and listings):
             send({"id": number, "result": on_list(message)})
     elif method == "tools/call":
         params = message["params"]
@@ -257,6 +257,8 @@ def on_message(message: Message) -> None:
         arguments = params.get("arguments")
         call = Call(number, str(params["name"]), arguments if is_object(arguments) else {})
         CALLS.get(MODE, well_behaved)(call)
+    elif method == "ping":
+        send({"id": number, "result": {}})
     elif method == "notifications/cancelled":
         print(f"cancelled {json.dumps(message['params'])}", file=sys.stderr, flush=True)
     elif method is not None and number is not None:
@@ -293,9 +295,6 @@ def main() -> None:
             time.sleep(600)  # deaf to all that follows
     if MODE == "deaf":
         time.sleep(600)  # it does not end though its input has
-    if MODE == "slow-end":
-        time.sleep(0.3)  # it ends late
-        write((b"x" * 999 + b"\n") * 1000)
 
 
 main()

@@ -12,12 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import pytest
 
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
+from tui_host.errors import ServerError
 from tui_host.servers.catalog import Progress, ServerStatus, Tool, ToolOutput
 from tui_host.servers.pool import Pool
+from tui_host.servers.server_questions import Answering
 from tui_host.settings.schema import ServerSpec, Template
 
 HOSTILE = Path(__file__).parent / "hostile.py"
@@ -59,6 +62,11 @@ class Running:
             server, tool, arguments, place=place, fingerprint=known.fingerprint, on_progress=on_progress
         )
 
+    async def call_and_lose(self, server: str, tool: str, arguments: bytes) -> None:
+        """Call a tool that ends its server."""
+        with pytest.raises(ServerError):
+            await self.call(server, tool, arguments)
+
     async def until(self, is_so: Callable[[], bool], seconds: float = 15) -> None:
         with anyio.fail_after(seconds):
             while not is_so():
@@ -86,11 +94,19 @@ def hostile(name: str, mode: str, argument: str = "", *, timeout: float = 60.0) 
 
 @asynccontextmanager
 async def started(
-    *specs: ServerSpec, settle: float = 20, environment: Mapping[str, str] | None = None
+    *specs: ServerSpec,
+    settle: float = 20,
+    environment: Mapping[str, str] | None = None,
+    answering: Answering | None = None,
 ) -> AsyncGenerator[Running]:
     """A pool of these servers, settled; every way out stops it and checks that this was quick."""
     recorder = Recorder(None, Redactor([]), capture="c")
-    pool = Pool({spec.name: spec for spec in specs}, recorder, environment or dict(os.environ))
+    pool = Pool(
+        {spec.name: spec for spec in specs},
+        recorder,
+        environment or dict(os.environ),
+        answering=answering or Answering(),
+    )
     running = Running(pool, recorder)
     async with anyio.create_task_group() as group:
         group.start_soon(pool.run)
@@ -107,19 +123,19 @@ def remote(name: str, url: str, **more: object) -> ServerSpec:
     return replace(spec, **more)
 
 
-def made_with_sdk(name: str, **more: object) -> ServerSpec:
+def made_with_sdk(name: str, *, program: Path = SDK_SERVER, **more: object) -> ServerSpec:
     spec = ServerSpec(
         name=name,
         command=Template(text=sys.executable, literal=True),
-        args=(Template(text=str(SDK_SERVER), literal=True), Template(text="stdio", literal=True)),
+        args=(Template(text=str(program), literal=True), Template(text="stdio", literal=True)),
     )
     return replace(spec, **more)
 
 
 @contextmanager
-def listening(kind: str, port: int = 0) -> Generator[tuple[str, subprocess.Popen[bytes]]]:
+def listening(kind: str, port: int = 0, program: Path = SDK_SERVER) -> Generator[tuple[str, subprocess.Popen[bytes]]]:
     """The SDK's server over HTTP; ends with the block."""
-    command = [sys.executable, str(SDK_SERVER), kind, str(port)]
+    command = [sys.executable, str(program), kind, str(port)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         try:

@@ -12,6 +12,18 @@ import threading
 import anyio
 import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.prompts import Prompt
+from mcp.server.mcpserver.resources import TextResource
+from mcp_types import (
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    EmptyResult,
+    PromptReference,
+    ResourceTemplateReference,
+    SubscribeRequestParams,
+    UnsubscribeRequestParams,
+)
 
 server = MCPServer("made with the SDK", version="1.2.3", instructions="Be kind.")
 
@@ -79,10 +91,57 @@ def note() -> str:
     return "note"
 
 
-@server.prompt()
-def greet() -> str:
+@server.resource("note://of/{name}")
+def note_of(name: str) -> str:
+    """A note of one's own."""
+    return f"note of {name}"
+
+
+@server.prompt(title="Greeting")
+def greet(name: str = "you") -> str:
     """A greeting."""
-    return "hello"
+    return f"hello {name}"
+
+
+@server.completion()
+async def complete(
+    ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, context: CompletionContext | None
+) -> Completion:
+    """Names that begin as typed, with what else is known."""
+    about = ref.name if isinstance(ref, PromptReference) else ref.uri
+    known = "" if context is None else "".join((context.arguments or {}).values())
+    return Completion(values=[f"{argument.value}nna {about} {known}".strip()])
+
+
+@server.tool()
+async def list_more(name: str, ctx: Context) -> str:
+    """Get one resource and one prompt more."""
+    server.add_resource(TextResource(uri=f"note://{name}", name=name, text=name))
+    server.add_prompt(Prompt.from_function(lambda: "x", name=name))
+    await ctx.notify_resources_changed()
+    await ctx.notify_prompts_changed()
+    await ctx.session.send_resource_list_changed()
+    await ctx.session.send_prompt_list_changed()
+    return "listed"
+
+
+@server.tool()
+async def update(uri: str, ctx: Context) -> str:
+    """Say that a resource has changed."""
+    await ctx.notify_resource_updated(uri)
+    await ctx.session.send_resource_updated(uri)
+    return "updated"
+
+
+async def agree(_: object, __: object) -> EmptyResult:
+    return EmptyResult()
+
+
+for method, kind in (
+    ("resources/subscribe", SubscribeRequestParams),
+    ("resources/unsubscribe", UnsubscribeRequestParams),
+):
+    server._lowlevel_server.add_request_handler(method, kind, agree)  # pyright: ignore[reportPrivateUsage]
 
 
 def serve(kind: str, port: int) -> None:
@@ -94,7 +153,12 @@ def serve(kind: str, port: int) -> None:
     asyncio.run(uvicorn.Server(uvicorn.Config(app, log_level="critical")).serve(sockets=[listening]))
 
 
-if sys.argv[1] == "stdio":
-    server.run("stdio")
-else:
-    serve(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+def main() -> None:
+    if sys.argv[1] == "stdio":
+        server.run("stdio")
+    else:
+        serve(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -20,7 +20,7 @@ async def test_broken_tools_are_shown_with_their_reason_and_the_others_work() ->
     assert tools["echo", "another"] == "another tool of this server has the same name"
     assert "inputSchema" in (tools["no-schema", ""] or "")
     assert (tools["bad", "The tool bad."] or "").startswith("malformed")
-    assert tools["tasks", "The tool tasks."] == "it runs only as a task, which is not supported yet"
+    assert tools["tasks", "The tool tasks."] == "it runs only as a task of MCP 2025-11-25, which is not supported"
     assert len(running.status("bad").tools) == 7
 
 
@@ -92,6 +92,19 @@ async def test_a_definition_that_changed_is_told_and_calls_decided_on_the_old_on
                 on_progress=lambda _: None,
             )
         assert len(running.lines("bad", "out")) == sent
+
+
+@pytest.mark.parametrize(("mode", "is_listed"), [("changes", True), ("changes-silently", False)])
+async def test_tools_are_not_current_between_the_news_of_a_change_and_their_list(mode: str, *, is_listed: bool) -> None:
+    async with started(hostile("bad", mode)) as running:
+        assert running.pool.has_current_tools("bad")
+        before = running.tool("bad", "echo")
+        await running.call("bad")
+        await running.until(lambda: not running.pool.has_current_tools("bad"))
+        assert running.tool("bad", "echo") == before
+        running.limit("bad", 20 if is_listed else 0.1)
+        assert await running.pool.listed_again("bad") == is_listed
+        assert (running.tool("bad", "echo") != before) == is_listed
 
 
 async def test_a_fingerprint_holds_for_the_definition_and_for_where_it_runs() -> None:

@@ -59,13 +59,20 @@ async def test_a_server_says_what_it_is_and_its_tools_work(spec: ServerSpec, run
     added = await running.call("sdk", "add", b'{"a":1,"b":2.5}')
     assert added.structured == {"sum": 3.5}
     assert (await running.call("sdk", "fail")).is_error
-    await running.until(lambda: running.status("sdk").resources == (1, 0, 1))
+    await running.pool.listed(15)
+    listed = running.status("sdk")
+    assert [resource.uri for resource in listed.resources] == ["note://one"]
+    assert [template.uri for template in listed.templates] == ["note://of/{name}"]
+    assert [prompt.name for prompt in listed.prompts] == ["greet"]
 
 
 async def test_a_resource_is_read_as_a_tool_is_called(running: Running) -> None:
     await running.pool.listed(15)
     (reading,) = (tool for tool in running.pool.tools() if tool.name == READ)
-    assert [(each.uri, each.is_template) for each in reading.resources or ()] == [("note://one", False)]
+    assert [(each.uri, each.is_template) for each in reading.resources or ()] == [
+        ("note://one", False),
+        ("note://of/{name}", True),
+    ]
     place = Place(session="s", turn=1, step=1, call="reading")
 
     async def read(arguments: bytes) -> ToolOutput:
@@ -142,7 +149,7 @@ async def test_a_tool_that_appears_is_offered(spec: ServerSpec, running: Running
 
 async def test_a_server_that_ends_during_a_call_over_stdio_is_told() -> None:
     async with started(made_with_sdk("sdk")) as running:
-        with anyio.fail_after(20), pytest.raises(ServerError, match=r"exited \(7\)"):
+        with anyio.fail_after(20), pytest.raises(ServerError, match=r"exited 7"):
             await running.call("sdk", "exit", b'{"code":7}')
         running.pool.reconnect("sdk")
         await running.until(lambda: running.status("sdk").state == "ready")

@@ -19,30 +19,34 @@ def called(tool: str = "get_forecast", arguments: JSON = ARGUMENTS, **more: JSON
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
-def frame(tool: str = "get_forecast", arguments: JSON = ARGUMENTS) -> bytes:
-    return canonical(called(tool, arguments))
-
-
 def test_a_call_as_it_was_decided_may_leave_and_so_may_what_is_no_call() -> None:
-    check_frame(frame(), DECIDED)
+    check_frame(canonical(called()), DECIDED)
     check_frame(b'{"jsonrpc":"2.0","id":1,"method":"ping"}', None)
 
 
 @pytest.mark.parametrize(
-    ("data", "outgoing", "words"),
+    ("value", "outgoing", "words"),
     [
-        (frame(), None, "was not approved"),
-        (frame(), OutgoingRequest(tool="get_forecast"), "was not approved"),
-        (frame(tool="delete_all"), DECIDED, "the tool differs from the one"),
-        (frame(arguments={"city": "Zürich", "days": 3}), DECIDED, "the arguments differ from those"),
-        (json.dumps(json.loads(frame())).encode(), DECIDED, "the arguments differ from those"),
-        (b'{"method":"tools/call"}', DECIDED, "nothing was sent"),
+        (called(), None, "was not approved"),
+        (called(), OutgoingRequest(tool="get_forecast"), "was not approved"),
+        (called("delete_all"), DECIDED, "the tool differs from the one"),
+        (called(arguments={"city": "Zürich", "days": 3}), DECIDED, "the arguments differ from those"),
+        (called(arguments={"arguments": ARGUMENTS}), DECIDED, "the arguments differ from those"),
+        ({"method": "tools/call"}, DECIDED, "nothing was sent"),
     ],
-    ids=["no outgoing", "no decision", "tool", "arguments", "spelling", "nothing"],
+    ids=["no outgoing", "no decision", "tool", "arguments", "deeper arguments", "nothing"],
 )
-def test_any_other_call_is_refused(data: bytes, outgoing: OutgoingRequest | None, words: str) -> None:
-    with pytest.raises(ServerError, match=words):
-        check_frame(data, outgoing)
+def test_no_other_call_is_written_or_leaves(
+    value: dict[str, JSON], outgoing: OutgoingRequest | None, words: str
+) -> None:
+    for refused in (lambda: frame_bytes(value, outgoing), lambda: check_frame(canonical(value), outgoing)):
+        with pytest.raises(ServerError, match=words):
+            refused()
+
+
+def test_another_spelling_of_the_arguments_does_not_leave() -> None:
+    with pytest.raises(ServerError, match="the arguments differ from those"):
+        check_frame(json.dumps(called()).encode(), DECIDED)
 
 
 def test_a_call_is_written_with_the_very_bytes_that_were_decided() -> None:
@@ -66,20 +70,3 @@ def test_what_is_no_call_is_written_as_it_is() -> None:
     assert (
         frame_bytes({"jsonrpc": "2.0", "id": 1, "method": "ping"}, None) == b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
     )
-
-
-@pytest.mark.parametrize(
-    ("value", "outgoing", "words"),
-    [
-        (called(), None, "was not approved"),
-        (called(), OutgoingRequest(tool="get_forecast"), "was not approved"),
-        (called("delete_all"), DECIDED, "the tool differs from the one"),
-        (called(arguments={"city": "Zürich", "days": 3}), DECIDED, "the arguments differ from those"),
-        (called(arguments={"arguments": ARGUMENTS}), DECIDED, "the arguments differ from those"),
-        ({"method": "tools/call"}, DECIDED, "nothing was sent"),
-    ],
-    ids=["no outgoing", "no decision", "tool", "arguments", "deeper arguments", "nothing"],
-)
-def test_no_other_call_is_written(value: dict[str, JSON], outgoing: OutgoingRequest | None, words: str) -> None:
-    with pytest.raises(ServerError, match=words):
-        frame_bytes(value, outgoing)

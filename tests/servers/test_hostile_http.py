@@ -5,17 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 import socket
-import time
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from dataclasses import replace
 
 import anyio
 import pytest
 
 from tests.servers.raw_http import Asked, Script, raw_http, well_behaved
 from tests.servers.running import Running, hostile, listening, remote, started
-from tui_host.errors import ServerError
+from tui_host.errors import JSON, ServerError
 
 
 def once(script: Script) -> Script:
@@ -32,6 +30,46 @@ def once(script: Script) -> Script:
     return first
 
 
+def answering(status: str, body: bytes = b"", **headers: str) -> Script:
+    """Answer with this, whatever is asked."""
+
+    async def script(asked: Asked) -> None:
+        await asked.answer(status, body, **headers)
+
+    return script
+
+
+def bomb(head: bytes, size: int, kind: str) -> Script:
+    """Answer with blanks beyond all bounds, compressed."""
+
+    async def script(asked: Asked) -> None:
+        body = gzip.compress(head + b" " * size, 1)
+        await asked.answer("200 OK", body, Content_Type=kind, Content_Encoding="gzip")
+
+    return script
+
+
+def in_json(status: str, **members: JSON) -> Script:
+    """Answer the call with a JSON-RPC message of these members."""
+
+    async def script(asked: Asked) -> None:
+        value = {"jsonrpc": "2.0", "id": asked.frame["id"], **members}
+        await asked.answer(status, json.dumps(value).encode(), Content_Type="application/json")
+
+    return script
+
+
+def in_events(*pieces: bytes) -> Script:
+    """Answer with a stream of these bytes, which the end of the connection ends."""
+
+    async def script(asked: Asked) -> None:
+        await asked.events()
+        for piece in pieces:
+            await asked.stream.send(piece)
+
+    return script
+
+
 async def dropped(asked: Asked) -> None:
     await asked.stream.aclose()
 
@@ -41,101 +79,47 @@ async def half_a_body(asked: Asked) -> None:
     await asked.stream.send(head.encode() + b'{"jsonrpc":"2.0",')
 
 
-async def bad_gzip(asked: Asked) -> None:
-    await asked.answer("200 OK", b"\x1f\x8bnonsense", Content_Type="application/json", Content_Encoding="gzip")
-
-
-async def gzip_bomb(asked: Asked) -> None:
-    body = gzip.compress(b" " * 100_000_000, 1)
-    await asked.answer("200 OK", body, Content_Type="application/json", Content_Encoding="gzip")
-
-
-async def login_page(asked: Asked) -> None:
-    page = b"<html><script>var x = 1;</script><body><h1>Sign in to \x1b[2JHotel WiFi</h1></body></html>"
-    await asked.answer("200 OK", page, Content_Type="text/html")
-
-
-async def unavailable(asked: Asked) -> None:
-    await asked.answer("503 Service Unavailable", b"<p>Back at <b>noon</b></p>", Retry_After="120")
-
-
-async def unauthorized(asked: Asked) -> None:
-    await asked.answer("401 Unauthorized", b'{"error":"no token"}', Content_Type="application/json")
-
-
-async def elsewhere(asked: Asked) -> None:
-    await asked.answer("307 Temporary Redirect", Location="http://127.0.0.1:9/steal")
-
-
-async def nowhere(asked: Asked) -> None:
-    await asked.answer("307 Temporary Redirect", Location="http://[::x/%zz")
-
-
-async def accepted(asked: Asked) -> None:
-    await asked.answer("202 Accepted")
-
-
-async def rpc_error(asked: Asked) -> None:
-    value = {"jsonrpc": "2.0", "id": asked.frame["id"], "error": {"code": -32602, "message": "no such city"}}
-    await asked.answer("400 Bad Request", json.dumps(value).encode(), Content_Type="application/json")
-
-
-async def rpc_error_of_the_same_code(asked: Asked) -> None:
-    value = {"jsonrpc": "2.0", "id": asked.frame["id"], "error": {"code": -32000, "message": "all rooms are taken"}}
-    await asked.answer("200 OK", json.dumps(value).encode(), Content_Type="application/json")
-
-
-async def no_json(asked: Asked) -> None:
-    await asked.answer("200 OK", b'{"jsonrpc":"2.0",', Content_Type="application/json")
-
-
-async def many_parts(asked: Asked) -> None:
-    await asked.result({"content": [{"type": "text", "text": "a"}] * 30_000})
-
-
-async def many_parts_in_an_event(asked: Asked) -> None:
-    await asked.events()
-    result = {"content": [{"type": "text", "text": "a"}] * 30_000}
-    value = {"jsonrpc": "2.0", "id": asked.frame["id"], "result": result}
-    await asked.stream.send(b"event: message\ndata: " + json.dumps(value).encode() + b"\n\n")
-
-
-async def many_lines_in_an_event(asked: Asked) -> None:
-    await asked.events()
-    await asked.stream.send(b"data:\n" * 30_000 + b"\n")
-
-
-async def compressed_stream(asked: Asked) -> None:
-    """It would be 30 MB of one line where the SDK unpacked it."""
-    bomb = gzip.compress(b"data: " + b"a" * 30_000_000, 1)
-    await asked.answer("200 OK", bomb, Content_Type="text/event-stream; charset=utf-8", Content_Encoding="gzip")
-
-
-async def stream_without_answer(asked: Asked) -> None:
-    await asked.events()
-    await asked.stream.send(b": nothing to say\n\n")
-
-
-FAULTS: list[tuple[Script, str]] = [
-    (dropped, "the answer was lost: Server disconnected .*; the tool may have run"),
-    (half_a_body, "the answer was lost: peer closed connection .*; the tool may have run"),
-    (bad_gzip, "broken"),
-    (gzip_bomb, "decodes to more than"),
-    (login_page, "HTTP 200 OK: Sign in to .*Hotel WiFi"),
-    (unavailable, r"HTTP 503 Service Unavailable: Back at noon \(try again after 120\)"),
-    (unauthorized, "HTTP 401 Unauthorized: no token.*Authorization"),
-    (elsewhere, "HTTP 307"),
-    (nowhere, "HTTP 307"),
-    (accepted, "202"),
-    (rpc_error, "no such city"),
-    (rpc_error_of_the_same_code, "^raw: all rooms are taken$"),
-    (no_json, "Failed to parse"),
-    (many_parts, "parts or more"),
-    (many_parts_in_an_event, "parts or more"),
-    (many_lines_in_an_event, "lines; 20,000 are read"),
-    (compressed_stream, r"its event stream is compressed \(gzip\); we asked for identity"),
-    (stream_without_answer, "the answer was lost: .* without a response; the tool may have run"),
-]
+IN_JSON, ZIPPED = {"Content_Type": "application/json"}, {"Content_Encoding": "gzip"}
+MANY_PARTS: JSON = {"content": [{"type": "text", "text": "a"}] * 30_000}
+PAGE = b"<html><script>var x = 1;</script><body><h1>Sign in to \x1b[2JHotel WiFi</h1></body></html>"
+MOVED = "307 Temporary Redirect"
+FAULTS: dict[str, tuple[Script, str]] = {
+    "dropped": (dropped, "the answer was lost: Server disconnected .*; the tool may have run"),
+    "half a body": (half_a_body, "the answer was lost: peer closed connection .*; the tool may have run"),
+    "bad gzip": (answering("200 OK", b"\x1f\x8bnonsense", **IN_JSON, **ZIPPED), "broken"),
+    "a gzip bomb": (bomb(b" ", 100_000_000, "application/json"), "decodes to more than"),
+    "a login page": (
+        answering("200 OK", PAGE, Content_Type="text/html"),
+        "it answered text/html: a login page, or the wrong URL. Sign in to .*Hotel WiFi; the tool may have run",
+    ),
+    "unavailable": (
+        answering("503 Service Unavailable", b"<p>Back at <b>noon</b></p>", Retry_After="120"),
+        r"HTTP 503 Service Unavailable: Back at noon \(try again after 120\)",
+    ),
+    "unauthorized": (
+        answering("401 Unauthorized", b'{"error":"no token"}', **IN_JSON),
+        "HTTP 401 Unauthorized: it needs a login: no token; the tool was not run .run tui-host servers login raw.",
+    ),
+    "elsewhere": (answering(MOVED, Location="http://127.0.0.1:9/steal"), "HTTP 307"),
+    "nowhere": (answering(MOVED, Location="http://[::x/%zz"), "HTTP 307"),
+    "accepted": (answering("202 Accepted"), "202"),
+    "an error": (in_json("400 Bad Request", error={"code": -32602, "message": "no such city"}), "no such city"),
+    "no JSON": (answering("200 OK", b'{"jsonrpc":"2.0",', **IN_JSON), "^raw: the answer is no JSON-RPC message$"),
+    "a batch": (
+        answering("200 OK", b'[{"jsonrpc":"2.0","id":1,"result":{}}]', **IN_JSON),
+        "in one .a batch., .* may have run",
+    ),
+    "many parts": (in_json("200 OK", result=MANY_PARTS), "parts or more"),
+    "many lines in an event": (in_events(b"data:\n" * 30_000 + b"\n"), "lines; 20,000 are read"),
+    "a compressed stream": (  # it would be 30 MB of one line where the SDK unpacked it
+        bomb(b"data: ", 30_000_000, "text/event-stream; charset=utf-8"),
+        r"its event stream is compressed \(gzip\); we asked for identity",
+    ),
+    "a stream without an answer": (
+        in_events(b": nothing to say\n\n"),
+        "the answer was lost: .* without a response; the tool may have run",
+    ),
+}
 
 
 async def as_asked(asked: Asked) -> None:
@@ -143,7 +127,7 @@ async def as_asked(asked: Asked) -> None:
     params = asked.frame["params"]
     arguments = params.get("arguments") if isinstance(params, dict) else None
     name = arguments.get("fault") if isinstance(arguments, dict) else None
-    await {fault.__name__: fault for fault, _ in FAULTS}.get(str(name), well_behaved)(asked)
+    await FAULTS.get(str(name), (well_behaved, ""))[0](asked)
 
 
 @pytest.fixture(scope="module")
@@ -155,12 +139,67 @@ async def raw() -> AsyncGenerator[Running]:
         assert not any(asked.path == "/steal" for asked in server.asked)
 
 
-@pytest.mark.parametrize(("fault", "words"), FAULTS, ids=[fault.__name__ for fault, _ in FAULTS])
-async def test_a_fault_in_one_call_is_told_and_the_next_call_works(raw: Running, fault: Script, words: str) -> None:
-    with anyio.fail_after(20), pytest.raises(ServerError, match=words):
-        await raw.call("raw", arguments=b'{"fault":"%s"}' % fault.__name__.encode())
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_fault_in_one_call_is_told_and_the_next_call_works(raw: Running, fault: str) -> None:
+    with anyio.fail_after(20), pytest.raises(ServerError, match=FAULTS[fault][1]):
+        await raw.call("raw", arguments=json.dumps({"fault": fault}, separators=(",", ":")).encode())
     with anyio.fail_after(20):
         assert (await raw.call("raw")).content[0].text == "fine"
+
+
+SURROGATE = b'{"content":[{"type":"text","text":"a\\ud800b"}]}'
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+async def test_half_of_a_surrogate_pair_is_replaced_and_the_result_kept(kind: str) -> None:
+    async def script(asked: Asked) -> None:
+        body = b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (json.dumps(asked.frame["id"]).encode(), SURROGATE)
+        await asked.answer("200 OK", body if kind[0] == "a" else b"data: %s\n\n" % body, Content_Type=kind)
+
+    async with raw_http(call=script) as server, started(remote("raw", server.url)) as running:
+        with anyio.fail_after(20):
+            assert (await running.call("raw")).content[0].text == "a\ufffdb"
+
+
+async def test_a_schema_that_is_nested_too_deeply_costs_its_tool_alone() -> None:
+    schema = b'{"type":"object","properties":' + b'{"a":' * 900 + b"{}" + b"}" * 901
+    tools = b'[{"name":"deep","inputSchema":%s},{"name":"echo","inputSchema":{"type":"object"}}]' % schema
+
+    async def script(asked: Asked) -> None:
+        if asked.rpc != "tools/list":
+            await well_behaved(asked)
+            return
+        body = b'{"jsonrpc":"2.0","id":%s,"result":{"tools":%s}}' % (json.dumps(asked.frame["id"]).encode(), tools)
+        await asked.answer("200 OK", body, Content_Type="application/json")
+
+    async with raw_http(everything=script) as server, started(remote("raw", server.url)) as running:
+        assert running.status("raw").notices == ("deep: malformed: nested more than 100 levels deep",)
+        assert [tool.name for tool in running.pool.tools()] == ["echo"]
+
+
+@pytest.mark.parametrize(
+    ("session", "capabilities", "state", "words"),
+    [
+        ("s\u00fc", {"tools": {}}, "failed", "its session id has characters that no header may have"),
+        ("s1", {}, "ready", "it declares no tools, so it was not asked for any"),
+    ],
+    ids=["session", "undeclared"],
+)
+async def test_a_beginning_that_is_odd_is_said_in_words(
+    session: str, capabilities: JSON, state: str, words: str
+) -> None:
+    async def script(asked: Asked) -> None:
+        if asked.rpc != "initialize":
+            await well_behaved(asked)
+            return
+        info: JSON = {"name": "odd", "version": "1"}
+        result: JSON = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}
+        await asked.result(result, Mcp_Session_Id=session)
+
+    async with raw_http(everything=script) as server, started(remote("raw", server.url)) as running:
+        status = running.status("raw")
+        assert status.state == state
+        assert words in f"{status.detail} {status.notices}"
 
 
 NOISE = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":[%s]}}\n\n'
@@ -169,11 +208,8 @@ READABLE = NOISE % b"1"
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n"
 
 
-@pytest.mark.parametrize("kind", ["parts", "compressed"])
-async def test_a_stream_of_the_server_s_own_is_read_no_further_where_it_passes_the_bounds(kind: str) -> None:
+async def test_a_stream_of_the_server_s_own_is_read_no_further_where_it_passes_the_bounds() -> None:
     payload = b"\r\n" + READABLE + UNREADABLE
-    if kind == "compressed":
-        payload = b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(READABLE)
     closed = anyio.Event()
 
     async def script(asked: Asked) -> None:
@@ -192,35 +228,14 @@ async def test_a_stream_of_the_server_s_own_is_read_no_further_where_it_passes_t
         assert running.status("raw").state == "ready"
 
 
-async def test_the_older_transport_has_the_same_bounds_and_says_why_it_ended() -> None:
-    asked_for = anyio.Event()
-
-    async def script(asked: Asked) -> None:
-        if asked.method == "GET":
-            await asked.stream.send(STREAM + b"\r\nevent: endpoint\ndata: /messages\n\n")
-            await asked_for.wait()
-            await asked.stream.send(UNREADABLE)
-            await anyio.sleep_forever()
-        asked_for.set()
-        bomb = gzip.compress(b" " * 30_000_000, 1)
-        await asked.answer("202 Accepted", bomb, Content_Encoding="gzip")
-
-    async with (
-        raw_http(everything=script) as server,
-        started(replace(remote("raw", server.url), transport="sse")) as running,
-    ):
-        status = running.status("raw")
-        assert status.state == "failed"
-        assert "parts or more; 20,000 are read" in status.detail
-
-
 async def test_a_refused_connection_is_one_line() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
         async with started(remote("gone", f"http://127.0.0.1:{port}/mcp"), hostile("good", "good")) as running:
+            await running.until(lambda: " of 10 in " in running.status("gone").detail)
             status = running.status("gone")
-            assert status.state == "failed"
+            assert status.state == "lost"
             assert "refused" in status.detail
             assert status.notices == ()  # it is told once
             assert "\n" not in status.detail
@@ -232,17 +247,17 @@ async def test_a_call_to_a_server_that_has_gone_is_told_as_not_sent() -> None:
         async with started(remote("gone", url)) as running:
             process.kill()
             process.wait()
-            with anyio.fail_after(20), pytest.raises(ServerError, match="refused; nothing was sent") as caught:
+            with anyio.fail_after(20), pytest.raises(ServerError, match="refused") as caught:
                 await running.call("gone")
             assert not caught.value.sent
-            assert running.status("gone").notices[-1] == "the last request failed: connection refused"
+            await running.until(lambda: running.status("gone").state == "lost")
 
 
 async def test_a_server_that_is_no_mcp_server_is_told_by_its_own_words() -> None:
-    async def everything(asked: Asked) -> None:
-        await asked.answer("403 Forbidden", b"members only")
-
-    async with raw_http(everything=everything) as server, started(remote("raw", server.url)) as running:
+    async with (
+        raw_http(everything=answering("403 Forbidden", b"members only")) as server,
+        started(remote("raw", server.url)) as running,
+    ):
         assert running.status("raw").detail.startswith("HTTP 403 Forbidden: members only")
 
 
@@ -256,19 +271,69 @@ FORGOTTEN = [
 
 
 @pytest.mark.parametrize(("status", "body"), FORGOTTEN, ids=["404", "400"])
-async def test_a_forgotten_session_is_made_anew_once_and_the_call_is_not_repeated(status: str, body: bytes) -> None:
+async def test_a_call_refused_for_a_lost_session_is_sent_again_over_a_new_one(status: str, body: bytes) -> None:
     async def forgotten(asked: Asked) -> None:
         await asked.answer(status, body, Content_Type="application/json")
 
     async with raw_http(call=once(forgotten)) as server, started(remote("raw", server.url)) as running:
-        with pytest.raises(ServerError, match=status):
-            await running.call("raw")
-        await running.until(lambda: running.status("raw").state != "ready" or "#2" in running.status("raw").connection)
-        await running.pool.settled(5)
+        output = await running.call("raw", arguments=b'{"a":1.0}')
+        assert (output.content[0].text, output.is_resent) == ("fine", True)
         assert running.status("raw").connection == "raw#2"
-        assert any("forgot the session" in notice for notice in running.status("raw").notices)
+        assert running.status("raw").notices == ("the server no longer knew the session; a new one was made",)
+        sent = [asked.body for asked in server.asked if asked.rpc == "tools/call"]
+        assert [b'"arguments":{"a":1.0}' in body for body in sent] == [True, True]
+        assert not (await running.call("raw")).is_resent
+
+
+async def test_a_call_is_sent_again_once_at_most() -> None:
+    async def forgotten(asked: Asked) -> None:
+        await asked.answer("404 Not Found")
+
+    async with raw_http(call=forgotten) as server, started(remote("raw", server.url)) as running:
+        with pytest.raises(
+            ServerError, match=r"no longer knows the session \(HTTP 404 Not Found\); nothing ran"
+        ) as caught:
+            await running.call("raw")
+        assert not caught.value.sent
+        assert "URL" not in str(caught.value) or "correct" not in str(caught.value)
+        assert sum(asked.rpc == "tools/call" for asked in server.asked) == 2
+
+
+async def test_a_refusal_that_does_not_name_the_session_is_not_sent_again() -> None:
+    async def refuses(asked: Asked) -> None:
+        await asked.answer("400 Bad Request", b"bad arguments")
+
+    async with raw_http(call=refuses) as server, started(remote("raw", server.url)) as running:
+        with pytest.raises(ServerError, match="HTTP 400 Bad Request: bad arguments; the tool was not run"):
+            await running.call("raw")
         assert sum(asked.rpc == "tools/call" for asked in server.asked) == 1
-        assert (await running.call("raw")).content[0].text == "fine"
+        assert running.status("raw").connection == "raw#1"
+
+
+async def test_a_call_beside_one_that_is_sent_again_is_not_cut_down() -> None:
+    answer = anyio.Event()
+
+    async def call(asked: Asked) -> None:
+        if b"slow" in asked.body:
+            await answer.wait()
+            await asked.result({"content": [{"type": "text", "text": "slow but here"}]})
+        elif asked.headers.get("mcp-session-id") == "s1" and not answer.is_set():
+            answer.set()
+            await asked.answer("404 Not Found")
+        else:
+            await well_behaved(asked)
+
+    results: list[str] = []
+    async with raw_http(call=call) as server, started(remote("raw", server.url)) as running:
+
+        async def slow() -> None:
+            results.append((await running.call("raw", arguments=b'{"slow":true}', call="call_2")).content[0].text)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(slow)
+            await running.until(lambda: any(b"slow" in asked.body for asked in server.asked))
+            assert (await running.call("raw")).is_resent
+    assert results == ["slow but here"]
 
 
 async def test_a_slow_answer_is_given_up_at_the_limit_and_cancelled() -> None:
@@ -284,64 +349,10 @@ async def test_a_slow_answer_is_given_up_at_the_limit_and_cancelled() -> None:
             await running.until(lambda: any(asked.rpc == "notifications/cancelled" for asked in server.asked))
 
 
-@pytest.mark.exhaustive
-async def test_a_stream_that_ends_at_once_is_not_opened_again_and_again() -> None:
-    opened: list[float] = []
-
-    async def everything(asked: Asked) -> None:
-        if asked.method == "GET":
-            opened.append(time.monotonic())
-            await asked.events()
-            await asked.stream.send(b"retry: 0\nid: 1\ndata:\n\n")
-        else:
-            await well_behaved(asked)
-
-    async with raw_http(everything=everything) as server, started(remote("raw", server.url)) as running:
-        await running.until(lambda: len(opened) == 3)
-        first, second, third = opened
-        assert second - first > 0.9
-        assert third - second > 1.9, "more and more slowly"
-        assert running.status("raw").state == "ready"
-
-
-async def test_an_event_of_two_megabytes_arrives() -> None:
-    async def large(asked: Asked) -> None:
-        await asked.events()
-        value = {
-            "jsonrpc": "2.0",
-            "id": asked.frame["id"],
-            "result": {"content": [{"type": "text", "text": "x" * 2_000_000}]},
-        }
-        data = b"data: " + json.dumps(value).encode() + b"\r\n\r\n"
-        for start in range(0, len(data), 50_001):
-            await asked.stream.send(data[start : start + 50_001])
-
-    async with raw_http(call=large) as server, started(remote("raw", server.url)) as running:
-        with anyio.fail_after(20):
-            assert len((await running.call("raw")).content[0].text) == 2_000_000
-
-
-async def test_a_session_that_is_never_let_go_does_not_delay_the_end() -> None:
-    async def everything(asked: Asked) -> None:
-        if asked.method == "DELETE":
-            await anyio.sleep(30)  # the misbehaviour itself: nothing waits for its end
-        await well_behaved(asked)
-
-    async with raw_http(everything=everything) as server, started(remote("raw", server.url)) as running:
-        began = time.monotonic()
-        await running.pool.stop_all()
-        assert time.monotonic() - began < 4
-        assert server.count("DELETE") == 1
-        assert running.status("raw").state == "stopped"
-
-
 async def test_a_credential_goes_where_it_is_configured_and_a_redirect_does_not_carry_it_away() -> None:
     async with raw_http() as thief:
-
-        async def everything(asked: Asked) -> None:
-            await asked.answer("307 Temporary Redirect", Location=thief.url)
-
-        async with raw_http(everything=everything) as server, started(remote("raw", server.url)) as running:
+        moved = answering(MOVED, Location=thief.url)
+        async with raw_http(everything=moved) as server, started(remote("raw", server.url)) as running:
             assert running.status("raw").state == "failed"
             assert "change the URL" in running.status("raw").detail
         assert thief.asked == []

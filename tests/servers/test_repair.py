@@ -46,18 +46,12 @@ def test_a_line_that_the_tap_has_read_means_what_the_sdk_would_read(line: bytes)
     [
         b'{"jsonrpc":"2.0","id":1,"result":{"n":NaN}}',
         b'{"jsonrpc":"2.0","id":1,"result":{"t":"\\ud800"}}',
-        b'{"jsonrpc":"2.0","id":1,"result":{"t":"\\uD83D\\uDE00"}}',
         b'{"jsonrpc":"2.0","id":1,"result":{"t":"\xff"}}',
-        b'{"jsonrpc":"2.0","id":1,"result":' + b'{"a":' * 300 + b"1" + b"}" * 300 + b"}",
         b'{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}',
-        b'{"jsonrpc":"2.0","id":1,"result":[]}',
         b'{"jsonrpc":"1.0","id":1,"result":{}}',
-        b'{"jsonrpc":"2.0","id":true,"result":{}}',
-        b'{"jsonrpc":"2.0","id":1.0,"result":{}}',
-        b'{"jsonrpc":"2.0","id":1,"result":{"n":1e999}}',
-        b'{"jsonrpc":"2.0","id":1,"result":{"n":' + b"9" * 5000 + b"}}",
         b'[{"jsonrpc":"2.0","id":1,"result":{}}]',
-        b"\n",
+        b'{"jsonrpc":"2.0","id":1.0,"result":{}}',
+        b'{"jsonrpc":"2.0","id":1,"result":{"n":' + b"9" * 5000 + b"}}",
     ],
 )
 def test_odd_lines_mean_the_same_too(line: bytes) -> None:

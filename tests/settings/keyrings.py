@@ -10,10 +10,8 @@ from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked
 from typing_extensions import override
 
-NONE = "keyring.backends.null.Keyring"
 WORKS = f"{__name__}.Kept"
 LOCKED = f"{__name__}.Locked"
-CLEAR = f"{__name__}.PlaintextKeyring"
 FILE = "KEYRING_OF_TESTS"
 """The variable that names the file in which the one that works has its keys, for the time of a test."""
 

@@ -15,6 +15,7 @@ from keyring.backends import fail, null
 from tests.settings import keyrings
 from tui_host.errors import SettingsError
 from tui_host.settings.environment_references import Secret, credential
+from tui_host.settings.login_storage import StoredLogins
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
 from tui_host.settings.schema import Provider, Template
 from tui_host.settings.system_keyring import (
@@ -76,15 +77,6 @@ def test_a_locked_keyring_is_told_without_the_key(file: Path) -> None:
         assert caught.value.where == "providers.mine.api_key"
 
 
-def test_a_keyring_that_cannot_be_loaded_is_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patched:  # undone before `file` puts the keyring from before back
-        patched.setattr("keyring.core._keyring_backend", None)
-        patched.setenv("PYTHON_KEYRING_BACKEND", "no.such.Keyring")
-
-        with pytest.raises(SettingsError, match="cannot be asked"):
-            keyring_name()
-
-
 def test_the_keyring_is_asked_for_nobody_who_names_a_key_or_needs_none(file: Path) -> None:
     keyring.set_keyring(keyrings.Locked())
 
@@ -93,3 +85,12 @@ def test_the_keyring_is_asked_for_nobody_who_names_a_key_or_needs_none(file: Pat
     for provider in (DEMO_PROVIDER, PRESETS["ollama"], replace(MINE, api_key=Template(text="${K}"))):
         assert not may_have_key(provider)
         assert with_stored_key(provider) is provider
+
+
+def test_logins_are_kept_there_and_the_file_only_lists_them(file: Path, tmp_path: Path) -> None:
+    logins, url = StoredLogins(tmp_path), "https://a.example/mcp"
+    assert logins.save(url, {"tokens": KEY}) == ""
+    assert KEY not in (tmp_path / "logins.json").read_text()
+    assert logins.load(url) == {"tokens": KEY}
+    assert (logins.forget(url), logins.forget(url), logins.load(url)) == (True, False, {})
+    assert json.loads(file.read_text()) == {}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_host.errors import SettingsError
-from tui_host.settings.paths import default_config_dir, default_data_dir, ensure_private_dir, shipped
+from tui_host.settings.paths import default_config_dir, default_data_dir, ensure_private_dir
 
 
 def mode(path: Path) -> int:
@@ -54,12 +54,6 @@ def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
         ensure_private_dir(tmp_path / "file" / "below")
 
 
-def test_the_default_folders_lie_in_the_home(no_home: Path) -> None:
-    assert default_config_dir().is_relative_to(no_home)
-    assert default_data_dir().is_relative_to(no_home)
-    assert default_config_dir().name == default_data_dir().name == "tui-host"
-
-
 def test_a_home_that_is_relative_never_leads_into_the_working_directory(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -72,8 +66,3 @@ def test_a_home_that_is_relative_never_leads_into_the_working_directory(
             continue
         assert not found.is_relative_to(tmp_path)
         assert found.is_absolute()
-
-
-def test_the_files_that_come_with_the_program_are_found() -> None:
-    for name in ("default.toml", "providers.toml", "servers.toml"):
-        assert shipped(name).is_file()

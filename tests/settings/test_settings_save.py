@@ -8,22 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from tests.settings.reading import read, write
 from tui_host.errors import SettingsError
 from tui_host.settings.load import Overrides, load
-from tui_host.settings.mistakes import Report
 from tui_host.settings.save import save_state, write_private, write_toml
-from tui_host.settings.toml_files import read_document
-
-texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-values = st.recursive(
-    texts | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
-    max_leaves=12,
-)
 
 
 @pytest.fixture
@@ -35,28 +24,6 @@ def no_umask() -> Iterator[None]:
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(table=st.dictionaries(texts, values, max_size=6))
-def test_what_is_written_is_read_back(table: dict[str, object], tmp_path: Path) -> None:
-    path, report = tmp_path / "any.toml", Report()
-    write_toml(path, table)
-    assert read_document(path, report, needed=True) == table
-    assert report.mistakes == []
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    model=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1).filter(
-        lambda text: "${" not in text
-    )
-)
-def test_a_remembered_model_is_there_at_the_next_start(model: str, tmp_path: Path) -> None:
-    save_state(read(tmp_path), {"model": f"groq/{model}"})
-    after = read(tmp_path).model
-    assert after is not None
-    assert (after.provider, after.model) == ("groq", model)
 
 
 def test_choices_are_remembered_beside_each_other_and_can_be_forgotten(tmp_path: Path) -> None:

@@ -100,9 +100,9 @@ def test_a_secret_shows_itself_only_when_it_is_asked_to() -> None:
 def test_no_repr_and_no_traceback_shows_a_secret(tmp_path: Path) -> None:
     text = f"""
     [providers.p]
-    base_url = "https://${{V}}:{CANARY}@e.example/v1"
+    base_url = "https://e.example/v1"
     api_key = "{CANARY}"
-    headers = {{ Authorization = "Bearer {CANARY}", X = "${{V}}" }}
+    headers = {{ X-Token = "Bearer {CANARY}", X = "${{V}}" }}
     options = {{ user = "{CANARY}" }}
     extra_body = {{ key = "{CANARY}", other = "${{V}}" }}
     [servers.s]
@@ -110,7 +110,7 @@ def test_no_repr_and_no_traceback_shows_a_secret(tmp_path: Path) -> None:
     args = ["--key={CANARY}", "${{V}}", "${{U:-{CANARY}}}"]
     env = {{ A_KEY = "{CANARY}" }}
     [servers.t]
-    url = "https://e.example/?key={CANARY}"
+    url = "https://${{V}}:{CANARY}@e.example/?key={CANARY}"
     """
     settings = read(tmp_path, text, {"V": CANARY, "OPENAI_API_KEY": CANARY})
     resolved = resolve(Template(text="${V}"), settings.environment, where="")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.settings.reading import NOTHING, read
+from tests.settings.reading import read
 from tui_host.settings.environment_references import resolve
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.paths import shipped
@@ -41,16 +41,6 @@ def test_a_shipped_file_can_be_loaded_with_its_examples_and_without(name: str, t
     settings = read(tmp_path, uncommented(text))
     assert settings.notices == ()
     assert tomllib.loads(uncommented(text)), "something was uncommented"
-
-
-def test_both_files_of_examples_go_into_one_configuration(tmp_path: Path) -> None:
-    text = "\n".join(
-        uncommented(shipped(name).read_text(encoding="utf-8")) for name in ("providers.toml", "servers.toml")
-    )
-    settings = read(tmp_path, text)
-    assert str(settings.model) == "deepseek/deepseek-chat"
-    assert {"time", "everything", "files", "docs"} <= set(settings.servers)
-    assert settings.environment == NOTHING
 
 
 @pytest.mark.parametrize("name", ["default.toml", "providers.toml", "servers.toml", "profiles.toml"])

@@ -47,12 +47,6 @@ async def leave(program: TuiHost) -> None:
     program.exit()
 
 
-async def open_with_a_failing_thread(self: Host) -> None:
-    fail_in_a_thread()
-    await opened(self)
-
-
-opened = Host._open
 FAULTS: dict[str, tuple[tuple[object, str, object], ...]] = {
     "early": ((terminal, "found_terminal", fail),),
     "start": ((MainScreen, "compose", fail),),
@@ -60,7 +54,6 @@ FAULTS: dict[str, tuple[tuple[object, str, object], ...]] = {
     "end": ((app, "_restore_and_offer", leave), (Store, "close", fail)),
     "ask": ((ask, "ask", fail),),
     "ask host": ((Host, "_open", fail_in_a_task),),
-    "ask thread": ((Host, "_open", open_with_a_failing_thread),),
 }
 """By the kind: whose, what, and what stands in its place."""
 

@@ -216,23 +216,23 @@ class Family:
 
     def __init__(self, pid: int) -> None:
         self._root = pid
-        self._known: dict[int, str] = {}
+        self._started: dict[int, str] = {}
 
     def look(self) -> dict[int, str]:
-        """Learn of those that are there now; all that were ever seen and still are, with their command lines."""
+        """Learn of those that are there now; all that were ever seen and still are, with their command lines.
+
+        A command line is the one of this look: between fork and exec a child still has that of its parent.
+        """
         table = _table()
-        parents = {self._root, *self.living()}
-        while new := {pid for pid, (parent, _) in table.items() if parent in parents and pid not in parents}:
+        parents = {self._root, *self._living(table)}
+        while new := {pid for pid, (parent, _, _) in table.items() if parent in parents and pid not in parents}:
             parents |= new
-        for pid in parents - {self._root}:
-            if pid in table:
-                self._known.setdefault(pid, table[pid][1])
-        return {pid: words for pid, words in self._known.items() if pid in table}
+        self._started |= {pid: table[pid][1] for pid in parents - {self._root} if pid in table}
+        return {pid: table[pid][2] for pid in self._living(table)}
 
     def living(self) -> set[int]:
         """Those that are still there."""
-        table = _table()
-        return {pid for pid, words in self._known.items() if pid in table and table[pid][1] == words}
+        return self._living(_table())
 
     def kill(self) -> None:
         """End those that are left."""
@@ -242,14 +242,17 @@ class Family:
             except ProcessLookupError:
                 continue
 
+    def _living(self, table: Mapping[int, tuple[int, str, str]]) -> set[int]:
+        return {pid for pid, started in self._started.items() if pid in table and table[pid][1] == started}
 
-def _table() -> dict[int, tuple[int, str]]:
-    """Parent and command, with the time of its start, of every process that is no zombie, by its id."""
+
+def _table() -> dict[int, tuple[int, str, str]]:
+    """Parent, time of the start, and command of every process that is no zombie, by its id."""
     return _table_of_proc() if Path("/proc/self/stat").exists() else _table_of_ps()
 
 
-def _table_of_proc() -> dict[int, tuple[int, str]]:
-    table: dict[int, tuple[int, str]] = {}
+def _table_of_proc() -> dict[int, tuple[int, str, str]]:
+    table: dict[int, tuple[int, str, str]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             # The name in brackets may hold anything. Source: proc_pid_stat(5).
@@ -259,16 +262,16 @@ def _table_of_proc() -> dict[int, tuple[int, str]]:
             continue
         state, parent, started = fields[0], fields[1], fields[19]
         if state not in "ZX":
-            table[int(folder.name)] = (int(parent), f"{started} {command}")
+            table[int(folder.name)] = (int(parent), started, command)
     return table
 
 
-def _table_of_ps() -> dict[int, tuple[int, str]]:
+def _table_of_ps() -> dict[int, tuple[int, str, str]]:
     columns = "pid=,ppid=,stat=,lstart=,args="
     run = subprocess.run(["ps", "-A", "-ww", "-o", columns], capture_output=True, text=True, check=True)  # noqa: S607
-    table: dict[int, tuple[int, str]] = {}
+    table: dict[int, tuple[int, str, str]] = {}
     for row in run.stdout.splitlines():
-        pid, parent, state, words = row.split(maxsplit=3)
+        pid, parent, state, *words = row.split(maxsplit=8)  # a start is five words, as in «Tue Nov 24 17:53:49 2026»
         if not state.startswith("Z"):
-            table[int(pid)] = (int(parent), words)
+            table[int(pid)] = (int(parent), " ".join(words[:5]), " ".join(words[5:]))
     return table

@@ -6,7 +6,9 @@ import json
 import re
 from pathlib import Path
 
-from tests.system.model_peer import DONE, asking, event, head, model, sending
+from tests.cli.provider import asks, provider, text
+from tests.llm.peer import head
+from tests.llm.streams import DONE, calls, chunk, fragment
 from tests.system.noise import MARK, said
 from tests.system.terminal import ROOT, Terminal, program, server
 
@@ -44,31 +46,40 @@ REFUSAL = json.dumps(
 )
 READY = re.compile(r" (?:ready|\S+ came too early and was ignored; press it again) ─+╯")
 F2, RIGHT, BACK = "\x1bOQ", "\x1b[C", "\x1b[Z"
-SCRIPTS = (
-    sending(
-        head(f"x-noise: \x1b]0;{MARK}"),
-        event({"role": "assistant", "reasoning_content": said("thinking")}, model=said("model")),
-        event(asking("noisy__look", json.dumps({"what": said("argument")}, ensure_ascii=False)), "tool_calls"),
-        DONE,
-    ),
-    sending(head(), event({"role": "assistant", "content": MARKDOWN}), event({}, "stop"), DONE),
-    sending(head(), event(asking(said("unknown"), said("unreadable")), "tool_calls"), DONE),
-    sending(head(status="400 Bad", kind="application/json"), REFUSAL.encode()),
+LOOK = fragment(
+    index=0, wire_id="c", name="noisy__look", arguments=json.dumps({"what": said("argument")}, ensure_ascii=False)
+)
+ANSWERS = (
+    head(more=f"x-noise: \x1b]0;{MARK}\r\n")
+    + chunk({"role": "assistant", "reasoning_content": said("thinking")}, model=said("model"))
+    + calls(LOOK)
+    + chunk(finish="tool_calls")
+    + DONE,
+    text(MARKDOWN),
+    asks((said("unknown"), said("unreadable"))),
+    head("400 Bad", kind="application/json") + REFUSAL.encode(),
 )
 
 
 def test_nothing_that_a_server_or_a_model_says_acts_on_the_terminal(tmp_path: Path) -> None:
-    with model(SCRIPTS) as url:
-        provider = f'model = "mine/m"\n[providers.mine]\ndialect = "openai"\nbase_url = "{url}"\n'
-        config = provider + server("noisy", ROOT / "tests/system/noisy_server.py")
+    with provider(*ANSWERS) as peer:
+        mine = f'model = "mine/m"\n[providers.mine]\ndialect = "openai"\nbase_url = "{peer.url}"\n'
+        config = mine + server("noisy", ROOT / "tests/system/noisy_server.py")
         with program(tmp_path, config=config, size=(140, 40)) as terminal:
-            terminal.until_shown("● noisy", "starting begin ␛]52;c;EVIL")
+            terminal.until_shown("● noisy", "▸ connections")
+            for key in (F2, "g", "\r"):
+                terminal.type(key)
+            terminal.until_shown("▾ connections", "starting begin ␛]52;c;EVIL")
+            press(terminal, "\r", "G")
+            terminal.type(F2)
+            terminal.until_shown("Ask anything")
+            terminal.type(F2)
             paste(terminal, said("pasted"))
             terminal.until_shown("k='file:///etc/passwd']x[/link] end")
             terminal.type("\r")
             terminal.until_shown("Approve 1 call?", "104 hidden characters", "title begin ␛]52")
             terminal.type("d")  # the whole description
-            terminal.until_shown("end: description")
+            terminal.until_shown("[/link] end:", "description begin", "all shown")
             terminal.type("d")
             decide(terminal, "y")
             terminal.until_shown(
@@ -80,19 +91,29 @@ def test_nothing_that_a_server_or_a_model_says_acts_on_the_terminal(tmp_path: Pa
             terminal.type("\r")
             terminal.until_shown("refusal begin")
             show_all(terminal)
-            terminal.type("\x1bOR")
-            terminal.until_shown("Servers", "calls itself", "instructions begin")
-            for key in ("\t", "\x1b[F"):
-                terminal.type(key)
-                terminal.until_shown(">+ stderr" if key != "\t" else "+ stderr")
-            terminal.type("\r")
-            terminal.until_shown("calling begin")
+            read_the_servers_screen(terminal)
             terminal.type("\x1b[15~")
             terminal.until_shown("Sessions", "pasted begin")
             terminal.type("\x11")
             assert terminal.ended() == 0
             assert terminal.is_restored()
             is_harmless(terminal)
+
+
+def read_the_servers_screen(terminal: Terminal) -> None:
+    """Open what `f3` says of the server: its instructions, and its standard error."""
+    terminal.type("\x1bOR")
+    terminal.until_shown("Servers", "calls itself", "▸ stderr")
+    terminal.type("\t")
+    for name in ("calls itself", "protocol", "capabilities", "instructions"):
+        terminal.type("j")
+        terminal.until_shown(f">▸ {name}")
+    terminal.type("\r")
+    terminal.until_shown("instructions begin")
+    terminal.type("\x1b[F")
+    terminal.until_shown(">▸ stderr")
+    terminal.type("\r")
+    terminal.until_shown("calling begin")
 
 
 def is_harmless(terminal: Terminal) -> None:
@@ -120,8 +141,8 @@ def show_all(terminal: Terminal) -> None:
     """The inspector alone: rows with their relatives, their bytes, the other tabs; and back."""
     terminal.type(F2)
     terminal.until(lambda: "Ask anything" not in terminal.screen.text)
-    for tabs in (1, 2):
-        press(terminal, *"kkkkkk")
+    for tabs, lane in ((1, "h"), (2, "l")):
+        press(terminal, "G", lane)
         terminal.type("\r")
         terminal.until(lambda: is_in_details(terminal))
         press(terminal, *[RIGHT] * tabs)

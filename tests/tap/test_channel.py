@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
-from tui_host.tap.recording.channel_read import TICK, ChannelReader
+from tui_host.tap.recording.channel_read import ChannelReader
 from tui_host.tap.recording.channel_write import CHUNK, COMPLETE, REQUEST, TAKEN, ChannelWriter, lost
 from tui_host.tap.recording.journal import Journal
 from tui_host.tap.recording.recorder_process import RecorderEnds
@@ -115,21 +114,3 @@ def test_who_is_asked_to_end_gives_up_what_is_left_once_the_relay_has_ended_and_
     writer.report(CHUNK, b"third", 1)
     assert [item[3] for item in reading] == []
     assert told.missing >= len(b"third")
-
-
-@pytest.mark.parametrize(("seconds_ago", "rests"), [(-10, True), (10, False)])  # at any speed of this machine
-def test_who_records_leaves_the_processor_to_much_that_passes_at_once_but_does_not_come_late_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds_ago: int, *, rests: bool
-) -> None:
-    journal = journal_of(tmp_path, monkeypatch)
-    looked: list[float] = []
-    monkeypatch.setattr(journal, "look", looked.append)
-    writer = ChannelWriter(journal)
-    told, _ = reader_of(journal)
-    writer.report(CHUNK, PIECE, 7, time.monotonic_ns() - seconds_ago * 10**9)
-    reading = told.batches()
-    next(reading)
-    for _ in range(5):
-        writer.report(CHUNK, PIECE, 7)
-    next(reading)
-    assert ([each for each in looked if each > TICK] != []) is rests

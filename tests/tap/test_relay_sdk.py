@@ -27,7 +27,7 @@ from tests.tap.relaying import relaying
 from tests.tap.signing_in import ELSEWHERE, Way, guarded
 from tui_host.capture.frames.frame_heads import read_frame
 from tui_host.capture.record import Head
-from tui_host.tap.http.rewriting import MADE_FOR_THE_TAP
+from tui_host.tap.http.url_rewriting import MADE_FOR_THE_TAP
 
 CALLBACK = "http://127.0.0.1:1/callback"
 WEATHER = ("-m", "tui_host.demo.servers", "weather", "--http")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import sys
 from pathlib import Path
 
 import anyio
@@ -12,7 +13,9 @@ from anyio.streams.tls import TLSStream
 from tests.llm.test_model_reach import certificate
 from tests.ports import unused_port
 from tests.tap.relaying import Kept, answer, peer, relaying, request
+from tui_host.capture.ladder.ladder import Ladder
 from tui_host.errors import SettingsError, TuiHostError
+from tui_host.tap.http.loop_detection import BUSY
 from tui_host.tap.http.upstream import upstream_of
 
 
@@ -49,21 +52,16 @@ async def test_an_encrypted_upstream_is_reached_if_its_certificate_is_trusted(tm
         assert relay.body() == b"ok"
 
 
-async def test_a_certificate_that_nobody_signed_is_refused(tmp_path: Path) -> None:
-    _, context = encrypting(tmp_path)
-
-    async def script(stream: Kept) -> None:
-        with pytest.raises((ssl.SSLError, anyio.BrokenResourceError, anyio.EndOfStream)):
-            await TLSStream.wrap(stream, server_side=True, ssl_context=context)
-
-    async with peer(script) as up, relaying(up.origin.replace("http:", "https:")) as relay:
-        answered = await relay.ask(request(relay.host))
-    assert answered.startswith(b"HTTP/1.1 502 ")
-    assert b"is not trusted: CERTIFICATE_VERIFY_FAILED: " in answered
-    assert b"--ca-file" in answered
-
-
-async def test_a_certificate_for_another_name_is_told_with_what_helps_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("host", "trusts", "words"),
+    [
+        ("127.0.0.1", False, b"is not trusted: CERTIFICATE_VERIFY_FAILED: "),
+        ("localhost", True, b"the certificate is for another name: use that name in --upstream"),
+    ],
+)
+async def test_a_certificate_that_nobody_signed_or_for_another_name_is_refused_with_what_helps(
+    tmp_path: Path, host: str, words: bytes, *, trusts: bool
+) -> None:
     own, context = encrypting(tmp_path)
 
     async def script(stream: Kept) -> None:
@@ -71,12 +69,12 @@ async def test_a_certificate_for_another_name_is_told_with_what_helps_there(tmp_
             await TLSStream.wrap(stream, server_side=True, ssl_context=context)
 
     async with peer(script) as up:
-        url = up.origin.replace("http:", "https:").replace("127.0.0.1", "localhost")
-        async with relaying(url, ca_file=own) as relay:
+        url = up.origin.replace("http:", "https:").replace("127.0.0.1", host)
+        async with relaying(url, ca_file=own if trusts else None) as relay:
             answered = await relay.ask(request(relay.host))
-    assert b"mismatch" in answered
-    assert b"give --upstream the one that its certificate has" in answered
-    assert b"--ca-file" not in answered
+    assert answered.startswith(b"HTTP/1.1 502 ")
+    assert words in answered
+    assert (b"--ca-file" in answered) is not trusts
 
 
 async def test_where_an_upstream_does_not_encrypt_the_url_that_may_be_meant_is_named() -> None:
@@ -141,7 +139,7 @@ async def test_an_encrypted_one_through_a_proxy_that_sees_nothing_of_it(tmp_path
         ("https://me:secret@x/v1", {}, "a URL with a user, a query or a fragment in it"),
         ("https://x/v1?key=1", {}, "a URL with a user, a query or a fragment in it"),
         ("https://x", {"HTTPS_PROXY": "socks5://p:1"}, "a proxy of the kind socks5"),
-        ("https://x", {"HTTPS_PROXY": "http://p:port"}, "the proxy's address is no URL"),
+        ("https://x", {"HTTPS_PROXY": "http://p:port"}, "the proxy's address is not a URL"),
     ],
 )
 def test_what_can_be_no_upstream_is_told(typed: str, environment: dict[str, str], what: str) -> None:
@@ -165,3 +163,42 @@ async def test_a_tap_before_itself_is_refused() -> None:
     with pytest.raises(TuiHostError, match="is this tap itself"):
         async with relaying(f"http://localhost:{port}/v1", port=port):
             pass
+
+
+@pytest.mark.parametrize("is_mcp", [False, True])
+@pytest.mark.parametrize(
+    ("origin", "status", "words"),
+    [
+        ("", b"502", "the tap itself answered 502: http://127.0.0.1:"),
+        ("Origin: http://evil.example\r\n", b"403", "the tap itself answered: Origin is http://evil.example: "),
+    ],
+)
+async def test_an_answer_of_the_tap_itself_is_one_row_that_says_so(
+    origin: str, status: bytes, words: str, *, is_mcp: bool
+) -> None:
+    ladder = Ladder()
+    async with relaying(f"http://127.0.0.1:{unused_port()}/v1", is_mcp=is_mcp) as relay:
+        head = b"POST /v1 HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\n" % (relay.host, origin.encode())
+        body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+        answered = await relay.ask(
+            head + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+        )
+        ladder.feed(relay.records())
+    assert answered.startswith(b"HTTP/1.1 %s " % status)
+    (failed,) = [row for row in ladder.rows if row.error]
+    assert failed.words.startswith(words)
+    assert failed.status == (403 if origin else 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have one loopback address")
+async def test_taps_that_lead_to_each_other_answer_508() -> None:
+    one, other = unused_port(), unused_port()
+    async with (
+        relaying(f"http://127.0.0.1:{other}/v1", port=one) as first,
+        relaying(f"http://localhost:{one}", port=other) as second,
+    ):
+        with anyio.fail_after(20):
+            answered = await first.ask(request(first.host))
+        assert answered.startswith(b"HTTP/1.1 508 ")
+        assert b"taps lead to each other" in answered
+        assert len([*first.records("request"), *second.records("request")]) < 3 * BUSY

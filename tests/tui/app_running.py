@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 from textual import events, screen
+from textual.notifications import SeverityLevel
 from textual.pilot import Pilot
 from textual.widget import Widget
 
@@ -58,6 +59,21 @@ class Running:
     def __init__(self, app: TuiHost, pilot: Pilot[int]) -> None:
         self.app = app
         self.pilot = pilot
+        self.told: list[str] = []
+        notify = app.notify
+
+        def heard(
+            message: str,
+            *,
+            title: str = "",
+            severity: SeverityLevel = "information",
+            timeout: float | None = None,
+            markup: bool = True,
+        ) -> None:
+            self.told.append(message)
+            notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+
+        setattr(app, "notify", heard)  # noqa: B010 - a method is replaced, on this one object
 
     # Doing.
 
@@ -99,6 +115,7 @@ class Running:
         self.host.stop_turn(self.session)
         await self.until_idle()
         self.app.clear_notifications()
+        self.told.clear()
         self.write("")
         settings = self.host.settings
         new = self.host.sessions
@@ -130,6 +147,10 @@ class Running:
             return all(word in text for word in words)
 
         await self.until(is_shown, every=0.1)
+
+    async def until_told(self, words: str) -> None:
+        """Wait for a notification, which may have left the screen by then."""
+        await self.until(lambda: any(words in message for message in self.told))
 
     async def until_asked(self) -> Approval:
         """Wait for the approval, and for the end of its quiet period."""

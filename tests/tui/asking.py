@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 
 import anyio
 from textual import events
@@ -20,7 +21,7 @@ from tui_host.errors import JSON
 from tui_host.servers.catalog import Tool
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.masks import Mask
-from tui_host.tui.widgets.approval.approval_fields import Field
+from tui_host.tui.widgets.approval.approval_lines import Field
 from tui_host.tui.widgets.approval.approval_panel import Approval
 
 SCHEMA: JSON = {
@@ -45,6 +46,8 @@ def question(
     server: str = "math",
     description: str = "Multiply two numbers.",
     changed: str = "",
+    misfits: Sequence[str] = (),
+    numbers: Sequence[tuple[str, str]] = (),
 ) -> Question:
     tool = Tool(
         server=server,
@@ -55,7 +58,14 @@ def question(
         fingerprint=f"print of {name}",
     )
     given = {"a": 6, "b": 5} if arguments is None else arguments
-    request = CallRequest(call=f"{name}-{id(given)}", tool=tool, arguments=canonical(given), changed=changed)
+    request = CallRequest(
+        call=f"{name}-{id(given)}",
+        tool=tool,
+        arguments=canonical(given),
+        changed=changed,
+        misfits=misfits,
+        changed_numbers=numbers,
+    )
     return Question(request, answered=answered)
 
 
@@ -122,6 +132,14 @@ async def armed(pilot: Pilot[None], app: Asking) -> None:
         while not app.approval.is_armed:
             await anyio.sleep(0.02)
     await pilot.pause()
+
+
+@asynccontextmanager
+async def until_armed(app: Asking, size: tuple[int, int] = (100, 24)) -> AsyncGenerator[tuple[Asking, Pilot[None]]]:
+    """Run an app until keys decide."""
+    async with app.run_test(size=size) as pilot:
+        await armed(pilot, app)
+        yield app, pilot
 
 
 async def at_once(pilot: Pilot[None], app: Asking, *keys: str) -> None:

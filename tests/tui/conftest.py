@@ -9,8 +9,15 @@ import pytest
 from tests.demo.running import model_at
 from tests.tui.app_running import BROKEN, MATH, SMALL, Running, fast, running
 from tests.tui.settling import let_pilots_wait
+from tui_host.tui.markdown.parser import load
 
 let_pilots_wait()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def markdown_parser() -> None:
+    """Markdown is read from the first look on; the app loads the parser in a thread."""
+    load()
 
 
 @pytest.fixture(scope="session")

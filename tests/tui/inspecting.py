@@ -6,18 +6,16 @@ from textual.app import App, ComposeResult
 from typing_extensions import override
 
 from tests.tui.inspector_wires import Wires, a_turn, connected
-from tui_host.tui.glyphs import ASCII
 from tui_host.tui.widgets.inspector.inspector_pane import Inspector
 
 
 class Inspecting(App[None]):
     """An app that looks at the screen's rate, as the real one does."""
 
-    def __init__(self, wires: Wires | None = None, *, ascii_only: bool = False) -> None:
+    def __init__(self, wires: Wires) -> None:
         super().__init__()
         self.wires = wires
-        self.inspector = Inspector(glyphs=ASCII) if ascii_only else Inspector()
-        self.zooms = 0
+        self.inspector = Inspector()
         self.escapes = 0
 
     @override
@@ -25,13 +23,9 @@ class Inspecting(App[None]):
         yield self.inspector
 
     def on_mount(self) -> None:
-        if self.wires is not None:
-            self.inspector.show(self.wires)
+        self.inspector.show(self.wires)
         self.inspector.ladder.focus()
         self.set_interval(1 / 60, self.inspector.sync)
-
-    def on_inspector_zoom_asked(self) -> None:
-        self.zooms += 1
 
     def key_escape(self) -> None:
         self.escapes += 1

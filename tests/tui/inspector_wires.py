@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+
+from typing_extensions import override
 
 from tui_host.capture.content_codings import encoding_of
 from tui_host.capture.http.exchange_end import Ending, Reason
@@ -16,9 +18,7 @@ from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.dialect_table import DIALECTS
 from tui_host.tui.masks import Mask
-from tui_host.tui.sources.live import EMPTY_KEPT
-from tui_host.tui.widgets.first_frame import EMPTY_LIVE
-from tui_host.tui.widgets.pages.row_source import request_above
+from tui_host.tui.sources.live import SessionSource
 
 CAPTURE = "c1"
 CALL_ID = "s.1.1.1"
@@ -52,53 +52,43 @@ def events_of(*deltas: JSON, finish: str = "stop") -> list[bytes]:
     return [b"data: " + to_json(chunk) + b"\n\n" for chunk in chunks] + [b"data: [DONE]\n\n"]
 
 
-class Wires:
+class Wires(SessionSource):
     """A source over records that a test adds, folded by the real ladder."""
 
     def __init__(self, *, live: bool = True) -> None:
         self.ladder = Ladder()
         self.live = live
-        self.user = "you"
-        self.has_talks = False
-        self.why_empty = EMPTY_LIVE if live else EMPTY_KEPT
+        self.is_behind = False
         self.mask = Mask()
         self.records: list[Record] = []
 
     # The source.
 
+    @override
     def record(self, key: tuple[str, int]) -> Record | None:
         return self.records[key[1] - 1] if 0 < key[1] <= len(self.records) else None
 
-    def records_of(self, row: Row) -> Sequence[Record]:
-        if row.exchange:
-            return [record for record in self.records if record.draft.exchange == row.exchange]
-        return [record for record in self.records[row.seq - 1 : row.last_seq] if record.draft.peer == row.peer]
+    @override
+    def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
+        return self.records[after : min(last, after + 100)]
 
-    def pages_of(self, row: Row) -> Iterator[Sequence[Record]]:
-        records = self.records_of(row)
-        for start in range(0, len(records), 100):
-            yield records[start : start + 100]
-
-    def body(self, row: Row) -> bytes:
-        kinds = {"request": {"request"}, "response": {"chunk"}}.get(row.kind)
-        records = self.records_of(row)
-        return b"".join(record.draft.data for record in records if kinds is None or record.draft.kind in kinds)
-
+    @override
     def started_mono_ns(self, row: Row) -> int | None:
         return next(other.mono_ns for other in self.ladder.rows if other.turn == row.turn)
 
+    @override
     def dialect(self, row: Row) -> Dialect | None:
         return DIALECTS["openai"] if row.lane == "llm" else None
 
+    @override
     def hide(self, text: str) -> str:
         return self.mask.values(text)
 
+    @override
     def marks(self, text: str) -> str:
         return self.mask.marks(text)
 
-    def before(self, row: Row) -> Row | None:
-        return request_above(self, row)
-
+    @override
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         return NAMES if row.lane == "llm" else {}
 

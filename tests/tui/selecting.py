@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
 from rich.style import Style
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from typing_extensions import override
 
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, UserItem
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.suggestions import NOTHING_OFFERED, Offers
 from tui_host.tui.widgets.lines.line_selection import SelectingView
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
@@ -37,11 +42,19 @@ CALL = CallItem(
 
 
 class Chat(App[None]):
-    def __init__(self, conversation: Conversation) -> None:
+    """A chat, what its questions were picked for, and the code that was copied from it."""
+
+    def __init__(
+        self, conversation: Conversation, *, empty: Offers = NOTHING_OFFERED, glyphs: Glyphs = UNICODE
+    ) -> None:
         super().__init__()
-        self.view = Transcript(conversation)
+        self.view = Transcript(conversation, empty=empty, glyphs=glyphs)
         self.conversation = conversation
         self.copied: list[tuple[str, str]] = []
+        self.picked: list[str] = []
+
+    def on_transcript_picked(self, message: Transcript.Picked) -> None:
+        self.picked.append(message.text)
 
     def on_transcript_copy_asked(self, message: Transcript.CopyAsked) -> None:
         self.copied.append((message.what, message.text))
@@ -57,6 +70,17 @@ def a_chat(text: str = ANSWER) -> Conversation:
     conversation.add(CALL)
     conversation.add(AnswerItem(turn=1, step=1, text=text, state="done"))
     return conversation
+
+
+@asynccontextmanager
+async def in_chat(
+    chat: Conversation | Chat, size: tuple[int, int] = (60, 40)
+) -> AsyncGenerator[tuple[Transcript, Pilot[None]]]:
+    """Run a chat until it is drawn."""
+    app = chat if isinstance(chat, Chat) else Chat(chat)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot, app.view)
+        yield app.view, pilot
 
 
 async def settled(pilot: Pilot[None], view: Transcript) -> None:

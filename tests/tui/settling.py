@@ -19,7 +19,7 @@ from textual.screen import Screen
 
 PATIENCE = 30.0
 """Seconds; a machine that does much else takes some of them."""
-_press, _pause = Pilot.press, Pilot.pause
+_press, _pause, _wait_for_screen = Pilot.press, Pilot.pause, Pilot._wait_for_screen
 
 
 async def settled(app: App[object]) -> None:
@@ -86,9 +86,17 @@ async def no_wait(min_sleep: float = 0, max_sleep: float = 0) -> None:
     await asyncio.sleep(0)
 
 
+async def wait_for_screen(self: Pilot[object], timeout: float = PATIENCE) -> bool:  # noqa: ASYNC109 - as Textual has it
+    """Wait until the first screen stands still."""
+    is_there = await _wait_for_screen(self, timeout)
+    await settled(self.app)
+    return is_there
+
+
 def let_pilots_wait() -> None:
     """From now on, in this process."""
     for module in (textual.app, textual.pilot):
         setattr(module, "wait_for_idle", no_wait)  # noqa: B010 - a name of its own imports
     setattr(Pilot, "press", press)  # noqa: B010 - a method is replaced
     setattr(Pilot, "pause", pause)  # noqa: B010
+    setattr(Pilot, "_wait_for_screen", wait_for_screen)  # noqa: B010

@@ -141,6 +141,10 @@ class Still:
     def a_whole_turn(self) -> None:
         """A question, one call, its answer; in the chat and on both wires."""
         connected(self.wires)
+        self.wires.frame(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}', 0.2, direction="out", turn=0)
+        listed: list[JSON] = [{"name": tool.name, "inputSchema": {}} for tool in TOOLS]
+        answer = json.dumps({"jsonrpc": "2.0", "id": 2, "result": {"tools": listed}}).encode()
+        self.wires.frame(answer, 0.3, direction="in", turn=0)
         a_turn(self.wires)
         request = self.wires.ladder.rows[-1]
         response = self.wires.response(
@@ -150,7 +154,9 @@ class Still:
         chat = self.session.conversation
         self.session.turn = 1
         chat.add(UserItem(turn=1, text="what's 6 × 5? use the tools"))
-        chat.add(a_call(state="done", words="approved once, by you, after 2.5 s", result="30", milliseconds=12.0))
+        chat.add(
+            a_call(state="done", words="approved once, by you, after 2.5 s", waited=2.5, result="30", milliseconds=12.0)
+        )
         text = "6 × 5 = **30**\n\n| step | tool |\n| --- | --- |\n| 1 | `math.multiply` |\n\n乘法的结果是 30。"
         chat.add(AnswerItem(turn=1, step=2, text=text, state="done", seconds=0.3))
         chat.add(SummaryItem(turn=1, steps=2, calls=1, seconds=3.2, tokens_in=612, tokens_out=85))

@@ -3,69 +3,164 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
+from rich.console import RenderableType
+from textual.screen import Screen
+from typing_extensions import override
 
 from tests.cases import first_values
-from tests.tui.asking import HOSTILE, KEY, LONG, SCHEMA, Alone, Asking, armed, decide, question, text, verdict
+from tests.tui.asking import (
+    HOSTILE,
+    KEY,
+    LONG,
+    SCHEMA,
+    Alone,
+    Asking,
+    armed,
+    decide,
+    question,
+    text,
+    until_armed,
+    until_said,
+    verdict,
+)
+from tests.tui.still import still
 from tests.tui.waiting import until
 from tui_host.capture.visible import hidden
 from tui_host.chat.policy import CallRequest
 from tui_host.errors import JSON
 from tui_host.servers.catalog import Tool
 from tui_host.tui.glyphs import ASCII
+from tui_host.tui.widgets.approval.approval_lines import Field
+from tui_host.tui.widgets.approval.approval_panel import Approval
 from tui_host.tui.widgets.approval.approval_words import call_row, description_of, hints_of
+from tui_host.tui.widgets.approval.argument_lines import broken
+from tui_host.tui.widgets.inspector.inspector_pane import Inspector
 
 
 @pytest.mark.parametrize("size", first_values([(36, 9), (60, 20), (80, 24), (40, 12)]))
 async def test_on_low_screens_arguments_and_keys_stay(size: tuple[int, int]) -> None:
-    app = Alone(question(description="words " * 200, arguments={"path": "/"}))
-    async with app.run_test(size=size) as pilot:
-        await armed(pilot, app)
+    async with until_armed(Alone(question(description="words " * 200, arguments={"path": "/"})), size) as (app, _):
         assert "math.multiply" in text(app)
         assert '"path"' in text(app) or "more lines" in text(app)
         assert "y once" in text(app)
         assert app.approval.region.height <= size[1]
 
 
-@pytest.mark.parametrize("size", first_values([(60, 4), (24, 20), (1, 1)]))
+@pytest.mark.parametrize("size", [(60, 4), (24, 20), (30, 4)])
 async def test_where_the_arguments_cannot_be_seen_nothing_can_be_approved(size: tuple[int, int]) -> None:
     asked = question()
-    app = Alone(asked)
-    async with app.run_test(size=(100, 24)) as pilot:
-        await armed(pilot, app)
+    async with until_armed(Alone(asked)) as (app, pilot):
         await pilot.resize_terminal(*size)
         chat = app.query_one("#chat")
         await until(pilot, lambda: chat.size.width <= size[0] and chat.size.height <= size[1])  # some frames later
+        await until_said(pilot, app, "Too small to approve.")
+        await until(pilot, lambda: "enlarge or press n" in text(app))
         await decide(pilot, app, "y", "a", "Y", "A", "A")
         assert asked.open
         await decide(pilot, app, "n")
         assert verdict(asked) == "rejected"
 
 
-async def test_too_small_is_said() -> None:
-    app = Alone(question())
-    async with app.run_test(size=(26, 14)) as pilot:
+async def test_a_string_with_line_breaks_is_shown_as_its_lines_behind_a_rule() -> None:
+    code = 'def f():\n\treturn "C:\\new"\n"b": 6\n' + "word " * 30
+    asked = question(arguments={"a": {"text": code}, "b": 5})
+    async with until_armed(Alone(asked), (60, 30)) as (app, pilot):
+        lines = [line[4:-4].rstrip() for line in text(app).splitlines() if line.startswith("│ │")]
+        assert lines[2:6] == [
+            '    "text": a string of 4 lines:',
+            "      │ def f():",
+            '      │ ␉   return "C:\\new"',
+            '      │ "b": 6',
+        ]
+        assert [line[:8] for line in lines[6:10]] == ["      │ ", *["      · "] * 3]
+        assert {word for line in lines[6:10] for word in line[8:].split()} == {"word"}
+        await pilot.press("p")
+        assert "\\\\new" in text(app)
+
+
+@pytest.mark.parametrize("width", [26, 27, 28, 29, 30, 31])
+def test_lines_are_broken_between_words_and_never_inside_an_escape(width: int) -> None:
+    parts = [
+        "plain words",
+        '\\"',
+        "\\u001b",
+        "⟨202e⟩",
+        "averyveryverylongwordthatfitsnoline",
+        "中文也在这里一直写到末尾",
+        "e\u0301",
+    ]
+    content = " ".join(parts * 20) + "".join(parts * 20)
+    lines = list(broken(content, width))
+    assert "".join(lines) == content
+    assert max(cell_len(line.rstrip()) for line in lines) <= width
+    for line in lines:
+        assert not re.search(r"(?<!\\)\\(u[0-9a-f]{0,3})?$|⟨[0-9a-f]*$", line), line
+    assert all(line.endswith(" ") for line in broken("some words of a sentence " * 9, width))
+
+
+async def test_z_gives_the_approval_the_width_of_the_screen(tmp_path: Path) -> None:
+    async with still(tmp_path, size=(120, 30)) as app:
+        app.a_question()
+        await app.until_shown("Approve 2 calls?", "ready", "z wider")
+        approval, inspector = app.app.screen.query_one(Approval), app.app.screen.query_one(Inspector)
+        widths: list[int] = []
+        for _ in range(3):
+            widths.append(approval.region.width)
+            await app.press("z")
+        assert widths[0] == widths[2] < widths[1] == 120
+        await app.press("f2")
+        assert inspector.region.width == 120
+
+
+@pytest.mark.parametrize("size", [(100, 24), (60, 40)])
+async def test_where_everything_fits_no_paint_tells_of_more_lines(size: tuple[int, int]) -> None:
+    pictures: list[str] = []
+
+    class Painted(Asking):
+        @override
+        def _display(self, screen: Screen[None], renderable: RenderableType | None) -> None:
+            super()._display(screen, renderable)  # pyright: ignore[reportUnknownMemberType]
+            pictures.extend(text(self) for _ in self.query(Approval))
+
+    async with until_armed(Painted(question(arguments={"a": "word " * 23, "b": "word " * 22})), size) as (app, pilot):
+        for key in ("e", "escape", "d", "d", "p", "p"):
+            await decide(pilot, app, key) if key == "e" else await pilot.press(key)
         await armed(pilot, app)
-        assert "Too small" in text(app)
+        assert any("all shown" in picture for picture in pictures)
+        assert not any("more line" in picture for picture in pictures)
+
+
+async def test_what_the_model_wrote_wrongly_is_marked() -> None:
+    asked = question(misfits=["a: '6' is not of type 'number'", *"123"], numbers=[("1.0000000000000000001", "1.0")])
+    async with until_armed(Asking(asked), (100, 30)) as (app, pilot):
+        await until_said(pilot, app, "! the number 1.0000000000000000001 is sent as 1.0")
+        await until_said(
+            pilot, app, "! does not fit the tool's schema: a: '6' is not of type 'number'; 1; 2; and 1 more"
+        )
+        await decide(pilot, app, "e")
+        app.query_one("#approval-edit", Field).load_text('{"a": 7, "b": 5}')
+        await pilot.press("enter")
+        await until_said(pilot, app, "edited: this will be sent")
+        assert "schema" not in text(app)
 
 
 async def test_every_hidden_character_is_seen_and_nothing_acts() -> None:
     asked = question(HOSTILE, {"command": HOSTILE, HOSTILE: 1}, description=HOSTILE, changed=HOSTILE)
-    app = Asking(asked)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await armed(pilot, app)
+    async with until_armed(Asking(asked), (120, 40)) as (app, pilot):
         for line in text(app).splitlines():
             assert not hidden(line), line
             assert line[0] in "╭│╰", line
         assert "⟨202e⟩" in text(app)
         assert "hidden characters, written as codes" in text(app)
         await pilot.press("p")
-        await pilot.pause()
         assert not hidden(text(app).replace("\n", ""))
         await pilot.press("d")
-        await pilot.pause()
         assert not hidden(text(app).replace("\n", ""))
         await pilot.press("d")
         await decide(pilot, app, "y")
@@ -73,20 +168,10 @@ async def test_every_hidden_character_is_seen_and_nothing_acts() -> None:
         assert json.loads(asked.decision.arguments)["command"] == HOSTILE
 
 
-async def test_a_name_that_looks_like_another_is_escaped() -> None:
-    app = Asking(question("multіply"))
-    async with app.run_test(size=(100, 24)) as pilot:
-        await armed(pilot, app)
-        assert "math.'mult\\u0456ply'" in text(app)
-
-
 async def test_the_description_can_be_read_whole_and_nothing_is_approved_from_there() -> None:
     asked = question(description="\n".join(f"sentence {number}" for number in range(300)))
-    app = Asking(asked)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await armed(pilot, app)
+    async with until_armed(Asking(asked), (100, 30)) as (app, pilot):
         await pilot.press("d", "end")
-        await pilot.pause()
         assert "sentence 299" in text(app)
         await decide(pilot, app, "y")
         assert asked.open
@@ -96,9 +181,7 @@ async def test_the_description_can_be_read_whole_and_nothing_is_approved_from_th
 
 async def test_a_question_answered_elsewhere_makes_room_and_new_ones_join() -> None:
     first, second, third = question(), question("add"), question("divide")
-    app = Asking(first, second)
-    async with app.run_test(size=(100, 24)) as pilot:
-        await armed(pilot, app)
+    async with until_armed(Asking(first, second)) as (app, pilot):
         first.approve()
         app.approval.take([first, second, third])
         await armed(pilot, app)
@@ -107,22 +190,18 @@ async def test_a_question_answered_elsewhere_makes_room_and_new_ones_join() -> N
 
 
 async def test_ascii_marks_where_the_terminal_wants_them() -> None:
-    app = Asking(question(arguments=LONG), glyphs=ASCII)
-    async with app.run_test(size=(100, 24)) as pilot:
-        await armed(pilot, app)
+    async with until_armed(Asking(question(arguments=LONG), glyphs=ASCII)) as (app, _):
         assert text(app).isascii()
 
 
 @pytest.mark.parametrize(
     ("annotations", "words_said"),
     [
-        ((("readOnlyHint", True), ("destructiveHint", False), ("idempotentHint", True)), "read-only"),
         ((("readOnlyHint", True), ("openWorldHint", True)), "read-only, reaches outside"),
         ((("readOnlyHint", False), ("destructiveHint", True)), "may change things, may destroy data"),
-        ((("destructiveHint", False), ("idempotentHint", True)), "only adds, safe to repeat"),
         ((("readOnlyHint", "yes"),), ""),
     ],
-    ids=["read-only", "outside", "destroys", "adds", "nonsense"],
+    ids=["outside", "destroys", "nonsense"],
 )
 def test_hints_are_a_claim_and_stand_where_there_is_room(
     annotations: Sequence[tuple[str, JSON]], words_said: str
@@ -141,9 +220,7 @@ def test_hints_are_a_claim_and_stand_where_there_is_room(
 async def test_a_secret_in_arguments_or_description_is_marked_and_what_is_approved_holds_it() -> None:
     asked = question(arguments={"a": KEY}, description=f"Send {KEY}.")
     other = question("add", {"b": KEY})
-    app = Asking(asked, other)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await armed(pilot, app)
+    async with until_armed(Asking(asked, other), (100, 40)) as (app, pilot):
         assert KEY not in text(app)
         assert '"a": "••• KEY (15)"' in text(app)
         assert "the arguments contain a secret of yours" in text(app)
@@ -154,18 +231,13 @@ async def test_a_secret_in_arguments_or_description_is_marked_and_what_is_approv
 
 
 async def test_a_secret_is_not_halved_where_a_description_is_cut() -> None:
-    app = Asking(question(description=f"{'x' * 8 * 60}{KEY} end"))
-    async with app.run_test(size=(100, 40)) as pilot:
-        await armed(pilot, app)
+    async with until_armed(Asking(question(description=f"{'x' * 8 * 60}{KEY} end")), (100, 40)) as (app, _):
         assert "hunter" not in text(app).replace("\n", "")
 
 
 async def test_an_endless_description_is_cut_beside_the_question_and_whole_behind_d() -> None:
-    app = Asking(question(description="word " * 200_000 + "end"))
-    async with app.run_test(size=(100, 30)) as pilot:
-        await armed(pilot, app)
+    async with until_armed(Asking(question(description="word " * 200_000 + "end")), (100, 30)) as (app, pilot):
         assert "…" in text(app)
         assert "all shown" in text(app)
         await pilot.press("d", "end")
-        await pilot.pause()
         assert "word end" in text(app)

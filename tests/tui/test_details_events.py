@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import zlib
-from collections.abc import Callable, Sequence
 from itertools import count
 
 import pytest
@@ -12,7 +10,6 @@ import pytest
 from tests.tui.details_drawn import drawn, row_of
 from tests.tui.inspector_wires import MESSAGES, Wires, a_turn, events_of, request_body
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.zstd_library import zstd
 from tui_host.tui.widgets.details.events_tab import events_page
 from tui_host.tui.widgets.pages.page_steps import PIECE, Making
 from tui_host.tui.widgets.pages.parts_page import parts_page
@@ -23,7 +20,7 @@ def test_each_event_stands_with_its_time_and_size_and_opens() -> None:
     a_turn(wires)
     page = events_page(wires, row_of(wires, "response"), set())
     lines = drawn(page)
-    assert lines[0].startswith("+ POST ")
+    assert lines[0].startswith("▸ POST ")
     assert lines[1].lstrip().startswith("response 200")
     assert sum('{"choices"' in line for line in lines) == 2
     assert "[DONE]" in lines[-2]
@@ -37,7 +34,7 @@ def test_an_event_that_comes_in_two_chunks_is_one() -> None:
     request = wires.request(b"{}", 1.0, exchange="x")
     response = wires.response(request, 1.1)
     wires.chunk(response, b'data: {"a"', 1.2)
-    wires.chunk(response, b":1}\n\n", 1.3)
+    response = wires.chunk(response, b":1}\n\n", 1.3)
     lines = drawn(events_page(wires, response, set()))
     assert next(line for line in lines if '{"a":1}' in line).split()[-4:] == ["+300", "ms", "13", "B"]
 
@@ -59,7 +56,7 @@ def test_a_long_answer_is_folded_in_slices_that_say_how_far_they_are() -> None:
     while not making.advance(1.0):
         slices += 1
         assert making.result is None
-        assert "bytes" in making.said or making.said == "read"
+        assert "bytes" in making.progress or making.progress == "read"
     assert slices > row.size // PIECE
     assert making.result is not None
     assert any("answer  0 1 2" in line for line in drawn(making.result))
@@ -82,43 +79,29 @@ def test_the_first_events_of_many_are_there_at_once_and_the_cursor_waits_for_its
 # With a content coding.
 
 
-def _coded(encoding: str, pieces: Sequence[bytes]) -> list[bytes]:
-    """The chunks of a body whose coding is flushed behind each piece, as services do that stream."""
-    encode, flush, finish = _coder(encoding)
-    coded = [encode(piece) + flush() for piece in pieces]
-    return [*coded[:-1], coded[-1] + finish()]
+def _zipped(*pieces: bytes) -> list[bytes]:
+    """The chunks of a gzip body that is flushed behind each piece, as services do that stream."""
+    zipping = zlib.compressobj(wbits=31)
+    coded = [zipping.compress(piece) + zipping.flush(zlib.Z_SYNC_FLUSH) for piece in pieces]
+    return [*coded[:-1], coded[-1] + zipping.flush()]
 
 
-def _coder(encoding: str) -> tuple[Callable[[bytes], bytes], Callable[[], bytes], Callable[[], bytes]]:
-    match encoding:
-        case "br":
-            brotli = importlib.import_module("brotli").Compressor()
-            return brotli.process, brotli.flush, brotli.finish
-        case "zstd":
-            packing = zstd.ZstdCompressor()
-            return packing.compress, lambda: packing.flush(packing.FLUSH_BLOCK), packing.flush
-        case _:
-            zipping = zlib.compressobj(wbits=31 if encoding == "gzip" else 15)
-            return zipping.compress, lambda: zipping.flush(zlib.Z_SYNC_FLUSH), zipping.flush
-
-
-def _a_coded_stream(wires: Wires, encoding: str) -> Row:
+def _a_coded_stream(wires: Wires, encoding: str = "gzip") -> Row:
     """The head of an answer in a coding; its body is yet to come."""
     request = wires.request(b"{}", 1.0, exchange="x")
     return wires.response(request, 1.1, encoding=encoding)
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
-def test_the_events_of_a_compressed_stream_are_read_each_at_the_chunk_that_completed_it(encoding: str) -> None:
+def test_the_events_of_a_compressed_stream_are_read_each_at_the_chunk_that_completed_it() -> None:
     wires = Wires()
-    response = _a_coded_stream(wires, encoding)
-    first, second, third = _coded(encoding, [b'data: {"a":1}\n\n', b'data: {"b"', b":2}\n\ndata: [DONE]\n\n"])
+    response = _a_coded_stream(wires)
+    first, second, third = _zipped(b'data: {"a":1}\n\n', b'data: {"b"', b":2}\n\ndata: [DONE]\n\n")
     wires.chunk(response, first, 1.2)
     live = drawn(events_page(wires, wires.chunk(response, second, 1.3), set()))
-    assert [line.split()[:2] for line in live[-1:]] == [["+", '{"a":1}']]  # followed: what is half is not there yet
+    assert [line.split()[:2] for line in live[-1:]] == [["▸", '{"a":1}']]  # followed: what is half is not there yet
     wires.chunk(response, third, 1.4)
     lines = drawn(events_page(wires, wires.end(response, 1.5), set()))
-    assert encoding in lines[0]
+    assert "gzip" in lines[0]
     assert [line.split()[1:4] for line in lines[3:6]] == [
         ['{"a":1}', "+200", "ms"],
         ['{"b":2}', "+400", "ms"],
@@ -127,7 +110,7 @@ def test_the_events_of_a_compressed_stream_are_read_each_at_the_chunk_that_compl
     assert "end: complete" in lines[6]
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "compress"])
+@pytest.mark.parametrize("encoding", ["gzip", "compress"])
 def test_events_that_are_not_in_the_coding_they_name_are_read_as_they_were_sent(encoding: str) -> None:
     wires = Wires()
     response = _a_coded_stream(wires, encoding)
@@ -140,8 +123,8 @@ def test_events_that_are_not_in_the_coding_they_name_are_read_as_they_were_sent(
 
 def test_a_compressed_stream_that_breaks_shows_what_came_before_and_says_where() -> None:
     wires = Wires()
-    response = _a_coded_stream(wires, "gzip")
-    whole, _ = _coded("gzip", [b'data: {"a":1}\n\n', b"data: 2\n\n"])
+    response = _a_coded_stream(wires)
+    whole, _ = _zipped(b'data: {"a":1}\n\n', b"data: 2\n\n")
     wires.chunk(response, whole, 1.2)
     wires.chunk(response, b"\xff\xff\xff", 1.3)
     wires.chunk(response, b"more", 1.4)

@@ -7,15 +7,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.tui.details_drawn import drawn, frame, row_of
 from tests.tui.inspector_wires import Wires, a_turn
-from tui_host.capture.http.exchange_end import Ending
-from tui_host.capture.record import Draft, Head, Redaction
+from tui_host.capture.record import Redaction, decoded_mark
 from tui_host.capture.visible import visible
 from tui_host.tui.masks import masked
 from tui_host.tui.widgets.details.wire_tabs import decision_page, frame_page, headers_page, raw_page, timing_page
@@ -76,40 +74,6 @@ def test_what_is_read_wraps_between_words_and_what_is_counted_does_not() -> None
 # Bytes.
 
 
-def test_a_doubtful_frame_says_whole_whose_it_may_be() -> None:
-    wires = Wires()
-    row = frame(wires, b'{"method":"x"}')
-    calls = "call 1 or 2 of turn 1 step 1 or call 1 of turn 2 step 12, or another"
-    assert not any("doubtful" in line for page in (raw_page, frame_page) for line in drawn(page(wires, row)))
-    for width in (20, 57, 80):
-        for page in (raw_page, frame_page):
-            lines = drawn(page(wires, replace(row, doubtful=calls)), width)
-            assert all(cell_len(line) <= width for line in lines)
-            assert " ".join(lines).startswith(f"doubtful: {calls}: linked to none")
-
-
-@pytest.mark.parametrize("encoding", [None, "gzip"])
-def test_a_refusal_in_the_place_of_a_frame_shows_what_was_answered_and_not_what_was_asked(encoding: str | None) -> None:
-    wires = Wires()
-    frame(wires, b'{"method":"other"}')
-    asked = Draft(wire="mcp", kind="request", peer="docs", connection="n2", direction="out", exchange="x")
-    head = Head(method="POST", url="http://docs/mcp")
-    rpc = b'{"jsonrpc":"2.0","id":1,"method":"initialize"}'
-    said = b'{"error":"invalid_token"}'
-    packed = gzip.compress(said) if encoding else said
-    wires.append(replace(asked, head=head, data=rpc), 1.0)
-    wires.append(replace(asked, kind="frame", data=rpc), 1.0)
-    came = replace(asked, direction="in")
-    wires.append(replace(came, kind="response", head=Head(status=401)), 1.1)
-    wires.append(replace(came, kind="chunk", data=packed, encoding=encoding), 1.2)
-    ending = Ending(reason="complete", size=len(packed), kept=len(packed))
-    wires.append(replace(came, kind="end", data=ending.to_bytes()), 1.3)
-    fault = wires.ladder.rows[-1]
-    assert (fault.kind, fault.status) == ("fault", 401)
-    assert drawn(raw_page(wires, fault))[-1] == said.decode()
-    assert drawn(raw_page(wires, wires.ladder.rows[fault.number - 1]))[-1] == rpc.decode()
-
-
 def test_bytes_that_are_no_text_are_shown_as_hex() -> None:
     assert not is_text(b"\x89PNG\x00")
     assert is_text("中文 ok".encode() * 3000)
@@ -122,8 +86,7 @@ def test_bytes_that_are_no_text_are_shown_as_hex() -> None:
 
 def test_a_compressed_body_is_decoded_and_says_so() -> None:
     wires = Wires()
-    request = wires.request(b"{}", 1.0, exchange="x")
-    response = wires.response(request, 1.1, encoding="gzip")
+    response = wires.response(wires.request(b"{}", 1.0, exchange="x"), 1.1, encoding="gzip")
     packed = gzip.compress(b'{"ok":true}')
     response = wires.chunk(response, packed, 1.2)
     lines = drawn(raw_page(wires, wires.end(response, 1.3)))
@@ -139,6 +102,14 @@ def test_what_was_taken_out_is_masked_with_its_name_and_length() -> None:
     lines = drawn(raw_page(wires, row), 100)
     assert lines[-1] == "key ••• KEY (51)"
     assert any("a secret was removed" in line for line in lines)
+
+
+def test_a_body_that_is_kept_decoded_for_a_secret_says_what_it_was() -> None:
+    wires, redacted = Wires(), (decoded_mark("gzip", 40), Redaction(where="data", name="KEY", length=51))
+    row = wires.request("key ⟨secret:KEY⟩".encode(), 1.0, exchange="x", redacted=redacted)
+    lines = drawn(raw_page(wires, row), 100)
+    assert "was gzip, saved decoded because a secret was removed" in lines
+    assert lines[-1] == "key ••• KEY (51)"
 
 
 def test_credentials_in_headers_are_masked_in_place_and_in_what_is_copied() -> None:

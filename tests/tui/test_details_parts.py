@@ -6,15 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from typing_extensions import override
 
 from tests.tui.details_drawn import drawn, frame, row_of
-from tests.tui.inspector_wires import CALL, MESSAGES, Wires, a_turn, events_of, request_body, to_json
-from tui_host.capture.ladder.row import Row
+from tests.tui.inspector_wires import CALL, MESSAGES, TOOL, Wires, a_turn, events_of, request_body, to_json
+from tui_host.capture.link import Link, Span
+from tui_host.capture.record import Draft
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import JSON
-from tui_host.llm.dialects.dialect import Dialect
-from tui_host.llm.dialects.dialect_table import DIALECTS
+from tui_host.tui.glyphs import ASCII
 from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.details.events_tab import events_page
 from tui_host.tui.widgets.details.wire_tabs import frame_page, headers_page, raw_page, timing_page
@@ -30,8 +29,8 @@ def test_a_request_is_taken_apart_with_bytes_tokens_and_origin() -> None:
     a_turn(wires)
     text = "\n".join(drawn(parts_page(wires, row_of(wires, "request"), set())))
     assert "the first request" in text
-    assert "+ tools (1)" in text
-    assert "- messages (2)" in text
+    assert "▸ tools (1)" in text
+    assert "▾ messages (2)" in text
     assert "from you" in text
     assert "~" in text
     wires.user = "the user"
@@ -48,24 +47,6 @@ def test_what_is_new_since_the_request_before_is_marked() -> None:
     assert next(line for line in lines if "messages (4)" in line).rstrip().endswith("+2")
     assert next(line for line in lines if "assistant" in line).rstrip().endswith("+")
     assert next(line for line in lines if "user" in line).rstrip()[-1].isdigit()
-
-
-class SpokenTwoWays(Wires):
-    """Taps may see several hosts at once."""
-
-    @override
-    def dialect(self, row: Row) -> Dialect | None:
-        return DIALECTS["gemini" if row.exchange == "between" else "openai"]
-
-
-def test_a_request_is_compared_with_the_one_before_it_in_its_own_dialect() -> None:
-    wires = SpokenTwoWays()
-    body = request_body([{"role": "user", "content": "one"}])
-    first, between, last = (wires.request(body, 1.0, exchange=each) for each in ("first", "between", "last"))
-    assert wires.before(between) is None
-    before = wires.before(last)
-    assert before is not None
-    assert before.number == first.number
 
 
 def test_a_response_is_folded_to_what_it_says() -> None:
@@ -149,33 +130,82 @@ def test_a_tree_keeps_its_figures_in_columns_and_cuts_labels() -> None:
     assert "from you" in lines[1]
 
 
+def test_a_label_that_nothing_else_shows_wraps_between_words() -> None:
+    figures = "tokens, as reported: 722 in, 8 of them cached, 48 out, 16 of them thinking"
+    page = TreePage("parts", [Entry(key="a", label=figures), Entry(key="b", label="stop: end")], flipped=set())
+    lines = drawn(page, 40)
+    assert [line.strip() for line in lines] == [
+        "tokens, as reported: 722 in, 8 of",
+        "them cached, 48 out, 16 of them",
+        "thinking",
+        "stop: end",
+    ]
+    assert (page.place_of(2), page.place_of(3), page.line_at(1)) == (0, 1, 3)
+    assert page.entry_of(1) == (figures, figures)
+
+
+def test_a_closed_option_is_shown_whole() -> None:
+    value = '{"include_usage":true}'
+    option = Entry(key="a", label=f"stream_options  {value}", figures=("22", "~6"), text=lambda: value, is_wrapped=True)
+    page = TreePage("parts", [option, Entry(key="b", label="messages", figures=("3,059", "~765"))], flipped=set())
+    lines = drawn(page, 40)
+    assert [line.split() for line in lines] == [
+        ["▸", "stream_options", "22", "~6"],
+        [value],
+        ["messages", "3,059", "~765"],
+    ]
+    assert all(cell_len(line) <= 40 for line in lines)
+    assert page.toggle(0)
+    assert drawn(page, 40)[1].strip() == "{"
+
+
+def test_an_adapted_schema_is_told_above_and_at_its_tool() -> None:
+    wires = Wires()
+    body = request_body(MESSAGES)
+    row = wires.request(body, 1.0, exchange="x")
+    start = body.index(to_json(TOOL))
+    span = Span(exchange="x", side="request", layer="wire", start=start, end=start + len(to_json(TOOL)))
+    link = Link(relation="adapted", call="", span=span, words="adapted for openai: left out: oneOf")
+    wires.append(Draft(wire="host", kind="link", data=link.to_bytes()), 1.0)
+    lines = drawn(parts_page(wires, row, {"/tools", "/tools/tools/math__multiply"}))
+    assert "adapted for openai: 1 of the tools, which say how" in lines
+    place = next(number for number, line in enumerate(lines) if "math__multiply" in line)
+    assert lines[place].rstrip().endswith("adapted")
+    assert lines[place + 1].strip() == "adapted for openai: left out: oneOf"
+
+
+def test_an_open_text_is_broken_between_words() -> None:
+    text = "*demo model: I follow rules, I am no AI*\nand so on"
+    entry = Entry(key="a", label="answer", figures=("84",), text=lambda: text, opened=True)
+    lines = [line.strip() for line in drawn(TreePage("parts", [entry], flipped=set()), 40)]
+    assert lines[1:] == ["*demo model: I follow rules, I am no", "AI*", "and so on"]
+
+
+def test_folding_has_signs_of_its_own_in_ascii() -> None:
+    child = Entry(key="a", label="child", figures=("8",), mark="+")
+    entries = [
+        Entry(key="x", label="open", figures=("8",), mark="+1", children=(child,), opened=True),
+        Entry(key="y", label="shut", text=lambda: "text"),
+    ]
+    page = TreePage("parts", entries, flipped=set())
+    page.fit(40, ASCII)
+    lines = drawn(page, 40)
+    assert lines[0].startswith("[-] open")
+    assert lines[1].startswith("      child")
+    assert lines[2].startswith("[+] shut")
+    assert all(cell_len(line) <= 40 for line in lines)
+
+
 def test_a_tool_call_s_argument_cannot_fake_an_entry() -> None:
     call: JSON = {**CALL, "function": {"name": "x", "arguments": "1\n+ tools (9)\x1b[2J"}}
     wires = Wires()
     row = wires.request(request_body([{"role": "assistant", "tool_calls": [call]}]), 1.0, exchange="x")
     text = drawn(parts_page(wires, row, {"/messages/messages/0"}))
-    assert not any(line.lstrip().startswith("+ tools (9)") for line in text)
+    assert not any(line.lstrip().startswith("▸ tools (9)") for line in text)
     assert "\x1b" not in "".join(text)
 
 
-def all_of(page: Page) -> str:
-    """Every line of a page."""
-    page.fit(120)
-    page.advance(10.0)
-    return "\n".join("".join(text for text, _ in page.draw(number)) for number in range(len(page)))
-
-
 def test_parts_tell_every_figure_that_was_reported() -> None:
-    class Local(Wires):
-        @override
-        def dialect(self, row: Row) -> Dialect | None:
-            return DIALECTS["ollama"] if row.lane == "llm" else None
-
-    told = (
-        b'{"message":{"role":"assistant","content":"hi"},"done":true,"done_reason":"stop","total_duration":5000000000,'
-        b'"load_duration":30000000,"prompt_eval_count":120,"prompt_eval_duration":80000000,"eval_count":48,'
-        b'"eval_duration":4000000000}\n'
-    )
     cached: JSON = {
         "choices": [],
         "usage": {
@@ -185,13 +215,8 @@ def test_parts_tell_every_figure_that_was_reported() -> None:
             "completion_tokens_details": {"reasoning_tokens": 16},
         },
     }
-    local, distant = Local(live=False), Wires(live=False)
-    here = local.end(local.response(local.request(b"{}", 1.0, exchange="x"), 1.1, told), 1.2)
-    asked = distant.request(request_body(MESSAGES), 1.0, exchange="x")
-    there = distant.end(distant.response(asked, 1.1, b"data: " + to_json(cached) + b"\n\ndata: [DONE]\n\n"), 1.2)
-
-    assert "0.03 s loading, 0.08 s reading, 4.00 s writing, 12.0 tokens a second" in all_of(
-        made(parts_page(local, here, set()))
-    )
-    drawn = all_of(made(parts_page(distant, there, set())))
-    assert "120 in, 64 of them cached, 9 of them written to the cache, 48 out, 16 of them thinking" in drawn
+    wires = Wires(live=False)
+    asked = wires.request(request_body(MESSAGES), 1.0, exchange="x")
+    row = wires.end(wires.response(asked, 1.1, b"data: " + to_json(cached) + b"\n\ndata: [DONE]\n\n"), 1.2)
+    figures = "120 in, 64 of them cached, 9 of them written to the cache, 48 out, 16 of them thinking"
+    assert figures in "\n".join(drawn(parts_page(wires, row, set()), 120))

@@ -61,11 +61,10 @@ async def until_whole(app: Held, pilot: Pilot[int]) -> None:
     ("size", "ui"),
     [
         ((140, 45), "ascii = false"),
-        ((80, 24), "ascii = false"),
         ((60, 20), "ascii = true"),
         ((100, 30), 'ascii = false\ntheme = "textual-light"'),
     ],
-    ids=["wide", "usual", "small, ascii", "light"],
+    ids=["wide", "small, ascii", "light"],
 )
 async def test_nothing_moves_when_chat_and_inspector_take_their_places(
     tmp_path: Path, size: tuple[int, int], ui: str

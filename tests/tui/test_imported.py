@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from tests.capture.drafts import WAIT
-from tests.cases import first_of, first_values
-from tests.infer.kept import keep_story
 from tests.opening.captured import ASK, CHAT, TELL
 from tests.tui.app_running import MATH, WIDE, Running, running
-from tui_host.capture.exports import EXPORTS
 from tui_host.capture.record import Direction, Draft, Place, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo, foreign_session
-from tui_host.capture.store.imported_records import Intake
+from tui_host.capture.store.imported_records import Intake, put_into_turns
 from tui_host.capture.store.store import Store
-from tui_host.chat.conversation import AnswerItem, UserItem, item_to_text
+from tui_host.chat.conversation import UserItem, item_to_text
 from tui_host.errors import JSON
 from tui_host.host.host import Host
 from tui_host.opening.importing import import_files
@@ -28,7 +22,6 @@ from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
 from tui_host.tui.incoming_files import Incoming
 from tui_host.tui.run_app import around
-from tui_host.tui.sources.imported import ArrivingSource
 from tui_host.tui.sources.live import EMPTY_KEPT
 
 END = {"choices": [{"index": 0, "delta": {"content": "hello"}, "finish_reason": "stop"}]}
@@ -43,6 +36,23 @@ def brought(folder: Path, *texts: str) -> None:
             import_files(store, [file], Redactor())
     finally:
         store.close()
+
+
+class BeingRead:
+    """A file whose records are written one by one, as another process would."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = Store.open(folder / "data" / "tui-host.db")
+        self.info = replace(foreign_session("20261122-101500-abcde", "big.har"), created_ns=1, updated_ns=1)
+        self.store.sessions.put_back(replace(self.info, live=True))
+        self.intake = Intake(self.store, self.info.id, Redactor(), 1)
+
+    def write(self, seq: int, way: Direction, value: JSON) -> None:
+        place = Place(session=self.info.id)
+        draft = Draft(wire="mcp", kind="frame", peer="sums", connection="sums#1", place=place)
+        draft = replace(draft, direction=way, data=json.dumps(value).encode())
+        self.intake.add(Record(capture=self.info.id, seq=seq, time_ns=seq, mono_ns=seq, draft=draft))
+        self.intake.flush()
 
 
 async def the_import(app: Running) -> tuple[Store, SessionInfo]:
@@ -82,117 +92,62 @@ async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> No
 
 async def test_rows_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_has_been(tmp_path: Path) -> None:
     """Another process writes them; here, by hand, what it would."""
-    store = Store.open(tmp_path / "data" / "tui-host.db")
-    info = replace(foreign_session("20261122-101500-abcde", "big.har"), created_ns=1, updated_ns=1)
-    call = Draft(wire="mcp", kind="frame", peer="sums", connection="sums#1", place=Place(session=info.id))
-    store.sessions.put_back(replace(info, live=True))
-    intake = Intake(store, info.id, Redactor(), 1)
-
-    def write(seq: int, way: Direction, value: JSON) -> None:
-        draft = replace(call, direction=way, data=json.dumps(value).encode())
-        intake.add(Record(capture=info.id, seq=seq, time_ns=seq, mono_ns=seq, draft=draft))
-        intake.flush()
-
+    file = BeingRead(tmp_path)
+    store, info = file.store, file.info
     async with running(tmp_path, config=MATH) as app:
-        write(1, "out", ASK)
+        file.write(1, "out", ASK)
         app.app.show_session(app.host.sessions.foreign(info))
         await app.until_shown("reading big.har …: read only", "tools/call #1")
         source = app.inspector_source
-        write(2, "in", TELL)
+        file.write(2, "in", TELL)
         await app.until_shown("result #1")
         assert source.live
         store.sessions.save_item(info.id, 0, item_to_text(UserItem(turn=1, text="how much is it?")))
-        intake.close()
+        of_turn = Place(session=info.id, turn=1, step=1)
+        put_into_turns(store, info.id, {1: of_turn, 2: of_turn})
+        file.intake.close()
         store.sessions.put_back(replace(info, model="some/model", protocol="native"))
         await app.until_shown("how much is it?", "from a file: read only   some/model")
         assert app.inspector_source is source
         assert not source.live
+        await app.until_shown("▾ turn 1 · step 1", "tools/call #1", "result #1")
     store.close()
 
 
-@pytest.mark.parametrize("table", first_values(["records", "sessions"]))
-async def test_what_cannot_be_read_for_a_while_is_shown_when_it_can_be_again(tmp_path: Path, table: str) -> None:
-    store = Store.open(tmp_path / "data" / "tui-host.db")
-    info = replace(foreign_session("20261122-101500-abcde", "big.har"), created_ns=1, updated_ns=1)
-    store.sessions.put_back(replace(info, live=True))
-    frame = Draft(wire="mcp", kind="frame", peer="sums", connection="sums#1", place=Place(session=info.id))
-    intake = Intake(store, info.id, Redactor(), 1)
-
-    def write(seq: int, way: Direction, value: JSON) -> None:
-        draft = replace(frame, direction=way, data=json.dumps(value).encode())
-        intake.add(Record(capture=info.id, seq=seq, time_ns=seq, mono_ns=seq, draft=draft))
-        intake.flush()
+async def test_what_cannot_be_read_for_a_while_is_shown_when_it_can_be_again(tmp_path: Path) -> None:
+    file = BeingRead(tmp_path)
+    store, info = file.store, file.info
 
     def rename(name: str, new: str) -> None:
         store.run(lambda connection: connection.execute(f"ALTER TABLE {name} RENAME TO {new}").fetchall())
         store.run(lambda _: None, WAIT)
 
     async with running(tmp_path, config=MATH) as app:
-        write(1, "out", ASK)
+        file.write(1, "out", ASK)
         app.app.show_session(app.host.sessions.foreign(replace(info, live=True)))
         await app.until_shown("reading big.har …: read only", "tools/call #1")
-        rename(table, "away")
+        rename("records", "away")
         for _ in range(3):  # each is a change of the database that is looked at
             rename("away", "away_again")
             rename("away_again", "away")
             await app.pilot.pause()
-        rename("away", table)
-        write(2, "in", TELL)
+        rename("away", "records")
+        file.write(2, "in", TELL)
         await app.until_shown("result #1")
         store.sessions.put_back(info)
         await app.until_shown("from a file: read only")
     store.close()
 
 
-async def test_a_chat_that_cannot_be_read_when_its_file_has_been_is_shown_when_it_can_be(tmp_path: Path) -> None:
-    brought(tmp_path, f"{json.dumps(CHAT)}\ndata: {json.dumps(END)}\n")
-    async with running(tmp_path, config=MATH) as app:
-        store, info = await the_import(app)
-        session = app.host.sessions.foreign(replace(info, live=True))
-        source = ArrivingSource(app.host, session)
-        for name, new in (("items", "away"), ("away", "items")):
-            store.run(lambda connection, name=name, new=new: connection.execute(f"ALTER TABLE {name} RENAME TO {new}"))
-            store.run(lambda _: None, WAIT)
-            assert source.live
-            source.look()
-            while not source.is_settled:
-                source.look()
-            assert source.live == (new == "away")
-        assert AnswerItem in map(type, session.conversation.items)
+def turns_of_exchanges(app: TuiHost) -> set[int]:
+    source = None if app.main is None else app.main.source
+    return set() if source is None else {row.turn for row in source.ladder.rows if row.lane == "llm"}
 
 
-async def test_a_file_that_has_been_read_by_the_time_it_is_shown_has_its_chat(tmp_path: Path) -> None:
-    brought(tmp_path, f"{json.dumps(CHAT)}\ndata: {json.dumps(END)}\n")
-    async with running(tmp_path, config=MATH) as app:
-        _, info = await the_import(app)
-        app.app.show_session(app.host.sessions.foreign(replace(info, live=True)))  # as it was when it was found
-        await app.until_shown("from a file: read only   one/m")
-        await app.until(lambda: AnswerItem in map(type, app.app.session.conversation.items))
-
-
-def a_log(folder: Path) -> bytes:
-    """Of a proxy."""
-    return f"{json.dumps(CHAT)}\ndata: {json.dumps(END)}\n".encode()
-
-
-def a_tap(folder: Path) -> bytes:
-    """Of a tap, whose chat is told from what it recorded."""
-    keep_story(folder / "others")
-    store = Store.open(folder / "others" / "data" / "tui-host.db")
-    try:
-        (model,) = [each for each in store.sessions.list() if each.title == "example"]
-        return b"".join(EXPORTS["jsonl"](store, model))
-    finally:
-        store.close()
-
-
-@pytest.mark.parametrize(("made", "whole"), first_of([(a_log, ("request  63", "hello")), (a_tap, ("It is three.",))]))
-async def test_what_is_read_from_a_file_says_so_from_the_first_frame_to_the_last(
-    tmp_path: Path, made: Callable[[Path], bytes], whole: Sequence[str]
-) -> None:
+async def test_what_is_read_from_a_file_says_so_from_the_first_frame_to_the_last(tmp_path: Path) -> None:
     """Nothing of a session of one's own stands there meanwhile: no question to send, no wire that waits for one, no chat that is none."""
     file = tmp_path / "some.log"
-    file.write_bytes(made(tmp_path))
+    file.write_text(f"{json.dumps(CHAT)}\ndata: {json.dumps(END)}\n", encoding="utf-8")
     seen: list[str] = []
 
     settings = load(Overrides(config=None, data_dir=tmp_path / "data"), {"HOME": str(tmp_path)})
@@ -203,9 +158,10 @@ async def test_what_is_read_from_a_file_says_so_from_the_first_frame_to_the_last
 
         def is_read() -> bool:
             seen.append(here.text)
-            return all(words in here.text for words in whole)
+            return all(words in here.text for words in ("request  63", "hello"))
 
         await here.until(is_read)
+        await here.until(lambda: turns_of_exchanges(app) == {1})
     assert "reading some.log" in seen[0]
     assert "reading some.log" in seen[0].replace("reading some.log", "", 1)  # chat and list
     for text in seen:

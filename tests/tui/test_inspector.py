@@ -7,28 +7,15 @@ from typing_extensions import override
 
 from tests.tui.inspecting import Inspecting, a_session, marks
 from tests.tui.inspector_wires import MESSAGES, Wires, a_turn, connected, events_of, request_body
-from tests.tui.waiting import until
+from tests.tui.waiting import at_work, until
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import MISSING
 from tui_host.errors import StoreError
 from tui_host.llm.dialects.dialect import Dialect
-from tui_host.tui.widgets.details import detail_panel as panel
-from tui_host.tui.widgets.ladder.ladder_title import LadderHeader
-from tui_host.tui.widgets.pages.detail_page import Page
-from tui_host.tui.widgets.pages.page_steps import Steps
-from tui_host.tui.widgets.pages.row_source import InspectorSource
-from tui_host.tui.widgets.pages.text_page import TextPage
-
-
-async def test_before_anything_moved_it_says_what_to_do() -> None:
-    app = Inspecting(Wires())
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "Nothing sent yet. Ask something" in app.text)
 
 
 async def test_a_turn_is_drawn_as_two_lanes_on_one_clock() -> None:
-    app = Inspecting(a_session())
-    async with app.run_test(size=(100, 34)) as pilot:
+    async with at_work(Inspecting(a_session()), (100, 34)) as (app, pilot):
         await until(pilot, lambda: "+2 messages" in app.text and "asks math.multiply" in app.text)
         shown = [line.rstrip() for line in app.lines]
         for line in (
@@ -39,15 +26,14 @@ async def test_a_turn_is_drawn_as_two_lanes_on_one_clock() -> None:
             "> 2.94  <──┤           POST chat/completions  480 B · +2 messages •••",
         ):
             assert line in shown
-        assert any(line.startswith("  ── turn 1 · step 2 ──") for line in shown)
+        assert any(line.startswith(" ▾ turn 1 · step 2 ──") for line in shown)
         assert app.lines[0].startswith(" LLM 3 ────┬── MCP 2 ──")
-        assert app.lines[0].rstrip().endswith("turn 1 · following · / filter")
+        assert app.lines[0].rstrip().endswith("turn 1 · following · / filter · ? signs")
 
 
 async def test_a_row_appears_with_its_first_byte_and_grows() -> None:
     wires = Wires()
-    app = Inspecting(wires)
-    async with app.run_test(size=(100, 30)) as pilot:
+    async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
         request = wires.request(request_body(MESSAGES), 1.0, exchange="x")
         await until(pilot, lambda: "POST chat/completions" in app.text)
         response = wires.response(request, 1.2)
@@ -61,8 +47,7 @@ async def test_a_row_appears_with_its_first_byte_and_grows() -> None:
 
 async def test_it_follows_until_the_person_moves_and_then_counts_what_is_new() -> None:
     wires = a_session()
-    app = Inspecting(wires)
-    async with app.run_test(size=(100, 30)) as pilot:
+    async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
         await until(pilot, lambda: "following" in app.text)
         await pilot.press("up", "k")
         selected = app.inspector.ladder.selected
@@ -82,10 +67,9 @@ async def test_it_follows_until_the_person_moves_and_then_counts_what_is_new() -
 async def test_what_happens_outside_the_turn_takes_the_selection_from_nothing_in_it() -> None:
     wires = Wires()
     connected(wires)
-    app = Inspecting(wires)
-    async with app.run_test(size=(100, 30)) as pilot:
+    async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
         ladder = app.inspector.ladder
-        await until(pilot, lambda: ladder.selected_number == 1)
+        await until(pilot, lambda: "▸ connections · 2 rows" in app.text)
         request = wires.request(request_body(MESSAGES), 1.0, exchange="x1")
         await until(pilot, lambda: ladder.selected_number == request.number)
         wires.frame(b'{"jsonrpc":"2.0","id":9,"method":"tools/list"}', 1.1, direction="out", turn=0)
@@ -94,8 +78,7 @@ async def test_what_happens_outside_the_turn_takes_the_selection_from_nothing_in
         await until(pilot, lambda: "result #9" in app.text and "listing" in app.text)
         assert ladder.selected_number == request.number
         assert "following" in app.text
-        headings = [line.split()[1] for line in app.lines if line.startswith("  ── ")]
-        assert headings == ["connections", "turn"]
+        assert [line.split()[1] for line in app.lines if line[1] in "▸▾" and "──" in line] == ["connections", "turn"]
         assert app.text.index("POST chat/completions") < app.text.index("listing") < app.text.index("result #9")
         response = wires.response(request, 1.4, *events_of({"content": "30"}))
         wires.end(response, 2.0)
@@ -104,15 +87,47 @@ async def test_what_happens_outside_the_turn_takes_the_selection_from_nothing_in
         assert ladder.selected_number == response.number
 
 
+async def test_the_list_begins_with_the_first_turn_and_enter_opens_the_connections() -> None:
+    wires = a_session()
+    async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
+        await until(pilot, lambda: "▸ connections · 2 rows" in app.text and "following" in app.text)
+        assert "initialize" not in app.text
+        await pilot.press("g")
+        await until(pilot, lambda: app.inspector.ladder.selected_number == -1)
+        assert app.lines[0].startswith(" LLM 0 ────┬── MCP 2 ")
+        await pilot.press("enter")
+        await until(pilot, lambda: "▾ connections" in app.text and "initialize #1" in app.text)
+        await pilot.press("enter", "down")
+        assert "initialize" not in app.text
+        await pilot.press("slash", *"initialize", "enter")  # what matches is shown wherever it stands
+        await until(pilot, lambda: "▾ connections" in app.text and "2 of 8" in app.text)
+        await pilot.press("escape")
+        await until(pilot, lambda: "▸ connections" in app.text)
+
+
+async def test_a_legend_is_a_key_away_and_the_filter_opens_empty() -> None:
+    async with at_work(Inspecting(a_session()), (100, 30)) as (app, pilot):
+        await until(pilot, lambda: "[Parts]" in app.text and "Signs of the list" not in app.text)
+        await pilot.press("question_mark")
+        await until(pilot, lambda: "Signs of the list" in app.text and "request to the model" in app.text)
+        await pilot.press("escape")
+        await until(pilot, lambda: "Signs of the list" not in app.text)
+        await pilot.press("slash", *"multiply", "enter")
+        await until(pilot, lambda: "/ multiply" in app.lines[0])
+        await pilot.press("slash")
+        await until(pilot, lambda: app.inspector.ladder.filter_text == "")
+        await pilot.press("up")
+        await until(pilot, lambda: app.inspector.ladder.filter_text == "multiply")
+
+
 async def test_a_row_for_an_earlier_section_moves_nothing_that_is_read() -> None:
     wires = a_session()
-    app = Inspecting(wires)
-    async with app.run_test(size=(100, 16)) as pilot:
+    async with at_work(Inspecting(wires), (100, 16)) as (app, pilot):
         ladder = app.inspector.ladder
         for number in range(9):
             data = f'{{"jsonrpc":"2.0","id":{number},"method":"tools/list"}}'
             wires.frame(data.encode(), 9.0, direction="out", turn=0)
-        await until(pilot, lambda: "following" in app.text and ladder.top > 3)
+        await until(pilot, lambda: "following" in app.text and ladder.line_count() >= 18)
         await pilot.press("G", "k", "k")
         await until(pilot, lambda: "tools/list #8" in app.text and ladder.top > 4)
         selected = ladder.selected_number
@@ -131,8 +146,7 @@ async def test_what_was_not_captured_is_not_counted_and_not_what_one_sees_first(
     wires = Wires(live=False)
     request = wires.request(request_body(MESSAGES), 1.0, exchange="x")
     wires.end(request, 1.0, reason=MISSING)
-    app = Inspecting(wires)
-    async with app.run_test(size=(100, 30)) as pilot:
+    async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
         await until(pilot, lambda: "answer · not in the file" in app.text)
         assert app.inspector.ladder.selected_number == request.number
         assert app.lines[0].startswith(" LLM 1 ")
@@ -140,26 +154,9 @@ async def test_what_was_not_captured_is_not_counted_and_not_what_one_sees_first(
         assert app.inspector.ladder.selected_number == request.number + 1  # but it can be read
 
 
-async def test_headings_are_stepped_over_and_the_top_one_comes_into_view() -> None:
-    app = Inspecting(a_session())
-    async with app.run_test(size=(100, 16)) as pilot:
-        await until(pilot, lambda: "following" in app.text)
-        await pilot.press("g")
-        await until(pilot, lambda: "── connections ──" in app.text)
-        row = app.inspector.ladder.selected
-        assert row is not None
-        assert row.number == 0
-        await pilot.press("j", "j")
-        assert app.inspector.ladder.selected is not None
-        assert app.inspector.ladder.selected.number == 2
-        await pilot.press("k")
-        assert app.inspector.ladder.selected.number == 1
-
-
 async def test_the_filter_says_how_many_it_keeps_and_escape_takes_it_away() -> None:
     wires = a_session()
-    app = Inspecting(wires)
-    async with app.run_test(size=(120, 30)) as pilot:
+    async with at_work(Inspecting(wires), (120, 30)) as (app, pilot):
         await until(pilot, lambda: "following" in app.text)
         await pilot.press("slash", *"tools/call", "enter")
         await until(pilot, lambda: "/ tools/call · 2 of 8" in app.text)
@@ -170,14 +167,17 @@ async def test_the_filter_says_how_many_it_keeps_and_escape_takes_it_away() -> N
         await pilot.press("escape")
         await until(pilot, lambda: "approved once" in app.text)
         assert app.escapes == 0
+        await pilot.press("slash", *"tools/call", "enter", "enter")
+        await until(pilot, lambda: "esc clears" in app.text and not app.inspector.ladder.has_focus)
+        await pilot.press("escape")  # in a detail
+        await until(pilot, lambda: "approved once" in app.text)
         await pilot.press("escape")
         assert app.escapes == 1
 
 
 async def test_enter_goes_to_the_detail_and_keys_switch_its_tabs() -> None:
-    app = Inspecting(a_session())
-    async with app.run_test(size=(120, 30)) as pilot:
-        await until(pilot, lambda: "+ tools (1)" in app.text)
+    async with at_work(Inspecting(a_session()), (120, 30)) as (app, pilot):
+        await until(pilot, lambda: "▸ tools (1)" in app.text)
         await pilot.press("enter")
         selected, _ = app.inspector.details
         assert selected.has_focus_within
@@ -195,53 +195,38 @@ async def test_enter_goes_to_the_detail_and_keys_switch_its_tabs() -> None:
         await until(pilot, lambda: "[Headers]" in app.text and "••• authorization (51)" in app.text)
 
 
-async def test_copying_takes_the_row_s_bytes_or_what_the_focused_detail_shows() -> None:
-    wires = a_session()
-    app = Inspecting(wires)
-    async with app.run_test(size=(120, 30)) as pilot:
-        await until(pilot, lambda: "+ tools (1)" in app.text)
-        what, text = app.inspector.current_source()
-        assert what == "request body"
-        assert text == wires.body(wires.ladder.rows[-1]).decode()
-        await pilot.press("enter", "3")
-        assert app.inspector.current_source()[0] == "headers"
-        assert "⟨secret" not in app.inspector.current_source()[1]
-
-
-@pytest.mark.parametrize("size", [(80, 24), (60, 20), (79, 30)])
-async def test_where_two_do_not_fit_one_detail_is_shown_and_the_key_flips(size: tuple[int, int]) -> None:
-    app = Inspecting(a_session())
-    async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "request" in app.text and ("[Parts]" in app.text))
+async def test_details_stand_side_by_side_from_forty_columns_each_and_over_the_list_where_both_have_no_room() -> None:
+    async with at_work(Inspecting(a_session()), (82, 30)) as (app, pilot):
         selected, relative = app.inspector.details
-        assert not relative.display
+        await until(pilot, lambda: relative.region.x > selected.region.x and relative.region.width >= 40)
         await pilot.press("vertical_line")
-        assert relative.display
-        assert not selected.display
-        await until(pilot, lambda: "[Frame]" in app.text)
-        await pilot.press("vertical_line")
-        assert selected.display
+        await until(pilot, lambda: relative.region.y > selected.region.y)
+        await pilot.resize_terminal(30, 8)
+        await until(pilot, lambda: app.inspector.ladder.region.area > 0 and not selected.region.area)
+        await pilot.press("enter")
+        await until(pilot, lambda: selected.view.has_focus and not app.inspector.ladder.region.area)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.inspector.ladder.has_focus and app.inspector.ladder.region.area > 0)
 
 
-async def test_another_session_shows_its_own_rows_from_the_start() -> None:
-    app = Inspecting(a_session())
-    async with app.run_test(size=(100, 30)) as pilot:
+async def test_keys_move_along_a_call_from_lane_to_lane() -> None:
+    async with at_work(Inspecting(a_session()), (100, 34)) as (app, pilot):
         await until(pilot, lambda: "following" in app.text)
-        await pilot.press("up", "up")
-        kept = Wires(live=False)
-        kept.stderr("from another day", 1.0)
-        app.inspector.show(kept)
-        await until(pilot, lambda: "from another day" in app.text)
-        assert "following" not in app.query_one(LadderHeader).text
-        assert "POST" not in app.text
+        lanes: list[tuple[str, str]] = []
+        for key in ("l", "k", "left", "l"):
+            await pilot.press(key)
+            row = app.inspector.ladder.selected
+            assert row is not None
+            lanes.append((row.lane, row.kind))
+        assert lanes == [("mcp", "frame"), ("mcp", "frame"), ("llm", "response"), ("mcp", "frame")]
+        await until(pilot, lambda: marks(app).count("*") == 4)  # the answer, the decision, the result, the next request
 
 
 async def test_a_tick_costs_what_is_seen_and_not_what_there_is() -> None:
     wires = a_session()
     drawn: list[int] = []
 
-    app = Inspecting(wires)
-    async with app.run_test(size=(100, 30)) as pilot:
+    async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
         await until(pilot, lambda: "following" in app.text)
         ladder = app.inspector.ladder
         newest = wires.notice(0, 5.0).number
@@ -250,9 +235,9 @@ async def test_a_tick_costs_what_is_seen_and_not_what_there_is() -> None:
         await until(pilot, lambda: ladder.selected_number == newest)
         draw = ladder.draw
         ladder.draw = lambda number: (drawn.append(number), draw(number))[1]  # a spy in the place of the method
-        for number in range(1, 5000):
+        for number in range(1, 2000):
             wires.notice(number, 5.0)
-        await until(pilot, lambda: "n 4999" in app.text)
+        await until(pilot, lambda: "n 1999" in app.text)
         assert len(drawn) < 200
 
 
@@ -264,42 +249,29 @@ async def test_a_tab_that_cannot_be_made_says_why_and_the_app_goes_on() -> None:
 
     wires = Broken()
     a_turn(wires)
-    app = Inspecting(wires)
-    async with app.run_test(size=(100, 30)) as pilot:
+    async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
         await until(pilot, lambda: "This cannot be shown as Parts" in app.text)
         await pilot.press("enter", "3")
         await until(pilot, lambda: "[Headers]" in app.text and "content-type" in app.text)
         assert any(line.startswith("> Parts") for line in app.lines)
 
 
-async def test_a_page_that_takes_long_says_at_once_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_colour_the_selected_row_and_failures_can_still_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
     wires = a_session()
-    goes_on = False
-
-    def slow(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Page]:
-        while not goes_on:
-            yield "1 of 2 bytes"
-        return TextPage("parts", "there it is")
-
-    monkeypatch.setattr(panel, "MAKERS", {**panel.MAKERS, "Parts": slow})
-    app = Inspecting(wires)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "reading 1 of 2 bytes" in app.text)
-        await pilot.press("k")
-        await until(pilot, lambda: "[Frame]" in app.text and '"id": 4' in app.text)
-        await pilot.press("j")
-        await until(pilot, lambda: "reading 1 of 2 bytes" in app.text)
-        goes_on = True
-        await until(pilot, lambda: "there it is" in app.text)
+    response = wires.response(wires.ladder.rows[-1], 4.0, b"data: {")
+    wires.end(response, 4.2, "cut by peer")
+    async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
+        await until(pilot, lambda: "✗ cut" in app.text)
+        assert {">", "*"} <= {*marks(app)}
 
 
 async def test_the_tabs_answer_to_the_mouse() -> None:
-    app = Inspecting(a_session())
-    async with app.run_test(size=(120, 30)) as pilot:
+    async with at_work(Inspecting(a_session()), (120, 30)) as (app, pilot):
         await until(pilot, lambda: "[Frame]" in app.text)
         tabs = app.inspector.details[1].children[0]
         await pilot.click(tabs, offset=(10, 0))
         await until(pilot, lambda: "[Raw]" in app.text)
         assert app.inspector.details[1].has_focus_within
-        await pilot.click(app.inspector.ladder, offset=(30, 1))
-        assert app.inspector.ladder.selected_number == 0
+        await pilot.click(app.inspector.ladder, offset=(30, 2))
+        assert app.inspector.ladder.selected_number == 2

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_host.errors import JSON
-from tui_host.tui.widgets.lines.json_lines import highlight, json_lines, looks_like_json, plain_lines, raw_lines
+from tui_host.tui.widgets.lines.json_lines import highlight, json_lines, plain_lines, raw_lines
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -77,10 +77,3 @@ def test_pieces_of_a_line_are_told_apart() -> None:
 @given(marks)
 def test_highlighting_changes_no_character(text: str) -> None:
     assert "".join(piece for piece, _ in highlight(text)) == text
-
-
-def test_json_is_told_by_how_it_begins() -> None:
-    assert looks_like_json(' \n{"a":1}')
-    assert looks_like_json("[]")
-    assert not looks_like_json("data: {}")
-    assert not looks_like_json("")

@@ -14,7 +14,7 @@ from tui_host.tui.glyphs import UNICODE
 from tui_host.tui.widgets.ladder.ladder_filter import Filtering
 from tui_host.tui.widgets.ladder.ladder_lines import LadderDrawing
 from tui_host.tui.widgets.ladder.line_index import LadderIndex
-from tui_host.tui.widgets.ladder.row_words import LadderWords, describe
+from tui_host.tui.widgets.ladder.row_words import LadderWords
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Filtered:
         return self.wires.ladder.rows
 
     def taken(self) -> int:
-        return self.index.count(self.rows, partner=self.wires.ladder.partner)
+        return self.index.count(self.rows)
 
     def look(self) -> list[int]:
         """What is found in one tick."""
@@ -49,7 +49,7 @@ class Filtered:
 
 
 def filtered(wires: Wires, clock: Callable[[], float] | None = None) -> Filtered:
-    index, words = LadderIndex(), LadderWords(describe)
+    index, words = LadderIndex(wires.ladder.sections), LadderWords()
     drawing = LadderDrawing(wires, index, words, UNICODE)
     filtering = Filtering(drawing.shown) if clock is None else Filtering(drawing.shown, clock)
     return Filtered(wires, filtering, drawing, words, index)
@@ -104,6 +104,16 @@ def test_every_word_that_a_row_shows_finds_it() -> None:
 )
 def test_words_may_stand_in_values_and_in_what_is_shown(text: str, numbers: Sequence[int]) -> None:
     assert filtered(session()).kept(text) == list(numbers)
+
+
+def test_a_turn_keeps_every_row_under_its_heading() -> None:
+    wires = session()
+    wires.frame(b'{"jsonrpc":"2.0","id":5,"method":"tools/list"}', 3.95, direction="out", turn=0)
+    ladder = filtered(wires)
+    kept = ladder.kept("turn:1")
+    ladder.index.extend(range(len(ladder.rows)))
+    assert kept == [number for number in range(len(ladder.rows)) if ladder.index.turn_of(number) == 1]
+    assert any(ladder.rows[number].turn == 0 for number in kept)
 
 
 def test_rows_that_come_are_found_and_those_that_show_the_word_no_more_are_left_out() -> None:

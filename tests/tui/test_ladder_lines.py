@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -10,11 +11,12 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tui_host.capture.ladder.row import Row
+from tui_host.capture.ladder.sections import Sections
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.masks import Mask
-from tui_host.tui.widgets.ladder.ladder_lines import Columns, Told, clock, row_line, short_path
+from tui_host.tui.widgets.ladder.ladder_lines import Columns, RowFacts, clock, row_line, short_path
 from tui_host.tui.widgets.ladder.ladder_title import Heading, heading_text
 from tui_host.tui.widgets.ladder.line_index import LadderIndex
 
@@ -46,8 +48,8 @@ REQUEST = replace(
 RESPONSE = replace(ROW, lane="llm", kind="response", outward=False, status=200, events=41, peer="demo")
 
 
-def drawn(row: Row, told: Told | None = None, *, width: int = 100, glyphs: Glyphs = UNICODE) -> str:
-    pieces = row_line(row, told or Told(started_ns=0), Columns(width=width, peer=6, glyphs=glyphs))
+def drawn(row: Row, told: RowFacts | None = None, *, width: int = 100, glyphs: Glyphs = UNICODE) -> str:
+    pieces = row_line(row, told or RowFacts(started_ns=0), Columns(width=width, peer=6, glyphs=glyphs))
     return "".join(text for text, _ in pieces).rstrip()
 
 
@@ -57,63 +59,56 @@ def test_a_mark_stands_as_a_mask_in_a_row_that_something_was_taken_out_of_and_as
     )
     row = replace(ROW, kind="line", words="token ⟨secret:KEY⟩", redacted=True)
     shown, foreign = (
-        "".join(text for text, _ in row_line(each, Told(started_ns=0), columns))
+        "".join(text for text, _ in row_line(each, RowFacts(started_ns=0), columns))
         for each in (row, replace(row, redacted=False))
     )
     assert "stderr  token ••• KEY (15)" in shown
     assert "stderr  token ⟨secret:KEY⟩" in foreign
 
 
-def test_what_goes_to_a_model_stands_left_of_the_host_s_line() -> None:
-    told = Told(started_ns=0, described="3 tools · 2 messages")
-    assert drawn(REQUEST, told) == " 0.00  <──┤           POST chat/completions  3.1k · 3 tools · 2 messages"
-
-
-def test_what_comes_from_a_model_points_to_the_host() -> None:
-    told = Told(started_ns=0, described='asks math.multiply {"a":6}', milliseconds=2400)
-    assert drawn(RESPONSE, told) == ' 2.91  ──>┤           200 · 41 events · asks math.multiply {"a":6} · 2.4 s'
-
-
-def test_what_goes_to_a_server_stands_right_of_it_with_the_server_s_name() -> None:
-    assert drawn(replace(ROW, method="tools/call", rpc_id="4")) == " 2.91     ├──> math   tools/call #4"
-
-
-def test_a_result_comes_with_its_words_and_how_long_it_took() -> None:
-    row = replace(ROW, outward=False, method="tools/call", rpc_id="4", answer=True, words="30")
-    assert drawn(row, Told(started_ns=0, milliseconds=12)) == ' 2.91     ├<── math   result #4  "30" · 12 ms'
-
-
-def test_a_server_s_own_request_is_plainly_the_server_s() -> None:
-    row = replace(ROW, outward=False, method="roots/list", rpc_id="1")
-    assert drawn(row) == " 2.91     ├<── math   roots/list #1  asked by the server"
-
-
-def test_a_decision_stands_on_the_host_s_line() -> None:
-    row = replace(ROW, lane="host", kind="decision", words="approved once, by you, after 2.5 s")
-    assert drawn(row) == " 2.91     ●           approved once, by you, after 2.5 s"
+def test_each_kind_of_row_stands_in_its_lane() -> None:
+    asks = RowFacts(started_ns=0, described='asks math.multiply {"a":6}', milliseconds=2400)
+    result = replace(ROW, outward=False, method="tools/call", rpc_id="4", answer=True, words="30")
+    decision = replace(ROW, lane="host", kind="decision", words="approved once, by you, after 2.5 s")
+    shown = [
+        drawn(REQUEST, RowFacts(started_ns=0, described="3 tools · 2 messages")),
+        drawn(RESPONSE, asks),
+        drawn(decision),
+        drawn(replace(ROW, method="tools/call", rpc_id="4")),
+        drawn(result, RowFacts(started_ns=0, milliseconds=12)),
+        drawn(replace(ROW, outward=False, method="roots/list", rpc_id="1")),
+        drawn(replace(ROW, method="roots/list", rpc_id="1", answer=True)),
+    ]
+    assert shown == [
+        " 0.00  <──┤           POST chat/completions  3.1k · 3 tools · 2 messages",
+        ' 2.91  ──>┤           200 · 41 events · asks math.multiply {"a":6} · 2.4 s',
+        " 2.91     ●           approved once, by you, after 2.5 s",
+        " 2.91     ├──> math   tools/call #4",
+        ' 2.91     ├<── math   result #4  "30" · 12 ms',
+        " 2.91     ├<══ math   roots/list #1  asked by the server",
+        " 2.91     ├══> math   answer #1  roots/list",
+    ]
 
 
 def test_standard_error_is_neutral_and_says_how_many_lines() -> None:
     row = replace(ROW, kind="line", outward=False, words="listening", events=3)
     assert drawn(row) == " 2.91     ├<── math   stderr  listening · 3 lines"
-    pieces = row_line(row, Told(started_ns=0), Columns(width=100, peer=6, glyphs=UNICODE))
+    pieces = row_line(row, RowFacts(started_ns=0), Columns(width=100, peer=6, glyphs=UNICODE))
     assert "failed" not in {style for _, style in pieces}
 
 
 @pytest.mark.parametrize(
     ("row", "ending"),
     [
+        (replace(ROW, outward=False, answer=True, error=True, status=400, words="-32600 no"), "error · 400  -32600 no"),
         (replace(RESPONSE, state="open"), "200 · 41 events …"),
         (replace(RESPONSE, state="cut"), "200 · 41 events ✗ cut"),
-        (replace(RESPONSE, state="failed"), "200 · 41 events ✗ failed"),
         (replace(ROW, kind="frame", malformed="not JSON"), "frame ✗ malformed: not JSON"),
         (replace(ROW, method="ping", redacted=True), "ping •••"),
         (replace(ROW, method="n", events=3), "n x3"),
         (replace(ROW, lane="llm", kind="fault", words="connection refused"), "✗ connection refused"),
         (replace(ROW, answer=True, rpc_id="4", error=True, words="-32602 bad"), "error #4  -32602 bad"),
         (replace(RESPONSE, status=0, events=1, missing=True), "answer · not in the file"),
-        (replace(RESPONSE, status=0), "answer · 41 events"),
-        (replace(REQUEST, method="", url="openai:"), "request  3.1k"),
         (replace(REQUEST, missing=True), "POST chat/completions  not in the file"),
     ],
 )
@@ -122,7 +117,7 @@ def test_how_it_went_is_a_word_and_a_mark(row: Row, ending: str) -> None:
 
 
 def test_every_mark_has_an_ascii_stand_in() -> None:
-    told = Told(started_ns=0, described="3 tools · 2 messages")
+    told = RowFacts(started_ns=0, described="3 tools · 2 messages")
     rows = [REQUEST, replace(RESPONSE, state="cut", redacted=True), replace(ROW, method="x", rpc_id="1", state="open")]
     rows.append(replace(ROW, lane="host", kind="decision", words="approved"))
     for row in rows:
@@ -149,7 +144,7 @@ def test_foreign_words_stay_in_their_line_and_their_room(peer: str, method: str,
 
 def test_in_a_narrow_line_how_it_went_outlives_what_it_said() -> None:
     row = replace(ROW, outward=False, method="tools/call", rpc_id="4", answer=True, words="x" * 200, state="cut")
-    text = drawn(row, Told(started_ns=0, milliseconds=12), width=60)
+    text = drawn(row, RowFacts(started_ns=0, milliseconds=12), width=60)
     assert text.endswith("· 12 ms ✗ cut")
     assert cell_len(text) <= 60
 
@@ -158,23 +153,16 @@ def test_times_sizes_and_paths_are_short() -> None:
     assert [short_size(size) for size in (0, 812, 3100, 999_499, 1_500_000, 12_000_000)] == [
         "0 B", "812 B", "3.1k", "999k", "1.5M", "12M",
     ]  # fmt: skip
-    times = {
-        12: "12 ms",
-        999: "999 ms",
-        2400: "2.4 s",
-        59_960: "1 min 0 s",
-        119_700: "2 min 0 s",
-        200_000: "3 min 20 s",
-    }
-    assert {time: short_time(time) for time in times} == times
+    assert [short_time(time) for time in (999, 2400, 59_960, 200_000)] == ["999 ms", "2.4 s", "1 min 0 s", "3 min 20 s"]
     assert [clock(seconds) for seconds in (0, 12.345, 123.45, 1234.5)] == [
         " 0.00 ", " 12.35", " 123.5", " 1234 ",
     ]  # fmt: skip
     assert short_path("https://h/v1/chat/completions?key=1") == "chat/completions"
-    assert short_path("http://h:1/api/chat") == "chat"
-    assert short_path("http://h/v1beta/models/m:generate") == "models/m:generate"
-    assert short_path("http://h") == "/"
-    assert short_path("http://[h/v1/chat?a") == "chat"
+    assert [short_path(url) for url in ("http://h:1/api/chat", "http://h", "http://[h/v1/chat?a")] == [
+        "chat",
+        "/",
+        "chat",
+    ]
 
 
 # Which lines there are.
@@ -187,15 +175,26 @@ def rows_of(*turns: tuple[int, int]) -> list[Row]:
     ]
 
 
+def no_partner(_: int) -> int | None:
+    return None
+
+
+def sections_of(rows: list[Row], partner: Callable[[int], int | None] = no_partner) -> Sections:
+    sections = Sections()
+    sections.take(rows, partner)
+    return sections
+
+
 def index_of(rows: list[Row], numbers: list[int] | None = None) -> LadderIndex:
-    index = LadderIndex()
+    index = LadderIndex(sections_of(rows))
     index.count(rows)
     index.extend(range(len(rows)) if numbers is None else numbers)
     return index
 
 
 def lines_of(index: LadderIndex) -> list[str]:
-    return [f"{'#' if index.is_heading(line) else ''}{index.row_at(line)}" for line in range(len(index))]
+    items = map(index.item_at, range(len(index)))
+    return [f"#{-item - 1}" if item < 0 else f"{item}" for item in items]
 
 
 def test_each_turn_and_step_has_a_heading() -> None:
@@ -217,9 +216,11 @@ def test_listings_while_a_turn_runs_stand_where_they_happened_and_cut_no_step_in
     rows = rows_of((0, 0), (1, 1), (0, 0), (1, 1), (0, 0), (1, 1))
     rows[1] = replace(REQUEST, number=1)
     rows[4] = replace(rows[4], outward=False, answer=True)  # of row 2
-    index = LadderIndex()
+    sections = Sections()
+    index = LadderIndex(sections)
     for count in range(1, len(rows) + 1):
-        index.count(rows[:count], partner={4: 2, 2: 4}.get)
+        sections.take(rows[:count], {4: 2, 2: 4}.get)
+        index.count(rows[:count])
         index.extend([count - 1])
     assert lines_of(index) == ["#0", "0", "#1", "1", "2", "3", "4", "5"]
     assert index.newest_of_turns == 5
@@ -229,28 +230,46 @@ def test_what_turns_out_to_be_of_a_turn_goes_there_and_its_heading_stays_for_wha
     rows = rows_of((1, 1), (0, 0), (0, 0), (0, 0), (2, 1))
     rows = [replace(row, mono_ns=1_000 * row.number, method="tools/call") for row in rows]
     rows[3] = replace(rows[3], answer=True)  # of row 1
-    index = LadderIndex()
-    index.count(rows, partner={3: 1, 1: 3}.get)
+    sections = sections_of(rows, {3: 1, 1: 3}.get)
+    index = LadderIndex(sections)
+    index.count(rows)
     index.extend(range(5))
+
+    def moves(row: Row, turn: int) -> bool:
+        sections.move(row.number, (row.clock, turn, 1))
+        return index.move(replace(row, turn=turn, step=1))
+
     assert lines_of(index) == ["#0", "0", "#1", "1", "2", "3", "#4", "4"]
-    found = [replace(rows[1], turn=1, step=1), replace(rows[3], turn=1, step=1)]
-    assert [index.move(row) for row in found] == [True, True]
-    assert lines_of(index) == ["#0", "0", "1", "3", "#2", "2", "#4", "4"]
+    assert moves(rows[1], 1)
+    assert moves(rows[3], 1)
+    assert lines_of(index) == ["#0", "0", "1", "3", "#1", "2", "#4", "4"]
     assert [index.turn_of(number) for number in range(5)] == [1, 1, 0, 1, 2]
-    assert (index.counts(rows[0]), index.counts(rows[2])) == ((0, 3), (0, 1))
-    assert not any(index.move(row) for row in (*found, rows[2]))
-    assert index.move(replace(rows[2], turn=2, step=1))
+    assert (index.counts("", 1), index.counts("", 0)) == ((0, 3), (0, 1))
+    assert not moves(rows[1], 1)
+    assert moves(rows[2], 2)
     assert lines_of(index) == ["#0", "0", "1", "3", "#4", "2", "4"]
-    assert index.move(replace(rows[1], turn=2, step=1))
+    assert moves(rows[1], 2)
     assert lines_of(index) == ["#0", "0", "3", "#4", "1", "2", "4"]
-    assert index.counts(rows[4]) == (0, 3)
+    assert index.counts("", 2) == (0, 3)
 
 
-def test_what_is_heard_of_late_stands_where_it_happened() -> None:
-    rows = rows_of((1, 1), (2, 1), (0, 0), (0, 0), (0, 0))
-    times = (1_000_000_000, 5_000_000_000, 3_000_000_000, 3_100_000_000, 500_000_000)
-    rows = [replace(row, mono_ns=mono_ns) for row, mono_ns in zip(rows, times, strict=True)]
-    assert lines_of(index_of(rows)) == ["#0", "4", "0", "2", "3", "#1", "1"]
+def test_connections_before_the_first_turn_are_folded_and_any_section_opens_and_folds() -> None:
+    rows = rows_of((0, 0), (0, 0), (1, 1), (1, 1), (0, 0))
+    rows[2] = replace(REQUEST, number=2)
+    rows[3] = replace(RESPONSE, number=3, end_mono_ns=0)
+    index = LadderIndex(sections_of(rows))
+    index.folds_starts = True
+    index.count(rows)
+    index.extend(range(5))
+    assert (lines_of(index), index.kept) == (["#0", "#2", "2", "3", "#4", "4"], 5)
+    assert (index.hidden(0), index.hidden(2)) == (2, None)
+    assert (index.line_of(1), index.line_near(1)) == (None, 0)
+    index.fold(0)
+    index.fold(2)
+    assert lines_of(index) == ["#0", "0", "1", "#2", "#4", "4"]
+    index.clear()
+    index.extend([4, 3, 1])
+    assert (lines_of(index), index.hidden(3)) == (["#0", "1", "#2", "#4", "4"], 1)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans(), st.booleans()), max_size=40), st.data())
@@ -263,9 +282,10 @@ def test_each_section_has_one_heading_and_its_rows_stand_in_the_order_in_which_t
     ]
     kept = sorted(data.draw(st.sets(st.integers(0, max(0, len(rows) - 1))))) if rows else []
     index = index_of(rows, data.draw(st.permutations(kept)))  # what a filter finds is found in any order
-    lines = [(index.is_heading(line), index.row_at(line)) for line in range(len(index))]
+    items = [index.item_at(line) for line in range(len(index))]
+    lines = [(item < 0, -item - 1 if item < 0 else item) for item in items]
     assert sorted(number for is_heading, number in lines if not is_heading) == kept
-    homes = [index.home_of(number) for is_heading, number in lines if is_heading]
+    homes = [number for is_heading, number in lines if is_heading]
     assert homes == sorted(set(homes))
     in_order = [(index.home_of(number), number) for is_heading, number in lines if not is_heading]
     assert in_order == sorted(in_order)
@@ -279,7 +299,7 @@ def test_the_header_says_what_there_is_and_drops_the_least_first() -> None:
     assert heading_text(heading, 90).endswith(" turn 1 · following · / math · 12 of 240 · esc clears ")
     assert "12 of 240" in heading_text(heading, 60)
     assert heading_text(replace(heading, filter="", following=False, new_below=3), 80).endswith(
-        " turn 1 · 3 new below (G) · / filter "
+        " turn 1 · 3 new below (G) · / filter · ? signs "
     )
     for width in range(10, 120):
         assert cell_len(heading_text(heading, width)) <= width

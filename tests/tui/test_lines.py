@@ -10,7 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from typing_extensions import override
 
-from tests.tui.waiting import until
+from tests.tui.waiting import at_work, until
 from tui_host.tui.widgets.lines.line_view import LineView
 
 
@@ -37,7 +37,7 @@ class Still(Numbers):
 
 
 class Picked(Numbers):
-    HAS_CURSOR = True
+    has_cursor = True
 
 
 class Lines(App[None]):
@@ -61,9 +61,7 @@ class Lines(App[None]):
 
 
 async def test_only_what_is_on_the_screen_is_drawn_and_only_once() -> None:
-    app = Lines(Numbers(100_000))
-    async with app.run_test(size=(40, 10)) as pilot:
-        await pilot.pause()
+    async with at_work(Lines(Numbers(100_000)), (40, 10)) as (app, pilot):
         assert set(app.view.drawn) <= {*range(10), *range(99_990, 100_000)}
         app.view.drawn.clear()
         app.view.refresh()
@@ -71,20 +69,8 @@ async def test_only_what_is_on_the_screen_is_drawn_and_only_once() -> None:
         assert app.view.drawn == []
 
 
-async def test_every_segment_has_a_style_and_fills_the_width() -> None:
-    app = Lines(Numbers(3))
-    async with app.run_test(size=(40, 10)) as pilot:
-        await pilot.pause()
-        for y in range(10):
-            strip = app.view.render_line(y)
-            assert strip.cell_length == app.view.view_width
-            assert all(segment.style is not None and segment.style.bgcolor is not None for segment in strip)
-
-
 async def test_a_reader_at_the_end_goes_with_it_and_one_elsewhere_stays() -> None:
-    app = Lines(Numbers(50))
-    async with app.run_test(size=(40, 10)) as pilot:
-        await pilot.pause()
+    async with at_work(Lines(Numbers(50)), (40, 10)) as (app, pilot):
         assert app.view.top == 40
         app.view.count = 60
         app.view.grew()
@@ -106,9 +92,7 @@ async def test_a_reader_at_the_end_goes_with_it_and_one_elsewhere_stays() -> Non
 
 
 async def test_a_line_that_changed_is_drawn_again_and_no_other() -> None:
-    app = Lines(Numbers(50))
-    async with app.run_test(size=(40, 10)) as pilot:
-        await pilot.pause()
+    async with at_work(Lines(Numbers(50)), (40, 10)) as (app, pilot):
         app.view.drawn.clear()
         app.view.changed(45)
         app.view.changed(3)
@@ -117,9 +101,7 @@ async def test_a_line_that_changed_is_drawn_again_and_no_other() -> None:
 
 
 async def test_resizing_keeps_the_end_and_draws_for_the_new_width() -> None:
-    app = Lines(Numbers(50))
-    async with app.run_test(size=(40, 10)) as pilot:
-        await pilot.pause()
+    async with at_work(Lines(Numbers(50)), (40, 10)) as (app, pilot):
         await pilot.resize_terminal(30, 5)
         await until(pilot, lambda: app.view.top == 45)
         assert app.view.render_line(0).cell_length == 29
@@ -130,24 +112,19 @@ async def test_resizing_keeps_the_end_and_draws_for_the_new_width() -> None:
 
 
 async def test_a_cursor_moves_by_keys_and_clicks_and_opens() -> None:
-    app = Lines(Picked(50))
-    async with app.run_test(size=(40, 10)) as pilot:
-        await pilot.pause()
+    async with at_work(Lines(Picked(50)), (40, 10)) as (app, pilot):
         app.view.focus()
         await pilot.press("G", "k", "k", "enter")
         await pilot.click(app.view, offset=(3, 2))
         await pilot.click(app.view, offset=(3, 2))
         await pilot.press("g")
-        await pilot.pause()
         assert app.heard == ["at 49", "at 48", "at 47", "open 47", "at 42", "open 42", "at 0"]
         assert app.view.top == 0
         assert app.view.render_line(0).cell_length == app.view.view_width
 
 
 async def test_growth_lays_nothing_out_and_paints_only_what_is_new() -> None:
-    app = Lines(Still(50))
-    async with app.run_test(size=(40, 10)) as pilot:
-        await pilot.pause()
+    async with at_work(Lines(Still(50)), (40, 10)) as (app, pilot):
         laid_out: list[object] = []
         app.screen.screen_layout_refresh_signal.subscribe(app.view, laid_out.append)  # pyright: ignore[reportUnknownMemberType] - Textual leaves the screen's type open
         app.view.drawn.clear()
@@ -167,12 +144,10 @@ async def test_growth_lays_nothing_out_and_paints_only_what_is_new() -> None:
 
 
 async def test_what_is_painted_is_what_textual_would_paint() -> None:
-    app = Lines(Picked(50))
-    async with app.run_test(size=(40, 10)) as pilot:
-        await pilot.pause()
+    async with at_work(Lines(Picked(50)), (40, 10)) as (app, pilot):
         app.view.focus()
         await pilot.press("G", "k")
-        for theme in ("textual-light", "ansi-dark", "nord"):
+        for theme in ("textual-light", "ansi-dark"):
             app.theme = theme
             await pilot.pause()
             ours = app.view.render_lines(app.view.size.region)

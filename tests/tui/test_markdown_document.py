@@ -13,14 +13,8 @@ from tui_host.capture.visible import hidden
 from tui_host.tui.glyphs import ASCII
 from tui_host.tui.markdown.document import Budget, Document
 from tui_host.tui.markdown.markdown_styles import Inks
-from tui_host.tui.markdown.parser import load
 
 INKS = Inks()
-
-
-@pytest.fixture(autouse=True, scope="module")
-def parser() -> None:
-    load()
 
 
 def drawn(document: Document) -> list[str]:
@@ -105,10 +99,6 @@ def test_links_show_their_address_and_images_are_text() -> None:
 def test_ascii_marks_where_the_terminal_wants_them() -> None:
     found = "\n".join(lines("# T\n\n- a\n\n> q\n\n---\n\n|a|b|\n|-|-|\n|c|d|", 20, Inks(glyphs=ASCII)))
     assert found.isascii()
-
-
-def test_chinese_is_wrapped_between_characters_and_soft_breaks_in_it_vanish() -> None:
-    assert lines("今天天气\n很好，我们去公园。", 12) == ["今天天气很", "好，我们去公", "园。"]
 
 
 @pytest.mark.parametrize(
@@ -197,17 +187,6 @@ def test_long_blocks_lose_nothing_where_they_are_cut() -> None:
     assert " ".join(lines(LONG_PARAGRAPH)).split() == ["word"] * 5000 + ["After."]
 
 
-def test_a_line_stays_itself_when_the_heights_above_are_corrected() -> None:
-    document = Document()
-    document.put("\n\n".join(f"paragraph {number} " + "words " * (number % 20) for number in range(200)), final=True)
-    document.fit(30, INKS)
-    document.advance(Budget(60))
-    line = document.settle(300, 0, 10, Budget(60))
-    text = document.line(line).strip.text
-    again = document.settle(line, 1 << 40, 10, Budget(60))
-    assert document.line(again).strip.text == text
-
-
 @given(st.text(alphabet=st.sampled_from("-*1.> #`|\n ab_[]()!~"), max_size=200), st.integers(min_value=1, max_value=20))
 def test_any_markup_can_be_drawn_and_streamed(source: str, step: int) -> None:
     document = Document()
@@ -229,12 +208,6 @@ def test_br_is_the_end_of_a_line_in_a_cell_and_in_a_text() -> None:
     assert lines("one<br>two <BR/> three") == ["one", "two", " three"]
     assert lines("| a | b |\n|---|---|\n| 1<br>2 | 3 |") == ["a │ b", "──┼──", "1 │ 3", "2 │"]
     assert lines("`<br>` and &lt;br&gt; and <b>") == ["<br> and <br> and <b>"]
-
-
-def test_tasks_are_boxes() -> None:
-    source = "- [ ] open\n- [x] done\n- [y] none\n\n1. [X] first"
-    assert lines(source) == ["☐ open", "☑ done", "• [y] none", "", "1. ☑ first"]
-    assert lines(source, inks=Inks(glyphs=ASCII))[:2] == ["[ ] open", "[x] done"]
 
 
 def test_footnotes_and_mathematics_stay_as_they_are_written() -> None:

@@ -7,18 +7,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.tui.test_markdown_document import LONG_FENCE, LONG_LIST, LONG_TABLE, SOURCE
-from tui_host.tui.markdown import markdown_selection as selecting
 from tui_host.tui.markdown.document import Budget, Document
 from tui_host.tui.markdown.markdown_styles import Inks
-from tui_host.tui.markdown.parser import load
+from tui_host.tui.widgets.lines.markdown_selection import DocumentSelection, copied
 
 INKS = Inks()
 MARKUP = st.text(alphabet=st.sampled_from("-*1.> #`|\n ab_[]()!~\\&;<中\t\x1b"), max_size=120)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def parser() -> None:
-    load()
 
 
 def document(source: str, width: int = 30, *, final: bool = True) -> Document:
@@ -65,22 +59,23 @@ def test_every_drawn_character_stands_for_one_of_the_source(source: str, width: 
 def test_any_markup_can_be_selected(source: str, width: int, final: bool) -> None:  # noqa: FBT001 - hypothesis gives it
     made = document(source, width, final=final)
     check(made)
+    selection = DocumentSelection(made, 0)
     for line in range(made.height):
         for cell in (0, 3, 9):
-            start, end = selecting.range_at(made, line, cell)
+            (start,), (end,) = selection.stretch_at(line, cell)
             assert 0 <= start <= end <= made.length
-            selecting.cells_in(made, line, (start, made.length))
-            selecting.word_at(made, line, cell)
-            selecting.text_at(made, line, cell)
-            selecting.point_of(made, start)
-            selecting.copied(made, (start, made.length))
-            selecting.copied(made, (0, end))
+            selection.cells_in(line, ((start,), (made.length,)))
+            selection.around(line, cell, whole=False)
+            selection.around(line, cell, whole=True)
+            selection.point_of((start,))
+            copied(made, (start, made.length))
+            copied(made, (0, end))
 
 
 @pytest.mark.parametrize("source", [SOURCE, LONG_FENCE, LONG_TABLE, LONG_LIST], ids=["page", "fence", "table", "list"])
 def test_all_that_is_selected_is_the_source(source: str) -> None:
     made = document(source)
-    assert selecting.copied(made, (0, made.length)) == source.rstrip("\n")
+    assert copied(made, (0, made.length)) == source.rstrip("\n")
 
 
 def selected(source: str, part: str, width: int = 60) -> str:
@@ -90,13 +85,17 @@ def selected(source: str, part: str, width: int = 60) -> str:
         text = made.line(line).strip.text
         if part in text:
             cell = text.index(part)
-            first = selecting.range_at(made, line, cell)[0]
-            return selecting.copied(made, (first, selecting.range_at(made, line, cell + len(part) - 1)[1]))
+            selection = DocumentSelection(made, 0)
+            (first,), (_, (last,)) = (
+                selection.stretch_at(line, cell)[0],
+                selection.stretch_at(line, cell + len(part) - 1),
+            )
+            return copied(made, (first, last))
     raise AssertionError(part)
 
 
 @pytest.mark.parametrize(
-    ("source", "part", "copied"),
+    ("source", "part", "copy"),
     [
         ("a **bold** b", "bold", "**bold**"),
         ("a **bold** b", "old b", "**old** b"),
@@ -114,15 +113,8 @@ def selected(source: str, part: str, width: int = 60) -> str:
         ("> ```\n> a\n>   b\n> ```", "  b", "  b"),
     ],
 )
-def test_markup_at_the_edges_comes_out_balanced(source: str, part: str, copied: str) -> None:
-    assert selected(source, part) == copied
-
-
-def test_code_in_a_list_comes_without_the_lists_indentation() -> None:
-    made = document("1. see\n\n   ```py\n   if a:\n       b\n   ```\n")
-    first = selecting.range_at(made, 3, 5)[0]
-    last = selecting.range_at(made, 4, 60)[1]
-    assert selecting.copied(made, (first, last)) == "if a:\n    b"
+def test_markup_at_the_edges_comes_out_balanced(source: str, part: str, copy: str) -> None:
+    assert selected(source, part) == copy
 
 
 def test_what_was_selected_of_a_growing_text_is_found_again() -> None:
@@ -131,9 +123,9 @@ def test_what_was_selected_of_a_growing_text_is_found_again() -> None:
     made.put("one two\n\n- three **four", final=False)
     made.advance(Budget(60))
     chosen = (4, 16)
-    assert selecting.copied(made, chosen) == "two\n\n- three"
+    assert copied(made, chosen) == "two\n\n- three"
     for end in range(30, 900, 13):
         made.put(("one two\n\n- three **four** five\n" + "- more `of` it\n" * 60)[:end], final=False)
         made.advance(Budget(60))
-        assert selecting.copied(made, chosen) == "two\n\n- three"
-    assert selecting.cells_in(made, 0, chosen) == (4, 7)
+        assert copied(made, chosen) == "two\n\n- three"
+    assert DocumentSelection(made, 0).cells_in(0, ((4,), (16,))) == (4, 7)

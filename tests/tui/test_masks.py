@@ -15,6 +15,7 @@ from tui_host.tui.masks import Mask, masked
 
 KEY = "hunter2-hunter2"
 MARK = "⟨secret:KEY⟩"
+VENDORS = "ghp_0123456789abcdef0123456789abcdef"
 HIDDEN = "••• KEY (15)"
 
 
@@ -27,6 +28,14 @@ def test_a_value_and_a_mark_of_a_known_secret_are_masked_and_an_unknown_mark_sta
     assert Mask()(f"{KEY} {MARK}") == f"{KEY} {MARK}"
 
 
+def test_a_vendors_key_that_nobody_configured_is_masked_everywhere() -> None:
+    mask = Mask(lambda: Redactor([("KEY", KEY)]))
+    text, shown = f"{VENDORS} and {KEY}", f"••• vendor-key (36) and {HIDDEN}"
+    assert mask(text) == mask.values(text) == shown
+    assert mask.marks(VENDORS) == masked(VENDORS, ()) == Mask()(VENDORS) == "••• vendor-key (36)"
+    assert mask.found(text) == ["••• vendor-key (36)", HIDDEN]
+
+
 def test_a_name_that_a_mark_cannot_hold_is_masked_too_and_ascii_has_its_own_mask() -> None:
     mask = Mask(lambda: Redactor([("my key", KEY)]), ASCII)
     assert mask(f"{KEY} ⟨secret:my_key⟩") == "*** my_key (15) *** my_key (15)"
@@ -34,7 +43,7 @@ def test_a_name_that_a_mark_cannot_hold_is_masked_too_and_ascii_has_its_own_mask
 
 
 async def test_chat_cards_calls_and_header_show_masks(tmp_path: Path) -> None:
-    async with still(tmp_path, size=(120, 40)) as app:
+    async with still(tmp_path, size=(120, 40), servers=STATUSES[:2]) as app:
         app.app.host.redactor.add("KEY", KEY)
         app.session.turn = 1
         app.session.title = f"with {MARK}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import pytest
 from rich.cells import cell_len
 from rich.style import Style
 from textual import messages
@@ -16,8 +15,8 @@ from textual.strip import Strip
 from textual.widgets import Static, TextArea
 from typing_extensions import override
 
-from tests.cases import first_values
 from tests.tui.test_lines import Numbers, Picked
+from tests.tui.waiting import at_work
 from tui_host.tui import textual_private
 
 if TYPE_CHECKING:
@@ -140,9 +139,7 @@ async def change(app: Painted, pilot: Pilot[None], step: int) -> None:
 
 
 async def test_painting_piece_by_piece_leaves_the_screen_as_painting_it_whole() -> None:
-    app = Painted()
-    async with app.run_test(size=SIZE) as pilot:
-        await pilot.pause()
+    async with at_work(Painted(), SIZE) as (app, pilot):
         for step in range(40):
             await change(app, pilot, step)
             assert app.cells == whole(app), f"after step {step}"
@@ -150,8 +147,7 @@ async def test_painting_piece_by_piece_leaves_the_screen_as_painting_it_whole() 
 
 
 async def test_only_where_something_changed_is_painted_and_by_whoever_is_seen_there() -> None:
-    app = Painted()
-    async with app.run_test(size=SIZE) as pilot:
+    async with at_work(Painted(), SIZE) as (app, pilot):
         app.panes.over.add_class("-shown")
         await settled(app, pilot)
         app.panes.left.changed(app.panes.left.top + 4)
@@ -168,8 +164,7 @@ async def test_only_where_something_changed_is_painted_and_by_whoever_is_seen_th
 
 
 async def test_what_is_typed_is_painted_before_all_else() -> None:
-    app = Painted()
-    async with app.run_test(size=SIZE) as pilot:
+    async with at_work(Painted(), SIZE) as (app, pilot):
         app.panes.prompt.focus()
         await settled(app, pilot)
         app.panes.left.count += 3
@@ -180,12 +175,3 @@ async def test_what_is_typed_is_painted_before_all_else() -> None:
         assert "typed" in "".join(strip.text for _, _, strip in first.placed)
         assert all(y >= app.panes.prompt.region.y for _, y, _ in first.placed)
         assert others
-
-
-@pytest.mark.parametrize("size", first_values([(20, 3), (1, 1), (200, 60)]))
-async def test_a_screen_of_any_size_is_painted(size: tuple[int, int]) -> None:
-    app = Painted()
-    async with app.run_test(size=size) as pilot:
-        for step in range(8):
-            await change(app, pilot, step)
-        assert app.cells == whole(app)

@@ -7,11 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing
 from types import FrameType
-
-import pytest
 
 from tui_host.tui.suspension import PausableLoop
 
@@ -49,17 +45,3 @@ def test_no_deadline_passes_while_the_program_is_paused() -> None:
             runner.run(wait(loop))
     finally:
         signal.signal(signal.SIGCONT, before)
-
-
-@pytest.mark.parametrize("read", [101.0, 161.0], ids=["before", "behind"])
-def test_a_pause_in_the_midst_of_a_look_at_the_clock_is_noticed_whether_it_was_read_before_or_behind(
-    read: float,
-) -> None:
-    def looks() -> Iterator[float]:
-        yield from (100.0, 101.0)
-        loop.go_on()  # before what is read is kept
-        yield from (read, 161.0, 162.0, 164.0)
-
-    with closing(PausableLoop(looks().__next__)) as loop:
-        assert [loop.time(), loop.time(), loop.skipped()] == [101, 101, 60]
-        assert loop.time() == 104

@@ -29,12 +29,6 @@ async def test_the_main_view(tmp_path: Path) -> None:
         await app.looks_like("main-60x20")
 
 
-async def test_the_main_view_in_a_light_theme(tmp_path: Path) -> None:
-    async with still(tmp_path, size=BIG, theme=LIGHT) as app:
-        app.a_whole_turn()
-        await app.looks_like("main-light-140x45", colours=True)
-
-
 async def test_the_approval(tmp_path: Path) -> None:
     async with still(tmp_path, size=BIG) as app:
         app.a_question()

@@ -10,8 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 from typing_extensions import override
 
-from tests.cases import first_values
-from tests.steps import counted_steps
+from tests.tui.waiting import at_work
 from tui_host.tui.widgets.prompt.completion import Completion
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
@@ -21,11 +20,13 @@ COMMANDS = (("help", "every key"), ("model", "choose the model"), ("models", "li
 
 
 class Writing(App[None]):
-    def __init__(self) -> None:
+    def __init__(self, *history: str) -> None:
         super().__init__()
-        self.prompt = Prompt(commands=COMMANDS, history=["first", "second\nof two lines"])
+        self.prompt = Prompt(commands=COMMANDS, history=history or ("first", "second\nof two lines"))
         self.sent: list[str] = []
-        self.commands: list[tuple[str, str]] = []
+        self.attached: list[list[str]] = []
+        self.commands: list[str] = []
+        self.told: list[str] = []
 
     @override
     def compose(self) -> ComposeResult:
@@ -39,22 +40,27 @@ class Writing(App[None]):
 
     def on_prompt_sent(self, message: Prompt.Sent) -> None:
         self.sent.append(message.text)
+        self.attached.append([attachment.words for attachment in message.attached])
+
+    def on_prompt_picked(self, message: Prompt.Picked) -> None:
+        self.sent.append(message.text)
 
     def on_prompt_command(self, message: Prompt.Command) -> None:
-        self.commands.append((message.name, message.arguments))
+        self.commands.append(message.name)
+
+    @override
+    def notify(self, message: str, **_: object) -> None:
+        self.told.append(message)
 
 
 async def test_enter_sends_and_an_empty_prompt_sends_nothing() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
+    async with at_work(Writing()) as (app, pilot):
         await pilot.press("enter", "h", "i", "enter", "space", "enter")
-        await pilot.pause()
         assert app.sent == ["hi"]
 
 
 async def test_keys_that_come_together_act_in_their_order() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
+    async with at_work(Writing()) as (app, pilot):
         for key in ("a", "backspace", "б", "left", "c", "end", "d", "ctrl+w", "e", "enter"):
             app.post_message(events.Key(key, key if len(key) == 1 else None))
         await pilot.pause()
@@ -67,58 +73,22 @@ async def test_keys_that_come_together_act_in_their_order() -> None:
 
 @pytest.mark.parametrize("key", ["ctrl+j", "shift+enter", "shift+\r"])
 async def test_new_lines_send_nothing(key: str) -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
+    async with at_work(Writing()) as (app, pilot):
         await pilot.press("a")
         app.prompt.post_message(events.Key(key, None))
         await pilot.press("b", "enter")
-        await pilot.pause()
         assert app.sent == ["a\nb"]
 
 
 async def test_it_grows_from_one_line_to_eight() -> None:
-    app = Writing()
-    async with app.run_test(size=(40, 24)) as pilot:
-        await pilot.pause()
+    async with at_work(Writing(), (40, 24)) as (app, pilot):
         assert app.prompt.outer_size.height == 3
         await pilot.press("ctrl+j")
         assert not app.prompt.text  # an empty one has no lines to break
         await pilot.press("a", *["ctrl+j"] * 3)
-        await pilot.pause()
         assert app.prompt.outer_size.height == 6
         await pilot.press(*["ctrl+j"] * 20)
-        await pilot.pause()
         assert app.prompt.outer_size.height == 10
-
-
-async def test_a_paste_of_200_lines_is_one_message_and_sends_nothing() -> None:
-    app = Writing()
-    lines = "\r\n".join(f"line {number}" for number in range(200))
-    async with app.run_test() as pilot:
-        app.prompt.post_message(events.Paste(lines + "\n"))
-        await pilot.pause()
-        assert app.sent == []
-        await pilot.press("enter")
-        await pilot.pause()
-        assert app.sent == ["\n".join(f"line {number}" for number in range(200))]
-
-
-async def test_a_huge_paste_is_folded_until_it_is_sent() -> None:
-    async def cost(size: int, mark: str) -> int:
-        app = Writing()
-        async with app.run_test() as pilot:
-            await pilot.pause()
-            with counted_steps() as taken:
-                app.prompt.post_message(events.Paste("x" * size))
-                await pilot.pause()
-                assert app.prompt.text == mark
-                await pilot.press("!", "enter")
-                await pilot.pause()
-                assert app.sent == ["x" * size + "!"]
-                return taken()
-
-    small = await cost(30_000, "[pasted: 1 line, 30 kB]")
-    assert await cost(2_000_000, "[pasted: 1 line, 2 MB]") < 2 * small
 
 
 async def paste(app: Writing, pilot: Pilot[None], text: str) -> None:
@@ -127,8 +97,7 @@ async def paste(app: Writing, pilot: Pilot[None], text: str) -> None:
 
 
 async def test_many_lines_are_folded_as_one_mark_and_sent_whole_among_what_was_written() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
+    async with at_work(Writing()) as (app, pilot):
         await pilot.press("a")
         await paste(app, pilot, MANY)
         await pilot.press("b")
@@ -137,15 +106,13 @@ async def test_many_lines_are_folded_as_one_mark_and_sent_whole_among_what_was_w
         assert app.prompt.text == "a[pasted: 300 lines, 2.7 kB]b[pasted: 26 lines, 780 B]few\nlines"
         assert app.prompt.border_subtitle == "ctrl+t opens the paste  ctrl+u clears"
         await pilot.press("enter")
-        await pilot.pause()
         assert app.sent == [f"a{MANY}b{OTHER}few\nlines"]
         assert "[pasted: 300 lines, 2.7 kB]" in OTHER, "what looks like a mark in a paste is none"
 
 
-@pytest.mark.parametrize("key", first_values(["backspace", "delete", "ctrl+w", "ctrl+k"]))
+@pytest.mark.parametrize("key", ["backspace", "delete"])
 async def test_a_mark_goes_as_one_and_comes_back_as_one(key: str) -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
+    async with at_work(Writing()) as (app, pilot):
         await pilot.press("a")
         await paste(app, pilot, MANY)
         await pilot.press("b", "left", *["left"] * (3 if key != "backspace" else 0))
@@ -156,8 +123,7 @@ async def test_a_mark_goes_as_one_and_comes_back_as_one(key: str) -> None:
 
 
 async def test_a_paste_is_opened_at_its_mark_and_closed_again() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
+    async with at_work(Writing()) as (app, pilot):
         few = MANY[: 9 * 26]
         await paste(app, pilot, few)
         await pilot.press("ctrl+j")
@@ -172,12 +138,10 @@ async def test_a_paste_is_opened_at_its_mark_and_closed_again() -> None:
 
 
 async def test_history_and_drafts_fold_a_paste_again_and_hold_it_whole() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
+    async with at_work(Writing()) as (app, pilot):
         await pilot.press("a", "space")
         await paste(app, pilot, MANY + "\n")
         await pilot.press("enter", "up")
-        await pilot.pause()
         assert app.prompt.text == "a [pasted: 300 lines, 2.7 kB]"
         await pilot.press("!")
         draft = app.prompt.whole_text()
@@ -187,13 +151,11 @@ async def test_history_and_drafts_fold_a_paste_again_and_hold_it_whole() -> None
         app.prompt.remember(app.sent[0])  # as a session that is opened again brings it
         app.prompt.put("")
         await pilot.press("up", "enter")
-        await pilot.pause()
         assert app.sent == [f"a {MANY}"] * 2
 
 
 async def test_one_key_takes_away_all_that_is_written_and_one_brings_it_back() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
+    async with at_work(Writing()) as (app, pilot):
         await paste(app, pilot, "one\ntwo\nthree")
         await pilot.press("!", "up")
         assert app.prompt.border_subtitle == "ctrl+u clears"
@@ -204,28 +166,32 @@ async def test_one_key_takes_away_all_that_is_written_and_one_brings_it_back() -
         assert app.sent == []
 
 
+async def test_a_line_is_deleted_where_none_follows() -> None:
+    async with at_work(Writing()) as (app, pilot):
+        app.prompt.load_text("one")
+        for left in ("", ""):
+            await pilot.press("ctrl+k")
+            assert app.prompt.text == left
+
+
 async def test_a_space_before_a_slash_makes_a_text_of_a_command() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
+    async with at_work(Writing()) as (app, pilot):
         for text in (" /help me", " /new", "/etc/hosts explain", "/ unknown"):
             app.prompt.load_text(text)
             await pilot.press("enter")
-        await pilot.pause()
         assert app.sent == ["/help me", "/new", "/etc/hosts explain", "/ unknown"]
         assert app.commands == []
 
 
 async def test_what_is_pasted_cannot_act_on_the_terminal() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
+    async with at_work(Writing()) as (app, pilot):
         app.prompt.post_message(events.Paste("a\x1b[2J\x9b2J\u202e"))
         await pilot.pause()
         assert app.prompt.text == "a␛[2J⟨9b⟩2J⟨202e⟩"
 
 
 async def test_up_and_down_walk_through_the_history_and_the_draft_is_kept() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
+    async with at_work(Writing()) as (app, pilot):
         await pilot.press("d", "r", "a", "f", "t", "up")
         assert app.prompt.text == "second\nof two lines"
         await pilot.press("up")
@@ -235,62 +201,78 @@ async def test_up_and_down_walk_through_the_history_and_the_draft_is_kept() -> N
         await pilot.press("down")
         assert app.prompt.text == "draft"
         await pilot.press("enter", "up")
-        await pilot.pause()
         assert app.prompt.text == "draft"
 
 
-async def test_commands_complete_and_carry_what_stands_after_them() -> None:
-    app = Writing()
-    async with app.run_test(size=(60, 20)) as pilot:
+async def test_enter_runs_the_command_that_is_chosen_in_the_list() -> None:
+    async with at_work(Writing(), (60, 20)) as (app, pilot):
         await pilot.press("/", "m")
-        await pilot.pause()
         completion = app.query_one(Completion)
         assert [completion.render_line(y).text.split()[:2] for y in range(2)] == [[">", "/model"], ["/models", "list"]]
-        await pilot.press("down", "tab", "x", "enter")
-        await pilot.pause()
+        await pilot.press("down", "tab")
+        assert (app.prompt.text, app.commands) == ("/models", [])
+        await pilot.press("enter")
         assert not completion.is_open
-        await pilot.press("/", "n", "enter", "enter")
+        await pilot.press("/", "m", "down", "enter", "/", "n", "enter", "h", "i", "enter")
+        assert app.commands == ["models", "models", "new"]
+        assert app.sent == ["hi"]  # nothing of a command is left in front of the next message
+
+
+async def test_the_beginning_of_a_command_runs_it_or_shows_what_it_may_mean() -> None:
+    async with at_work(Writing()) as (app, pilot):
+        for key in ("/", "n", "enter"):  # typed faster than the list opens
+            app.post_message(events.Key(key, None if key == "enter" else key))
         await pilot.pause()
-        assert app.commands == [("models", "x"), ("new", "")]
-        assert app.sent == []
-        assert app.prompt.text == ""
+        assert (app.commands, app.prompt.text) == (["new"], "")
+        await pilot.press("/", "m", "escape", "enter")
+        assert (app.commands, app.prompt.text) == (["new"], "/m")
+        assert app.query_one(Completion).is_open
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("/clear", "There is no command /clear: /new begins"),
+        ("/compact", "/new begins"),
+        ("/export", "tui-host sessions export last"),
+        ("/mcp", "/servers shows"),
+        ("/exit", "/quit ends"),
+        ("/hepl", "There is no command /hepl: /help?"),
+        ("/new what is 6 × 5?", "/new takes no arguments, so it did not run."),
+        ("!ls -l", "No shell command runs here"),
+    ],
+)
+async def test_what_is_no_command_here_stays_and_is_pointed_to_what_there_is(typed: str, told: str) -> None:
+    async with at_work(Writing()) as (app, pilot):
+        app.prompt.load_text(typed)
+        await pilot.press("enter")
+        assert told in app.told[0]
+        assert (app.sent, app.commands, app.prompt.text) == ([], [], typed)
+        app.prompt.load_text(f" {typed}")
+        await pilot.press("enter")
+        assert app.sent == [typed]
 
 
 async def test_escape_closes_the_list_and_a_name_typed_whole_needs_no_second_enter() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
+    async with at_work(Writing()) as (app, pilot):
         await pilot.press("/", "m")
-        await pilot.pause()
         await pilot.press("escape")
         assert not any(completion.is_open for completion in app.query(Completion))
         assert app.prompt.text == "/m"
         await pilot.press("o", "d", "e", "l", "enter")
-        await pilot.pause()
-        assert app.commands == [("model", "")]
+        assert app.commands == ["model"]
 
 
-async def test_one_key_sends_a_question_while_the_prompt_is_empty() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
+async def test_one_key_sends_a_question_or_helps_while_the_prompt_is_empty() -> None:
+    async with at_work(Writing()) as (app, pilot):
         app.prompt.quick = {"1": "what is 6 × 5?"}
-        await pilot.press("1", "a", "1", "enter")
-        await pilot.pause()
-        assert app.sent == ["what is 6 × 5?", "a1"]
-
-
-async def test_a_question_mark_in_an_empty_prompt_is_help() -> None:
-    app = Writing()
-    async with app.run_test() as pilot:
-        await pilot.press("?", "a", "?", "enter")
-        await pilot.pause()
-        assert app.commands == [("help", "")]
-        assert app.sent == ["a?"]
+        await pilot.press("1", "?", "a", "1", "?", "enter")
+        assert app.sent == ["what is 6 × 5?", "a1?"]
+        assert app.commands == ["help"]
 
 
 async def test_the_terminals_cursor_stands_at_the_caret() -> None:
-    app = Writing()
-    async with app.run_test(size=(40, 12)) as pilot:
+    async with at_work(Writing(), (40, 12)) as (app, pilot):
         await pilot.press("中", "a")
-        await pilot.pause()
         assert app.cursor_position == app.prompt.cursor_screen_offset
         assert app.cursor_position.x == app.prompt.content_region.x + 3

@@ -6,44 +6,26 @@ from pathlib import Path
 
 import pytest
 from textual import events
-from textual.app import App, ComposeResult
-from textual.containers import Vertical
-from textual.widgets._toast import Toast
-from typing_extensions import override
 
-from tests.tui.waiting import until
+from tests.tui.test_prompt import Writing
+from tests.tui.waiting import at_work, until
 from tui_host.tui.widgets.prompt.completion import Completion
-from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(12)
 MARK = "[photo.png: image/png, 20 B]"
 
 
-class Writing(App[None]):
-    def __init__(self) -> None:
-        super().__init__()
-        self.prompt = Prompt(commands=(("help", "every key"),), history=[f"of earlier {MARK}"])
-        self.sent: list[tuple[str, list[str]]] = []
+def offered(app: Writing) -> list[str]:
+    """The sizes of the files that the list shows."""
+    return [
+        completion.draw(at).text.split()[-2]
+        for completion in app.query(Completion)
+        for at in range(completion.line_count())
+    ]
 
-    @override
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            yield self.prompt
 
-    def on_mount(self) -> None:
-        self.prompt.focus()
-
-    def on_prompt_sent(self, message: Prompt.Sent) -> None:
-        self.sent.append((message.text, [each.words for each in message.attached]))
-
-    @property
-    def offered(self) -> list[str]:
-        found = self.query(Completion)
-        return (
-            [found.first().draw(number).text.split()[-2] for number in range(found.first().line_count())]
-            if found
-            else []
-        )
+def chosen(app: Writing) -> list[str]:
+    return [completion.chosen for completion in app.query(Completion) if completion.is_open]
 
 
 @pytest.fixture
@@ -59,17 +41,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def test_a_name_is_completed_and_what_is_sent_is_what_was_read(folder: Path) -> None:
-    app = Writing()
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with at_work(Writing(), (80, 24)) as (app, pilot):
         await pilot.press("s", "e", "e", "space", "@", "p")
-        await until(pilot, lambda: app.offered == ["20", "6"])  # sizes of photo.png and Plan.txt
+        await until(pilot, lambda: offered(app) == ["20", "6"])  # sizes of photo.png and Plan.txt
         await pilot.press("h")
-        await until(pilot, lambda: app.query_one(Completion).chosen == "photo.png")
+        await until(pilot, lambda: chosen(app) == ["photo.png"])
         await pilot.press("tab")
         await until(pilot, lambda: app.prompt.text == f"see {MARK} ")
         (folder / "photo.png").unlink()  # what was shown is what is sent
         await pilot.press("enter")
-        await until(pilot, lambda: app.sent == [(f"see {MARK}", [MARK[1:-1]])])
+        await until(pilot, lambda: (app.sent, app.attached) == ([f"see {MARK}"], [[MARK[1:-1]]]))
         await pilot.press("up")
         assert (app.prompt.text, len(app.prompt.attached)) == (f"see {MARK}", 1)
         await pilot.press("backspace")  # a mark goes as one
@@ -80,50 +61,43 @@ async def test_a_name_is_completed_and_what_is_sent_is_what_was_read(folder: Pat
 
 async def test_folders_are_gone_into_also_with_blanks_in_their_names(folder: Path) -> None:
     del folder
-    app = Writing()
-    async with app.run_test() as pilot:
+    async with at_work(Writing()) as (app, pilot):
         await pilot.press("@", "m", "y")
-        await until(pilot, lambda: len(app.query(Completion)) > 0 and app.query_one(Completion).chosen == "my notes/")
+        await until(pilot, lambda: chosen(app) == ["my notes/"])
         await pilot.press("tab")
         assert app.prompt.text == '@"my notes/'
-        await until(pilot, lambda: app.query_one(Completion).chosen == "my notes/one.md")
+        await until(pilot, lambda: chosen(app) == ["my notes/one.md"])
         await pilot.press("tab")
         await until(pilot, lambda: app.prompt.text == "[one.md: text, 5 B] ")
 
 
 async def test_what_cannot_be_sent_is_said_and_the_draft_stays(folder: Path) -> None:
     del folder
-    app = Writing()
-    async with app.run_test(notifications=True) as pilot:
+    async with at_work(Writing()) as (app, pilot):
         await pilot.press("@", "b")
-        await until(pilot, lambda: len(app.query(Completion)) > 0 and app.query_one(Completion).chosen == "blob.bin")
+        await until(pilot, lambda: chosen(app) == ["blob.bin"])
         await pilot.press("enter")
-        await until(pilot, lambda: len(app.screen.query(Toast)) > 0)
-        assert "neither a supported image" in str(app.screen.query_one(Toast).render())
+        await until(pilot, lambda: ["neither a supported image" in notice for notice in app.told] == [True])
         assert (app.prompt.text, app.sent) == ("@b", [])
 
 
 async def test_a_dropped_file_is_offered_and_enter_sends_its_path_as_text(folder: Path) -> None:
     path = f"'{folder}/photo.png'"
-    app = Writing()
-    async with app.run_test() as pilot:
+    async with at_work(Writing()) as (app, pilot):
         for key in ("enter", "tab"):
             app.prompt.post_message(events.Paste(path))
-            await until(pilot, lambda: len(app.query(Completion)) > 0 and app.query_one(Completion).is_open)
+            await until(pilot, lambda: bool(chosen(app)))
             assert app.prompt.text == path
             await pilot.press(key)
         await until(pilot, lambda: app.prompt.text == f"{MARK} ")
-        assert app.sent == [(path, [])]
+        assert (app.sent, app.attached) == ([path], [[]])
 
 
 async def test_no_text_from_elsewhere_is_ever_taken_for_a_file(folder: Path) -> None:
     del folder
-    app = Writing()
-    async with app.run_test() as pilot:
+    async with at_work(Writing(f"of earlier {MARK}")) as (app, pilot):
         app.prompt.post_message(events.Paste(f"look at @photo.png and {MARK} "))
         await pilot.press("enter", "up", "up")
-        await pilot.pause()
         assert app.prompt.text == "of earlier @photo.png"
         await pilot.press("x", "enter")
-        await pilot.pause()
-        assert [attached for _, attached in app.sent] == [[], []]
+        assert app.attached == [[], []]

@@ -8,34 +8,38 @@ import re
 import sys
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
+from anyio import to_thread
 from textual.binding import BindingsMap
+from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input
+from typing_extensions import override
 
 from tests.tui.app_running import MATH, SMALL, Running, fast, running
 from tui_host.capture.ladder.row import Row
+from tui_host.capture.store.store import Store
 from tui_host.host.host import Host
+from tui_host.llm.dialects.dialect_table import dialect
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
-from tui_host.tui.glyphs import ASCII, UNICODE
 from tui_host.tui.key_tables import ACTIONS, PLACES
+from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.help_screen import (
-    ABOUT_MARKS,
     DocumentScreen,
     HelpScreen,
-    help_text,
-    in_glyphs,
     shipped_documents,
 )
 from tui_host.tui.screens.model_screen import ModelScreen
 from tui_host.tui.screens.page_screen import KeyLine, PageScreen
+from tui_host.tui.screens.servers_detail import Flow, Parts
 from tui_host.tui.screens.servers_screen import ServersScreen
-from tui_host.tui.screens.sessions_screen import SessionsScreen
+from tui_host.tui.screens.sessions_screen import HELD_SECONDS, SessionsScreen
 from tui_host.tui.widgets.approval.approval_panel import Approval
 from tui_host.tui.widgets.choices import ChoiceList
 from tui_host.tui.widgets.details.detail_view import PageLines, PageView
@@ -43,6 +47,7 @@ from tui_host.tui.widgets.document_view import DocumentView
 from tui_host.tui.widgets.inspector.inspector_pane import Inspector
 from tui_host.tui.widgets.ladder.ladder_view import LadderView
 from tui_host.tui.widgets.lines.line_view import LineView
+from tui_host.tui.widgets.status_lines import Line
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -89,7 +94,7 @@ async def shared(tmp_path_factory: pytest.TempPathFactory, model_url: str) -> As
     environment = {"MINE_KEY": SECRET}
     async with running(folder, config=config(folder, model_url), size=SMALL, environment=environment) as app:
         with anyio.fail_after(100):  # two programs start, and this one imports the SDK meanwhile
-            while states(app) != ["ready", "failed", "failed", "failed", "disabled"]:
+            while states(app) != ["ready", "failed", "failed", "lost", "disabled"]:
                 await anyio.sleep(0.05)
         yield app
 
@@ -157,7 +162,7 @@ async def open_lines(app: Running, label: str) -> None:
 
 async def test_a_ready_server_tells_all_that_it_said_of_itself(app: Running) -> None:
     await opened(app, "f3")
-    await app.until_shown("Servers   1 ready   3 failed   1 disabled", "> ● math", "✗ late", "○ off")
+    await app.until_shown("Servers   1 ready   2 failed   1 lost   1 disabled", "> ● math", "✗ late", "○ off")
     await app.until_shown(
         "protocol      2026-07-28 (stateless), stdio", "capabilities  tools", "tools (4)", " tok", "stderr"
     )
@@ -170,29 +175,115 @@ async def test_a_ready_server_tells_all_that_it_said_of_itself(app: Running) -> 
     await app.until_shown('"method": "tools/list"')
 
 
+async def test_the_header_and_the_empty_chat_say_why_a_server_failed(app: Running) -> None:
+    await app.until_shown(
+        "✗ late failed: exited 3",
+        "数据库连接失败",
+        "✗ missing failed:",
+        "there-is-no-such-command was not found",
+        "✗ refused lost: connection refused",
+        "f3 shows messages and standard error",
+    )
+    assert os.environ["PATH"] not in "".join(app.text.split())
+    header = app.main.query_one("#header", Line)
+    assert isinstance(header.tooltip, Content)
+    assert "late failed: exited 3" in header.tooltip.plain
+    await app.pilot.resize_terminal(200, 36)
+    await app.until_shown("✗ late: exited 3: 数据库连接失败  ✗ missing: there-is-no-such-command")
+
+
 async def test_a_failed_server_tells_why_and_comes_back_by_a_key(app: Running, tmp_path: Path) -> None:
     await opened(app, "f3")
     await choose_server(app, "missing")
     await app.until_shown("failed: there-is-no-such-command was not found", "r reconnects")
+    assert os.environ["PATH"] not in "".join(app.text.split())
     await choose_server(app, "refused")
-    await app.until_shown("failed: connection refused", "0 in")
+    await app.until_shown("lost: connection refused", "of 10", "r tries at once", "0 in")
     await choose_server(app, "off")
     await app.until_shown("disabled", "r connects")
     await choose_server(app, "late")
-    await app.until_shown("failed: exited (3)", "the database password is missing", "数据库连接失败")
+    await app.until_shown("failed: exited 3", "the database password is missing", "数据库连接失败")
     status = next(status for status in app.host.pool.statuses() if status.name == "late") if app.host.pool else None
     assert status is not None
     password = Path(status.command.split()[-1].strip("'\""))
     put(password, "now it is there")
     await app.press("r")
     await app.until(lambda: states(app)[1] == "ready")
-    await app.until_shown("Servers   2 ready   2 failed", "get_order", "list_orders")
+    await app.until_shown("Servers   2 ready   1 failed", "get_order", "list_orders")
+    await app.press("p")
+    await app.until_told("late answered in ")
     await app.press("s")
     await app.until_shown("1 stopped", "r connects")
+    await app.press("p")
+    await app.until_told("late: the server is not connected: stopped")
     put(password, "")
     await app.press("r")
-    await app.until(lambda: states(app)[1] == "failed")
+    await app.until(lambda: states(app)[1] == "lost")  # it was ready once
     await app.until_shown("the database password is missing")
+
+
+async def test_a_tool_whose_schema_is_changed_for_the_dialect_or_not_sent_says_so(app: Running) -> None:
+    pool = app.host.pool
+    assert pool is not None
+    status = pool.statuses()[0]
+    choice = replace(status.tools[0], name="choice", schema={"type": "object", "oneOf": [{}], "properties": {}})
+    broken = replace(status.tools[0], name="broken", problem="its schema is too deep")
+    status = replace(status, tools=(choice, broken))
+    spoken = dialect("openai")
+    tools = next(entry for entry in Parts(mask_of(app.host), spoken).of(status, Flow("")) if entry.key == "tools")
+    changed, left_out = tools.children
+    assert changed.note == "adapted for openai: merged the properties of oneOf at the root"
+    assert any(part.label == changed.note for part in changed.children)
+    assert left_out.label == "broken  not sent: its schema is too deep"
+
+
+async def test_a_tool_is_switched_off_and_on_and_what_the_next_request_offers_is_said_at_once(app: Running) -> None:
+    await opened(app, "f3")
+    await app.until_shown("> ● math", "next request: 4 tools, ~")
+    await open_lines(app, "multiply")
+    await app.press("o")
+    await app.until_shown("multiply  off", "next request: 3 tools, ~")
+    await app.until_told("math.multiply is off until tui-host ends; next request: 3 tools, ~")
+    await app.press("O")
+    await app.until_told("math.multiply is on for good; next request: 4 tools, ~")
+    await app.press("O")
+    await app.until_told("math.multiply is off for good")
+    state = app.host.settings.config_dir / STATE_FILE
+    assert '"math.multiply" = false' in state.read_text(encoding="utf-8")
+    assert app.host.pool is not None
+    assert "multiply" not in {tool.name for tool in app.host.pool.tools()}
+    await app.press("O")
+    await app.until_told("math.multiply is on for good")
+    assert "math.multiply" not in state.read_text(encoding="utf-8")
+
+
+async def test_a_server_is_switched_off_for_good_unless_the_configuration_says_otherwise(app: Running) -> None:
+    await opened(app, "f3")
+    await choose_server(app, "off")
+    await app.press("O")
+    await app.until_told("servers.off.enabled is set there")
+    assert states(app)[4] == "disabled"  # nothing was done
+    await choose_server(app, "math")
+    await app.press("O")
+    await app.until_told("math is off for good")
+    await app.until(lambda: states(app)[0] == "stopped")
+    assert "math = false" in (app.host.settings.config_dir / STATE_FILE).read_text(encoding="utf-8")
+    await app.press("O")
+    await app.until_told("math is on for good")
+    await app.until(lambda: states(app)[0] == "ready")
+
+
+async def test_the_lists_of_a_server_are_filtered_while_words_are_typed(app: Running) -> None:
+    await opened(app, "f3")
+    await app.until_shown("> ● math", "tools (4)")
+    await app.press("slash")
+    await app.type("sub")
+    await app.until_shown("tools (1 of 4)", "subtract")
+    assert "multiply" not in app.text
+    await app.press("enter", "escape")
+    await app.until_shown("tools (4)", "multiply")
+    await app.press("escape")
+    await app.until(lambda: app.app.screen is app.main)
 
 
 # Model and tool protocol.
@@ -200,9 +291,7 @@ async def test_a_failed_server_tells_why_and_comes_back_by_a_key(app: Running, t
 
 async def test_a_chosen_model_stands_in_the_header_and_the_next_request_and_its_key_nowhere(app: Running) -> None:
     await opened(app, "f4")
-    await app.until_shown(
-        "now fast/openai · native", "● fast/openai", "○ mine/alpha", "bare/", "Tool protocol", "● native"
-    )
+    await app.until_shown("now fast/openai · native", "● fast/openai", "○ mine/alpha", "Tool protocol", "● native")
     await app.type("alpha")
     await app.until_shown("> ○ mine/alpha", "config.toml sets model; another choice lasts until the program ends.")
     await app.press("enter")
@@ -213,9 +302,11 @@ async def test_a_chosen_model_stands_in_the_header_and_the_next_request_and_its_
     state = (app.host.settings.config_dir / STATE_FILE).read_text(encoding="utf-8")
     assert 'model = "mine/alpha"' in state
     app.session.model = ModelRef(provider="fast", model="openai")  # as a session of earlier has its own
+    left = app.session.id
     await app.press("ctrl+n")
     assert (app.session.turn, str(app.session.model)) == (0, "mine/alpha")
-    app.app.show_session(next(session for session in app.host.sessions.values() if session.turn))
+    assert left not in app.host.sessions, "it is on the disk"
+    app.app.show_session(await to_thread.run_sync(app.host.sessions.open, left))
 
     def requests() -> list[Row]:
         return [row for row in app.inspector_source.ladder.rows if row.kind == "request" and row.peer == "mine"]
@@ -248,7 +339,7 @@ async def test_any_model_can_be_typed_whole_and_an_unknown_provider_is_told(app:
     await app.type("nobody/x")
     await app.until_shown("No model has this name.")
     await app.press("enter")
-    await app.until_shown("type PROVIDER/MODEL, with a configured provider")
+    await app.until_told("type PROVIDER/MODEL, with a configured provider")
     assert str(app.session.model) == "bare/gpt-9"
 
 
@@ -306,19 +397,80 @@ async def test_a_session_is_found_by_its_words_and_opens_with_the_same_bytes(tmp
         assert json.loads(app.bodies("llm", "out")[-1])["messages"][: len(before)] == before
 
 
-async def test_a_screen_that_was_left_while_it_waited_for_something_takes_no_other_away(tmp_path: Path) -> None:
-    async with running(tmp_path) as app:
-        for key in ("f5", "f4"):
-            await opened(app, key)
-            screen = shown(app)
-            await app.press("escape")
-            await app.until(lambda: app.app.screen is app.main)
-            screen.action_leave()
-            await app.press("f1")
-            await app.until_shown("Help")
-            screen.action_leave()
-            await app.press("escape")
-            await app.until(lambda: app.app.screen is app.main)
+async def test_what_a_worker_has_to_say_may_come_after_the_screen_is_left(tmp_path: Path, model_url: str) -> None:
+    is_told = anyio.Event()
+
+    class Slow(PageScreen):
+        PLACE = "Request"
+
+        @override
+        def body(self) -> list[Widget]:
+            return []
+
+        def on_mount(self) -> None:
+            self.start(self.late())
+
+        async def late(self) -> None:
+            try:
+                await anyio.sleep_forever()
+            finally:
+                is_told.set()
+                self.say("late")
+
+    async with running(tmp_path, config=fast(model_url), size=SMALL) as app:
+        app.app.push_screen(Slow())
+        await app.until(lambda: isinstance(app.app.screen, Slow))
+        await app.press("escape")
+        await is_told.wait()
+        await app.pilot.pause()
+        assert app.app.crash is None
+
+
+async def test_a_session_is_looked_into_and_removed_by_the_second_delete(tmp_path: Path, model_url: str) -> None:
+    await kept(tmp_path, fast(model_url) + MATH, "你好，请计算 6 × 5", "list tools")
+    async with running(tmp_path, config=fast(model_url) + MATH, size=SMALL) as app:
+        await app.until(lambda: app.host.store is not None)
+        store = app.host.store
+        assert store is not None
+
+        async def delete(times: int = 1) -> None:
+            pressed_at = time.monotonic()
+            await app.until(lambda: time.monotonic() - pressed_at > HELD_SECONDS)
+            await app.press_at_once(*["delete"] * times)
+
+        await opened(app, "f5")
+        await app.until_shown("servers  none", "asked    1 list tools")
+        await app.press("down")
+        first = store.sessions.list()[1].id
+        await app.until_shown(
+            f"session  {first} · ", "1 turn", "models   fast/openai native · 2 requests", "servers  math · 2 frames"
+        )
+        await delete(3)  # as a key that is held down
+        await app.until_shown("delete again: remove «你好，请计算 6 × 5» for good.")
+        await app.press("escape")
+        await app.until(lambda: "delete again" not in app.text)
+        assert isinstance(app.app.screen, SessionsScreen)
+        await delete()
+        await app.until_shown("delete again")
+        await delete()
+        await app.until_shown("Sessions   1", "> ", "list tools")
+        assert [info.title for info in store.sessions.list()] == ["list tools"]
+        assert store.sessions.traffic(first) == []
+        await app.press("enter")
+        await app.until(lambda: app.app.screen is app.main)
+        await opened(app, "f5")
+        await app.until_shown("on screen")
+        await delete()
+        await app.until_told("This session is on the screen.")
+        other = Store.open(store.path)
+        left, app.app.session = app.session, app.host.sessions.new()
+        assert app.host.sessions.leave(left)
+        await app.until(lambda: other.sessions.claim(left.id))
+        await app.until_shown("open elsewhere")
+        await delete()
+        await app.until_told("Another process is writing this session.")
+        other.close()
+        assert len(store.sessions.list()) == 1
 
 
 # Help, and what holds on every screen.
@@ -329,12 +481,14 @@ async def test_help_begins_where_one_was_and_lists_every_key_of_every_place(app:
     await opened(app, "f1")
     await app.until_shown("Servers (where you were)", "connect, or reconnect")
     view = shown(app).query_one(DocumentView)
-    await app.until(lambda: view.line_count() > sum(map(len, PLACES.values())))
-    text = "\n".join(view.draw(number).text for number in range(view.line_count()))
-    for place, keys in PLACES.items():
-        assert place in text
-        assert all(key.shown in text for key in keys)
-    assert all(f" {action.shown} " in text for action in ACTIONS if action.shown)
+    wanted = {*PLACES, *(key.shown for keys in PLACES.values() for key in keys)}
+    wanted |= {f" {action.shown} " for action in ACTIONS if action.shown}
+
+    def missing() -> set[str]:
+        text = "\n".join(view.draw(number).text for number in range(view.line_count()))
+        return {words for words in wanted if words not in text}
+
+    await app.until(lambda: not missing())
     await app.press("f1")
     await app.until(lambda: isinstance(app.app.screen, ServersScreen))
     await app.press("escape")
@@ -348,23 +502,15 @@ async def test_help_lists_the_documents_and_opens_each_by_its_number(app: Runnin
     assert {"architecture", "promises"} <= set(names)
     await opened(app, "f1")
     await app.until_shown("Documents", *(f"{number} {name}" for number, name in enumerate(names, 1)))
-    for number, name in enumerate(names, 1):
-        await app.press(str(number))
-        screen = shown(app)
-        assert isinstance(screen, DocumentScreen)
-        view = screen.query_one(DocumentView)
-        await app.until(lambda view=view: view.current_source()[1].startswith("# ") and view.line_count() > 10)
-        await app.until_shown(name)
-        await app.press("z", "end", "escape")
+    await app.press("1")
+    screen = shown(app)
+    assert isinstance(screen, DocumentScreen)
+    view = screen.query_one(DocumentView)
+    await app.until(lambda: view.current_source()[1].startswith("# ") and view.line_count() > 10)
+    await app.until_shown(names[0])
+    await app.press("z", "end", "escape")
     await app.press("f1")
     await app.until(lambda: app.app.screen is app.main)
-
-
-def test_help_tells_what_the_marks_at_a_row_s_end_mean_as_this_terminal_draws_them() -> None:
-    marks = dict(ABOUT_MARKS)
-    assert "a secret was removed" in marks[UNICODE.hidden]
-    assert f"| {UNICODE.more} |" in help_text("")
-    assert in_glyphs(UNICODE.more + UNICODE.hidden, ASCII) == ASCII.more + ASCII.hidden
 
 
 def keys_of(part: type[Widget]) -> set[str]:
@@ -375,7 +521,7 @@ def keys_of(part: type[Widget]) -> set[str]:
         if issubclass(kind, LineView | PageScreen | Approval | Inspector)
         for key in BindingsMap(kind.__dict__.get("BINDINGS", [])).key_to_bindings
     }
-    opens = issubclass(part, LineView) and part.HAS_CURSOR
+    opens = issubclass(part, LineView) and part.has_cursor
     return bound | ({"enter"} if opens else set())
 
 

@@ -84,17 +84,6 @@ async def until_on(app: Running, kind: type[object]) -> None:
     await app.pilot.pause()
 
 
-async def test_what_a_provider_reports_is_filtered_as_one_types_and_taken(app: Running) -> None:
-    await on_model_screen(app, "openai-resp")
-    await app.until_shown("fast/openai-responses", "configured")
-    assert all("openai-resp" in line for line in app.text.splitlines() if "○" in line)
-    field = app.app.screen.query_one(Input)
-    field.value = "fast/openai-resp"
-    await app.until_shown("> ○ fast/openai-responses")
-    await app.press("enter")
-    await app.until_shown("fast/openai-responses · native")
-
-
 async def test_a_missing_key_is_asked_for_unseen_kept_in_the_keyring_and_forgotten(app: Running, system: Path) -> None:
     await on_model_screen(app, "deepseek/d")
     await app.until_shown("> ○ deepseek/deepseek-chat")
@@ -117,11 +106,13 @@ async def test_a_missing_key_is_asked_for_unseen_kept_in_the_keyring_and_forgott
     await on_model_screen(app, "delete")
     await app.until_shown("> ", "delete the key of deepseek", "in the system's keyring")
     await app.press("enter")
-    await app.until_shown("the key of deepseek was deleted")
+    await app.until_told("the key of deepseek was deleted")
     assert kept(system) == {}
     field = app.app.screen.query_one(Input)
     field.value = "deepseek/"
-    await app.until_shown("Without a key", "DEEPSEEK_API_KEY is not set; press enter to type the key")
+    await app.until_shown("> ● deepseek/deepseek-chat  no key")
+    await app.press("tab")
+    await app.until_shown("Providers", "no key", "DEEPSEEK_API_KEY is not set; press enter to type the key")
 
 
 async def test_without_a_keyring_the_screen_names_the_variable_and_takes_no_key(app: Running) -> None:
@@ -195,18 +186,34 @@ async def test_a_profile_is_chosen_with_what_it_names_and_stands_in_the_header(a
     assert "profile" not in read_state(app)
 
 
-async def test_what_is_no_json_object_is_told_while_it_is_written(app: Running) -> None:
-    await on_model_screen(app, "extra")
-    await app.press("enter")
-    await until_on(app, OptionScreen)
-    await app.type('{"k"')
-    await app.until_shown("not a JSON object")
-    await app.type(": 1}")
-    await app.until(lambda: "not a JSON object" not in app.text)
-    await app.press("enter")
-    await app.until_shown("for this session")
-    assert app.session.options.extra_body == {"k": 1}
-
-
 def read_state(app: Running) -> dict[str, object]:
     return tomllib.loads((app.host.settings.config_dir / "state.toml").read_text())
+
+
+async def test_each_group_has_a_column_where_there_is_room_else_tab_goes_through_one_list(tmp_path: Path) -> None:
+    async with running(tmp_path, config="", size=(140, 45)) as app:
+        await on_model_screen(app, "")
+        await app.until_shown("> ● demo/openai ", "demo/openai (in use): built in")
+        first = next(line for line in app.text.splitlines() if line.startswith("> ● demo/openai "))
+        assert [words in first for words in ("● native", "○ temperature", "demo/ ")] == [True] * 3
+        assert all(f"○ hub+{name} " in app.text for name in ("cline", "cherry", "json", "function", "react", "hermes"))
+        assert "…" not in app.text
+        await app.press("right", "down")
+        await app.until_shown("> ○ cline ", "an explicit end")
+        await app.type("hub+re")
+        await app.until_shown("> ○ hub+react", "hub+react: hub, called as in react")
+        await app.press("left")  # in the field, as something is written there
+        await app.until(lambda: app.app.screen.query_one(Input).cursor_position == len("hub+re") - 1)
+        await app.press("enter")
+        await app.until_shown("demo/openai · hub+react")
+        await app.pilot.resize_terminal(80, 24)
+        await on_model_screen(app, "")
+        for group, chosen in (
+            ("Tool protocol", "> ● hub+react"),
+            ("Options", "> ○ temperature"),
+            ("Providers", ">   demo/"),
+        ):
+            await app.press("tab")
+            await app.until_shown(group, chosen)
+        await app.press("tab", "tab", "shift+tab")
+        await app.until_shown("> ● demo/openai")

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-from rich.style import Style
-
-from tests.tui.selecting import ANSWER, Chat, a_chat, drag, marked, row_of, selected, settled
+from tests.tui.selecting import ANSWER, Chat, a_chat, drag, in_chat, marked, row_of, selected, settled
+from tests.tui.waiting import at_work
 from tui_host.chat.conversation import AnswerItem, Conversation, UserItem
-from tui_host.tui.markdown.parser import load
-
-
-@pytest.fixture(autouse=True, scope="module")
-def parser() -> None:
-    load()
 
 
 async def test_a_drag_selects_the_source_of_what_it_passes_over() -> None:
-    app = Chat(a_chat())
-    async with app.run_test(size=(60, 30)) as pilot:
-        view = app.view
-        await settled(pilot, view)
+    async with in_chat(a_chat(), (60, 30)) as (view, pilot):
         x, y = row_of(view, "bold words")
         await drag(pilot, view, (x, y), (x + 3, y))
         assert (selected(view), marked(view)) == ("bold", "bold")
@@ -35,10 +24,7 @@ async def test_a_drag_selects_the_source_of_what_it_passes_over() -> None:
 
 
 async def test_code_comes_without_its_fence_and_with_it_where_more_is_selected() -> None:
-    app = Chat(a_chat())
-    async with app.run_test(size=(60, 40)) as pilot:
-        view = app.view
-        await settled(pilot, view)
+    async with in_chat(a_chat()) as (view, pilot):
         code, end = row_of(view, "def f"), row_of(view, "return x")
         await drag(pilot, view, code, (end[0] + 7, end[1]))
         assert selected(view) == "def f(x):\n    return x"
@@ -50,10 +36,7 @@ async def test_code_comes_without_its_fence_and_with_it_where_more_is_selected()
 
 
 async def test_a_cell_is_copied_alone_and_several_as_rows() -> None:
-    app = Chat(a_chat())
-    async with app.run_test(size=(60, 40)) as pilot:
-        view = app.view
-        await settled(pilot, view)
+    async with in_chat(a_chat()) as (view, pilot):
         x, y = row_of(view, "中文")
         await drag(pilot, view, (x, y), (x + 3, y))
         assert (selected(view), marked(view)) == ("中文", "中文")
@@ -64,10 +47,7 @@ async def test_a_cell_is_copied_alone_and_several_as_rows() -> None:
 
 
 async def test_items_are_copied_with_an_empty_line_between() -> None:
-    app = Chat(a_chat())
-    async with app.run_test(size=(60, 40)) as pilot:
-        view = app.view
-        await settled(pilot, view)
+    async with in_chat(a_chat()) as (view, pilot):
         x, y = row_of(view, "what is it")
         end, last = row_of(view, "sum")
         await drag(pilot, view, (x + 5, y), (end + 2, last))
@@ -79,10 +59,7 @@ async def test_a_selection_stays_on_its_text_while_more_comes_and_the_width_chan
     conversation.add(UserItem(turn=1, text="q"))
     text = "one two three\n\n- four **five six** seven"
     conversation.add(AnswerItem(turn=1, step=1, text=text, state="streaming"))
-    app = Chat(conversation)
-    async with app.run_test(size=(60, 12)) as pilot:
-        view = app.view
-        await settled(pilot, view)
+    async with in_chat(conversation, (60, 12)) as (view, pilot):
         x, y = row_of(view, "five")
         await drag(pilot, view, row_of(view, "two"), (x + 3, y))
         before = selected(view)
@@ -102,8 +79,7 @@ async def test_a_selection_stays_on_its_text_while_more_comes_and_the_width_chan
 
 
 async def test_keys_select_from_the_current_item_on() -> None:
-    app = Chat(a_chat())
-    async with app.run_test(size=(60, 40)) as pilot:
+    async with at_work(Chat(a_chat()), (60, 40)) as (app, pilot):
         view = app.view
         view.focus()
         await settled(pilot, view)
@@ -126,25 +102,13 @@ async def test_keys_select_from_the_current_item_on() -> None:
         assert view.current == 2
 
 
-async def test_what_is_selected_is_reversed_without_colours() -> None:
-    app = Chat(a_chat())
-    app.no_color = True
-    async with app.run_test(size=(60, 40)) as pilot:
-        view = app.view
-        await settled(pilot, view)
-        x, y = row_of(view, "bold")
-        await drag(pilot, view, (x, y), (x + 3, y))
-        reversed_ones = [text for text, style, _ in view.render_line(y) if (style or Style.null()).reverse]
-        assert reversed_ones == ["bold"]
-
-
 async def test_c_copies_the_blocks_of_code_one_after_the_other() -> None:
-    app = Chat(a_chat("One\n\n```sh\nls\n```\n\n- in a list\n\n  ```\n  a\n    b\n  ```\n"))
-    async with app.run_test(size=(60, 40)) as pilot:
+    async with at_work(
+        Chat(a_chat("One\n\n```sh\nls\n```\n\n- in a list\n\n  ```\n  a\n    b\n  ```\n")), (60, 40)
+    ) as (app, pilot):
         app.view.focus()
         await settled(pilot, app.view)
         await pilot.press("c", "c", "c")
-        await pilot.pause()
         first = ("code 1 of 2 (sh)", "ls")
         assert app.copied == [first, ("code 2 of 2", "a\n  b"), first]
         assert "c copies" not in app.view.render_line(row_of(app.view, "sh")[1]).text
@@ -152,13 +116,11 @@ async def test_c_copies_the_blocks_of_code_one_after_the_other() -> None:
         assert "c copies" in app.view.render_line(row_of(app.view, "sh")[1]).text
         app.view.current = 0
         await pilot.press("c")
-        await pilot.pause()
         assert len(app.copied) == 3, "the current item has no code"
 
 
 async def test_o_moves_the_other_end() -> None:
-    app = Chat(a_chat())
-    async with app.run_test(size=(60, 40)) as pilot:
+    async with at_work(Chat(a_chat()), (60, 40)) as (app, pilot):
         view = app.view
         view.focus()
         await settled(pilot, view)

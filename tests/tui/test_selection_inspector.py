@@ -5,11 +5,11 @@ from __future__ import annotations
 from textual.app import App, ComposeResult
 from typing_extensions import override
 
-from tests.tui.inspector_wires import Wires, a_turn, connected
+from tests.tui.inspecting import Inspecting, a_session
+from tests.tui.inspector_wires import a_turn
 from tests.tui.selecting import drag, marked, row_of, selected
-from tests.tui.waiting import until
+from tests.tui.waiting import at_work, until
 from tui_host.tui.widgets.details.detail_view import PageLines
-from tui_host.tui.widgets.inspector.inspector_pane import Inspector
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
@@ -32,29 +32,11 @@ class Reading(App[None]):
         self.call_after_refresh(self.view.show, self.page)
 
 
-class Listing(App[None]):
-    """The ladder."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.wires = Wires()
-        self.inspector = Inspector()
-
-    @override
-    def compose(self) -> ComposeResult:
-        yield self.inspector
-
-    def on_mount(self) -> None:
-        self.inspector.show(self.wires)
-        self.inspector.ladder.focus()
-
-
 JSON_TEXT = '{"name": "multiply","arguments":{"a":6,"text":"a long text that has no room on one line"},"n":1.50}'
 
 
 async def test_from_a_detail_comes_the_text_as_it_is_whatever_the_lines_are() -> None:
-    app = Reading(TextPage("request body", JSON_TEXT, form="json"))
-    async with app.run_test(size=(40, 20)) as pilot:
+    async with at_work(Reading(TextPage("request body", JSON_TEXT, form="json")), (40, 20)) as (app, pilot):
         view = app.view
         await until(pilot, lambda: "arguments" in "".join(view.render_line(y).text for y in range(8)))
         x, y = row_of(view, '"arguments"')
@@ -77,8 +59,7 @@ async def test_from_a_detail_comes_the_text_as_it_is_whatever_the_lines_are() ->
 
 async def test_raw_bytes_are_selected_over_pictures_and_wide_characters() -> None:
     text = "event: x\ndata: 中文\x1b[2J and \u202emore\n\ndata: end"
-    app = Reading(TextPage("body", text))
-    async with app.run_test(size=(40, 20)) as pilot:
+    async with at_work(Reading(TextPage("body", text)), (40, 20)) as (app, pilot):
         view = app.view
         await until(pilot, lambda: "data" in "".join(view.render_line(y).text for y in range(8)))
         _, y = row_of(view, "data: 中文")
@@ -97,8 +78,7 @@ async def test_a_tree_is_selected_by_lines_and_what_is_open_comes_as_it_is() -> 
         Entry(key="b", label="tools", text=lambda: '{"x":1,"y":[2]}', opened=True),
         Entry(key="c", label="end"),
     ]
-    app = Reading(TreePage("parts", entries, flipped=set()))
-    async with app.run_test(size=(40, 20)) as pilot:
+    async with at_work(Reading(TreePage("parts", entries, flipped=set())), (40, 20)) as (app, pilot):
         view = app.view
         await until(pilot, lambda: "end" in "".join(view.render_line(y).text for y in range(12)))
         await pilot.press("shift+down", "shift+down")
@@ -111,13 +91,9 @@ async def test_a_tree_is_selected_by_lines_and_what_is_open_comes_as_it_is() -> 
 
 
 async def test_rows_of_the_list_are_copied_as_lines_and_stay_selected() -> None:
-    app = Listing()
-    connected(app.wires)
-    a_turn(app.wires)
-    async with app.run_test(size=(100, 34)) as pilot:
+    async with at_work(Inspecting(a_session()), (100, 34)) as (app, pilot):
         ladder = app.inspector.ladder
-        app.inspector.sync()
-        await pilot.pause()
+        await until(pilot, lambda: "following" in app.text)
         before = ladder.selected_number
         await drag(pilot, ladder, row_of(ladder, "tools/call #4"), row_of(ladder, "result #4"))
         what, text = ladder.current_source()
@@ -125,8 +101,7 @@ async def test_rows_of_the_list_are_copied_as_lines_and_stay_selected() -> None:
         assert "tools/call #4" in text.split("\n")[0]
         assert "result #4" in text.split("\n")[1]
         a_turn(app.wires, 10.0)
-        app.inspector.sync()
-        await pilot.pause()
+        await until(pilot, lambda: "turn 1 · 6 new below" in app.text)
         assert ladder.current_source()[1] == text
         await pilot.press("escape")
         assert ladder.current_source() == ("", "")

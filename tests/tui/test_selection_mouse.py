@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
 from textual import events
-from textual.strip import Strip
-from typing_extensions import override
 
-from tests.tui.selecting import Chat, a_chat, drag, marked, row_of, selected, settled
+from tests.tui.selecting import a_chat, drag, in_chat, marked, row_of, selected, settled
 from tests.tui.waiting import until
 from tui_host.chat.conversation import AnswerItem, Conversation
-from tui_host.tui.markdown.parser import load
 from tui_host.tui.widgets.lines.line_selection import SelectingView
-from tui_host.tui.widgets.transcript.transcript_view import Transcript
-
-
-@pytest.fixture(autouse=True, scope="module")
-def parser() -> None:
-    load()
 
 
 async def test_a_plain_click_selects_nothing_and_does_what_it_did() -> None:
-    app = Chat(a_chat())
-    async with app.run_test(size=(60, 40)) as pilot:
-        view = app.view
-        await settled(pilot, view)
+    async with in_chat(a_chat()) as (view, pilot):
         await drag(pilot, view, row_of(view, "bold"), row_of(view, "first"))
         assert selected(view)
         await pilot.click(view, offset=row_of(view, "math.add"))
@@ -34,10 +21,7 @@ async def test_a_plain_click_selects_nothing_and_does_what_it_did() -> None:
 
 
 async def test_two_presses_take_a_word_and_three_a_paragraph() -> None:
-    app = Chat(a_chat())
-    async with app.run_test(size=(60, 40)) as pilot:
-        view = app.view
-        await settled(pilot, view)
+    async with in_chat(a_chat()) as (view, pilot):
         x, y = row_of(view, "words and")
         await pilot.click(view, offset=(x + 1, y), times=2)
         assert (selected(view), marked(view)) == ("words", "words")
@@ -51,10 +35,7 @@ async def test_two_presses_take_a_word_and_three_a_paragraph() -> None:
 
 
 async def test_shift_and_a_click_extends() -> None:
-    app = Chat(a_chat())
-    async with app.run_test(size=(60, 40)) as pilot:
-        view = app.view
-        await settled(pilot, view)
+    async with in_chat(a_chat()) as (view, pilot):
         x, y = row_of(view, "Some bold")
         await drag(pilot, view, (x, y), (x + 3, y))
         x, y = row_of(view, "second")
@@ -65,10 +46,7 @@ async def test_shift_and_a_click_extends() -> None:
 
 
 async def test_a_drag_beyond_the_edge_scrolls_and_goes_on() -> None:
-    app = Chat(a_chat("\n\n".join(f"line {number}" for number in range(100))))
-    async with app.run_test(size=(40, 12)) as pilot:
-        view = app.view
-        await settled(pilot, view)
+    async with in_chat(a_chat("\n\n".join(f"line {number}" for number in range(100))), (40, 12)) as (view, pilot):
         view.scroll_to(y=20, animate=False)
         await settled(pilot, view)
         start = next((1, y) for y in range(12) if "line" in view.render_line(y).text)
@@ -91,40 +69,11 @@ def moved(view: SelectingView, x: int, y: int) -> events.MouseMove:
     return events.MouseMove(view, x, y, 0, 0, 1, shift=False, meta=False, ctrl=False, screen_x=x, screen_y=y)
 
 
-class Counting(Transcript):
-    """Counts what is painted."""
-
-    painted = 0
-
-    @override
-    def render_line(self, y: int) -> Strip:
-        self.painted += 1
-        return super().render_line(y)
-
-
-async def test_a_drag_paints_the_lines_that_it_passes_and_no_others() -> None:
-    app = Chat(a_chat("\n\n".join(f"a **line** of `words` {number}" for number in range(2000))))
-    app.view = view = Counting(app.conversation)
-    async with app.run_test(size=(60, 40)) as pilot:
-        await settled(pilot, view)
-        await pilot.mouse_down(view, offset=(5, 3))
-        await pilot.hover(view, offset=(9, 3))
-        view.painted = 0
-        await pilot.hover(view, offset=(9, 4))
-        await pilot.hover(view, offset=(30, 5))
-        await pilot.hover(view, offset=(20, 5))
-        assert view.painted <= 8
-        await pilot.mouse_up(view, offset=(20, 5))
-
-
 async def test_nothing_moves_under_the_pointer_while_it_selects() -> None:
     text = "\n\n".join(f"line {number}" for number in range(30))
     conversation = Conversation()
     conversation.add(AnswerItem(turn=1, step=1, text=text, state="streaming"))
-    app = Chat(conversation)
-    async with app.run_test(size=(40, 12)) as pilot:
-        view = app.view
-        await settled(pilot, view)
+    async with in_chat(conversation, (40, 12)) as (view, pilot):
         x, y = row_of(view, "line 28")
         await pilot.mouse_down(view, offset=(x, y))
         await pilot.hover(view, offset=(x + 3, y))
@@ -134,16 +83,3 @@ async def test_nothing_moves_under_the_pointer_while_it_selects() -> None:
         assert [view.render_line(each).text for each in range(11)] == before[:11]
         await pilot.mouse_up(view, offset=(x + 3, y))
         assert selected(view) == "line"
-
-
-async def test_presses_that_come_at_once_leave_the_mouse_free() -> None:
-    app = Chat(a_chat())
-    async with app.run_test(size=(60, 40)) as pilot:
-        view = app.view
-        await settled(pilot, view)
-        x, y = row_of(view, "words")
-        for kind in (events.MouseDown, events.MouseUp, events.MouseDown, events.MouseUp):
-            app.post_message(kind(view, x, y, 0, 0, 1, shift=False, meta=False, ctrl=False, screen_x=x, screen_y=y))
-        await settled(pilot, view)
-        assert app.mouse_captured is None
-        assert selected(view) == "words"

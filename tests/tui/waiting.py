@@ -1,11 +1,16 @@
-"""Waiting for what an app comes to by itself."""
+"""An app at work in a test, and waiting for what it comes to by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
 
 import anyio
+from textual.app import App
 from textual.pilot import Pilot
+
+A = TypeVar("A", bound=App[None])
 
 PATIENCE = 20.0
 """Seconds; a machine that does much else takes some of them."""
@@ -16,3 +21,10 @@ async def until(pilot: Pilot[None], is_so: Callable[[], bool]) -> None:
     with anyio.fail_after(PATIENCE):
         while not is_so():
             await pilot.pause(0.01)
+
+
+@asynccontextmanager
+async def at_work(app: A, size: tuple[int, int] = (80, 24)) -> AsyncGenerator[tuple[A, Pilot[None]]]:
+    """Run an app whose first screen stands still."""
+    async with app.run_test(size=size, notifications=True) as pilot:
+        yield app, pilot

@@ -1,1 +1,1 @@
-"""Captured bytes: records, the store for records, and everything folded out of records."""
+"""Captured bytes: the records, their store, and the exchanges, frames, rows and chains made from records."""

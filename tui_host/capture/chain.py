@@ -1,13 +1,14 @@
-"""Fold the life of one tool call, across both wires, out of links and records."""
+"""Follows one tool call through the records of model and server, by links."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from tui_host.capture.frames.frame_heads import FrameHead, frame_head
+from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
 from tui_host.capture.link import Known, Layer, Link, Relation, Span
 from tui_host.capture.record import Record
 from tui_host.errors import JSON
@@ -20,21 +21,21 @@ _OF_CALLS: dict[str, Literal["asked", "sent", "answered", "told"]] = {
     "answered": "answered",
     "told": "told",
 }
-_RELATIONS: dict[str, Relation] = {**_OF_CALLS, "injected": "injected", "profile": "profile", "cut": "cut"}
-_LAYERS: dict[str, Layer] = {"wire": "wire", "decoded": "decoded", "folded": "folded"}
-_KNOWN: dict[str, Known] = {"id": "id", "value": "value", "time": "time"}
+_RELATIONS: dict[str, Relation] = {relation: relation for relation in get_args(Relation)}
+_LAYERS: dict[str, Layer] = {layer: layer for layer in get_args(Layer)}
+_KNOWN: dict[str, Known] = {known: known for known in get_args(Known)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainStep:
-    """One event in the life of a call.
+    """One event in the life of a tool call.
 
     Attributes:
-        happened: What it was; `during` is a frame between the call and its answer that is neither, `said` the response to a
-            request that told the call's result.
-        mono_ns: When, on the capture's monotonic clock; None where that is not known.
-        span: The bytes it is about: of an exchange's body, or of the record itself.
-        known: How it is known to belong to the call.
+        happened: The kind of event. `during` is a frame between the call and its answer that is neither; `said` is the
+            response to a request that reported the result.
+        mono_ns: The time, on the capture's monotonic clock; None if unknown.
+        span: The bytes of the event, in an exchange's body or in the record itself.
+        known: How the event is known to belong to the call.
     """
 
     happened: Happened
@@ -48,10 +49,10 @@ class ChainStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """The steps of a call in the order of their time.
+    """The events of a call in order of time.
 
     Attributes:
-        steps: What happened; a result that a provider refused to hear is told again.
+        steps: The events. A result is reported again if a provider refused the request that reported it.
     """
 
     call: str
@@ -60,12 +61,12 @@ class Chain:
     steps: tuple[ChainStep, ...] = ()
 
     def of(self, happened: Happened) -> tuple[ChainStep, ...]:
-        """Return the steps of one kind."""
+        """Return the events of one kind."""
         return tuple(step for step in self.steps if step.happened == happened)
 
 
 def fold_chain(call: str, records: Iterable[Record]) -> Chain:
-    """Fold the chain of one call out of the records of a session, in order."""
+    """Make the chain of a call from the records of a session, which come in order."""
     server = tool = sent = ""
     steps: list[ChainStep] = []
     linked: set[tuple[str, str | None]] = set()
@@ -83,12 +84,15 @@ def fold_chain(call: str, records: Iterable[Record]) -> Chain:
                 steps.append(_step(record, relation, link.span, known=link.known, words=link.words))
         elif draft.kind == "response" and draft.wire == "llm" and (record.capture, draft.exchange) in linked:
             steps.append(_step(record, "said", Span(exchange=draft.exchange)))
+        elif draft.place.call == call and draft.wire == "llm" and draft.kind in {"request", "response"}:
+            words = "the server asks the model" if draft.kind == "request" else "the model's answer for the server"
+            steps.append(_step(record, "during", Span(exchange=draft.exchange), words=words))
         elif draft.place.call == call and draft.kind == "decision":
             decided = read_object(draft.data)
             words = decided.get("words", decided.get("decision"))
-            server = server or _text(decided.get("server"))
-            tool = tool or _text(decided.get("tool"))
-            steps.append(_step(record, "decided", Span(seq=record.seq), words=_text(words)))
+            server = server or text_or_empty(decided.get("server"))
+            tool = tool or text_or_empty(decided.get("tool"))
+            steps.append(_step(record, "decided", Span(seq=record.seq), words=text_or_empty(words)))
         elif draft.place.call == call and draft.kind == "frame":
             head = frame_head(draft.data)
             happened = _happened(head, draft.direction == "out", sent)
@@ -99,34 +103,34 @@ def fold_chain(call: str, records: Iterable[Record]) -> Chain:
 
 
 def read_link(data: bytes) -> Link | None:
-    """Parse the data of a `link` record; None if the data is no link."""
+    """Parse the data of a `link` record; None if it is not a link."""
     value = read_object(data)
-    relation = _RELATIONS.get(_text(value.get("relation")))
+    relation = _RELATIONS.get(text_or_empty(value.get("relation")))
     span = value.get("span")
     if relation is None or not isinstance(span, Mapping):
         return None
     end = span.get("end")
     return Link(
         relation=relation,
-        call=_text(value.get("call")),
+        call=text_or_empty(value.get("call")),
         span=Span(
-            exchange=_text(span.get("exchange")) or None,
-            seq=_number(span.get("seq")) or None,
+            exchange=text_or_empty(span.get("exchange")) or None,
+            seq=number_or_zero(span.get("seq")) or None,
             side="request" if span.get("side") == "request" else "response",
-            layer=_LAYERS.get(_text(span.get("layer")), "decoded"),
-            start=_number(span.get("start")),
-            end=_number(end) if end is not None else None,
+            layer=_LAYERS.get(text_or_empty(span.get("layer")), "decoded"),
+            start=number_or_zero(span.get("start")),
+            end=number_or_zero(end) if end is not None else None,
             ranges=_ranges(span.get("ranges")),
         ),
-        known=_KNOWN.get(_text(value.get("known")), "time"),
-        server=_text(value.get("server")),
-        tool=_text(value.get("tool")),
-        words=_text(value.get("words")),
+        known=_KNOWN.get(text_or_empty(value.get("known")), "time"),
+        server=text_or_empty(value.get("server")),
+        tool=text_or_empty(value.get("tool")),
+        words=text_or_empty(value.get("words")),
     )
 
 
 def read_object(data: bytes) -> Mapping[str, JSON]:
-    """Parse the data of a record made by the host as a JSON object; an empty object if the data is none."""
+    """Parse the data of a record made by the host as a JSON object; returns an empty object for anything else."""
     try:
         value: JSON = json.loads(data)
     except (ValueError, RecursionError):
@@ -143,7 +147,7 @@ def _happened(head: FrameHead, outward: bool, sent: str) -> Happened:  # noqa: F
 
 
 def _is_repeated(link: Link, steps: Iterable[ChainStep]) -> bool:
-    """Return whether a frame in the chain by place is linked as well."""
+    """Return whether a frame that the chain has by its place is also linked."""
     return link.span.seq is not None and any(step.span.seq == link.span.seq for step in steps)
 
 
@@ -161,12 +165,8 @@ def _step(record: Record, happened: Happened, span: Span, *, known: Known = "id"
 
 def _ranges(value: JSON) -> tuple[tuple[int, int], ...]:
     pairs = value if isinstance(value, list) else []
-    return tuple((_number(pair[0]), _number(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2)
-
-
-def _text(value: JSON) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _number(value: JSON) -> int:
-    return value if isinstance(value, int) else 0
+    return tuple(
+        (number_or_zero(pair[0]), number_or_zero(pair[1]))
+        for pair in pairs
+        if isinstance(pair, list) and len(pair) == 2
+    )

@@ -1,4 +1,4 @@
-"""Undo content codings within bounds. Source: RFC 9110, section 8.4.1."""
+"""Decodes content codings, with limits on the result. Source: RFC 9110, section 8.4.1."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 LIMIT = 64 << 20
-"""Bytes that one body may decode to."""
+"""Largest number of bytes that a body may decode to."""
 RATIO = 200
 """How many times its own length a body may decode to, from `HARMLESS` bytes on."""
 HARMLESS = 1 << 20
 MOST = 4
-"""Codings that one body may have, one over the other: each takes memory before a byte has come."""
+"""Largest number of codings applied to one body: each takes memory before the first byte arrives."""
 
 
 class CodingError(ValueError):
-    """A body cannot be decoded: the coding is unknown or broken, or the result would be too large."""
+    """Raised for a body that cannot be decoded: the coding is unknown or broken, or the result would be too large."""
 
 
 class Decoder(Protocol):
-    """A content coding undone piece by piece; both methods raise CodingError."""
+    """Decodes a content coding piece by piece. Both methods raise CodingError."""
 
     @property
     def behind(self) -> int:
-        """The number of bytes behind the end of the body, not counting zeros."""
+        """Number of bytes after the end of the coded body, not counting zeros."""
         ...
 
     def feed(self, data: bytes) -> bytes:
@@ -33,15 +33,15 @@ class Decoder(Protocol):
         ...
 
     def finish(self) -> bytes:
-        """Return the rest; raise if the body is not complete."""
+        """Return the rest of the body; raises if the body is incomplete."""
         ...
 
 
 def decoder(encoding: str | None, *, limit: int = LIMIT) -> Decoder:
-    """A decoder for a `Content-Encoding`; None and `identity` need none and pass every byte.
+    """Return a decoder for a `Content-Encoding`; for None and `identity` it passes every byte unchanged.
 
     Raises:
-        CodingError: It is a coding that this program cannot undo, or there are more than anybody sends.
+        CodingError: The coding is unknown, or there are too many codings.
     """
     codings = codings_of(encoding)
     if len(codings) > MOST:
@@ -63,7 +63,7 @@ def codings_of(encoding: str | None) -> list[str]:
 
 
 def is_known(coding: str) -> bool:
-    """Return whether this program can undo a coding."""
+    """Return whether this program can decode a coding."""
     return coding in {"gzip", "x-gzip", "deflate", "br", "zstd"}
 
 
@@ -82,7 +82,7 @@ def _decoder(coding: str, limit: int) -> Decoder:
 
 
 class _Bound:
-    """Count bytes in and out, and refuse output beyond reason."""
+    """Counts bytes in and out, and refuses unreasonably large output."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -91,14 +91,14 @@ class _Bound:
 
     @property
     def begun(self) -> bool:
-        """Whether anything went in."""
+        """Whether any bytes went in."""
         return self._taken > 0
 
     def taken(self, size: int) -> None:
         self._taken += size
 
     def room(self) -> int:
-        """Return how much may come out next: one byte more than allowed, to notice a body beyond the bound."""
+        """Return how many bytes may come out next: one more than allowed, to notice a body that is too large."""
         return max(min(self._limit, max(HARMLESS, RATIO * self._taken)) - self._given, 0) + 1
 
     def given(self, size: int) -> None:
@@ -110,7 +110,7 @@ class _Bound:
 
 
 class _Zlib:
-    """Decode gzip with any number of members, or deflate with or without the zlib header required by RFC 9110."""
+    """Decodes gzip with any number of members, or deflate with or without the zlib header that RFC 9110 requires."""
 
     def __init__(self, *, wbits: int, limit: int) -> None:
         self._wbits = wbits
@@ -118,7 +118,7 @@ class _Zlib:
         self._bound = _Bound(limit)
         self.behind = 0
         self._begun = False
-        self._head: bytes = b""  # less than the two bytes by which a zlib header is known
+        self._head: bytes = b""  # fewer than the two bytes that identify a zlib header
 
     def feed(self, data: bytes) -> bytes:
         self._bound.taken(len(data))
@@ -130,7 +130,7 @@ class _Zlib:
         pieces: list[bytes] = []
         while data:
             if self._inner.eof:
-                data = data.lstrip(b"\0")  # padding
+                data = data.lstrip(b"\0")  # skip padding
                 if self._wbits != 31 or self.behind or not data.startswith(b"\x1f"):
                     self.behind += len(data)
                     break
@@ -165,10 +165,10 @@ class _BrotliDecompressor(Protocol):
 
 
 class _Brotli:
-    """Source: RFC 7932."""
+    """Decodes Brotli. Source: RFC 7932."""
 
     def __init__(self, limit: int) -> None:
-        library = importlib.import_module("brotli")  # it has no types of its own
+        library = importlib.import_module("brotli")  # imported by name: the library has no types
         self._broken: type[Exception] = library.error
         self._inner: _BrotliDecompressor = library.Decompressor()
         self._bound = _Bound(limit)
@@ -179,9 +179,7 @@ class _Brotli:
         if self._inner.is_finished():
             self.behind += len(data.lstrip(b"\0"))
         pieces: list[bytes] = []
-        while (
-            not self._inner.is_finished()
-        ):  # the library gives out a part at once, and does not say that there is more
+        while not self._inner.is_finished():  # the library returns a part at a time, without saying that there is more
             try:
                 piece = self._inner.process(data, output_buffer_limit=self._bound.room())
             except self._broken as error:
@@ -200,12 +198,12 @@ class _Brotli:
 
 
 class _Zstd:
-    """Any number of frames. Source: RFC 8878."""
+    """Decodes zstd with any number of frames. Source: RFC 8878."""
 
     behind = 0
 
     def __init__(self, limit: int) -> None:
-        from tui_host.capture.zstd_library import zstd
+        from tui_host.capture.zstd import zstd
 
         self._new = zstd.ZstdDecompressor
         self._broken = zstd.ZstdError
@@ -236,7 +234,7 @@ class _Zstd:
 
 
 class _Chain:
-    """Undo any number of codings, the last applied first; without a coding every byte passes."""
+    """Decodes any number of codings, the last applied first; without a coding every byte passes."""
 
     def __init__(self, decoders: Sequence[Decoder]) -> None:
         self._decoders = decoders

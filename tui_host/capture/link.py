@@ -1,4 +1,4 @@
-"""Links between the two wires in the life of a tool call. Values and their JSON form."""
+"""Links between the two wires in the life of a tool call, and their JSON form."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import json
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Relation: TypeAlias = Literal["asked", "sent", "answered", "told", "injected", "profile", "cut"]
+Relation: TypeAlias = Literal[
+    "asked", "sent", "answered", "told", "injected", "profile", "given", "cut", "adapted", "vendor"
+]
 Layer: TypeAlias = Literal["wire", "decoded", "folded"]
 Known: TypeAlias = Literal["id", "value", "time"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A range of bytes in the body of an exchange or in one record.
+    """A range of bytes in the body of an exchange, or in one record.
 
     Attributes:
-        seq: The record's number in the capture; None if it is a body.
-        layer: `wire` as transferred, `decoded` after content decoding, `folded` in the text that events were joined to.
-        end: One past the last byte; None for the whole.
+        seq: The record's number in the capture; None for a body.
+        layer: `wire` as transferred, `decoded` after content decoding, `folded` in the joined text of events.
+        end: One past the last byte; None for everything up to the end.
         ranges: The pieces between `start` and `end` that are meant, where other things stand between them; empty if all is.
     """
 
@@ -31,19 +33,21 @@ class Span:
     ranges: tuple[tuple[int, int], ...] = ()
 
     def pieces(self, data: bytes) -> tuple[bytes, ...]:
-        """Return the bytes of the span out of the whole data."""
+        """Return the bytes of the span, taken from the whole data."""
         return tuple(data[start:end] for start, end in self.ranges or ((self.start, self.end),))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """One step of a chain.
+    """A link from one step of a call's chain to the next.
 
     Attributes:
         relation: `asked` (span of a response -> call), `sent` (call -> frame), `answered` (frame -> call),
             `told` (call -> span of a request that tells its result to the model for the first time); of no call are
-            `injected` (span of a request that the tool protocol put in), `profile` (span that a profile put in) and `cut` (span of a response that is left out).
-        words: A short form of the arguments, for a row; at most 200 characters.
+            `injected` (span of a request that the tool protocol put in), `profile` (span that a profile put in), `given` (span that a server's prompt or resource gave), `cut` (span of a response that is left out)
+            `adapted` (span of a tool's definition that was changed for the dialect) and `vendor` (span of a response where the
+            vendor ran a tool of its own; its words are those of the row).
+        words: A summary of the arguments for a row; at most 200 characters.
     """
 
     relation: Relation
@@ -55,7 +59,7 @@ class Link:
     words: str = ""
 
     def to_bytes(self) -> bytes:
-        """The link as the data of a `link` record."""
+        """Return the link as the data of a `link` record."""
         span = {name: value for name in Span.__slots__ if (value := getattr(self.span, name)) not in (None, ())}
         value = {
             "relation": self.relation,
@@ -71,6 +75,6 @@ class Link:
 
 
 def offered_link(exchange: str) -> bytes:
-    """Return the data of a `link` without a call: the first request of a session to offer the tools of the record's connection."""
+    """Return the data of a `link` without a call, for the first request of a session that offers the connection's tools."""
     value = {"relation": "offered", "span": {"exchange": exchange, "side": "request", "layer": "wire"}, "known": "id"}
     return json.dumps(value, separators=(",", ":")).encode()

@@ -1,23 +1,27 @@
-"""The record: one captured thing with exact bytes. Values only."""
+"""The record: one captured thing with its exact bytes, and its place in a conversation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 Wire: TypeAlias = Literal["llm", "mcp", "stderr", "host"]
 Direction: TypeAlias = Literal["out", "in"]
 MISSING: Final = "not in the file"
-"""Why a body is not what it should be: what others captured does not have it. Of an answer, its ending says so."""
+"""Mark of a body that an imported file does not contain."""
 NOT_KNOWN: Final = "(not in the file)"
-"""Stands among the headers, where no header has such a name, and says what of a head is not known: so it is of what was read out of a file."""
+"""Name of a header that no message has; its value says which parts of an imported head are unknown."""
 TAP: Final = "tui-host tap"
-"""What a tap calls itself: as `User-Agent` where it asks, as `Server` where it answers."""
-BY_THE_TAP: Final = "by the tap itself"
+"""The `Server` header of answers that a tap itself gives."""
 Kind: TypeAlias = Literal["request", "response", "chunk", "end", "error", "frame", "line", "decision", "link"]
+WIRES: Mapping[str, Wire] = {wire: wire for wire in get_args(Wire)}
+KINDS: Mapping[str, Kind] = {kind: kind for kind in get_args(Kind)}
+DIRECTIONS: Mapping[str, Direction] = {direction: direction for direction in get_args(Direction)}
+"""The directions by name, to check a text from a file or a row."""
 Shift: TypeAlias = tuple[int, int, int]
-"""Where a secret stood in a body: its first byte, one past its last, and how many bytes stand there instead."""
+"""Where a secret was removed from a body: first byte, one past the last byte, and length of the mark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +34,7 @@ class Head:
     headers: tuple[tuple[str, str], ...] = ()
 
     def value(self, name: str) -> str:
-        """Return the first value of a header, as `value_of` does."""
+        """Return the first value of a header; empty without the header. The name is in lower case."""
         return value_of(self.headers, name)
 
 
@@ -41,11 +45,11 @@ def value_of(headers: Iterable[tuple[str, str]], name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redaction:
-    """A secret taken out of a record before storing, or a content coding undone for taking out a secret.
+    """A secret removed from a record before storing, or a content coding undone in order to remove a secret.
 
     Attributes:
-        name: The secret's name; `was gzip` for a body that is kept decoded.
-        length: How many characters or bytes the secret, or the coded body up to there, has.
+        name: The secret's name; `was gzip` for a body that is stored decoded.
+        length: Length of the secret, or of the coded body so far, in characters or bytes.
     """
 
     where: Literal["data", "head"]
@@ -54,7 +58,7 @@ class Redaction:
 
     @property
     def coding(self) -> str:
-        """The undone content coding; empty for a secret."""
+        """The content coding that was undone; empty for a secret."""
         return self.name[len(_WAS) :] if self.name.startswith(_WAS) else ""
 
 
@@ -62,13 +66,13 @@ _WAS = "was "
 
 
 def decoded_mark(coding: str, length: int) -> Redaction:
-    """Return the mark of data kept decoded, with the number of coded bytes."""
+    """Return the mark for data that is stored decoded, with the number of its coded bytes."""
     return Redaction(where="data", name=f"{_WAS}{coding}", length=length)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where in a conversation something belongs; every field may be unknown.
+    """A place in a conversation; every field may be unknown.
 
     Attributes:
         turn: The turn's number in its session, from 1.
@@ -82,19 +86,25 @@ class Place:
 
 
 NOWHERE = Place()
+current_place: ContextVar[Place] = ContextVar("current_place", default=NOWHERE)
+"""The place for records of the running task. Set around a model's request or a call; subtasks inherit it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A record without stamps, as taps hand over to the recorder.
+    """A record without numbers and times, as a tap passes it to the recorder.
 
     Attributes:
         kind: The kind of record, as in the lines of an export: `request`, `response` (a head), `chunk`, `end`, `error`, `frame`,
             `line` (of standard error), `decision` or `link`.
-        direction: `out` from the host, `in` to it; None where there is none.
-        place: The conversation's place it belongs to.
-        encoding: The body's content coding (such as `gzip`), None if it was sent as it is.
-        malformed: Why the bytes are not what they should be, None if they are.
+        direction: `out` for bytes from the host, `in` for bytes to it; None for neither.
+        place: The place in the conversation.
+        connection: The id of the connection to a server, unique in the capture.
+        exchange: The id of the HTTP exchange, unique in the capture.
+        head: The head of a `request` or `response`.
+        data: The exact bytes.
+        encoding: The body's content coding, such as `gzip`; None without one.
+        malformed: What is wrong with the bytes, None if nothing is.
     """
 
     wire: Wire
@@ -113,11 +123,11 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A draft with stamps: stored, shown and exported.
+    """A draft with its number and times, as it is stored, shown and exported.
 
     Attributes:
-        seq: Its number in the capture, from 1, without gaps.
-        time_ns: Wall clock, nanoseconds since 1970 (UTC); only ever shown.
+        seq: The record's number in the capture, from 1, without gaps.
+        time_ns: Wall-clock time in nanoseconds since 1970 (UTC); only for display.
         mono_ns: Monotonic clock of the capture's process; what durations are made of. None where nothing tells when it was,
             as in a log without times: then `time_ns` is no more than its place in the order.
     """
@@ -135,5 +145,5 @@ class Record:
 
 
 def lasted(start_ns: int | None, end_ns: int | None) -> int | None:
-    """Return the nanoseconds between two times; None if a time is not known."""
+    """Return the nanoseconds between two times; None if either is unknown."""
     return None if start_ns is None or end_ns is None else end_ns - start_ns

@@ -1,4 +1,4 @@
-"""The recorder: takes drafts from taps, hands records to the store, and counts revisions for views."""
+"""The recorder: takes drafts from taps, passes records to the store, and counts revisions for views."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 DRIFT_NS = 1_000_000
 """By how much a stamp of the wall clock may be off: so long it goes with the monotonic one, and takes next to no room on the disk."""
 OVERHEAD = 700
-"""Bytes that a record takes in memory besides its data, roughly."""
+"""Bytes that a record takes in memory in addition to its data, roughly."""
 
 NOT_RECORDED = "nothing is kept, as you asked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """How much a recorder keeps in memory.
+    """Limits of a recorder's memory.
 
     Attributes:
-        window_bytes: Of records that are on disk too, for views that follow.
-        unkept_bytes: While the store cannot write; beyond it the oldest bytes go, and are counted.
+        window_bytes: Size of records that are also on the disk, kept for views that follow.
+        unkept_bytes: Size of records while the store cannot write; beyond it the oldest bytes are dropped and counted.
         most_bytes: With what records take without their bytes; beyond it what comes is left out, and counted. None for no end.
     """
 
-    window_bytes: int = 32 << 20
+    window_bytes: int = 4 << 20
     unkept_bytes: int = 256 << 20
     most_bytes: int | None = None
 
@@ -45,14 +45,14 @@ MEMORY = Memory()
 
 
 class Clock(Protocol):
-    """Where stamps come from."""
+    """The source of a recorder's times."""
 
     def wall_ns(self) -> int:
         """Nanoseconds since 1970, UTC."""
         ...
 
     def mono_ns(self) -> int:
-        """Return nanoseconds of a clock without steps back."""
+        """Return nanoseconds of a clock that never goes back."""
         ...
 
 
@@ -67,12 +67,14 @@ SYSTEM = SystemClock()
 
 
 class Recorder:
-    """Record one capture. Callable from any thread; only `flush`, `close` and `since` on old records touch the disk.
+    """Records one capture. Callable from any thread; only `flush`, `close` and reading old records use the disk.
 
     Attributes:
-        revision: Grows when something new is visible, or what is told of it changed.
-        dropped: Records whose bytes had to go because memory was full.
-        left_out: What was not recorded at all because memory was full.
+        without: The reason to state as long as there is no store.
+        fault: Why records are not stored now; empty if they are.
+        revision: Grows when a record becomes visible, or when other attributes change.
+        dropped: Number of records whose bytes were dropped because memory was full.
+        left_out: Number of records left out because memory was full.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class Recorder:
         self._lock = threading.RLock()
         self._slots: list[Slot] = []
         self._evicted = 0  # how many records before the window
+        self._freed_to = 0  # the last record of those that leave memory as soon as they are kept
         self._bytes = 0
         self._seq = self._visible = self._kept = self._shed = self._taken = 0
         self._refused = 0
@@ -112,7 +115,7 @@ class Recorder:
             self.keep_in(store)
 
     def keep_in(self, store: Store) -> None:
-        """Store all records in this store, earlier ones too. Call only without a store."""
+        """Store all records in this store from now on, earlier ones too. Call only if there is no store."""
         with self._lock:
             self._store = store
             self.fault = ""  # until the store says otherwise
@@ -122,12 +125,12 @@ class Recorder:
                 self._is_announced = store.put(self)
 
     def found_kept(self, seq: int) -> None:
-        """Take records up to this number as stored, by way of the log of a replaced file. Call before `keep_in`."""
+        """Mark records up to this number as stored, through a replaced file's log. Call before `keep_in`."""
         with self._lock:
             self._taken = self._kept = max(self._kept, min(seq, self._seq))
 
     def leave(self, fault: str) -> None:
-        """Go on without a store, for the reason given; the old store has been closed."""
+        """Continue without a store, for the given reason; the old store has been closed."""
         with self._lock:
             self._store = None
             self._is_announced = False
@@ -138,14 +141,14 @@ class Recorder:
     # Recording.
 
     def now(self) -> int:
-        """Return the monotonic clock, for `append` a moment after an event."""
+        """Return the monotonic clock, to pass to `append` a moment later."""
         return self._mono_ns()
 
     def append(self, draft: Draft, at_ns: int | None = None) -> int:
-        """Stamp and record a draft; never blocks on the disk, never fails. Secrets are taken out before anybody sees the record.
+        """Record a draft, after removing secrets. Never waits for the disk, and never fails.
 
         Returns:
-            The record's number in the capture; of what is left out the last one's before it.
+            The record's number in the capture; for a record that is left out, the number of the one before.
         """
         size = len(draft.data) + OVERHEAD
         self.learn(draft)
@@ -174,16 +177,16 @@ class Recorder:
         return seq
 
     def learn(self, draft: Draft) -> None:
-        """Learn the secrets in the head of a request, before any answer."""
+        """Remember the secrets in the head of a request, before its answer arrives."""
         if draft.kind == "request" and draft.head is not None:
             self.redactor.learn(draft.head)
 
     def new_exchange(self) -> str:
-        """An id for an HTTP exchange, unique in the capture."""
+        """Return an id for an HTTP exchange, unique in the capture."""
         return f"x{next(self._exchanges)}"
 
     def new_connection(self, server: str) -> str:
-        """An id for a connection, unique in the capture."""
+        """Return an id for a connection, unique in the capture."""
         return f"{server}#{next(self._connections)}"
 
     def flush(self, timeout: float = 5.0) -> bool:
@@ -198,7 +201,7 @@ class Recorder:
         return not self.unkept
 
     def close(self, timeout: float = 5.0) -> bool:
-        """End the capture; returns like `flush`. Blocks."""
+        """End the capture; the result is as for `flush`. Blocks."""
         store = self._store
         if store is not None and not self._closed:
             store.end_capture(self.capture, self._wall_ns())
@@ -219,24 +222,24 @@ class Recorder:
 
     @property
     def left(self) -> int:
-        """The number of records not on disk: on the way, or waiting in memory."""
+        """The number of records not on disk: being written, or waiting in memory."""
         return self._seq - self._kept
 
     @property
     def waiting(self) -> int:
-        """The number of visible records waiting in memory."""
+        """The number of visible records that wait in memory."""
         return self._visible - self._kept
 
     @property
     def unkept(self) -> int:
-        """The number of visible records in memory alone: waiting, or impossible to store."""
+        """The number of visible records that exist only in memory: waiting, or impossible to store."""
         return self.waiting + self._refused
 
     def since(self, seq: int, *, limit: int = 5000) -> Sequence[Record]:
-        """The visible records with a greater number, in order.
+        """Return the visible records with greater numbers, in order.
 
         Raises:
-            StoreError: They left memory, and the database cannot be read.
+            StoreError: The records are no longer in memory, and the database cannot be read.
         """
         with self._lock:
             visible = self._visible
@@ -265,7 +268,7 @@ class Recorder:
     # What the writer asks and says.
 
     def take(self) -> list[Slot]:
-        """Return the new records for writing, in order."""
+        """Return the new records, in order, for the writer."""
         with self._lock:
             self._is_announced = False
             new = self._slots[self._taken - self._evicted :]
@@ -273,7 +276,7 @@ class Recorder:
         return new
 
     def settled(self, seq: int, fault: str) -> None:
-        """Make records up to this number visible: on disk, or waiting in memory for the reason given."""
+        """Make records up to this number visible: they are on disk, or wait in memory for the given reason."""
         with self._lock:
             if seq <= self._visible and fault == self.fault and (fault or seq <= self._kept):
                 return
@@ -287,14 +290,20 @@ class Recorder:
             self._make_room()
             self.revision += 1
 
+    def free_window(self) -> None:
+        """Drop records up to now from memory once they are on disk; views then read them from there."""
+        with self._lock:
+            self._freed_to = self._seq
+            self._make_room()
+
     def refused(self) -> None:
-        """Count a record that can never be stored; the record stays visible while in memory."""
+        """Count a record that can never be stored; it stays visible as long as it is in memory."""
         with self._lock:
             self._refused += 1
             self.revision += 1
 
     def _make_room(self) -> None:
-        window = self._memory.window_bytes
+        window = self._memory.window_bytes if self._evicted >= self._freed_to else 0
         if self._bytes > window:
             gone = 0
             while self._bytes > window * 7 // 8 and self._evicted + gone < self._kept:  # some at once: the list moves
@@ -306,7 +315,7 @@ class Recorder:
             self._drop_bytes(self._memory.unkept_bytes)
 
     def _drop_bytes(self, limit: int) -> None:
-        """Drop the oldest bytes in memory alone, until the rest fits."""
+        """Drop the oldest bytes that exist only in memory, until the rest fits."""
         self._shed = max(self._shed, self._kept)
         while self._bytes > limit and self._shed < self._seq:
             slot = self._slots[self._shed - self._evicted]

@@ -1,4 +1,4 @@
-"""The protocols by which a tap uses a recorder."""
+"""The interfaces through which a tap uses a recorder."""
 
 from __future__ import annotations
 
@@ -9,45 +9,54 @@ from tui_host.capture.record import Draft, Redaction, Shift
 
 
 class RedactedStream(Protocol):
-    """Take secrets out of a body in pieces, also where a piece ends within a secret."""
+    """Removes secrets from a body in pieces, also if a secret is split between pieces."""
 
     @property
     def shifts(self) -> Sequence[Shift]:
-        """The places of removed secrets so far, in order."""
+        """The places of the secrets removed so far, in order."""
         ...
 
     @property
     def left_out(self) -> int:
-        """The number of bytes not kept, because nobody can tell whether secrets are among the bytes."""
+        """Number of bytes that were not recorded, because they may contain secrets."""
+        ...
+
+    @property
+    def is_open(self) -> bool:
+        """Whether streamed text is held back because it may be the beginning of a secret."""
         ...
 
     def feed(self, data: bytes, /) -> tuple[bytes, tuple[Redaction, ...]]:
-        """Take in bytes; return the part certain to have no secret."""
+        """Take bytes; returns the bytes that certainly contain no secret."""
+        ...
+
+    def release(self) -> tuple[bytes, tuple[Redaction, ...]]:
+        """Return the text held back, because its rest does not arrive in time."""
         ...
 
     def flush(self) -> tuple[bytes, tuple[Redaction, ...]]:
-        """The rest."""
+        """Return the rest at the end of the body."""
         ...
 
 
 class BodyRedactor(Protocol):
-    """Takes secrets out of bodies."""
+    """Removes secrets from bodies."""
 
     @property
     def is_needed(self) -> bool:
-        """Whether secrets are possible."""
+        """Whether there may be secrets to remove."""
         ...
 
     def stream(self) -> RedactedStream:
-        """Return a stream for one body."""
+        """Return a stream that removes secrets from one body."""
         ...
 
     def stream_by_value(self) -> RedactedStream:
-        """Return a stream for coded bytes, without a search by place."""
+        """Return a stream for compressed bytes, which searches only for known values."""
         ...
 
     def learn_value(self, name: str, value: str, /) -> None:
-        """Search for a credential of another host, found by place in a body, from now on."""
+        """Search from now on for a credential of another host, found by its place in a body."""
         ...
 
 
@@ -56,7 +65,7 @@ class Recording(Protocol):
 
     @property
     def redactor(self) -> BodyRedactor:
-        """Knows the secrets."""
+        """The redactor, which knows the secrets."""
         ...
 
     def append(self, draft: Draft, /) -> int:
@@ -64,5 +73,5 @@ class Recording(Protocol):
         ...
 
     def new_exchange(self) -> str:
-        """A new id."""
+        """Return a new exchange id."""
         ...

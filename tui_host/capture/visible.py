@@ -1,4 +1,4 @@
-"""Make foreign text harmless for a terminal: characters that act or hide become visible.
+"""Makes foreign text harmless for a terminal: characters that act or hide become visible.
 
 This is the entry, where text becomes the content of a widget or of a line of output; here a picture may be wider than what it
 stands for, since widths are measured afterwards.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 
 MARKS = 16
 """Combining marks that are drawn on one character; more would smear over the lines around it."""
@@ -34,15 +35,16 @@ _KEPT = f"{_ONE}(?:\u200d{_ONE}){{0,9}}|[0-9#*]\ufe0f\u20e3"
 
 _ASCII = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 _SUSPECT = re.compile(f"[{_HIDDEN}]|[{_STACKED}]{{{MARKS + 1}}}")
-_PIECE = re.compile(f"({_KEPT})|[{_HIDDEN}]")
-_RUN = re.compile(f"[{_STACKED}]{{{MARKS + 1},}}")
 _BREAKS = {"\n": "␊", "\t": "␉"}
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}|resources/read")
+# Chinese, Japanese and Korean letters are twice as wide as those of ASCII, so they are not taken for them.
+_TOOL_NAME = re.compile(
+    r"[A-Za-z0-9_.\u3005-\u3007\u3041-\u3096\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3-]{1,128}|resources/read"
+)
 _HALF = re.compile("(?:⟨[^⟩]{0,12}|[\u200d\ufe0e\ufe0f]+)$")
 
 
 def visible(text: str, *, newlines: bool = True) -> str:
-    """Replace every character obeyed or hidden by a terminal by a visible one.
+    """Replace every character that a terminal obeys or hides by a visible one.
 
     Controls become their pictures (`␛`), all others their code point (`⟨202e⟩`). Joiners and variation selectors that
     belong to emoji stay. Of more than 16 combining marks on one character the rest is counted (`⟨+34⟩`).
@@ -51,7 +53,7 @@ def visible(text: str, *, newlines: bool = True) -> str:
         Text in which every character but newline and tab is harmless. What is visible already comes back as it is.
     """
     if (_ASCII if text.isascii() else _SUSPECT).search(text) is not None:
-        text = _RUN.sub(_cut, _PIECE.sub(_picture, text))
+        text = _stacks().sub(_cut, _pieces().sub(_picture, text))
     if not newlines:
         for character, picture in _BREAKS.items():
             text = text.replace(character, picture)
@@ -59,10 +61,10 @@ def visible(text: str, *, newlines: bool = True) -> str:
 
 
 def hidden(text: str) -> int:
-    """How many characters of a text would not be seen, for a notice; carriage returns, as in CRLF, do not count."""
+    """Count the characters of a text that would be invisible, for a notice; carriage returns, as in CRLF, do not count."""
     if (_ASCII if text.isascii() else _SUSPECT).search(text) is None:
         return 0
-    return sum(match.group(1) is None and match.group() != "\r" for match in _PIECE.finditer(text))
+    return sum(match.group(1) is None and match.group() != "\r" for match in _pieces().finditer(text))
 
 
 def line(text: str, limit: int) -> str:
@@ -76,6 +78,18 @@ def line(text: str, limit: int) -> str:
 def decode(data: bytes) -> str:
     r"""Decode bytes for display; a byte outside of UTF-8 becomes `\xff`."""
     return data.decode("utf-8", "backslashreplace")
+
+
+@cache  # here, and not above: most programs show nothing hidden before their first frame
+def _pieces() -> re.Pattern[str]:
+    """What is hidden, and the emoji that are kept (group 1)."""
+    return re.compile(f"({_KEPT})|[{_HIDDEN}]")
+
+
+@cache
+def _stacks() -> re.Pattern[str]:
+    """More combining marks in a row than are drawn."""
+    return re.compile(f"[{_STACKED}]{{{MARKS + 1},}}")
 
 
 def _picture(match: re.Match[str]) -> str:
@@ -108,7 +122,7 @@ def _cut(run: re.Match[str]) -> str:
 
 
 def tool_name(server: str, tool: str) -> str:
-    """Return `server.tool`. A name outside of the form in the specification is quoted and escaped, so that no letter looks like another.
+    """Return `server.tool`. A name is quoted and escaped if it is not made of ASCII or of East Asian letters: no letter looks like another.
 
     The request for a resource stands as it is: no tool of that name is offered.
 

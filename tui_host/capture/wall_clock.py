@@ -1,4 +1,4 @@
-"""Put the records of several captures on one clock."""
+"""Converts the times of several captures to one clock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class WallClock:
-    """The wall clock at the beginning of each capture, continued by the capture's own clock, even if the wall clock is set."""
+    """A common clock: wall time at the beginning of each capture, plus the time since by the capture's own clock."""
 
     def __init__(self) -> None:
         self._began: dict[str, int] = {}
@@ -25,7 +25,7 @@ class WallClock:
         return record.mono_ns + self._began[record.capture]
 
     def boot_ns(self, capture: str) -> int | None:
-        """Return the wall time at zero of a capture's own clock, equal for all captures since a boot; None without times."""
+        """Return the wall time at zero of a capture's clock, equal for all captures since a boot; None without times."""
         return self._began.get(capture)
 
     def on_it(self, record: Record) -> Record:

@@ -19,20 +19,25 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
 
 _FILLED = re.compile(r"(?<!\$)\{(time|servers)\}")
+_INSTRUCTIONS = "{server_instructions}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedProfile:
-    """A profile as apply_profile to a turn. Values that change with time are filled in once, so all requests of a turn begin alike.
+    """A profile applied to a turn. Values that change with time are filled in once, so all requests of a turn begin alike.
 
     Attributes:
-        profile: None if the session has none.
-        system: The system prompt, empty for none.
-        options: The profile's model options, references filled in.
+        profile: The profile, None if the session has none.
+        system: The system prompt, empty if the profile has none.
+        placed: Ranges of the system prompt with the instructions of servers, each with the server's name.
+        instructions: Name and instructions of servers, for which the system prompt has no place.
+        options: The profile's model options, with references to the environment filled in.
     """
 
     profile: Profile | None = None
     system: str = ""
+    placed: tuple[tuple[int, int, str], ...] = ()
+    instructions: tuple[tuple[str, str], ...] = ()
     options: Options = field(default_factory=Options)
 
     def offered(self, tools: Sequence[Tool]) -> list[Tool]:
@@ -46,7 +51,7 @@ def profile_of(session: Session, settings: Settings) -> Profile | None:
 
 
 def offers(profile: Profile | None, server: str, tool: str = "") -> bool:
-    """Whether a profile offers a tool; without a tool name, whether it may offer any tool of the server."""
+    """Whether a profile offers a tool; with an empty tool name, whether it may offer any tool of the server."""
     if profile is None:
         return True
     if profile.servers is not None and server not in profile.servers:
@@ -59,21 +64,28 @@ def offers(profile: Profile | None, server: str, tool: str = "") -> bool:
 
 
 def apply_profile(
-    profile: Profile | None, environment: Mapping[str, str], *, now: datetime, servers: Sequence[ServerStatus]
+    profile: Profile | None,
+    environment: Mapping[str, str],
+    *,
+    now: datetime,
+    servers: Sequence[ServerStatus],
+    instructions: Sequence[tuple[str, str]] = (),
 ) -> AppliedProfile:
-    """Apply a profile to a turn that begins now.
+    """Fill in a profile for a turn that begins now.
 
     Args:
-        profile: None for none.
-        environment: The snapshot in the settings.
-        now: Local time, with the zone to tell to the model.
+        profile: The session's profile, None for no profile.
+        environment: The environment variables in the settings.
+        now: Local time, with the time zone to state to the model.
         servers: The servers' current statuses.
+        instructions: Name and instructions of each server whose instructions are switched on.
 
     Raises:
         SettingsError: The profile names a variable that is not set.
     """
+    told = tuple((server, text) for server, text in instructions if offers(profile, server))
     if profile is None:
-        return AppliedProfile()
+        return AppliedProfile(instructions=told)
     where = ": ".join(filter(None, (profile.file, f"profiles.{profile.name}")))
     given = {
         "time": f"{now:%A} {now.isoformat(sep=' ', timespec='seconds')}",
@@ -82,14 +94,47 @@ def apply_profile(
         )
         or "none",
     }
-    system = ""
+    placed = Placed()
     if profile.system is not None:
         text = _FILLED.sub(lambda match: given[match.group(1)], profile.system.text)
-        system = resolve(Template(text=text), environment, where=f"{where}.system").text.strip()
+        text = resolve(Template(text=text), environment, where=f"{where}.system").text.strip()
+        before, place, behind = text.partition(_INSTRUCTIONS)  # after the references: a server's text has none
+        placed.add(before)
+        if place:
+            placed.add_instructions(told)
+            told = ()
+            placed.add(behind.replace(_INSTRUCTIONS, ""))
     options = resolve_options(profile.options, environment, where=where)
-    return AppliedProfile(profile=profile, system=system, options=options)
+    return AppliedProfile(
+        profile=profile, system=placed.text, placed=tuple(placed.ranges), instructions=told, options=options
+    )
+
+
+class Placed:
+    """A system prompt under construction, with the ranges of servers' instructions.
+
+    Attributes:
+        text: The text so far.
+        ranges: Start, end and server of each server's instructions.
+    """
+
+    def __init__(self, text: str = "", ranges: Sequence[tuple[int, int, str]] = ()) -> None:
+        self.text = text
+        self.ranges = list(ranges)
+
+    def add(self, text: str) -> None:
+        """Add text of the profile."""
+        self.text += text
+
+    def add_instructions(self, instructions: Sequence[tuple[str, str]]) -> None:
+        """Add the instructions of servers, with each server's name before its words."""
+        for number, (server, text) in enumerate(instructions):
+            self.text += "\n\n" if number else ""
+            start = len(self.text)
+            self.text += f"Instructions of the server {server}:\n{text}"
+            self.ranges.append((start, len(self.text), server))
 
 
 def local_time() -> datetime:
-    """Return the current time, in this machine's zone."""
+    """Return the current time in this machine's time zone."""
     return datetime.now(UTC).astimezone()

@@ -1,9 +1,11 @@
-"""Strict reading of a call's arguments: the bytes shown, hashed and sent are the same."""
+"""Parses a call's arguments strictly, so that the bytes shown, hashed and sent are the same."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
 
 from tui_host.capture.json.reading import DEPTH, is_deeper
 from tui_host.errors import JSON, TuiHostError
@@ -32,21 +34,23 @@ def _finite(text: str) -> float:
     return value
 
 
-def read_arguments(text: str) -> dict[str, JSON]:
-    """Parse arguments written by a model or a user as a JSON object; empty text means no arguments.
+def read_json(text: str, subject: str = "the contents") -> JSON:
+    """Parse JSON written by a model or a user. An empty text means null.
+
+    Args:
+        text: The JSON.
+        subject: What the text is, in the plural, for the messages.
 
     Raises:
-        TuiHostError: The text is not JSON, not an object, has a key twice, NaN, infinities or lone surrogates, is larger than
-            4 MB or deeper than 100 levels. The message says where.
+        TuiHostError: The text is not JSON, has a key twice, NaN, infinities or lone surrogates, is larger than 4 MB or deeper
+            than 100 levels. The message says where.
     """
     if not text.strip():
-        return {}
+        return None
     if len(text) > LIMIT:
-        raise TuiHostError(
-            f"the arguments are {len(text):,} characters long", remedy=f"shorten them to {LIMIT:,} at most"
-        )
+        raise TuiHostError(f"{subject} are {len(text):,} characters long", remedy=f"shorten them to {LIMIT:,} at most")
     if is_deeper(text):
-        raise TuiHostError(f"the arguments nest deeper than {DEPTH} levels")
+        raise TuiHostError(f"{subject} nest deeper than {DEPTH} levels")
     try:
         value: JSON = json.loads(
             text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=_finite
@@ -54,24 +58,52 @@ def read_arguments(text: str) -> dict[str, JSON]:
     except json.JSONDecodeError as error:
         near = text[max(0, error.pos - 20) : error.pos + 20]
         place = f"line {error.lineno}, column {error.colno}"
-        what = error.msg.removesuffix(" at")  # some of Python's complaints end with it
-        raise TuiHostError(f"the arguments are not JSON: {what} at {place}, near {near!r}") from error
-    except ValueError as error:  # more digits than an integer may have
-        raise TuiHostError(f"the arguments cannot be read: {error}") from error
+        what = error.msg.removesuffix(" at")  # some of Python's messages end with "at"
+        raise TuiHostError(f"{subject} are not JSON: {what} at {place}, near {near!r}") from error
+    except ValueError as error:  # an integer has more digits than Python converts
+        raise TuiHostError(f"{subject} cannot be read: {error}") from error
+    if _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+        raise TuiHostError(f"{subject} contain a lone surrogate")
+    return value
+
+
+def read_arguments(text: str) -> dict[str, JSON]:
+    """Parse arguments written by a model or a user as a JSON object. An empty text means no arguments.
+
+    Raises:
+        TuiHostError: As for `read_json`, or the text is not an object.
+    """
+    value = read_json(text, "the arguments")
     if value is None:
         return {}
     if not isinstance(value, dict):
         raise TuiHostError("the arguments are not a JSON object", remedy='write {"name": value}')
-    if _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
-        raise TuiHostError("the arguments contain a lone surrogate")
     return value
 
 
+def changed_numbers(text: str) -> Sequence[tuple[str, str]]:
+    """Return the numbers in the arguments whose value changes when sent, as pairs: as written, and as sent."""
+    changed: dict[str, str] = {}
+
+    def read(number: str) -> float:
+        value = float(number)
+        try:
+            is_same = Decimal(number) == Decimal(value_sent := json.dumps(value))
+        except InvalidOperation:  # the exponent is beyond every float, so the value is sent as 0
+            is_same, value_sent = False, json.dumps(value)
+        if not is_same:
+            changed[number] = value_sent
+        return value
+
+    json.loads(text or "{}", parse_float=read)
+    return list(changed.items())
+
+
 def canonical(value: JSON) -> bytes:
-    """Return the canonical JSON to hash, show and send: compact UTF-8, keys in the given order."""
+    """Return the canonical JSON to hash, show and send: compact UTF-8, with the keys in their given order."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def pretty(value: JSON) -> str:
-    """Return indented JSON for reading."""
+    """Return indented JSON for a person to read."""
     return json.dumps(value, ensure_ascii=False, indent=2)

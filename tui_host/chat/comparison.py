@@ -1,12 +1,12 @@
-"""Compares runs of the same question with several models and tool protocols: costs of each run, and differences.
+"""Compares runs of the same question with several models and tool protocols: cost of each run, and differences between runs.
 
-Pure values and counts. Bytes and times come from the capture; calls, answers and errors from the turn's result.
+Computes values and counts only. Bytes and times come from the capture; calls, answers and errors from the turn.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -31,7 +31,7 @@ _Number = TypeVar("_Number", int, float)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A model with a tool protocol; as text `PROVIDER/MODEL:PROTOCOL`."""
+    """A model with a tool protocol to compare; as text `PROVIDER/MODEL:PROTOCOL`."""
 
     model: ModelRef
     protocol: str
@@ -43,17 +43,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Traffic of a run to and from the model.
+    """Amount and duration of the traffic between a run and its model.
 
     Attributes:
-        requests: Number of requests, including refused attempts.
+        requests: Number of requests, including attempts that the provider refused.
         sent: Bytes of request bodies.
         received: Bytes of response bodies.
         tools: Bytes of the vendor's tool lists in the requests.
         injected: Bytes added by the tool protocol, by purpose.
-        cut: Bytes left out of the responses: text that a model made up behind its call.
-        seconds: From the first request to the last record, tools and pauses included; None without a request.
-        model_seconds: Time with a request in flight.
+        cut: Bytes left out of the responses: text that the model invented after its call.
+        seconds: From the first request to the last record, including tools and pauses; None if no request was sent.
+        model_seconds: Total time in which a request was waiting for its response.
     """
 
     requests: int = 0
@@ -67,47 +67,41 @@ class Figures:
 
     @property
     def injected_total(self) -> int:
-        """All bytes added by the tool protocol."""
+        """Total bytes added by the tool protocol."""
         return sum(self.injected.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A turn of a column.
+    """A run: a turn that asked the question with the model and tool protocol of a column.
 
     Attributes:
         session: The session's id.
         result: How the turn ended.
         figures: Traffic of the run.
         notes: The host's notes during the run: corrections, retries, cuts.
-        misfits: Schema errors by call id; no entry where unknown.
     """
 
     session: str
     result: TurnResult
     figures: Figures
     notes: tuple[NoteItem, ...] = ()
-    misfits: Mapping[str, Sequence[str]]
 
     @property
     def made(self) -> list[Outcome]:
-        """The calls of existing tools whose arguments are an object."""
+        """The calls that name an existing tool and whose arguments are a JSON object."""
         return [outcome for outcome in self.result.outcomes if outcome.request is not None]
-
-    def misfits_of(self, outcome: Outcome) -> Sequence[str] | None:
-        """Return a call's schema errors, None if unknown."""
-        return self.misfits.get(outcome.call.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """How often a tool was chosen.
+    """Counts how often the runs called a tool.
 
     Attributes:
         server: The tool's server, empty for an unknown tool.
         tool: The tool's own name, or the name that the model wrote.
-        runs: Number of runs with a call.
-        calls: Number of calls.
+        runs: Number of runs that called the tool.
+        calls: Number of calls in all runs.
     """
 
     server: str
@@ -118,11 +112,11 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Varying:
-    """An argument that differs between runs.
+    """An argument whose value differs between runs.
 
     Attributes:
-        call: Number of the call among the tool's calls in a run, from 1.
-        values: Values as JSON with numbers of runs, the most frequent first; None where left out.
+        call: Which call of the tool within a run, counted from 1.
+        values: Each value as JSON with its number of runs, the most frequent first; None if the argument was left out.
     """
 
     server: str
@@ -133,10 +127,10 @@ class Varying:
 
 
 def figures_of(records: Iterable[Record], session: str) -> Figures:
-    """Measure a session's only turn.
+    """Measure the traffic of a session's only turn.
 
     Args:
-        records: The capture's records since the turn began, in order; may include further sessions.
+        records: The capture's records since the turn began, in order; may include records of other sessions.
         session: The session's id.
     """
     mine = [record for record in records if record.draft.place.session == session]
@@ -161,7 +155,7 @@ def _came(exchange: Exchange) -> int:
 
 
 def _tools(exchange: Exchange) -> int:
-    """Return the bytes of a request that list tools, if its dialect has a place for them."""
+    """Return the number of bytes in a request that list tools; 0 if the dialect has no tool list."""
     head = exchange.request_head
     spoken = dialect_at(head.url) if head is not None and head.url is not None else None
     outline = spoken.outline(exchange.body("request")) if spoken is not None else None
@@ -174,7 +168,7 @@ def _lasted(exchange: Exchange) -> int:
 
 
 def _linked(records: Iterable[Record]) -> tuple[Mapping[str, int], int]:
-    """Return injected bytes by purpose, and the number of cut bytes."""
+    """Return the bytes added by the tool protocol, by purpose, and the number of cut bytes."""
     injected: Counter[str] = Counter()
     cut = 0
     for record in records:
@@ -191,7 +185,7 @@ def _linked(records: Iterable[Record]) -> tuple[Mapping[str, int], int]:
 
 
 def chosen(runs: Sequence[Run]) -> list[Chosen]:
-    """Count how often each tool was chosen, in order of appearance."""
+    """Count how often the runs called each tool, in order of first appearance."""
     calls = Counter((outcome.server, outcome.tool) for run in runs for outcome in run.result.outcomes)
     within = Counter(
         name for run in runs for name in {(outcome.server, outcome.tool) for outcome in run.result.outcomes}
@@ -203,7 +197,7 @@ def chosen(runs: Sequence[Run]) -> list[Chosen]:
 
 
 def varying(runs: Sequence[Run]) -> list[Varying]:
-    """Find arguments that differ between runs, comparing each tool's first calls, second calls, and so on."""
+    """Find arguments that differ between runs, comparing the first calls of each tool, then the second calls, and so on."""
     asked: dict[tuple[str, str, int], list[Mapping[str, JSON]]] = {}
     for run in runs:
         seen: Counter[tuple[str, str]] = Counter()
@@ -225,7 +219,7 @@ def _value(arguments: Mapping[str, JSON], name: str) -> str | None:
 
 
 def answers(runs: Sequence[Run]) -> tuple[tuple[str | None, int], ...]:
-    """Count the runs for each different answer, the most frequent first; None means no answer."""
+    """Count the runs for each different answer, the most frequent first; None stands for runs without an answer."""
     return _counted(run.result.answer for run in runs)
 
 
@@ -234,18 +228,18 @@ def _counted(keys: Iterable[_Key]) -> tuple[tuple[_Key, int], ...]:
 
 
 def unfit(runs: Sequence[Run]) -> list[tuple[Outcome, str]]:
-    """List each schema error with its call."""
-    return [(outcome, words) for run in runs for outcome in run.made for words in run.misfits_of(outcome) or ()]
+    """Return each schema error together with the call that has it."""
+    return [(outcome, words) for run in runs for outcome in run.made for words in outcome.misfits or ()]
 
 
 def spread(runs: Sequence[Run], figure: Callable[[Run], _Number | None]) -> tuple[_Number, _Number, _Number] | None:
-    """Return minimum, lower median and maximum of a figure; None if no run has a value."""
+    """Return minimum, lower median and maximum of a figure over the runs; None if no run has a value."""
     values = sorted(value for run in runs if (value := figure(run)) is not None)
     return (values[0], values[(len(values) - 1) // 2], values[-1]) if values else None
 
 
 def column_to_json(column: Column, runs: Sequence[Run]) -> dict[str, JSON]:
-    """Return a column in the form of `compare --json`."""
+    """Return a column in the JSON form of `compare --json`."""
     return {
         "model": str(column.model),
         "protocol": column.protocol,
@@ -287,13 +281,7 @@ def _run_to_json(run: Run) -> dict[str, JSON]:
         },
         "usage": result.usage_json(),
         "seconds": {"all": figures.seconds, "model": figures.model_seconds},
-        "calls": list(_calls_to_json(run)),
+        "calls": [outcome.to_json() for outcome in result.outcomes],
         "notes": [{"what": note.what, "remedy": note.remedy} for note in run.notes],
         "error": None if result.error is None else result.error.to_json(),
     }
-
-
-def _calls_to_json(run: Run) -> Iterator[dict[str, JSON]]:
-    for outcome in run.result.outcomes:
-        misfits = run.misfits_of(outcome)
-        yield {**outcome.to_json(), "schema_errors": None if misfits is None else list(misfits)}

@@ -1,4 +1,4 @@
-"""The conversation on screen: items in order, each with the revision of its last change. Fronts read, the turn loop writes."""
+"""The items of a chat in order, each with the revision of its last change. The app reads them, the turn loop writes."""
 
 from __future__ import annotations
 
@@ -12,26 +12,33 @@ from typing_extensions import override
 from tui_host.errors import JSON
 
 AnswerState: TypeAlias = Literal["streaming", "done", "stopped", "cut", "failed"]
-CallState: TypeAlias = Literal["asked", "waiting", "running", "done", "failed", "rejected", "invalid"]
+CallState: TypeAlias = Literal["asked", "waiting", "running", "done", "failed", "stopped", "rejected", "invalid"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserItem:
-    """A message of the user."""
+    """A message of the user, or of a server's prompt that the user sent.
+
+    Attributes:
+        origin: The prompt that the message comes from (`/server:prompt`), empty for the user's own.
+        role: `assistant` if the prompt gives the words to the model; otherwise empty.
+    """
 
     turn: int
     text: str
+    origin: str = ""
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerItem:
-    """The model's answer in a step, growing while streamed.
+    """The model's answer in a step. The text grows while the answer is streamed.
 
     Attributes:
         text: The answer so far, as Markdown.
-        thinking: The thinking so far, folded on screen.
-        seconds: From the request to the last byte.
-        options: Proposed answers to the model's question, one per line.
+        thinking: The model's thinking so far, folded on screen.
+        seconds: Time from the request to the last byte.
+        options: The answers that the model proposes to its question, one per line.
     """
 
     turn: int
@@ -48,16 +55,23 @@ class CallItem:
     """A tool call and its outcome.
 
     Attributes:
-        call: Our id of the call, unique in the session.
-        server: The server's name; empty for an unknown tool, whose name as written stands in `tool`.
+        call: The host's id of the call, unique in the session.
+        server: The server's name; empty for an unknown tool, whose name as written is in `tool`.
         asked: The arguments exactly as the model wrote them.
         sent: The arguments sent to the server, empty if none were.
-        decision: `approved`, `edited`, `rejected`, `invalid`; empty before.
-        by: `person`, `rule`, `flag`, `default`; empty before.
+        decision: `approved`, `edited`, `rejected`, `stopped`, `invalid`; empty before the decision.
+        by: Who decided: `person`, `rule`, `flag`, `default`; empty before the decision.
         words: The decision in words («approved once, by you, after 2.5 s»).
-        result: The result as told to the model.
-        progress: The last progress of a running call.
-        milliseconds: From sending to the result.
+        result: The text of the result as sent to the model.
+        contents: What the result contains besides plain text, a line each: kind, type, size, and what the model is not told.
+        structured: The structured content as JSON, empty if there is none or the text spells it out.
+        misfits: Errors of the arguments according to the tool's schema, one per line.
+        output_misfits: Errors of the structured content according to the tool's output schema, one per line.
+        page: Address of the page that the server has for the tool, empty if it has none.
+        notice: A warning for the user, such as the third equal call with an equal answer.
+        progress: The last progress message of a running call.
+        waited: Seconds until the user decided, 0 if the user was not asked.
+        milliseconds: Time from sending the call to the result.
     """
 
     turn: int
@@ -72,17 +86,26 @@ class CallItem:
     by: str = ""
     words: str = ""
     result: str = ""
+    contents: str = ""
+    structured: str = ""
+    misfits: str = ""
+    output_misfits: str = ""
+    page: str = ""
+    notice: str = ""
     progress: str = ""
+    waited: float = 0.0
     milliseconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteItem:
-    """A message from the host: an error card, a stop, a limit.
+    """A message from the host, such as an error, a stop or a limit.
 
     Attributes:
-        kind: `error` is a card with the provider's own words; `note` a plain line.
-        again: The retry key applies.
+        kind: `error` is a card with the provider's own message; `note` a plain line.
+        again: Whether the retry key sends the request again.
+        is_full: The conversation no longer fits the model's context, and can go on without its oldest turns.
+        server: The server that went away or came back, or whose resource changed; such a note says nothing about the turn.
     """
 
     turn: int
@@ -91,11 +114,13 @@ class NoteItem:
     where: str = ""
     remedy: str = ""
     again: bool = False
+    is_full: bool = False
+    server: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryItem:
-    """The figures below a turn's last answer. Tokens are as reported by the provider, None if not reported."""
+    """The figures below a turn's last answer. Tokens and cost are the provider's figures, None if not reported."""
 
     turn: int
     steps: int
@@ -105,6 +130,7 @@ class SummaryItem:
     tokens_out: int | None = None
     tokens_cached: int | None = None
     tokens_thinking: int | None = None
+    cost: float | None = None
 
 
 Item: TypeAlias = UserItem | AnswerItem | CallItem | NoteItem | SummaryItem
@@ -117,7 +143,7 @@ KINDS: Mapping[str, type[Item]] = {
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
 STORED, SAID = '{"item":"', '{"item":"user"'
-"""Prefixes of `item_to_text`: of any item, and of a user item."""
+"""First characters of the text from `item_to_text`: of every item, and of a user item."""
 
 
 def item_to_json(item: Item) -> dict[str, JSON]:
@@ -126,7 +152,7 @@ def item_to_json(item: Item) -> dict[str, JSON]:
 
 
 def item_from_json(value: Mapping[str, JSON]) -> Item | None:
-    """Read an item written by `item_to_json`; None for a kind or form unknown to this version."""
+    """Read an item from its stored form; None for a kind or form that this version does not know."""
     kind = KINDS.get(str(value.get("item")))
     if kind is None:
         return None
@@ -137,22 +163,22 @@ def item_from_json(value: Mapping[str, JSON]) -> Item | None:
 
 
 def item_to_text(item: Item) -> str:
-    """Serialise the item as a line of JSON, the kind first."""
+    """Serialise the item as a line of JSON that begins with the kind."""
     return json.dumps(item_to_json(item), ensure_ascii=False, separators=(",", ":"))
 
 
 def item_from_text(text: str) -> Item:
-    """Read an item written by `item_to_text`. An unreadable item becomes a note, so numbers stay the same."""
+    """Read an item written by `item_to_text`. An unreadable item becomes a note, so that later items keep their numbers."""
     try:
         value: JSON = json.loads(text)
-    except (ValueError, RecursionError):  # damaged on the disk
+    except (ValueError, RecursionError):  # the text was damaged on the disk
         value = None
     item = item_from_json(value) if isinstance(value, Mapping) else None
     return item or NoteItem(turn=0, kind="note", what="this version cannot show this item")
 
 
 def without_secrets(item: Item, redact: Callable[[str], str]) -> Item:
-    """Return the item with secrets redacted; the same object if there are none."""
+    """Return the item with secrets redacted; the same object if the item has no secrets."""
     changed: dict[str, str] = {}
     for name in item.__slots__:
         value: object = getattr(item, name)
@@ -162,7 +188,7 @@ def without_secrets(item: Item, redact: Callable[[str], str]) -> Item:
 
 
 class Items(Sequence[Item]):
-    """Live view of a conversation's items, oldest first."""
+    """A read-only sequence of a conversation's items, oldest first, that follows later changes."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
@@ -200,16 +226,16 @@ class Items(Sequence[Item]):
 
 
 class Conversation:
-    """The items of a session, with revisions for incremental views.
+    """The items of a session, with revision numbers by which a view finds the changed items.
 
-    An item may be stored as text from `item_to_text`, parsed on first access.
+    A stored item is kept as text from `item_to_text` and parsed on first access.
 
     Attributes:
-        revision: Grows with every change.
+        revision: Number of the last change; grows with every change.
 
     Args:
-        keep: Called with each item to store.
-        redact: Removes secrets from every text.
+        keep: Called with each item that is to be stored.
+        redact: Removes secrets from every item's text.
     """
 
     def __init__(
@@ -221,7 +247,7 @@ class Conversation:
     ) -> None:
         self._items: list[Item | str] = list(items)
         self._redact = redact
-        self._changed: dict[int, int] = {}  # number -> revision, the latest change last
+        self._changed: dict[int, int] = {}  # item number -> revision of its last change, the latest change last
         self._keep = keep
         self._growing: dict[int, Callable[[], Item]] = {}
         self.revision = 1
@@ -239,16 +265,16 @@ class Conversation:
 
     @property
     def items(self) -> Items:
-        """All items, oldest first, each parsed on access."""
+        """All items, oldest first. An item is parsed on access."""
         return Items(self)
 
     def unread(self, number: int) -> str | None:
-        """Return the stored text of an item not parsed yet, else None."""
+        """Return the stored text of an item that has not been parsed yet, otherwise None."""
         item = self._items[number]
         return item if isinstance(item, str) else None
 
     def again(self, *, keep: Callable[[int, Item], None], redact: Callable[[str], str]) -> Conversation:
-        """Return a new conversation with the same items, without parsing stored texts."""
+        """Return a new conversation with the same items, without parsing the stored texts."""
         for number in list(self._growing):
             _ = self[number]
         return Conversation(self._items, keep=keep, redact=redact)
@@ -263,7 +289,7 @@ class Conversation:
             if isinstance(kept, str) and not kept.startswith(SAID) and kept.startswith(STORED):
                 continue
             item = self[number]
-            if isinstance(item, UserItem):
+            if isinstance(item, UserItem) and not item.origin:
                 messages.append(item.text)
         return messages[::-1]
 
@@ -272,7 +298,7 @@ class Conversation:
         last = 0
         for number in reversed(range(len(self))):
             item = self[number]
-            if item.turn and item.turn < last:  # only an unreadable item has turn 0
+            if item.turn and item.turn < last:  # only an item that could not be read has turn 0
                 return
             last = max(last, item.turn)
             yield number, item
@@ -283,7 +309,7 @@ class Conversation:
         return answer.options.splitlines() if answer is not None else ()
 
     def changed_since(self, revision: int) -> list[int]:
-        """Return the numbers of items changed after `revision`, in order. The cost depends on the changes alone."""
+        """Return the numbers of the items changed after `revision`, in order. Takes time only for changed items."""
         numbers: list[int] = []
         for number in reversed(self._changed):
             if self._changed[number] <= revision:
@@ -297,14 +323,14 @@ class Conversation:
         self._changed[number] = self.revision
 
     def add(self, item: Item) -> int:
-        """Append an item and return its number, which never changes."""
+        """Append an item and return its number. The number never changes."""
         self._items.append(without_secrets(item, self._redact))
         self._touch(len(self._items) - 1)
         self._save(len(self._items) - 1)
         return len(self._items) - 1
 
     def put(self, number: int, item: Item, *, keep: bool = True) -> None:
-        """Replace an item. `keep=False` while streaming: the bytes are on disk already, as records."""
+        """Replace an item. Pass `keep=False` while streaming, when the bytes are already on the disk as records."""
         self._growing.pop(number, None)
         self._items[number] = without_secrets(item, self._redact)
         self._touch(number)
@@ -312,7 +338,7 @@ class Conversation:
             self._save(number)
 
     def grow(self, number: int, make: Callable[[], Item]) -> None:
-        """Mark an item as changed and say how to make the new value on the next access: many tokens, a single item."""
+        """Mark an item as changed. `make` builds the new value on the next access, so many tokens cost only one new item."""
         self._growing[number] = make
         self._touch(number)
 
@@ -321,13 +347,13 @@ class Conversation:
             self._keep(number, self[number])
 
     def close_open(self) -> None:
-        """Mark items left open by an earlier process as cut; only the last turn can have any."""
+        """Mark items that an earlier process left open as cut. Only the last turn can have open items."""
         for number, item in reversed(list(self.last_turn())):
             match item:
                 case AnswerItem(state="streaming"):
                     self.put(number, replace(item, state="cut"))
                 case CallItem(state="asked" | "waiting"):
-                    self.put(number, replace(item, state="rejected", words="not decided: the program ended"))
+                    self.put(number, replace(item, state="stopped", words="not decided: the program ended"))
                 case CallItem(state="running"):
                     self.put(number, replace(item, state="failed", words="cut: the program ended; it may have run"))
                 case _:
@@ -335,6 +361,6 @@ class Conversation:
 
 
 def title_of(text: str) -> str:
-    """Return a session's title: the first line of the first message, at most 60 characters."""
+    """Return a session's title: the first line of the user's first message, at most 60 characters."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "untitled")
     return line if len(line) <= 60 else f"{line[:59]}…"

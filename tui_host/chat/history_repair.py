@@ -1,4 +1,4 @@
-"""Completes a history cut anywhere, for a provider to accept: every call gets a result."""
+"""Completes an interrupted history so that a provider accepts it: every call gets a result."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tui_host.llm.messages import Message, Text, ToolCall, ToolResult
 
 
 def complete_history(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages in a form accepted by every provider.
+    """Return the messages in a form that every provider accepts.
 
-    Each call without a result gets a truthful one (the program ended before). Several services demand that user and assistant take
-    turns, also after results: a host message stands in for a missing answer, and a host's note to the model joins the next question.
+    Gives each call without a result one that says that the program ended. Several services require user and assistant
+    to alternate: a host message replaces a missing answer, and a host's note joins the next question.
     """
     whole: list[Message] = []
     for message in _answered(messages):
@@ -29,7 +29,7 @@ def complete_history(messages: Sequence[Message]) -> list[Message]:
 
 
 def new_results(messages: Sequence[Message]) -> list[ToolResult]:
-    """Return the results not followed by an answer: as far as known, the next request reports them for the first time."""
+    """Return the results that no answer of the model follows: the next request reports them for the first time."""
     results: list[ToolResult] = []
     for message in messages:
         if message.role == "assistant" and message.source != "host":
@@ -39,7 +39,7 @@ def new_results(messages: Sequence[Message]) -> list[ToolResult]:
 
 
 def host_message(text: str, *, turn: int) -> Message:
-    """Make a host message in place of an answer."""
+    """Make a message by the host that takes the place of the model's answer."""
     return Message(role="assistant", parts=(Text(text=text),), turn=turn, source="host")
 
 

@@ -1,13 +1,15 @@
-"""The tools that a session offers to its model, under names the dialect accepts, or the hub in their place."""
+"""The tools that a session offers to its model, under names that the dialect accepts, or the three tools of the hub."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.chat.tool_hub import Hub
 from tui_host.llm.messages import ResourceSpec, ToolSpec
 from tui_host.llm.request_writing import Tools
+from tui_host.llm.schema_adaptation import AdaptedSchema, SchemaRules, adapt
 from tui_host.llm.tool_names import NameRule, NameTable
 
 if TYPE_CHECKING:
@@ -16,34 +18,47 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A pure function of the catalog, reused for every step until the catalog changes.
+    """The tools to offer in a request. Depends on the catalog alone, so it is reused until the catalog changes.
 
     Attributes:
-        tools: The offered tools' definitions.
+        tools: The offered tools, as servers define them.
         rule: The dialect's rule for tool names.
-        table: Maps names to servers and tools.
-        specs: What is sent.
-        known: Tools the model may know by name: offered ones, and those behind the hub.
-        hub: Stands in for all tools; None if the tools are offered directly.
+        schemas: The dialect's rules for schemas.
+        adapted: The schemas changed for the dialect, by tool name.
+        table: Maps the offered names to servers and tools.
+        specs: The tool definitions to send.
+        known: Tools whose names the model may know: the offered tools, and the tools behind the hub.
+        hub: The three tools offered in place of all tools; None if the tools are offered directly.
     """
 
     tools: tuple[Tool, ...]
     rule: NameRule
+    schemas: SchemaRules
+    adapted: Mapping[str, AdaptedSchema]
     table: NameTable
     specs: Tools
     known: Tools
     hub: Hub | None = None
 
     @classmethod
-    def make(cls, tools: tuple[Tool, ...], rule: NameRule, *, is_hub: bool, before: Offer | None = None) -> Offer:
-        """Return the offer of these tools; the previous one if nothing has changed."""
-        if before is not None and (before.rule, before.hub is not None, before.tools) == (rule, is_hub, tools):
+    def make(
+        cls,
+        tools: tuple[Tool, ...],
+        rule: NameRule,
+        schemas: SchemaRules,
+        *,
+        is_hub: bool,
+        before: Offer | None = None,
+    ) -> Offer:
+        """Return the offer of these tools; returns `before` if the tools are unchanged."""
+        wanted = (rule, schemas, is_hub, tools)
+        if before is not None and (before.rule, before.schemas, before.hub is not None, before.tools) == wanted:
             return before
         table = NameTable.make(((tool.server, tool.name) for tool in tools), rule)
         specs = Tools(
             ToolSpec(
                 name=table.name(tool.server, tool.name),
-                description=tool.description,
+                description=_description(tool, table.name(tool.server, tool.name)),
                 schema=tool.schema,
                 server=tool.server,
                 tool=tool.name,
@@ -51,11 +66,26 @@ class Offer:
             )
             for tool in tools
         )
-        if not is_hub:
-            return cls(tools=tools, rule=rule, table=table, specs=specs, known=specs)
-        hub = Hub(specs)
-        own = Tools(hub.specs)
-        return cls(tools=tools, rule=rule, table=table, specs=own, known=Tools((*own, *specs)), hub=hub)
+        hub = Hub(specs) if is_hub else None
+        own = specs if hub is None else Tools(hub.specs)
+        adapted = {spec.name: adapt(spec.schema, schemas) for spec in own}
+        return cls(
+            tools=tools,
+            rule=rule,
+            schemas=schemas,
+            adapted={name: schema for name, schema in adapted.items() if schema.changes},
+            table=table,
+            specs=own,
+            known=specs if hub is None else Tools((*own, *specs)),
+            hub=hub,
+        )
+
+
+def _description(tool: Tool, name: str) -> str:
+    """Return the server's description; preceded by the tool's own name if the dialect's rule changed the name."""
+    if name == f"{tool.server}__{tool.name}":
+        return tool.description
+    return f"{tool.name}: {tool.description}" if tool.description else tool.name
 
 
 def _resources(tool: Tool) -> tuple[ResourceSpec, ...] | None:

@@ -1,4 +1,4 @@
-"""Decides tool calls: rules first (deny beats ask beats allow), then the user; without an answer a call is refused."""
+"""Decides tool calls: first by rules (deny beats ask beats allow), then by asking the user; else refuses the call."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tui_host.servers.catalog import READ, Tool
 from tui_host.settings.rule_tables import matches
 from tui_host.settings.schema import Rule
 
-Verdict: TypeAlias = Literal["approved", "edited", "rejected", "invalid"]
+Verdict: TypeAlias = Literal["approved", "edited", "rejected", "stopped", "invalid"]
 Decider: TypeAlias = Literal["person", "rule", "flag", "default"]
 
 
 def allows(name: str, pattern: str) -> bool:
-    """Whether an allow pattern matches a tool. Reading resources is allowed only by its full name, never by `*`."""
+    """Whether an allow pattern matches a tool. A tool that reads resources matches only its full name, never `*`."""
     return pattern == READ if name == READ else matches(name, pattern)
 
 
@@ -26,13 +26,14 @@ class Decision:
     """The decision on a tool call.
 
     Attributes:
-        verdict: Whether the call may be sent.
-        by: Who decided.
-        arguments: The canonical bytes decided on; only these may be sent.
-        fingerprint: Fingerprint of the tool's definition at that time.
-        words: For display: «approved once, by you, after 2.5 s».
+        verdict: Whether the call may be sent to the server.
+        by: Who decided: the user, a rule, a flag, or the default.
+        arguments: The canonical bytes that the decision covers; only these may be sent.
+        fingerprint: Fingerprint of the tool's definition when the decision was made.
+        words: Description to display: «approved once, by you, after 2.5 s».
         reason: The user's reason for a rejection.
-        stop: The user also stopped the turn.
+        stop: Whether the user also stopped the turn.
+        waited: Seconds until the user decided, 0 if the user was not asked.
     """
 
     verdict: Verdict
@@ -42,6 +43,7 @@ class Decision:
     words: str = ""
     reason: str = ""
     stop: bool = False
+    waited: float = 0.0
 
     @property
     def hash(self) -> str:
@@ -54,25 +56,29 @@ class CallRequest:
     """A call waiting for a decision.
 
     Attributes:
-        call: Our id of the call.
+        call: The host's id of the call.
         tool: The tool's current definition.
         arguments: The canonical bytes to send.
-        changed: How the definition differs from the last approved one, empty if it does not.
+        changed: How the tool's definition differs from the last approved one, empty if it does not differ.
+        misfits: Errors of the arguments according to the tool's schema; None if unknown.
+        changed_numbers: Numbers whose value changes when sent: as the model wrote them, and as sent.
     """
 
     call: str
     tool: Tool
     arguments: bytes
     changed: str = ""
+    misfits: Sequence[str] | None = None
+    changed_numbers: Sequence[tuple[str, str]] = ()
 
 
 class Question:
-    """A call put before the user: answered once, or void.
+    """A call to be decided by the user. Takes one answer, unless voided first.
 
     Attributes:
-        request: The call.
-        decision: The answer, None before.
-        later: Number of further calls of the same answer, asked about after the current ones.
+        request: The call to decide.
+        decision: The answer, None before the user decides.
+        later: Number of calls in the same model answer that the user will be asked about afterwards.
     """
 
     def __init__(
@@ -89,15 +95,21 @@ class Question:
         self._answered = answered
         self._clock = clock
         self._asked_at = clock()
-        self._void = False
+        self._has_appeared = self._void = False
 
     @property
     def open(self) -> bool:
-        """Whether an answer would still count."""
+        """Whether the question still accepts an answer."""
         return self.decision is None and not self._void
 
+    def appear(self) -> None:
+        """Start the measurement of the user's time: the question has appeared on the screen."""
+        if not self._has_appeared:
+            self._has_appeared = True
+            self._asked_at = self._clock()
+
     def answer(self, decision: Decision) -> bool:
-        """Decide. Returns False, without effect, if already decided or void."""
+        """Record the decision. Returns False, without effect, if the question is already decided or void."""
         if not self.open:
             return False
         self.decision = decision
@@ -105,14 +117,15 @@ class Question:
         return True
 
     def void(self) -> None:
-        """Ignore any later answer; the turn was stopped."""
+        """Void the question, because the turn was stopped. Later answers have no effect."""
         self._void = True
 
     def approve(self, *, how: str = "approved once", edited: bytes | None = None) -> bool:
-        """Approve the call with the shown arguments, or with edited ones."""
+        """Approve the call with the arguments shown, or with edited arguments."""
         arguments = self.request.arguments if edited is None else edited
         changed = arguments != self.request.arguments
-        words = f"{'edited and approved' if changed else how}, by you, after {self._clock() - self._asked_at:.1f} s"
+        waited = self._clock() - self._asked_at
+        words = f"{'edited and approved' if changed else how}, by you, after {waited:.1f} s"
         return self.answer(
             Decision(
                 verdict="edited" if changed else "approved",
@@ -120,43 +133,73 @@ class Question:
                 arguments=arguments,
                 fingerprint=self.request.tool.fingerprint,
                 words=words,
+                waited=waited,
             )
         )
 
     def reject(self, reason: str = "", *, stop: bool = False) -> bool:
         """Reject the call."""
         suffix = f": {reason}" if reason else ""
+        waited = self._clock() - self._asked_at
         return self.answer(
             Decision(
                 verdict="rejected",
                 by="person",
                 arguments=self.request.arguments,
                 fingerprint=self.request.tool.fingerprint,
-                words=f"rejected by you after {self._clock() - self._asked_at:.1f} s{suffix}",
+                words=f"rejected by you after {waited:.1f} s{suffix}",
                 reason=reason,
                 stop=stop,
+                waited=waited,
             )
         )
 
 
+class StepLimit:
+    """Asks whether a turn goes on beyond its limit of steps. Takes one answer, unless the turn ends first.
+
+    Attributes:
+        steps: Number of steps taken so far.
+        more: Number of further steps that the turn may take if the user agrees.
+        goes_on: The user's answer, None before.
+    """
+
+    def __init__(self, *, steps: int, more: int) -> None:
+        self.steps = steps
+        self.more = more
+        self.goes_on: bool | None = None
+
+    def answer(self, *, goes_on: bool) -> None:
+        """Record the user's answer; only the first answer counts."""
+        if self.goes_on is None:
+            self.goes_on = goes_on
+
+
 class Approver(Protocol):
-    """Asks the user. A question still open when `decide` returns is refused by default."""
+    """Asks the user. A question that is still open when a method returns is refused."""
 
     async def decide(self, questions: Sequence[Question]) -> None:
-        """Put the questions before the user; return when no more answers will come."""
+        """Show the questions to the user; return when no more answers will come."""
+        ...
+
+    async def decide_limit(self, limit: StepLimit) -> None:
+        """Ask the user whether a turn goes on beyond its limit of steps; return when no answer will come."""
         ...
 
 
 class Refuse:
-    """The approver for a process without a user: answers nothing."""
+    """The approver of a process without a user. Answers no question, so every call is refused."""
 
     async def decide(self, questions: Sequence[Question]) -> None:
         """Return at once."""
 
+    async def decide_limit(self, limit: StepLimit) -> None:
+        """Return at once: the turn ends at its limit."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """A user's permission for a session: a tool of a server, as defined at that time."""
+    """A user's permission for a session to call a tool, bound to the tool's definition at that time."""
 
     server: str
     tool: str
@@ -164,10 +207,10 @@ class Grant:
 
 
 class Policy:
-    """The rules in force in a session.
+    """The rules and permissions of a session.
 
     Attributes:
-        grants: Permissions given for the session.
+        grants: Permissions that the user gave for the session.
     """
 
     def __init__(self, rules: Sequence[Rule], *, flags: Sequence[str] = (), allow_all: bool = False) -> None:
@@ -178,15 +221,15 @@ class Policy:
         self._approved: dict[tuple[str, str], Tool] = {}
 
     def remember(self, tool: Tool) -> None:
-        """Keep the definition behind an approved call, to report a later change."""
+        """Remember the tool's definition when a call is approved, to report later changes of the definition."""
         self._approved[tool.server, tool.name] = tool
 
     def approved(self, tool: Tool) -> Tool | None:
-        """Return the tool's definition as last approved in this session, None if never."""
+        """Return the tool's definition at its last approval in this session, None if never approved."""
         return self._approved.get((tool.server, tool.name))
 
     def grant(self, tool: Tool) -> Grant:
-        """Allow a tool for the session, bound to its present definition."""
+        """Allow a tool for the session, as long as its definition stays the same."""
         grant = Grant(server=tool.server, tool=tool.name, fingerprint=tool.fingerprint)
         if grant not in self.grants:
             self.grants.append(grant)
@@ -194,11 +237,16 @@ class Policy:
         return grant
 
     def revoke(self, grant: Grant) -> None:
-        """Withdraw a permission."""
+        """Withdraw a permission for the session."""
         self.grants = [kept for kept in self.grants if kept != grant]
 
-    def decide(self, request: CallRequest) -> Decision | None:
-        """Apply rules and flags; None means ask the user."""
+    def decide(self, request: CallRequest, *, is_current: bool = True) -> Decision | None:
+        """Decide a call by rules and flags; returns None if the user has to be asked.
+
+        Args:
+            request: The call to decide.
+            is_current: Whether the tool's definition is known to be current; if not, session permissions do not count.
+        """
         tool = request.tool
         actions = {
             rule.action: rule
@@ -214,7 +262,7 @@ class Policy:
             return Decision(
                 verdict="approved", by="flag", arguments=request.arguments, fingerprint=tool.fingerprint, words=words
             )
-        if Grant(server=tool.server, tool=tool.name, fingerprint=tool.fingerprint) in self.grants:
+        if is_current and Grant(server=tool.server, tool=tool.name, fingerprint=tool.fingerprint) in self.grants:
             return self._by_rule(request, "approved", "session rule")
         if "ask" not in actions and "allow" in actions:
             return self._by_rule(request, "approved", f"allowed by a rule in {actions['allow'].where}")
@@ -238,10 +286,15 @@ def _flag_allows(tool: Tool, pattern: str) -> bool:
     return allows(tool.name, name) and matches(tool.server, server)
 
 
-def refused(request: CallRequest, *, words: str = "refused: nobody was there to decide") -> Decision:
-    """Return the decision for a call that nobody answered."""
+def refused(
+    request: CallRequest,
+    *,
+    verdict: Verdict = "rejected",
+    words: str = "refused: nobody was there to decide",
+) -> Decision:
+    """Return the decision for a call that the user did not answer."""
     return Decision(
-        verdict="rejected",
+        verdict=verdict,
         by="default",
         arguments=request.arguments,
         fingerprint=request.tool.fingerprint,

@@ -1,10 +1,11 @@
-"""Texts about a call's result, failure or rejection: for the model, and in a line for the user."""
+"""Texts about a call's result, failure or rejection: for the model, and as a line for the user."""
 
 from __future__ import annotations
 
 import base64
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tui_host.chat.policy import Decision
 from tui_host.errors import TuiHostError
@@ -16,14 +17,15 @@ COMMAND_LIMIT = 2_000
 
 
 def shortened(text: str, limit: int = RESULT_LIMIT) -> str:
-    """Return head and tail of a long text, with the number of omitted characters between."""
+    """Return the beginning and end of a long text, with the number of omitted characters between them."""
     if len(text) <= limit:
         return text
     half = limit // 2
     return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters left out ...]\n{text[-half:]}"
 
 
-def _block_text(block: Content) -> str:
+def block_text(block: Content) -> str:
+    """Return a block as text for the model: the text itself, or what is not told, in brackets."""
     if block.kind == "text":
         return block.text
     if block.kind == "resource_link":
@@ -37,7 +39,7 @@ def _block_text(block: Content) -> str:
 
 
 def is_base64(data: str) -> bool:
-    """Whether the data decodes. A provider refuses a request, and all later ones, with an image that does not."""
+    """Whether the data is valid base64. A provider refuses a request with an invalid image, and so every later request."""
     try:
         return bool(base64.b64decode(data, validate=True))
     except ValueError:
@@ -45,15 +47,15 @@ def is_base64(data: str) -> bool:
 
 
 def output_text(output: ToolOutput) -> str:
-    """Return a result as text, for the model and for the chat."""
-    text = "\n\n".join(_block_text(block) for block in output.content)
-    if not text.strip() and output.structured is not None:
-        text = json.dumps(output.structured, ensure_ascii=False)  # a server may send NaN, which is passed on as is
+    """Return a tool's output as text, for the model and for the chat."""
+    text = "\n\n".join(block_text(block) for block in output.content)
+    if not text.strip() and output.has_structured:
+        text = json.dumps(output.structured, ensure_ascii=False)  # a server may send NaN, which is passed on unchanged
     return shortened(text) if text.strip() else "(no content)"
 
 
 def result_of(call: ToolCall, output: ToolOutput) -> ToolResult:
-    """Return the model's view of a result; images, including those in resources, are passed on as images."""
+    """Return a tool's output as a result for the model. Images, also inside resources, are passed on as images."""
     images = tuple(
         Image(media_type=block.media_type, data=block.data)
         for block in output.content
@@ -66,12 +68,24 @@ def result_of(call: ToolCall, output: ToolOutput) -> ToolResult:
 
 
 def error_of(call: ToolCall, text: str) -> ToolResult:
-    """Return the model's view of a call without a result."""
+    """Return the result sent to the model for a call that failed."""
     return ToolResult(call=call, content=(Text(text=text),), is_error=True)
 
 
+def edited_of(result: ToolResult, arguments: bytes) -> ToolResult:
+    """Return the result of a call that the user edited; begins with the arguments that were sent.
+
+    The history keeps the call as the model wrote it: vendors refuse a changed call.
+    """
+    ran = f"edited by the user: ran with {arguments.decode()}"
+    first, *others = result.content
+    if isinstance(first, Text):
+        return replace(result, content=(Text(text=f"{ran}\n{first.text}" if first.text else ran), *others))
+    return replace(result, content=(Text(text=ran), *result.content))
+
+
 def rejection_of(call: ToolCall, decision: Decision) -> ToolResult:
-    """Return the model's view of a rejected call."""
+    """Return the result sent to the model for a call that was rejected."""
     if decision.by == "rule":
         return error_of(call, "This call is denied by a rule of the user. It was not run.")
     if decision.by == "default":
@@ -81,24 +95,25 @@ def rejection_of(call: ToolCall, decision: Decision) -> ToolResult:
 
 
 def invalid_of(call: ToolCall, error: TuiHostError) -> ToolResult:
-    """Return the model's view of a call that cannot be made."""
+    """Return the result sent to the model for a call that cannot be made."""
     return error_of(call, f"Error: {error}. Nothing was run.")
 
 
 def left_out_of(taken: int) -> str:
-    """Say that a model asked for too many calls in an answer."""
+    """Tell the model that its answer contained too many calls."""
     return f"the model asked for more than {taken} calls at once: the first {taken} are used, the rest left out"
 
 
 def limit_of(steps: int) -> str:
-    """Return the text in place of an answer when the turn has reached its limit."""
-    return f"[The turn ended here: it had reached its limit of {steps} steps.]"
+    """Return the text shown in place of an answer when the turn has reached its limit of steps."""
+    return f"[The turn ended here: it had reached its limit of {steps} step{'s' * (steps != 1)}.]"
 
 
 STOPPED = "The user stopped the turn before this call was run."
 STOPPED_RUNNING = (
     "The user stopped the turn while this call was running. It may have had its effect; its result is unknown."
 )
+SENT_AGAIN = "sent again over a new session: the server no longer knew the first"
 CUT_RUNNING = "stopped while it ran; it may have had its effect"
 CUT_BEFORE = "stopped before it was sent"
 NOT_DECIDED = "not decided: the turn was stopped"
@@ -106,6 +121,7 @@ TURN_STOPPED = "[The user stopped the turn here; no answer followed these result
 NO_ANSWER = "[No answer followed here.]"
 ANSWER_NOT_BEGUN = "[The user stopped this answer before it began.]"
 ANSWER_STOPPED = "[The user stopped the previous answer here.]"
+ANSWER_ENDED = "[The host ended here; the previous answer is not complete.]"
 ANSWER_CUT = "[The connection broke off here; the previous answer is not complete.]"
 FAILED = "A fault in the host ended the turn before this call had a result. It may have had its effect; its result is unknown."
 FAILED_BEFORE = "A fault in the host ended the turn before this call was run."
@@ -114,19 +130,24 @@ ENDED = "The program ended before this call had a result. It may have had its ef
 
 
 def same_call_of(times: int) -> str:
-    """Tell the model that it repeats a call."""
+    """Tell the model that it repeats the same call."""
     return (
         f"You have made the same call with the same arguments {times} times in a row. Its result stands above: use it, "
         "make another call, or give the answer. The same call again will not be run."
     )
 
 
+def equal_calls_of(count: int) -> str:
+    """Tell the user that the model repeats a call whose answer stays the same."""
+    return f"{count} equal calls in this turn, each with this same answer"
+
+
 def cut_behind_call_of(count: int, asked: Sequence[str]) -> str:
-    """Tell the user what was left out of an answer.
+    """Tell the user which text was left out of an answer.
 
     Args:
-        count: Number of characters.
-        asked: Tools called in the omitted text.
+        count: Number of characters left out.
+        asked: Names of tools called in the omitted text.
     """
     characters = "1 character" if count == 1 else f"{count:,} characters"
     held = (
@@ -140,7 +161,7 @@ def cut_behind_call_of(count: int, asked: Sequence[str]) -> str:
 
 
 def not_run_behind_of(asked: Sequence[str]) -> str:
-    """Tell the model that calls behind its first call were not run."""
+    """Tell the model that the calls after its first call were not run."""
     was = "was" if len(asked) == 1 else "were"
     return (
         f"In your answer {_calls_of(asked)} stood behind a call whose result you did not have yet, and {was} not run. "
@@ -153,5 +174,5 @@ def _calls_of(asked: Sequence[str]) -> str:
 
 
 def command_of(command: str) -> str:
-    """Show the user a command proposed in an answer."""
+    """Show the user a command that the model proposed in an answer."""
     return f"a command proposed by the model, not run: {shortened(command, COMMAND_LIMIT)}"

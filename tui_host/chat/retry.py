@@ -9,37 +9,37 @@ from dataclasses import dataclass, field
 from tui_host.errors import ModelError
 
 MOST_SECONDS = 120.0
-"""Longest total wait; a provider that asks for more is not retried."""
+"""Longest total wait, in seconds. A request is not retried if the provider asks for a longer wait."""
 _FIRST = 0.5
 _LONGEST = 8.0
 
 
 @dataclass(slots=True, kw_only=True)
 class Retries:
-    """The automatic retries of a request.
+    """Counts the automatic retries of a request and computes the waits.
 
     Attributes:
-        limit: Most retries.
-        count: Retries so far.
+        limit: Largest number of retries.
+        count: Number of retries so far.
         waited: Seconds waited so far.
-        chance: Returns a number from 0 to 1, so that many clients do not return at the same moment.
+        jitter: Returns a number from 0 to 1 that varies the wait, so that many clients do not retry at the same moment.
     """
 
     limit: int = 3
     count: int = 0
     waited: float = 0.0
-    chance: Callable[[], float] = field(default=random.random)
+    jitter: Callable[[], float] = field(default=random.random)
 
-    def wait(self, error: ModelError) -> float | None:
-        """Return the seconds to wait before sending again, None to give up.
+    def next_wait(self, error: ModelError) -> float | None:
+        """Return the seconds to wait before sending the request again, None to give up.
 
-        The provider's `Retry-After` comes first, then half a second, doubled each time.
+        Uses the provider's `Retry-After` if present, otherwise half a second, doubled with each retry.
         """
         if not error.passes or self.count >= self.limit:
             return None
         seconds = error.retry_after
         if seconds is None:
-            seconds = min(_FIRST * 2**self.count, _LONGEST) * (1 - 0.25 * self.chance())
+            seconds = min(_FIRST * 2**self.count, _LONGEST) * (1 - 0.25 * self.jitter())
         if self.waited + seconds > MOST_SECONDS:
             return None
         self.count += 1

@@ -1,7 +1,7 @@
-"""Checks a call's arguments against the tool's input schema, in a process of its own: a foreign schema may take for ever.
+"""Checks a call's arguments against the tool's input schema, in a separate process: such a check may never end.
 
-`python -m tui_host.chat.schema_check` reads lines `[SCHEMA, VALUE]` and answers each at once with a line: an array of errors, or
-null where the schema itself cannot be used. Source: JSON Schema 2020-12.
+`python -m tui_host.chat.schema_check` reads lines `[SCHEMA, VALUE]` and answers each line with a line: an array of
+errors, or null if the schema itself is unusable. Source: JSON Schema 2020-12.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from itertools import islice
 from tui_host.errors import JSON
 
 MOST = 10
-"""Most errors reported for a call."""
+"""Largest number of errors reported for a call."""
 _LENGTH = 200
 
 
 def misfits(schema: JSON, value: JSON) -> list[str] | None:
-    """Return a value's schema errors, in the schema's own order; None if the schema cannot be used.
+    """Return the schema errors of a value, in the schema's own order; None if the schema is unusable.
 
-    A `$ref` resolves only within the schema. May take any time: the schema decides.
+    Resolves `$ref` only within the schema. There is no limit to the time that a schema can take.
     """
     from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for
@@ -41,7 +41,9 @@ def misfits(schema: JSON, value: JSON) -> list[str] | None:
 def _words(path: Iterable[str | int], message: str) -> str:
     place = ".".join(map(str, path))
     words = f"{place}: {message}" if place else message
-    return words if len(words) <= _LENGTH else f"{words[: _LENGTH - 1]}…"
+    return (
+        words if len(words) <= _LENGTH else f"{words[: _LENGTH // 2 - 1]}…{words[-_LENGTH // 2 :]}"
+    )  # the reason is the last part of the message
 
 
 def main() -> None:

@@ -5,24 +5,36 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from tui_host.capture.record import Place
 from tui_host.chat.attachments import Attached, message_parts
-from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, SummaryItem, UserItem, title_of
+from tui_host.chat.conversation import (
+    AnswerItem,
+    CallItem,
+    Conversation,
+    Item,
+    NoteItem,
+    SummaryItem,
+    UserItem,
+    title_of,
+)
 from tui_host.chat.offered_tools import Offer
-from tui_host.chat.policy import Policy, Question
+from tui_host.chat.policy import Policy, Question, StepLimit
 from tui_host.chat.stored_messages import Messages
 from tui_host.llm.messages import Message
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import ModelRef
+
+if TYPE_CHECKING:
+    from tui_host.chat.filled_prompt import FilledPrompt
 
 Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
 Waits: TypeAlias = Literal["", "servers", "demo model", "model", "retry", "answer", "you", "tools"]
 
 
 class Keeper(Protocol):
-    """Stores a session as it happens. Calls return at once and keep their order."""
+    """Stores changes of a session. Calls return at once, and changes are stored in the order of the calls."""
 
     def session(self, session: Session) -> None:
         """Store title, model, protocol, profile, options, draft, and the time of the last change."""
@@ -39,13 +51,13 @@ class Keeper(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """What the current turn waits for.
+    """What the current turn waits for, since when, and until when.
 
     Attributes:
-        waits: The kind of wait; empty when no turn is at work.
-        detail: Names, such as the servers still connecting.
-        since: Monotonic seconds of the start.
-        until: Monotonic seconds of the expected end, None if unknown.
+        waits: The kind of wait; empty when no turn is running.
+        detail: Names to show, such as the servers still connecting.
+        since: When the wait began, in monotonic seconds.
+        until: When the wait is expected to end, in monotonic seconds; None if unknown.
     """
 
     waits: Waits = ""
@@ -56,29 +68,31 @@ class Activity:
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """A conversation.
+    """A conversation with its messages, permissions and current turn.
 
     Attributes:
-        id: Sorts by time.
-        source: What created the session.
+        id: The session's id; ids sort by time of creation.
+        source: What created the session: the app, a command, a tap, or an import.
         created_ns: Wall-clock time of creation.
-        model: The model in use.
-        protocol: The tool protocol in use.
-        policy: Rules and permissions.
-        title: From the first message.
-        draft: Unsent text in the prompt.
+        model: The model that the session uses.
+        protocol: The tool protocol that the session uses.
+        policy: The rules and permissions that decide calls.
+        title: The title, made from the user's first message.
+        draft: The unsent text in the prompt.
         turn: Number of the last turn, 0 before the first.
         step: Number of the turn's last step, 0 before the first.
         messages: The messages for the model, oldest first.
+        omitted_turns: Number of the last turn that requests leave out, with all earlier turns; 0 if none is left out.
         conversation: The items of the chat.
         activity: What the current turn waits for.
-        questions: Calls waiting for the user.
-        offered: Connections whose tools were offered to the model by a request of this process.
+        questions: Calls that the user has to decide.
+        step_limit: The open question whether the turn goes on beyond its limit of steps, None if not asked.
+        offered: Connections whose tools this process has already offered to the model.
         profile: Name of the profile in use, empty for none.
-        offer: The offer of the last request, None before.
-        options: Model options set for this session, over those of profile and provider.
+        offer: The tools offered in the last request, None before the first request.
+        options: Model options set for this session; they override the profile's and the provider's options.
         redact: Removes secrets from displayed text.
-        asked: Models named in a session recorded elsewhere, as text; such a session takes no new turn.
+        asked: Models named in a session recorded elsewhere, as text. Such a session takes no new turn.
     """
 
     id: str
@@ -94,9 +108,11 @@ class Session:
     turn: int = 0
     step: int = 0
     messages: Messages = field(default_factory=Messages)
+    omitted_turns: int = 0
     conversation: Conversation = field(default_factory=Conversation)
     activity: Activity = field(default_factory=Activity)
     questions: list[Question] = field(default_factory=list[Question])
+    step_limit: StepLimit | None = None
     offered: set[str] = field(default_factory=set[str])
     offer: Offer | None = None
     options: Options = field(default_factory=Options)
@@ -105,11 +121,11 @@ class Session:
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
-        """Store each change of an item, and continue the numbering of earlier turns."""
+        """Store each change of an item from now on, and continue the numbers of earlier turns and steps."""
         steps = 0
         for _, item in self.conversation.last_turn():
             if isinstance(item, SummaryItem) and item.turn == self.turn:
-                steps += item.steps  # a step without text or calls left no item
+                steps += item.steps  # a step without text or calls leaves no item, so the summary's count is used
             elif isinstance(item, AnswerItem | CallItem) and item.turn == self.turn:
                 self.step = max(self.step, item.step)
         self.step = max(self.step, steps)
@@ -132,20 +148,32 @@ class Session:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether the session was recorded elsewhere, by a tap or from a file. A foreign session is read-only."""
+        """Whether the session was recorded by a tap or imported from a file, and is therefore read-only."""
         return self.source in {"tap", "import"}
 
     @property
     def busy(self) -> bool:
-        """Whether a turn is at work."""
+        """Whether a turn is running."""
         return bool(self.activity.waits)
 
+    @property
+    def end_note(self) -> NoteItem | None:
+        """The error or note that ended the last turn; None if an answer ended it."""
+        ends = (item for item in reversed(self.conversation.items) if not isinstance(item, SummaryItem))
+        item = next((item for item in ends if not (isinstance(item, NoteItem) and item.server)), None)
+        return item if isinstance(item, NoteItem) else None
+
+    @property
+    def can_try_again(self) -> bool:
+        """Whether the last turn ended with an error, and sending the same request again may succeed."""
+        return self.end_note is not None and self.end_note.again
+
     def place(self, *, step: int | None = None, call: str | None = None) -> Place:
-        """Return a place in the current turn."""
+        """Return a place in the current turn, for records."""
         return Place(session=self.id, turn=self.turn or None, step=step, call=call)
 
     def wait_for(self, waits: Waits, detail: str = "", *, seconds: float | None = None) -> None:
-        """Set what the turn waits for, and how long if known."""
+        """Set what the turn waits for, and for how long if known."""
         now = self.clock()
         self.activity = Activity(
             waits=waits, detail=detail, since=now, until=None if seconds is None else now + seconds
@@ -157,24 +185,30 @@ class Session:
             self.keeper.session(self)
 
     def say(self, message: Message) -> None:
-        """Add a message for the model."""
+        """Add a message to the history for the model."""
         number = self.messages.append(message)
         if self.keeper is not None:
             self.keeper.message(self.id, number, message)
 
-    def begin_turn(self, text: str, attached: Sequence[Attached] = ()) -> None:
-        """Begin a turn with the user's text and attached files."""
+    def begin_turn(self, text: str, attached: Sequence[Attached] = (), *, filled: FilledPrompt | None = None) -> None:
+        """Begin a turn with the user's text and attached files, or with the messages of a server's prompt."""
         self.turn += 1
         self.step = 0
         if not self.title:
-            self.title = title_of(self.redact(text))
+            self.title = title_of(self.redact(text if filled is None else filled.title))
         self.draft = ""
         self.save()
+        if filled is not None:
+            for item in filled.items(self.turn):
+                self.conversation.add(item)
+            for message in filled.llm_messages(self.turn):
+                self.say(message)
+            return
         self.conversation.add(UserItem(turn=self.turn, text=text))
         self.say(Message(role="user", parts=message_parts(text, attached), turn=self.turn))
 
     def grant(self, question: Question) -> None:
-        """Allow the question's tool for the session, and answer all open questions now decided by that."""
+        """Allow the question's tool for the session, and answer all open questions that this permission decides."""
         self.policy.grant(question.request.tool)
         for waiting in self.questions:
             decision = self.policy.decide(waiting.request) if waiting.open else None

@@ -1,4 +1,4 @@
-"""Messages in their stored form: JSON, read tolerantly, and only on access."""
+"""Stored messages: JSON that is parsed tolerantly, and only on access."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ ROLES = {"system", "user", "assistant", "tool"}
 
 
 def _part_to_text(part: Part) -> str:
-    """Serialise a part as JSON. An image's base64 may have tens of megabytes, so the data is not scanned."""
+    """Serialise a part as JSON. An image's base64 may have tens of megabytes, so it is inserted without escaping."""
     match part:
         case Image():
             return f'{{"part":"image","media_type":{_json(part.media_type)},"data":"{part.data}"}}'
         case ToolResult():
-            call = _without_nothing(asdict(replace(part.call, echo=None, written="")))  # both stand with the call
+            call = _without_nothing(asdict(replace(part.call, echo=None, written="")))  # stored with the call itself
             content = ",".join(map(_part_to_text, part.content))
             return f'{{"part":"result","call":{_json(call)},"content":[{content}],"is_error":{_json(part.is_error)}}}'
         case _:
             return _json({"part": NAMES[type(part)], **_without_nothing(asdict(part))})
 
 
-_NOTHING = (("echo", None), ("written", ""))
+_NOTHING = (("echo", None), ("written", ""), ("tag", ""), ("origin", ""))
 
 
 def _without_nothing(values: dict[str, JSON]) -> dict[str, JSON]:
-    """Drop the members that most parts leave empty: `echo` and `written`."""
+    """Drop the members that most parts leave empty: `echo`, `written`, `tag` and `origin`."""
     return {name: value for name, value in values.items() if (name, value) not in _NOTHING}
 
 
@@ -68,7 +68,10 @@ def _part_from_json(value: JSON) -> Part | None:
         return _tool_call(value)
     if name == "text":
         return Text(
-            text=str(value.get("text", "")), echo=_echo(value.get("echo")), written=str(value.get("written", ""))
+            text=str(value.get("text", "")),
+            echo=_echo(value.get("echo")),
+            written=str(value.get("written", "")),
+            origin=str(value.get("origin", "")),
         )
     if name == "image":
         return Image(media_type=str(value.get("media_type", "")), data=str(value.get("data", "")))
@@ -78,6 +81,7 @@ def _part_from_json(value: JSON) -> Part | None:
             provider=str(value.get("provider", "")),
             model=str(value.get("model", "")),
             echo=value.get("echo"),
+            tag=str(value.get("tag", "")),
         )
     return None
 
@@ -102,7 +106,7 @@ def _echo(value: JSON) -> Echo | None:
 
 
 def message_from_text(text: str) -> Message | None:
-    """Read a message written by `message_to_text`; None for a form unknown to this version."""
+    """Read a message written by `message_to_text`; None for a form that this version does not know."""
     try:
         value: JSON = json.loads(text)
     except ValueError:
@@ -122,12 +126,12 @@ def message_from_text(text: str) -> Message | None:
 
 
 class Messages(Sequence[Message]):
-    """The messages for a model, oldest first. Messages of an earlier process are read on first use, not when a session is opened.
+    """The messages for the model, oldest first. Messages of an earlier process are read on first use.
 
     Args:
         messages: Messages in memory.
         stored: Number of earlier messages in the store.
-        read: Reads the earlier messages as text; blocks on the disk.
+        read: Reads the earlier messages as texts; blocks on the disk.
     """
 
     def __init__(
@@ -140,11 +144,11 @@ class Messages(Sequence[Message]):
 
     @property
     def is_loaded(self) -> bool:
-        """Whether everything has been read."""
+        """Whether the stored messages have been read."""
         return self._read is None
 
     def load(self) -> None:
-        """Read the stored messages, unless done before. Call in a thread where a screen must not wait.
+        """Read the stored messages, unless already done. Call in a thread if a screen must not wait.
 
         Raises:
             StoreError: The store cannot be read.
@@ -155,7 +159,7 @@ class Messages(Sequence[Message]):
             self._read = None
 
     def append(self, message: Message) -> int:
-        """Add a message, whether or not earlier ones were read; returns its number in the store."""
+        """Add a message, even if the stored messages are not read yet; returns its number in the store."""
         self._later.append(message)
         return self._stored + len(self._later) - 1
 

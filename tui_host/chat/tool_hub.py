@@ -1,7 +1,7 @@
-"""The `hub` tool protocol: three tools that stand for hundreds, and let the model find the right one.
+"""The `hub` tool protocol: offers three tools instead of hundreds, by which the model finds and calls the right tool.
 
-The host answers listing and inspection from the catalog. An invocation becomes an ordinary call of the tool, decided and sent like
-any other.
+The host answers two of the tools, listing and inspection, from the catalog. The third becomes an ordinary call of the
+named tool, decided and sent like any other call.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ _USUAL = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """An answer by the host itself."""
+class HostAnswer:
+    """An answer that the host gives itself, without a server."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inner:
-    """The call behind an invocation: the tool's name as offered, and its arguments as JSON text."""
+class InvokedCall:
+    """The call that the model makes through the hub: the tool's offered name, and its arguments as JSON text."""
 
     name: str
     arguments: str
 
 
-Meant: TypeAlias = Answer | Inner
+HubCall: TypeAlias = HostAnswer | InvokedCall
 
 
 class Hub:
-    """The three tools that stand for all others.
+    """The three tools that the model uses to find and call all other tools.
 
     Args:
-        tools: The tools behind the hub.
+        tools: The tools that can be found and called through the hub.
     """
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
@@ -72,27 +72,27 @@ class Hub:
             ),
         )
 
-    def meant(self, call: ToolCall) -> Meant | None:
-        """Interpret a call; None if it names none of the three tools.
+    def interpret(self, call: ToolCall) -> HubCall | None:
+        """Interpret a call of a hub tool; None if the call names none of the three tools.
 
         Raises:
-            TuiHostError: The arguments are wrong, or the tool does not exist.
+            TuiHostError: The arguments are wrong, or the named tool does not exist.
         """
         if call.name not in {LIST, INSPECT, INVOKE}:
             return None
         given = read_arguments(call.arguments)
         if call.name == LIST:
-            return Answer(text=self._listed(_count(given.get("limit"), _USUAL), _count(given.get("offset"), 0)))
+            return HostAnswer(text=self._listed(_count(given.get("limit"), _USUAL), _count(given.get("offset"), 0)))
         tool = self._tool(given.get("name"))
         if call.name == INSPECT:
-            return Answer(text=f"{tool.name}: {tool.description}\n\nArguments: {_json(tool.schema)}")
+            return HostAnswer(text=f"{tool.name}: {tool.description}\n\nArguments: {_json(tool.schema)}")
         params = given.get("params", {})
         if not isinstance(params, dict):
             raise TuiHostError("params is not a JSON object")
-        return Inner(name=tool.name, arguments=_json(params))
+        return InvokedCall(name=tool.name, arguments=_json(params))
 
     def refused(self, name: str, spoken: Callable[[str], str]) -> TuiHostError:
-        """Explain why a call of none of the three tools is not run, and how to make the call.
+        """Explain why a call that names none of the three tools is not run, and how to make the call.
 
         Args:
             name: The name that the model called.

@@ -1,7 +1,8 @@
-"""The turn loop, common to all dialects and tool protocols, the app and the command line."""
+"""The turn loop, shared by all dialects and tool protocols, the app and the command line."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -15,8 +16,9 @@ from tui_host.chat.active_profile import apply_profile, offers, profile_of
 from tui_host.chat.conversation import NoteItem, SummaryItem
 from tui_host.chat.history_repair import host_message, new_results
 from tui_host.chat.next_request import build_request, session_protocol
+from tui_host.chat.policy import StepLimit
 from tui_host.chat.step import Step, cut_note
-from tui_host.chat.step_calls import Calls
+from tui_host.chat.step_calls import CallAnswer, Calls
 from tui_host.chat.turn_result import TurnResult
 from tui_host.errors import ModelError, TuiHostError
 from tui_host.llm.dialects.dialect_table import dialect
@@ -40,70 +42,72 @@ if TYPE_CHECKING:
 
 
 MOST_CORRECTIONS = 3
-"""Corrections in a row for calls that cannot be read or name no existing tool; then the turn ends."""
+"""Largest number of corrections in a row, for calls that cannot be read or name no existing tool. Then the turn ends."""
 MOST_SAME = 3
-"""How often in a row the same calls with the same arguments are run."""
+"""Largest number of times in a row that the same calls with the same arguments are run."""
 
 
 class CallMistakes:
     """Counts the model's mistakes during a turn.
 
     Attributes:
-        malformed: Answers in a row whose calls could not be read or run.
-        same: Times in a row that the same calls were asked for.
-        behind: Tools of the calls found in the text cut behind an answer's call, named as in the tool protocol.
+        malformed: Number of answers in a row whose calls could not be read or run.
+        repeats: Number of times in a row that the model asked for the same calls.
+        calls_behind: Names of the tools called in text that was cut after an answer's call, as in the tool protocol.
     """
 
     def __init__(self) -> None:
         self.malformed = 0
-        self.same = 0
-        self.behind: list[str] = []
+        self.repeats = 0
+        self.calls_behind: list[str] = []
         self._last: tuple[tuple[str, str], ...] = ()
 
-    def look(self, fold: Fold, speaks: ToolProtocol, tools: Sequence[ToolSpec]) -> None:
-        """Examine an answer; further faults are added to its `malformed`.
+    def examine(self, fold: Fold, protocol: ToolProtocol, tools: Sequence[ToolSpec]) -> None:
+        """Examine an answer for mistakes; adds further faults to the answer's `malformed`.
 
         Args:
             fold: The answer.
-            speaks: The tool protocol.
-            tools: Tools the model may know by name.
+            protocol: The tool protocol.
+            tools: Tools whose names the model may know.
         """
         cut = "".join(piece.text for piece in fold.cut_off) if fold.calls else ""
-        self.behind = [speaks.spoken(name, tools) for name in calls_after_call(cut, speaks, tools)]
-        if speaks.name != "native":  # the vendor's API delimits native calls
-            reason = _reason(fold, speaks, tools)
+        self.calls_behind = [protocol.spoken(name, tools) for name in calls_after_call(cut, protocol, tools)]
+        if protocol.name != "native":  # native calls need no check: the vendor's API separates them from the text
+            reason = _reason(fold, protocol, tools)
             if reason:
                 fold.add(CallMalformed(reason=reason, start=0, end=0))
             asked = tuple((folded.call.name, "".join(folded.call.arguments.split())) for folded in fold.calls)
-            self.same = self.same + 1 if asked and asked == self._last else int(bool(asked))
+            self.repeats = self.repeats + 1 if asked and asked == self._last else int(bool(asked))
             self._last = asked
 
-    def count(self, wrong: Sequence[str]) -> int:
+    def count_unusable(self, wrong: Sequence[str]) -> int:
         """Count answers in a row without a runnable call; `wrong` lists the faults of the current answer."""
         self.malformed = self.malformed + 1 if wrong else 0
         return self.malformed
 
 
-def _reason(fold: Fold, speaks: ToolProtocol, tools: Sequence[ToolSpec]) -> str:
+def _reason(fold: Fold, protocol: ToolProtocol, tools: Sequence[ToolSpec]) -> str:
     if fold.calls or fold.malformed or fold.unreadable or fold.stop != "end":
         return ""
     parts = fold.message(turn=0).parts
     if any(
         isinstance(part, Text) and part.written for part in parts
-    ):  # text in the tool protocol's own element for answers
+    ):  # the text is inside the tool protocol's element for answers
         return ""
     if not fold.text.strip():
         return "the answer was empty"
-    grammar = grammar_of(fold.text, tools, besides=speaks.name)
+    grammar = grammar_of(fold.text, tools, besides=protocol.name)
     return f"it uses the form of {grammar}, not the agreed one" if grammar else ""
 
 
+MOST_SOURCES = 10
+"""Largest number of sources listed in the chat; the inspector shows all."""
 RESOURCES_SECONDS = 2.0
-"""How long a turn waits for the lists of resources, if its tool protocol mentions resources."""
+"""Seconds that a turn waits for lists of resources, if the tool protocol's prompt mentions resources."""
 
 
 class Turn:
-    """A turn at work.
+    """Runs a turn: asks the model, runs its calls, and repeats until the model answers without a call.
 
     Attributes:
         result: The state so far; complete once `run` has returned.
@@ -112,23 +116,24 @@ class Turn:
     def __init__(self, services: Services, session: Session) -> None:
         self._services = services
         self._session = session
-        self._protocol: ToolProtocol = Native()  # until the session's own is read
+        self._protocol: ToolProtocol = Native()  # replaced by the session's tool protocol when the turn begins
         self._mistakes = CallMistakes()
         self._scope = anyio.CancelScope()
-        self._step: Step | None = None  # while its answer is not in the history
-        self._calls: Calls | None = None  # while their results are not in the history
-        self._is_filled = False  # whether a full context window was reported
+        self._step: Step | None = None  # the current step, as long as its answer is not in the history
+        self._calls: Calls | None = None  # the current calls, as long as their results are not in the history
+        self._answers: Counter[CallAnswer] = Counter()
+        self._is_filled = False  # whether the user was warned of a full context window
         self._began = services.clock()
         self.result = TurnResult(turn=session.turn)
 
     def stop(self) -> None:
-        """End the turn now: everything so far stays, undecided calls are not sent."""
+        """End the turn now. Everything so far is kept; undecided calls are not sent."""
         for question in self._session.questions:
             question.void()
         self._scope.cancel()
 
     async def run(self) -> TurnResult:
-        """Take the turn begun by `Session.begin_turn` to its end. Only a defect raises; call `broke` then."""
+        """Run the turn begun by `Session.begin_turn` to its end. Raises only on an unexpected error; call `broke` then."""
         self._began = self._services.clock()
         session = self._session
         try:
@@ -138,10 +143,10 @@ class Turn:
                 self._stopped()
         except TuiHostError as error:
             self._fail(error)
-        except Exception:  # a defect: keep the history usable
+        except Exception:  # an unexpected error: keep the history usable
             self._keep(wording.FAILED, wording.FAILED_BEFORE, state="cut")
             raise
-        except BaseException:  # the program ends
+        except BaseException:  # the program is exiting
             self._keep(wording.ENDED, wording.ENDED_BEFORE, state="cut")
             raise
         finally:
@@ -149,7 +154,7 @@ class Turn:
         return self._over()
 
     def broke(self, error: TuiHostError) -> TurnResult:
-        """Record a defect raised by `run` as the turn's end."""
+        """Record an unexpected error raised by `run` as the end of the turn."""
         self._fail(error)
         return self._over()
 
@@ -162,23 +167,26 @@ class Turn:
         session, services = self._session, self._services
         profile = self._profile()
         provider = await self._provider()
-        await self._wait_for_servers(profile)  # last, so that their statuses hold for the request
+        await self._wait_for_servers(profile)  # last, so that the servers' statuses are current
         follows = apply_profile(
-            profile, services.settings.environment, now=services.now(), servers=services.pool.statuses()
+            profile,
+            services.settings.environment,
+            now=services.now(),
+            servers=services.pool.statuses(),
+            instructions=services.pool.instructions(),
         )
         self._protocol = await to_thread.run_sync(session_protocol, session, services.settings)
-        if not session.messages.is_loaded:  # thousands would block the screen
+        if not session.messages.is_loaded:  # reading thousands of messages would block the screen
             await to_thread.run_sync(session.messages.load)
         if self._protocol.reads_resources:
             await services.pool.listed(RESOURCES_SECONDS)
-        limit = services.settings.limits.steps
-        for number in range(1, limit + 1):
-            rule = dialect(provider.dialect).name_rule
-            asked = build_request(session, services.pool.tools(), rule, self._protocol, profile=follows)
+        while await self._may_step():
+            wire = dialect(provider.dialect)
+            asked = build_request(session, services.pool.tools(), wire, self._protocol, profile=follows)
             session.step += 1
-            self.result.steps = number
+            self.result.steps += 1
             self.result.answer = None
-            step = self._step = Step(services, session, session.step, asked.table)
+            step = self._step = Step(services, session, session.step, asked)
             answered = await step.run(
                 provider,
                 asked.ask,
@@ -189,44 +197,62 @@ class Turn:
             self.result.usage.append(answered.fold.usage)
             self.result.answer = self._answer(step)
             self._step = None
-            self._mistakes.look(answered.fold, self._protocol, asked.known)
+            self._mistakes.examine(answered.fold, self._protocol, asked.known)
             if self._ended(step) or self._repeats():
                 return
             invalid = await self._run_calls(step, asked) if answered.fold.calls else []
             if not self._corrected(answered.fold, asked.tools, invalid):
                 return
+        steps = self.result.steps
         self.result.stop = "limit"
-        session.say(host_message(wording.limit_of(limit), turn=session.turn))
+        session.say(host_message(wording.limit_of(steps), turn=session.turn))
         self._note(
-            f"stopped after {limit} step{'s' * (limit != 1)}",
+            f"stopped after {steps} step{'s' * (steps != 1)}",
             remedy="say «go on» to continue, or raise limits.steps in the configuration",
         )
 
+    async def _may_step(self) -> bool:
+        """Return whether the turn takes another step. At each multiple of the limit the user decides."""
+        steps, more = self.result.steps, self._services.settings.limits.steps
+        if not steps or steps % more:
+            return True
+        session = self._session
+        limit = session.step_limit = StepLimit(steps=steps, more=more)
+        session.wait_for("you", f"{steps} steps")
+        try:
+            await self._services.approver.decide_limit(limit)
+        finally:
+            session.step_limit = None
+        if limit.goes_on:
+            session.wait_for("model", str(session.model))
+            self._note(f"continued after {steps} step{'s' * (steps != 1)}, by you")
+        return bool(limit.goes_on)
+
     def _repeats(self) -> bool:
-        """End the turn if the model repeats a call even after a warning; whether it does."""
-        is_stuck = self._mistakes.same > MOST_SAME
+        """End the turn if the model repeats a call even after a warning; returns whether the turn has ended."""
+        is_stuck = self._mistakes.repeats > MOST_SAME
         if is_stuck:
-            what = f"the model made the same call with the same arguments {self._mistakes.same} times in a row"
+            what = f"the model made the same call with the same arguments {self._mistakes.repeats} times in a row"
             self._fail(ModelError(what, self._session.model.provider, "choose another model, or ask in other words"))
         return is_stuck
 
     def _corrected(self, fold: Fold, tools: Sequence[ToolSpec], invalid: Sequence[str]) -> bool:
-        """Report faulty calls to the model and the user; whether the turn goes on.
+        """Report faulty calls to the model and the user; returns whether the turn goes on.
 
         Args:
             fold: The answer.
             tools: The offered tools.
-            invalid: Faults of readable calls that could not be run, if all calls were such; their results tell the model.
+            invalid: Faults of readable calls, if none of the calls could be run; the results report them to the model.
         """
-        if self._mistakes.behind:
-            self._tell(wording.not_run_behind_of(self._mistakes.behind))
-        if self._mistakes.same == MOST_SAME:
+        if self._mistakes.calls_behind:
+            self._tell(wording.not_run_behind_of(self._mistakes.calls_behind))
+        if self._mistakes.repeats == MOST_SAME:
             self._tell(wording.same_call_of(MOST_SAME))
             self._note(
                 f"the same call with the same arguments, {MOST_SAME} times in a row", remedy="the model was told"
             )
         reasons = [malformed.reason for malformed in fold.malformed]
-        count = self._mistakes.count([*reasons, *invalid])
+        count = self._mistakes.count_unusable([*reasons, *invalid])
         if count > MOST_CORRECTIONS:
             what = f"the model's calls could not be read {count} times in a row: {[*reasons, *invalid][0]}"
             remedy = "choose another tool protocol, or another model"
@@ -242,7 +268,7 @@ class Turn:
         return True
 
     def _tell(self, text: str) -> None:
-        """Send the model a host message in the user's role."""
+        """Send the model a message from the host, in the role of the user."""
         turn = self._session.turn
         self._session.say(Message(role="user", parts=(Text(text=text),), turn=turn, source="host"))
 
@@ -251,9 +277,9 @@ class Turn:
         return None if message is None else self._protocol.answer(message)
 
     def _ended(self, step: Step) -> bool:
-        """Add the answer to the history; whether the turn is over."""
+        """Add the answer to the history; returns whether the turn is over."""
         answered = step.answered
-        if answered.broken:
+        if answered.is_broken:
             self._cut(step)
             return True
         message = step.message()
@@ -264,6 +290,7 @@ class Turn:
             words = "1 part" if count == 1 else f"{count:,} parts"
             shown = "it" if count == 1 else "them"
             self._note(f"{words} of the answer could not be read; the inspector shows {shown}")
+        self._tell_vendor_tools(answered.fold)
         self._doubt_window(answered)
         if answered.fold.calls:
             return False
@@ -278,8 +305,9 @@ class Turn:
             return False
         if answered.fold.stop == "length":
             self.result.stop = "length"
-            limit = "end of the model's context" if "context" in answered.fold.vendor_stop else "token limit"
-            self._note(f"the answer reached the {limit}")
+            is_full = "context" in answered.fold.vendor_stop
+            limit = "end of the model's context" if is_full else "token limit"
+            self._note(f"the answer reached the {limit}", is_full=is_full)
         elif answered.fold.stop == "refused":
             self.result.stop = "refused"
             self._note(f"the provider refused to answer ({answered.fold.vendor_stop})")
@@ -290,27 +318,37 @@ class Turn:
             self._note("the answer is empty", again=True)
         return True
 
+    def _tell_vendor_tools(self, fold: Fold) -> None:
+        """Note in the chat what the vendor's built-in tools did, and the sources of the answer."""
+        for run in fold.vendor_runs:
+            self._note(f"{self._session.model.provider} {run.words}")
+        if fold.sources:
+            shown = [f"{source.title} {source.url}".strip() for source in fold.sources[:MOST_SOURCES]]
+            more = len(fold.sources) - len(shown)
+            self._note(f"sources: {'; '.join(shown)}{f'; and {more} more' if more else ''}")
+
     def _tell_left_out(self, fold: Fold) -> None:
-        """Note the text left out of an answer, below its calls."""
+        """Note in the chat, below the calls, which text was left out of an answer."""
         if fold.cut_off:
             count = sum(len(piece.text) for piece in fold.cut_off)
-            asked = self._mistakes.behind
+            asked = self._mistakes.calls_behind
             self._note(wording.cut_behind_call_of(count, asked), remedy="the model was told" if asked else "")
         if fold.has_calls_left_out:
             self._note(wording.left_out_of(len(fold.calls)))
 
     def _doubt_window(self, answered: Answered) -> None:
-        """Warn once that the server may have cut the prompt silently."""
+        """Warn the user once that the server may have cut the prompt without saying so."""
         window, tokens = answered.window, answered.fold.usage.input_total
         if window is not None and window.is_filled(tokens) and not self._is_filled:
             self._is_filled = True
             self._note(
                 f"the prompt filled {tokens:,} of {window.tokens:,} tokens: the server may have cut it silently",
                 remedy=window.remedy,
+                is_full=True,
             )
 
     def _cut(self, step: Step) -> None:
-        """Close a failed exchange. The text so far stays on screen and in the history; its calls are not run."""
+        """Close an exchange that failed. The text received stays on screen and in the history; its calls are not run."""
         self.result.stop = "error"
         self.result.error = step.answered.error or ModelError(
             "the answer broke off before its end", where=self._session.model.provider, remedy="try again"
@@ -322,35 +360,43 @@ class Turn:
         self._error_card(self.result.error)
 
     async def _run_calls(self, step: Step, asked: NextRequest) -> list[str]:
-        """Take the calls to their results; returns the faults of all calls if none could be run."""
-        self._calls = Calls(self._services, self._session, step=step.number, asked=asked, stop=self.stop)
+        """Decide and run the calls; returns the faults of all calls if none could be run."""
+        self._calls = Calls(
+            self._services, self._session, step=step.number, asked=asked, answers=self._answers, stop=self.stop
+        )
         fold = step.answered.fold
         self._calls.read(fold.calls, cut="at the token limit" if fold.stop == "length" else "before their end")
         self._tell_left_out(fold)
         await self._calls.run()
         invalid = self._calls.invalid
         self._close_calls()
-        # A decision that stopped the turn ends it here, before the next step is begun.
+        # If a decision stopped the turn, the turn ends here, before the next step.
         await anyio.lowlevel.checkpoint()
         return invalid
 
-    def _close_calls(self, running: str = wording.STOPPED_RUNNING, waiting: str = wording.STOPPED) -> None:
-        """Add a result for every requested call to the history, whatever happened."""
+    def _close_calls(
+        self,
+        running: str = wording.STOPPED_RUNNING,
+        waiting: str = wording.STOPPED,
+        *,
+        state: Literal["stopped", "cut"] = "stopped",
+    ) -> None:
+        """Add a result for every requested call to the history, also for calls that were left open."""
         if self._calls is None:
             return
-        results = self._calls.results(running, waiting)
+        results = self._calls.results(running, waiting, state="failed" if state == "cut" else "stopped")
         self.result.outcomes.extend(outcome for outcome in self._calls.outcomes if not outcome.by_host)
         self._calls = None
         for message in self._protocol.results(results, turn=self._session.turn):
             self._session.say(message)
 
     def _keep(self, running: str, waiting: str, *, state: Literal["stopped", "cut"]) -> None:
-        """Bring everything so far into the history, at any point of the turn.
+        """Add everything so far to the history; may be called at any point of the turn.
 
         Args:
             running: Text for the model about calls that were running.
             waiting: Text for the model about calls that were not sent.
-            state: How the answer ended.
+            state: State to show for the answer.
         """
         step, self._step = self._step, None
         if step is not None:
@@ -359,10 +405,10 @@ class Turn:
             message = step.message(calls=False)
             if message is not None:
                 self._session.say(replace(message, stop=state))
-        self._close_calls(running, waiting)
+        self._close_calls(running, waiting, state=state)
 
     def _stopped(self) -> None:
-        """Say in the history, truthfully, that the user stopped the turn."""
+        """Tell the model in the history that the user stopped the turn."""
         self.result.stop = "stopped"
         self._keep(wording.STOPPED_RUNNING, wording.STOPPED, state="stopped")
         session = self._session
@@ -376,7 +422,7 @@ class Turn:
         self._note("stopped by you")
 
     def _profile(self) -> Profile | None:
-        """Return the session's profile. A profile that is no longer configured is noted and dropped."""
+        """Return the session's profile. If it is no longer configured, tells the user and removes it from the session."""
         session = self._session
         profile = profile_of(session, self._services.settings)
         if profile is None and session.profile:
@@ -389,7 +435,7 @@ class Turn:
         return profile
 
     async def _wait_for_servers(self, profile: Profile | None) -> None:
-        """Wait at most `limits.connect_wait` for servers, except those of which the profile offers nothing."""
+        """Wait at most `limits.connect_wait` for servers, except servers of which the profile offers no tool."""
         services, session = self._services, self._session
         session.wait_for("servers")
         missing = await services.pool.settled_for_turn(
@@ -421,12 +467,13 @@ class Turn:
                 where=error.where,
                 remedy=error.remedy,
                 again=True,
+                is_full=isinstance(error, ModelError) and error.is_full,
             )
         )
 
-    def _note(self, what: str, *, remedy: str = "", again: bool = False) -> None:
+    def _note(self, what: str, *, remedy: str = "", again: bool = False, is_full: bool = False) -> None:
         self._session.conversation.add(
-            NoteItem(turn=self._session.turn, kind="note", what=what, remedy=remedy, again=again)
+            NoteItem(turn=self._session.turn, kind="note", what=what, remedy=remedy, again=again, is_full=is_full)
         )
 
     def _summarise(self, began: float) -> None:
@@ -440,5 +487,6 @@ class Turn:
                 tokens_out=self.result.tokens("output_total"),
                 tokens_cached=self.result.tokens("input_cached"),
                 tokens_thinking=self.result.tokens("reasoning"),
+                cost=self.result.cost,
             )
         )

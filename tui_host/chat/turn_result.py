@@ -1,4 +1,4 @@
-"""How a turn and its calls ended, in the terms of `ask --json`."""
+"""Results of a turn and its calls, as printed by `ask --json`."""
 
 from __future__ import annotations
 
@@ -10,21 +10,27 @@ from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.messages import Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tui_host.chat.policy import CallRequest, Decision
     from tui_host.llm.messages import ToolCall, ToolResult
 
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """The outcome of a call, in the terms of `ask --json`.
+    """The outcome of a call, as printed by `ask --json`.
 
     Attributes:
-        number: Number of the call's item in the conversation.
-        request: The call to decide, None if it cannot be made.
-        sent: Whether the arguments may have gone to the server.
+        number: Number of the call's chat item.
+        request: The call to decide, None if the call cannot be made.
+        sent: Whether the arguments may have reached the server.
         began: Whether sending has begun.
-        by_host: Answered by the host itself, without a server and a decision.
-        fault: Why an approved call has no result, empty if it has one.
+        by_host: Whether the host answered the call itself, without a server and without a decision.
+        misfits: Errors of the arguments according to the tool's schema; None if unknown.
+        output_misfits: Errors of the structured content according to the tool's output schema; None if not checked.
+        changed_numbers: Numbers whose value changes when sent: as the model wrote them, and as sent.
+        resolved_from: The name that the model wrote, if it was not the offered name; otherwise empty.
+        fault: Why an approved call has no result, empty if it has a result.
     """
 
     call: ToolCall
@@ -41,11 +47,15 @@ class Outcome:
     is_error: bool | None = None
     milliseconds: float | None = None
     by_host: bool = False
+    misfits: Sequence[str] | None = None
+    output_misfits: Sequence[str] | None = None
+    changed_numbers: Sequence[tuple[str, str]] = ()
+    resolved_from: str = ""
     fault: str = ""
 
     @property
     def reason(self) -> str | None:
-        """Why there is no result: the user's reason, a fault in the call, or how the result was lost; else None."""
+        """Why the call has no result: the user's reason, a fault in the call, or the call's failure; otherwise None."""
         decision = self.decision
         if self.fault or decision is None:
             return self.fault or None
@@ -65,6 +75,9 @@ class Outcome:
             "result": self.output,
             "is_error": self.is_error,
             "ms": None if self.milliseconds is None else round(self.milliseconds, 1),
+            "schema_errors": None if self.misfits is None else list(self.misfits),
+            "output_errors": None if self.output_misfits is None else list(self.output_misfits),
+            "changed_numbers": [{"written": written, "sent": sent} for written, sent in self.changed_numbers],
         }
 
 
@@ -74,14 +87,14 @@ _Counted: TypeAlias = Literal["input_total", "output_total", "input_cached", "ca
 
 @dataclass(slots=True, kw_only=True)
 class TurnResult:
-    """How a turn ended, or its state so far.
+    """The result of a turn, or its state so far.
 
     Attributes:
         answer: The last step's text, None if there is none.
         stop: Why the turn ended.
         steps: Number of model exchanges.
-        outcomes: Every call, in the order asked.
-        error: The error, None if there is none.
+        outcomes: The outcome of every call, in the order of the calls.
+        error: The error that ended the turn, None if it ended without an error.
     """
 
     turn: int
@@ -93,12 +106,18 @@ class TurnResult:
     error: TuiHostError | None = None
 
     def tokens(self, name: _Counted) -> int | None:
-        """Return the sum over all steps, None if no step reported a number."""
+        """Return the sum of a token count over all steps, None if no step reported it."""
         reported = [value for usage in self.usage if (value := getattr(usage, name)) is not None]
         return sum(reported) if reported else None
 
+    @property
+    def cost(self) -> float | None:
+        """The sum of the reported prices, in the provider's currency; None if no step reported a price."""
+        reported = [usage.cost for usage in self.usage if usage.cost is not None]
+        return round(sum(reported), 9) if reported else None
+
     def usage_json(self) -> dict[str, JSON]:
-        """Return the reported usage as JSON: input and output always, further figures where a step reported them."""
+        """Return the reported usage as JSON: always input and output, further figures only if a step reported them."""
         seconds = {
             name: round(sum(reported), 9)
             for name in ("loading", "reading", "writing")
@@ -109,6 +128,7 @@ class TurnResult:
             "cache_written": self.tokens("cache_written"),
             "reasoning": self.tokens("reasoning"),
             **seconds,
+            "cost": self.cost,
         }
         reported_figures = {name: value for name, value in more.items() if value is not None}
         return {"input": self.tokens("input_total"), "output": self.tokens("output_total"), **reported_figures}

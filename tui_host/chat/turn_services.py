@@ -1,4 +1,4 @@
-"""The parts of the host used by a turn."""
+"""The parts of the host that a turn uses."""
 
 from __future__ import annotations
 
@@ -10,24 +10,31 @@ from typing import TYPE_CHECKING
 from tui_host.chat.active_profile import local_time
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Sequence
 
     from tui_host.capture.recorder import Recorder
     from tui_host.chat.policy import Approver
+    from tui_host.errors import JSON
     from tui_host.llm.model_client import ModelClient
     from tui_host.servers.pool import Pool
     from tui_host.settings.schema import ModelRef, Provider, Settings
 
 
+async def unchecked(schema: JSON, value: JSON) -> None:
+    """Return None: without a schema checker, it stays unknown whether a value fits its schema."""
+    del schema, value
+
+
 @dataclass(slots=True, kw_only=True)
 class Services:
-    """The parts of the host used by a turn.
+    """The parts of the host that a turn uses.
 
     Attributes:
-        provider: Returns a model's provider, with the embedded process started; raises ModelError.
+        provider: Returns a model's provider, and starts the demo model's process if needed; raises ModelError.
         approver: Asks the user.
-        clock: Monotonic seconds.
-        now: Local time to tell to a model.
+        misfits: Returns the schema errors of arguments; None if the schema is unusable or the check takes too long.
+        clock: Returns monotonic seconds.
+        now: Returns the local time to state to the model.
     """
 
     settings: Settings
@@ -38,3 +45,4 @@ class Services:
     approver: Approver
     clock: Callable[[], float]
     now: Callable[[], datetime] = local_time
+    misfits: Callable[[JSON, JSON], Awaitable[Sequence[str] | None]] = unchecked

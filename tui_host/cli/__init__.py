@@ -1,1 +1,1 @@
-"""The command line: the second front on the same core. Plain text and JSON, no Textual."""
+"""The command line: runs turns and shows sessions without the app, as plain text or JSON. Does not import Textual."""

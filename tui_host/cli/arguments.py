@@ -1,4 +1,4 @@
-"""The command line's grammar."""
+"""The options and commands of the command line."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import NoReturn
 
 from typing_extensions import override
 
-from tui_host.cli.shared_options import AddParser, common, json_too, name_of, path_of
+from tui_host.cli.server_grammar import add_requests, add_servers
+from tui_host.cli.shared_options import AddParser, answers, common, json_too, name_of, path_of
 from tui_host.cli.tap_grammar import add_tap, check_tap
 from tui_host.errors import SettingsError
 from tui_host.settings.table_reader import duration_of, size_of
-from tui_host.tap.typed_command import read_words
+from tui_host.tap.stdio_arguments import read_stdio_arguments
 
 EPILOG = """\
 Without a command, the app starts. Given a URL, or a command after --, it starts with that one server:
@@ -34,13 +35,13 @@ class Arguments:
 
     Attributes:
         command: The command's name, empty for the app.
-        action: A command's subcommand (`list`, `check`, `show`, …), empty if there is none.
+        action: The command's subcommand (`list`, `check`, `show`, …), empty if it has none.
         config: `--config FILE`.
         data_dir: `--data-dir DIR`.
-        server: The app's only server, or the server behind a tap: a URL, or a command with arguments; empty for the configured ones.
+        server: The app's only server, the server behind a tap, or the server to add: a URL, or a command; else empty.
         json: `--json`.
         log: `--log FILE`, `-` for standard error.
-        words: Positional arguments: the text of `ask` and `compare`, names of servers and providers, session ids, the demo model's own arguments.
+        words: Positional arguments: the text of `ask` and `compare`, names of servers and providers, session ids.
         columns: Each `--with` of `compare`.
     """
 
@@ -74,13 +75,23 @@ class Arguments:
     ca_file: Path | None = None
     allow_origin: tuple[str, ...] = ()
     allow_host: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    call: tuple[tuple[str, str], ...] = ()
+    all: bool = False
+    registry: str = ""
+    set: tuple[str, ...] = ()
+    elicit: tuple[str, ...] = ()
+    sampling: bool = False
+    root: tuple[Path, ...] = ()
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raises errors as `SettingsError` for a single writer of standard error, and accepts no abbreviated options.
+    """Raises errors as `SettingsError`, so that one module writes to standard error. Accepts no abbreviated options.
 
     Attributes:
-        color: Whether help is coloured on a terminal (Python 3.14 and later, which passes the value to subparsers).
+        color: Whether help has colours on a terminal. Python 3.14 and later pass this argument to subparsers.
     """
 
     def __init__(
@@ -92,7 +103,7 @@ class _Parser(argparse.ArgumentParser):
         add_help: bool = True,
         color: bool = False,
     ) -> None:
-        del color  # true by default, before the attribute below is set
+        del color  # Python's default is True; the attribute is set below
         super().__init__(
             prog=prog,
             description=description,
@@ -101,12 +112,46 @@ class _Parser(argparse.ArgumentParser):
             add_help=add_help,
             allow_abbrev=False,
         )
-        self.color = False  # plain text, the same with every Python
+        self.color = False  # plain text, as in earlier versions of Python
+
+        self.set_defaults(parser=self)
+
+    @property
+    def command(self) -> str:
+        """The command and subcommand whose arguments this parser reads."""
+        return self.prog.partition(" ")[2]
 
     @override
     def error(self, message: str) -> NoReturn:
-        command = self.prog.partition(" ")[2]
-        raise SettingsError(message, where=command, remedy=f"see {self.prog} --help")
+        raise _UsageError(self, message)
+
+    def check_options(self, words: Sequence[str]) -> None:
+        """Raise an error for the first option that does not exist.
+
+        Raises:
+            SettingsError: An option does not exist. The error names the most similar option.
+        """
+        from difflib import get_close_matches
+
+        for word in words:
+            option = word.partition("=")[0]
+            if (
+                option.strip("-")
+                and option[0] == "-"
+                and " " not in option
+                and option not in self._option_string_actions
+            ):
+                near = get_close_matches(option, self._option_string_actions, n=1)
+                meant = f"did you mean {near[0]}? " if near else ""
+                raise SettingsError(f"there is no option {option}", self.command, f"{meant}see {self.prog} --help")
+
+
+class _UsageError(SettingsError):
+    """Arguments that a parser could not read, with that parser."""
+
+    def __init__(self, parser: _Parser, message: str) -> None:
+        super().__init__(message, parser.command, f"see {parser.prog} --help")
+        self.parser = parser
 
 
 def _count(text: str) -> int:
@@ -158,10 +203,11 @@ def _add_ask(add: AddParser) -> None:
         help="attach an image or a text file; repeatable",
     )
     _turn(ask)
+    answers(ask)
 
 
 def _turn(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a turn without the app."""
+    """Add the options of commands that run a turn without the app."""
     parser.add_argument("words", nargs=1, metavar="TEXT", help="the question; - reads standard input")
     parser.add_argument(
         "--allow",
@@ -171,7 +217,7 @@ def _turn(parser: argparse.ArgumentParser) -> None:
         help="allow calls of SERVER.TOOL, with * as wildcard; repeatable",
     )
     parser.add_argument("--yes", action="store_true", help="allow every call not denied by a rule")
-    parser.add_argument("--max-steps", type=_count, metavar="N", help="most model exchanges in the turn")
+    parser.add_argument("--max-steps", type=_count, metavar="N", help="largest number of model exchanges")
     _no_record(parser)
 
 
@@ -193,32 +239,15 @@ def _add_compare(add: AddParser) -> None:
         metavar="PROVIDER/MODEL[:PROTOCOL]",
         help="a model to ask, and the tool protocol to use; repeatable",
     )
-    compare.add_argument("--repeat", type=_count, default=1, metavar="N", help="ask each N times, and show what varies")
+    compare.add_argument("--repeat", type=_count, default=1, metavar="N", help="ask each model N times, and compare")
     _turn(compare)
-
-
-def _add_servers(add: AddParser) -> None:
-    servers = add(
-        "servers", help="list or check the configured servers", description="List or check the configured servers."
-    )
-    common(servers)
-    actions = servers.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_Parser)
-    for name, words in (
-        ("list", "list the configured servers"),
-        ("check", "connect to the servers and list their tools"),
-    ):
-        action = actions.add_parser(name, help=words, description=words)
-        common(action)
-        json_too(action)
-        if name == "check":
-            action.add_argument("words", nargs="*", metavar="SERVER", help="only these servers")
 
 
 def _add_models(add: AddParser) -> None:
     models = add(
         "models",
         help="list the models of the providers",
-        description="List the models of every provider with a key, in the configuration, or on this machine.",
+        description="List the models of providers that have a key, are configured, or run on this machine.",
     )
     common(models)
     json_too(models)
@@ -259,14 +288,14 @@ def _files(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
-_NAMES = "an id, the beginning of one, or «last»: a story's id names all of its taps, a tap's id that tap alone"
+_NAMES = "an id, its beginning, or «last»; a story's id stands for all of its taps, a tap's id for that tap alone"
 
 
 def _add_sessions(add: AddParser) -> None:
     sessions = add(
         "sessions",
-        help="list, show, export or delete recordings",
-        description="List, show, export or delete recordings.",
+        help="list, show, export, import, join, part, delete or prune recordings",
+        description="List, show, export, import, join, part, delete or prune recordings.",
     )
     common(sessions)
     actions = sessions.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_Parser)
@@ -304,7 +333,7 @@ def _add_sessions(add: AddParser) -> None:
     pruned = actions.add_parser(
         "prune",
         help="delete old sessions",
-        description="Delete for good what exceeds the limits keep and max of [store], or the limits given here; oldest first, never a session in use.",
+        description="Delete the oldest sessions for good, by the limits keep and max of [store] or the limits given here. Sessions in use stay.",
     )
     for action in (listed, shown, exported, joined, parted, deleted, pruned):
         common(action)
@@ -328,7 +357,7 @@ def _add_sessions(add: AddParser) -> None:
 
 
 def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
-    """Return the whole grammar; without the commands it is built in a fraction of the time."""
+    """Return the parser for the whole command line; without the commands it is built much faster."""
     top = _Parser(
         prog="tui-host",
         description="A terminal chat client that is an MCP host with glass walls.",
@@ -342,7 +371,8 @@ def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     _add_ask(commands.add_parser)
     _add_compare(commands.add_parser)
-    _add_servers(commands.add_parser)
+    add_servers(commands.add_parser)
+    add_requests(commands.add_parser)
     _add_models(commands.add_parser)
     _add_sessions(commands.add_parser)
     _add_open(commands.add_parser)
@@ -355,7 +385,7 @@ OPTIONS_WITH_VALUE = ("--config", "--data-dir", "--model", "--protocol", "--prof
 
 
 def _first_word(words: Sequence[str]) -> int | None:
-    """Return the index of the first word that is neither an option nor an option's value."""
+    """Return the index of the first argument that is neither an option nor an option's value."""
     place = 0
     while place < len(words):
         word = words[place]
@@ -369,22 +399,39 @@ def _first_word(words: Sequence[str]) -> int | None:
 
 
 def _own_words(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the demo model's own arguments, without the options common to all commands."""
+    """Return the arguments of the demo model, without the options that all commands share."""
     if not any(word.partition("=")[0] in {"--config", "--data-dir", "--version"} for word in words):
-        return tuple(words)  # the usual case: the host starts the demo model and waits for it
+        return tuple(words)  # the usual case: a host that starts the demo model is waiting for its first line
     ours = _Parser(prog="tui-host demo-model", add_help=False)
     common(ours)
     return tuple(ours.parse_known_args(list(words))[1])
 
 
+def _conformance(words: Sequence[str]) -> Arguments:
+    """Parse the arguments of `conformance`, which no help mentions: a URL, or a command after --."""
+    place = words.index("--") if "--" in words else len(words)
+    ours = _Parser(prog="tui-host conformance", add_help=False)
+    common(ours)
+    read, left = ours.parse_known_args(list(words[:place]))
+    server = tuple(words[place + 1 :]) or tuple(left[:1])
+    if not server or (len(server) == 1 and place == len(words) and "://" not in server[0]):
+        raise SettingsError("no server", "conformance", "write a URL, or -- and a command")
+    return Arguments(
+        command="conformance",
+        server=server,
+        config=getattr(read, "config", None),
+        data_dir=getattr(read, "data_dir", None),
+    )
+
+
 def read_arguments(words: Sequence[str]) -> Arguments:
-    """Parse the words after the program's name.
+    """Parse the arguments that follow the program's name.
 
     Raises:
-        SettingsError: The words do not fit the grammar.
+        SettingsError: The arguments are invalid.
     """
     server: tuple[str, ...] = ()
-    tap = read_words(words)
+    tap = read_stdio_arguments(words)
     if tap is not None:
         folder = None if tap.data_dir is None else Path(tap.data_dir)
         return Arguments(
@@ -396,20 +443,43 @@ def read_arguments(words: Sequence[str]) -> Arguments:
         words, server = words[:first], tuple(words[first + 1 :])
         if not server:
             raise SettingsError("no command after --", remedy="write tui-host -- COMMAND ARGUMENTS…")
+    elif first is not None and words[first] == "conformance":
+        return _conformance([*words[:first], *words[first + 1 :]])
+    elif first is not None and words[first] == "servers" and "add" in words and "--" in words:
+        end = words.index("--")
+        words, server = words[:end], tuple(words[end + 1 :])
     elif first is not None and "://" in words[first]:
         server = (words[first],)
         words = [*words[:first], *words[first + 1 :]]
     elif first is not None and words[first] == "demo-model":
         return Arguments(command="demo-model", words=_own_words([*words[:first], *words[first + 1 :]]))
     is_plain = first is None and all(word.partition("=")[0] in OPTIONS_WITH_VALUE for word in words[::2])
-    read, left = parser(commands_too=not is_plain).parse_known_args(list(words))
+    try:
+        read, left = parser(commands_too=not is_plain).parse_known_args(list(words))
+        if left:
+            read.parser.check_options(left)
+            read.parser.error(f"unrecognized arguments: {' '.join(left)}")
+    except _UsageError as error:
+        # argparse may have taken an unknown option's value for a command, so look for unknown options first.
+        error.parser.check_options(words if error.parser.command else words[:first])
+        raise
     parsed = vars(read)
-    if left:
-        where = " ".join(parsed[name] for name in ("command", "action") if parsed.get(name))
-        remedy = f"see {' '.join(filter(None, ('tui-host', where)))} --help"
-        raise SettingsError(f"unrecognized arguments: {' '.join(left)}", where, remedy)
     values = {name: value for name, value in parsed.items() if name in Arguments.__slots__ and value is not None}
-    for name in ("words", "allow", "attach", "columns", "allow_origin", "allow_host"):
+    for name in (
+        "words",
+        "allow",
+        "attach",
+        "columns",
+        "allow_origin",
+        "allow_host",
+        "env",
+        "header",
+        "only",
+        "set",
+        "elicit",
+        "root",
+        "call",
+    ):
         if name in values:
             values[name] = tuple(values[name])
     return Arguments(**values, server=server)

@@ -1,7 +1,7 @@
-"""`ask`: a turn without the app.
+"""`ask`: runs a turn without the app.
 
-`--json` prints one object. If the model asks a question with proposed answers, it has `"question": {"text", "options"}` beside the
-answer.
+`--json` prints one object. If the model asks a question with proposed answers, the object has `"question": {"text",
+"options"}` beside the answer.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tui_host.chat.policy import Refuse
 from tui_host.cli import command_turn, diagnostics
 from tui_host.cli import standard_output as output
 from tui_host.cli.command_host import running
+from tui_host.cli.flag_answerer import FlagAnswerer, with_flags
 from tui_host.cli.terminal_approver import TerminalApprover, can_ask
 from tui_host.errors import JSON, SettingsError, TuiHostError
 from tui_host.host.host import Host
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def ask(arguments: Arguments, settings: Settings) -> int:
-    """Ask, print the answer, and return the exit code."""
+    """Ask the model, print the answer, and return the exit code."""
     if arguments.no_record and arguments.session:
         raise SettingsError("--session continues a recorded session", where="--no-record", remedy="leave one out")
     asked = _AskRun(arguments, settings)
@@ -55,16 +56,18 @@ def ask(arguments: Arguments, settings: Settings) -> int:
 
 
 class _AskRun:
-    """A single `ask`, from host start to host end."""
+    """A single run of `ask`, from the host's start to its end."""
 
     def __init__(self, arguments: Arguments, settings: Settings) -> None:
         self._arguments = arguments
+        settings = with_flags(settings, arguments)
         self._host = Host(settings, source="ask", record=not arguments.no_record, allow_all=arguments.yes)
+        self._host.answerer = FlagAnswerer(arguments, self._say)
         self._asks = can_ask() and arguments.words[0] != "-"
         self._is_told = False
 
     async def run(self, text: str, attached: Sequence[Attached]) -> int:
-        """Run the turn, report it, and return the exit code."""
+        """Run the turn, print the result, and return the exit code."""
         host = self._host
         host.approver = TerminalApprover(host.redacted) if self._asks else Refuse()
         code = diagnostics.FAILED
@@ -85,7 +88,7 @@ class _AskRun:
         return code
 
     def tell_unbegun(self, stop: str, error: TuiHostError | None = None) -> None:
-        """Print the object of `--json` for a turn that never began, unless already printed."""
+        """Print the object of `--json` for a turn that never began, unless an object is already printed."""
         if self._is_told or not self._arguments.json:
             return
         self._is_told = True
@@ -102,7 +105,7 @@ class _AskRun:
         command_turn.value(self._host, {**nothing, "usage": usage, "error": fault})
 
     def _session(self) -> Session:
-        """Return a new session, or the session to continue; typed options win over stored ones."""
+        """Return a new session, or the session to continue. Typed options win over the session's stored options."""
         host, arguments = self._host, self._arguments
         settings = host.settings
         if not arguments.session:
@@ -118,7 +121,7 @@ class _AskRun:
         return self._speaking(session)
 
     def _speaking(self, session: Session) -> Session:
-        """Check the prompts of tool protocol and profile before anything is waited for; returns the session."""
+        """Check the prompts of tool protocol and profile before waiting for servers; returns the session."""
         from tui_host.chat.next_request import session_protocol
 
         settings = self._host.settings

@@ -1,10 +1,10 @@
-"""Lays out text in terminal cells: width, wrapping, padding, and columns of named rows. Expects text made safe by `capture.visible`."""
+"""Lays out text in terminal cells: width, wrapping, padding, and columns. Text must be safe for a terminal."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 from tui_host.capture.visible import visible
@@ -13,7 +13,7 @@ _PIECE = re.compile(r" +|[^ ]+")
 
 
 def cells(text: str) -> int:
-    """Return the width of a line in cells; marks and joiners take none. Source: Unicode 15, UAX #11."""
+    """Return the width of a line in cells; combining marks and joiners take none. Source: Unicode 15, UAX #11."""
     return len(text) if text.isascii() else sum(map(_cells_of, text))
 
 
@@ -29,7 +29,7 @@ def padded(text: str, width: int) -> str:
 
 
 def clipped(text: str, width: int) -> str:
-    """Cut a text to at most `width` cells; `…` marks the cut."""
+    """Cut a text to at most `width` cells, with `…` at the cut."""
     if cells(text) <= width:
         return text
     used = 0
@@ -41,7 +41,7 @@ def clipped(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Break a text into lines of at most `width` cells (4 at least), at spaces, or within a word if necessary.
+    """Break a text into lines of at most `width` cells, but at least 4, at spaces or within a long word.
 
     Continuation lines keep the line's indentation.
     """
@@ -62,7 +62,7 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
         if used + size <= width:
             line, used = line + piece, used + size
             continue
-        if piece.isspace():  # replaced by the line break
+        if piece.isspace():  # the line break replaces the space
             yield line.rstrip(" ")
             line, used = "", 0
             continue
@@ -80,22 +80,38 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
 
 
 LEAST = 28
-"""Narrowest column beside others, in cells; wide enough for a session id."""
+"""Narrowest column of text in a table, in cells; wide enough for a session id."""
+LEAST_FIGURES = 10
+"""Narrowest column that holds only figures, in cells."""
 MOST_LINES = 60
-"""Most lines of a row in a column; the last line counts the rest."""
+"""Largest number of lines in a table's cell; the last line counts the lines left out."""
 _GAP = " │ "
 
 
-def laid_out(headings: Sequence[str], columns: Sequence[Mapping[str, str]], width: int) -> list[str]:
-    """Return the lines of a table: columns side by side if the width allows, else stacked.
+def laid_out(
+    headings: Sequence[str], columns: Sequence[Mapping[str, str]], width: int, texts: Collection[str] = ()
+) -> list[str]:
+    """Return the lines of a table. In a narrow terminal only the figures stand side by side, and the texts follow.
 
-    Each column maps row names, in order of appearance, to text that is not yet made safe.
+    Args:
+        headings: The heading of each column.
+        columns: For each column its texts by row name, in order of appearance; the texts are made safe here.
+        width: The width of a line, in cells.
+        texts: Names of the rows that hold text, not figures.
     """
     names = list(dict.fromkeys(name for column in columns for name in column))
     left = max(map(cells, names), default=0)
     room = (width - left) // len(columns) - len(_GAP)
     if room >= LEAST:
         return list(_side_by_side(names, headings, columns, (left, room)))
+    figures = [name for name in names if name not in texts]
+    if room >= LEAST_FIGURES and len(figures) < len(names):
+        below = [{name: text for name, text in column.items() if name in texts} for column in columns]
+        return [
+            *_side_by_side(figures, headings, columns, (left, room)),
+            "",
+            *_under_each_other(headings, below, (left, width - left - 2)),
+        ]
     return list(_under_each_other(headings, columns, (left, max(width - left - 2, 10))))
 
 

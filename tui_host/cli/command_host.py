@@ -1,4 +1,4 @@
-"""Runs a host for a command: signals end the host in order, and errors are raised unwrapped."""
+"""Runs a host for a command: a signal ends the host in order, and errors are raised without exception groups."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
 
 PATIENCE_SECONDS = 2.0
-"""How long a command waits before it reports servers still connecting."""
+"""Seconds that a command waits before it names the servers still connecting."""
 
 
 class Interruption:
-    """The first signal that asks the program to end; `code` is its exit code, None before one arrives."""
+    """The first signal that asks the program to exit. `code` is its exit code, None before a signal arrives."""
 
     def __init__(self) -> None:
         self.code: int | None = None
         self._act: Callable[[], object] | None = None
 
     def then(self, act: Callable[[], object]) -> None:
-        """Set the action for a signal; runs at once if one has arrived."""
+        """Set what a signal does; calls `act` at once if a signal has already arrived."""
         self._act = act
         if self.code is not None:
             act()
 
     def came(self, number: signal.Signals) -> None:
-        """Record a signal."""
+        """Record a signal; only the first one counts."""
         if self.code is None:
             self.code = diagnostics.ENDED_BY[number]
             if self._act is not None:
@@ -45,11 +45,11 @@ class Interruption:
 
 @asynccontextmanager
 async def running(host: Host) -> AsyncGenerator[Interruption]:
-    """Run the host for the duration of the block; on leaving, the host and all its children have ended.
+    """Run the host while the block runs. When the block is left, the host and all its child processes have ended.
 
     Raises:
-        TuiHostError: Raised by the block, or the reason why the host failed.
-        OSError: Raised by the block.
+        TuiHostError: The block raised it, or the host failed.
+        OSError: The block raised it.
     """
     interruption = Interruption()
     fault: TuiHostError | OSError | None = None
@@ -63,7 +63,7 @@ async def running(host: Host) -> AsyncGenerator[Interruption]:
                         await host.ready()
                         yield interruption
                     except (TuiHostError, OSError) as error:
-                        fault = error  # raised after the host's end: raised here, it would cancel the host
+                        fault = error  # raised again after the host's end: an error raised here would cancel the host
                     finally:
                         host.stop()
             finally:
@@ -74,7 +74,7 @@ async def running(host: Host) -> AsyncGenerator[Interruption]:
 
 
 async def _watch(interruption: Interruption, *, task_status: TaskStatus[None]) -> None:
-    # A signal that our parent has switched off (nohup, a background job) stays switched off.
+    # If the parent process has switched a signal off (nohup, a background job), the signal stays switched off.
     heeded = [number for number in diagnostics.ENDED_BY if signal.getsignal(number) is not signal.SIG_IGN]
     if not heeded:
         task_status.started()
@@ -86,7 +86,7 @@ async def _watch(interruption: Interruption, *, task_status: TaskStatus[None]) -
 
 
 async def report_connecting(host: Host, is_waiting: Callable[[], bool]) -> None:
-    """Report once on standard error which servers are still connecting, after a moment."""
+    """Name the servers still connecting on standard error, once, if the wait takes longer than a moment."""
     await anyio.sleep(PATIENCE_SECONDS)
     if host.pool is not None and is_waiting():
         waited = [status.name for status in host.pool.statuses() if status.state == "connecting"]

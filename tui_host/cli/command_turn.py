@@ -1,4 +1,4 @@
-"""Shared by `ask` and `compare`: reading the question, checking the model, running a turn, and reporting."""
+"""Functions that `ask` and `compare` share: reading the question, checking the model, running a turn, and reporting."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.02
 MOST_TEXT = 64 << 20
-"""Largest question on standard input, in bytes; more is a mistake, and would be sent with every step."""
+"""Largest question on standard input, in bytes: the question is sent with every step."""
 
 
 def check_model(settings: Settings, model: ModelRef, *, where: str, chosen: str = "") -> None:
-    """Check that the model can be asked, before anything is waited for; `chosen` is the place in a file.
+    """Check that the model can be asked, before waiting for anything; `chosen` names the place in the configuration.
 
     Raises:
-        SettingsError: With every mistake.
+        SettingsError: The model cannot be asked. Contains all mistakes.
     """
     provider = settings.providers.get(model.provider)
     if provider is None:
@@ -44,14 +44,14 @@ def check_model(settings: Settings, model: ModelRef, *, where: str, chosen: str 
     try:
         check_provider(provider, settings.environment, chosen=chosen)
     except SettingsError:
-        with_key = with_stored_key(provider)  # the keyring is loaded only when needed
+        with_key = with_stored_key(provider)  # needs the keyring's library, which is slow to import
         if with_key is provider:
             raise
         check_provider(with_key, settings.environment, chosen=chosen)
 
 
 def question(word: str, command: str) -> str:
-    """Return the text to ask; `-` reads standard input. Raises SettingsError if the text is empty or not UTF-8."""
+    """Return the question; `-` reads standard input. Raises SettingsError if the text is empty or not UTF-8."""
     try:
         if word == "-":
             if sys.stdin is None:
@@ -59,13 +59,13 @@ def question(word: str, command: str) -> str:
                     "standard input is closed", where=f"{command} -", remedy="pipe the question into it"
                 )
             data = sys.stdin.buffer.read(MOST_TEXT + 1)
-            if len(data) > MOST_TEXT:  # before it is decoded: the limit may cut a character
+            if len(data) > MOST_TEXT:  # checked before decoding: the limit may cut a character
                 raise SettingsError(
                     f"the question is longer than {MOST_TEXT:,} bytes", where=f"{command} -", remedy="send less"
                 )
             text = data.decode()
         else:
-            text = word.encode(errors="surrogateescape").decode()  # the bytes as they were typed
+            text = word.encode(errors="surrogateescape").decode()  # back to the bytes that were typed
     except UnicodeDecodeError as error:
         raise SettingsError(
             f"the question is not UTF-8: byte {error.start + 1:,} is 0x{error.object[error.start]:02x}",
@@ -100,7 +100,7 @@ async def take_turn(
     *,
     attached: Sequence[Attached] = (),
 ) -> TurnResult | None:
-    """Run a turn, passing notes to `say` as they come; a signal stops the turn in order."""
+    """Run a turn and pass the host's notes to `say` when they appear; a signal stops the turn in order."""
     reported = len(session.conversation)
     async with anyio.create_task_group() as group:
         group.start_soon(report_connecting, host, lambda: session.activity.waits == "servers")
@@ -110,7 +110,7 @@ async def take_turn(
             await anyio.sleep(LOOK_SECONDS)
             items = session.conversation.items
             for item in items[reported:]:
-                # Errors come with the result, and a signal's sender knows that the turn was stopped.
+                # The result contains the errors, and whoever sent a signal knows that the turn was stopped.
                 if isinstance(item, NoteItem) and item.kind == "note" and interruption.code is None:
                     say(note_words(item))
             reported = len(items)
@@ -119,12 +119,12 @@ async def take_turn(
 
 
 def note_words(note: NoteItem) -> str:
-    """Return a note as a line."""
+    """Return a note as one line of text."""
     return f"{note.what} ({note.remedy})" if note.remedy else note.what
 
 
 def exit_code(results: Sequence[TurnResult], interruption: Interruption) -> int:
-    """Return 0 if done, 1 if not, 3 if done but a call was refused by the user or by default; a signal's code if it stopped a turn."""
+    """Return 0 if every turn is done, else 1; 3 if a call was refused by the user or by default; or a signal's code."""
     if interruption.code is not None and any(result.stop == "stopped" for result in results):
         return interruption.code
     if any(result.stop != "done" for result in results):
@@ -140,7 +140,7 @@ def exit_code(results: Sequence[TurnResult], interruption: Interruption) -> int:
 
 
 def refusals(results: Sequence[TurnResult]) -> Iterator[str]:
-    """Describe calls refused because nobody could be asked: a sentence per tool with the option to allow the tool."""
+    """Describe calls refused because no user could be asked: a sentence per tool, with the option that allows it."""
     refused = Counter(
         (outcome.server, outcome.tool)
         for result in results
@@ -149,7 +149,7 @@ def refusals(results: Sequence[TurnResult]) -> Iterator[str]:
     )
     for (server, tool), count in refused.items():
         calls = "a call was" if count == 1 else f"{count} calls were"
-        # Characters that cannot be typed, or would end the quotation, become wildcards.
+        # Characters that cannot be typed, or that end the quotation, become wildcards.
         pattern = "".join(letter if letter.isprintable() and letter != "'" else "*" for letter in f"{server}.{tool}")
         yield (
             f"{tool_name(server, tool)}: {calls} refused, because nobody can be asked here (allow with --allow '{pattern}')"
@@ -162,26 +162,26 @@ def _is_refused_unasked(outcome: Outcome) -> bool:
 
 
 def unconnected(host: Host) -> Iterator[str]:
-    """Describe the failed servers, a sentence each."""
+    """Describe the servers that failed, one sentence each."""
     for status in host.pool.statuses() if host.pool is not None else ():
-        if status.state == "failed":
+        if status.state in {"failed", "lost"}:
             yield f"{status.name} is not connected: {status.detail}"
 
 
 def unkept(host: Host) -> Iterator[str]:
-    """Say how many records could not be stored, if any."""
+    """Say how many records could not be stored; yields nothing if all were stored."""
     recorder = host.recorder
     if recorder is not None and recorder.unkept:
         yield f"{recorder.unkept:,} records were not stored: {recorder.fault or 'the database was too slow'}"
 
 
 def say(host: Host, words: str) -> None:
-    """Write a line to standard error, without secrets."""
+    """Write a line to standard error, with secrets removed."""
     diagnostics.tell(host.redacted(words))
 
 
 def value(host: Host, told: JSON) -> None:
-    """Write an object to standard output, without secrets."""
+    """Write a JSON object to standard output, with secrets removed."""
     text = json.dumps(told)
     redacted = host.redacted_json(text)
     output.value(told if redacted == text else json.loads(redacted))

@@ -1,4 +1,4 @@
-"""`compare`: the same question to several models, through several tool protocols, side by side.
+"""`compare`: asks several models the same question, through several tool protocols, and prints the results side by side.
 
 Turns run one after the other, round by round with `--repeat`: time is a figure, and turns in parallel would share servers and
 processors. All turns have the same host, servers and rules. Nobody is asked: a call that no rule and no flag allows is refused, and
@@ -8,7 +8,7 @@ the option that allows it is named.
 "steps", "bytes": {"sent", "received", "tools", "injected", "injected_for", "cut"}, "usage", "seconds":
 {"all", "model"}, "calls", "notes", "error"}], "tools": [{"server", "tool", "runs", "calls"}], "varying": [{"server", "tool",
 "call", "argument", "values": [{"json", "runs"}]}], "schema_errors", "answers": [{"answer", "runs"}]}], "error"}`. An entry of
-`calls` is as in `ask`, with `schema_errors`, null if unknown. `json` is an argument's value as JSON text, null where left out.
+`calls` is as in `ask`; its `schema_errors` are null if unknown. `json` is an argument's value as JSON text, null where left out.
 Bytes are those of recorded bodies: `tools` are the vendor's own tool lists, `injected` was added to prompts by the tool protocol,
 `cut` was made up by the model behind a call.
 """
@@ -39,26 +39,25 @@ from tui_host.settings.mistakes import Report, closest, nearest, shown
 from tui_host.settings.schema import PROTOCOLS, ModelRef
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from tui_host.chat.turn_result import Outcome
     from tui_host.cli.arguments import Arguments
-    from tui_host.errors import JSON
     from tui_host.settings.schema import Settings
 
 
 MOST_ANSWERS = 3
-"""Most different answers to show."""
+"""Largest number of different answers to show."""
 MOST_ARGUMENTS = 300
-"""Most characters of a call's arguments to show."""
+"""Largest number of characters of a call's arguments to show."""
 
 
 def rows_of(runs: Sequence[Run], repeat: int) -> dict[str, str]:
-    """Return the rows of a column, from the finished runs and their intended number."""
+    """Return the rows of a column: figures and texts by row name. `repeat` is the number of runs asked for."""
     if not runs:
         return {"ended": "not asked"}
     rows = dict(_figures(runs, repeat))
     if repeat == 1:
+        if injected := runs[0].figures.injected:
+            rows["injected for"] = "\n".join(f"{size:8,} {words}" for words, size in injected.items())
         rows["calls"] = "\n".join(_calls(runs[0])) or "none"
     else:
         rows |= _repeated(runs)
@@ -80,8 +79,7 @@ def _figures(runs: Sequence[Run], repeat: int) -> Iterator[tuple[str, str]]:
     yield "sent", _joined(_spread(runs, lambda run: run.figures.sent, " B"), tokens_in)
     yield "received", _joined(_spread(runs, lambda run: run.figures.received, " B"), tokens_out)
     yield "tool lists", _share(runs, lambda run: run.figures.tools)
-    injected = [f"{size:8,} {words}" for words, size in runs[0].figures.injected.items()] if repeat == 1 else []
-    yield "injected", "\n".join([_share(runs, lambda run: run.figures.injected_total), *injected])
+    yield "injected", _share(runs, lambda run: run.figures.injected_total)
     if any(run.figures.cut for run in runs):
         yield "left out", _spread(runs, lambda run: run.figures.cut, " B")
     yield "time", _seconds(runs, lambda run: run.figures.seconds)
@@ -93,7 +91,7 @@ def _joined(*words: str) -> str:
 
 
 def _spread(runs: Sequence[Run], figure: Callable[[Run], int | None], unit: str = "") -> str:
-    """Format a figure of several runs: the median, with the range."""
+    """Format a figure of several runs: the median, followed by the range."""
     figures = spread(runs, figure)
     if figures is None:
         return ""
@@ -102,7 +100,7 @@ def _spread(runs: Sequence[Run], figure: Callable[[Run], int | None], unit: str 
 
 
 def _share(runs: Sequence[Run], figure: Callable[[Run], int]) -> str:
-    """Format bytes with their share of everything sent."""
+    """Format a number of bytes with its share of all bytes sent."""
     part, whole = sum(map(figure, runs)), sum(run.figures.sent for run in runs)
     return f"{_spread(runs, figure, ' B')} · {part / whole:.0%} of sent" if part else "nothing"
 
@@ -116,18 +114,18 @@ def _seconds(runs: Sequence[Run], figure: Callable[[Run], float | None]) -> str:
 
 
 def _calls(run: Run) -> Iterator[str]:
-    """Describe each call with its decision and faults."""
+    """Describe each call with the decision on it and its faults."""
     for outcome in run.result.outcomes:
         decision = outcome.decision
         words = decision.words if decision is not None else "not decided"
         yield f"{tool_name(outcome.server, outcome.tool)} {_short(outcome.asked)} · {words}"
-        yield from (f"  schema error: {misfit}" for misfit in run.misfits_of(outcome) or ())
+        yield from (f"  schema error: {misfit}" for misfit in outcome.misfits or ())
         if outcome.fault or outcome.is_error:
             yield f"  failed{f': {outcome.fault}' if outcome.fault else ''}"
 
 
 def _repeated(runs: Sequence[Run]) -> Mapping[str, str]:
-    """Describe common and varying parts of the calls of several runs."""
+    """Describe which calls all runs have in common, and which differ."""
     tools = [
         f"{tool_name(entry.server, entry.tool)}  {entry.runs} of {len(runs)} runs"
         + (f", {entry.calls} calls" if entry.calls != entry.runs else "")
@@ -155,7 +153,7 @@ def _decided(outcome: Outcome) -> str:
 
 
 def _times(words: Iterable[str]) -> Iterator[str]:
-    """Yield each sentence once, with its count."""
+    """Yield each different sentence once, with the number of times it occurs."""
     for sentence, count in Counter(words).items():
         yield sentence if count == 1 else f"{count} × {sentence}"
 
@@ -170,7 +168,7 @@ def _answers(runs: Sequence[Run]) -> str:
 
 
 def _short(value: JSON) -> str:
-    """Format a call's arguments, or the model's text where it is not JSON."""
+    """Format a call's arguments, or the model's text if it is not JSON."""
     if isinstance(value, str):
         return _cut(value)
     return _cut(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
@@ -180,8 +178,11 @@ def _cut(text: str) -> str:
     return text if len(text) <= MOST_ARGUMENTS else f"{text[: MOST_ARGUMENTS - 1]}…"
 
 
+_CALL_TEXTS = ("calls", "tools chosen", "decisions", "arguments vary", "schema errors")
+_TEXTS = ("session", "sessions", "injected for", *_CALL_TEXTS, "notes", "error", "answer")
+"""Names of the rows that hold text, not figures."""
 _WIDTH = 100
-"""Line width in cells if standard output is not a terminal."""
+"""Line width in cells, for a standard output that is not a terminal."""
 
 
 def compare(arguments: Arguments, settings: Settings) -> int:
@@ -203,10 +204,10 @@ def compare(arguments: Arguments, settings: Settings) -> int:
 
 
 def columns_of(words: Sequence[str], settings: Settings) -> list[Column]:
-    """Parse and check the columns to compare, `PROVIDER/MODEL:PROTOCOL`. The configured tool protocol is the default.
+    """Parse and check the columns, `PROVIDER/MODEL:PROTOCOL`. The configured tool protocol is the default.
 
     Raises:
-        SettingsError: With every mistake.
+        SettingsError: A column is invalid. Contains all mistakes.
     """
     report = Report()
     columns: list[Column] = []
@@ -227,7 +228,7 @@ def columns_of(words: Sequence[str], settings: Settings) -> list[Column]:
 
 
 def doubts_about(columns: Sequence[Column]) -> Iterator[str]:
-    """Ask back about a model name that ends almost like a tool protocol's name."""
+    """Yield questions about model names that end almost like the name of a tool protocol."""
     for column in columns:
         _, _, tail = column.model.model.rpartition(":")
         close = closest(tail, PROTOCOLS) if tail != column.model.model else None
@@ -258,7 +259,7 @@ def _column(word: str, settings: Settings) -> Column:
 
 
 class _CompareRun:
-    """A single `compare`, from host start to host end."""
+    """A single run of `compare`, from the host's start to its end."""
 
     def __init__(self, arguments: Arguments, settings: Settings) -> None:
         self._arguments = arguments
@@ -292,7 +293,7 @@ class _CompareRun:
         return command_turn.exit_code(results, interruption) if is_whole else diagnostics.FAILED
 
     async def _all(self, text: str, interruption: Interruption) -> None:
-        """Run the turns sequentially, until a signal arrives."""
+        """Run the turns one after the other, until a signal arrives."""
         host = self._host
         measuring = TurnMeter(host)
         offered: frozenset[tuple[str, str, str]] | None = None
@@ -332,7 +333,7 @@ class _CompareRun:
             diagnostics.tell(f"{number} of {count}: {column}")
 
     def tell(self, error: TuiHostError | None = None) -> None:
-        """Print the results so far, once."""
+        """Print the results so far, unless already printed."""
         if self._is_told:
             return
         self._is_told = True
@@ -342,7 +343,7 @@ class _CompareRun:
             rows = [rows_of(runs, self._arguments.repeat) for runs in self._runs.values()]
             texts = [{name: self._host.redacted(text) for name, text in column.items()} for column in rows]
             width = shutil.get_terminal_size((_WIDTH, 24)).columns
-            output.text("\n".join(laid_out([str(column) for column in self._runs], texts, width)))
+            output.text("\n".join(laid_out([str(column) for column in self._runs], texts, width, _TEXTS)))
 
     def _to_json(self, error: TuiHostError | None) -> dict[str, JSON]:
         return {

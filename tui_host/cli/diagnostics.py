@@ -1,4 +1,4 @@
-"""The only writer of standard error, and the exit codes."""
+"""Writes to standard error, which no other module does, and defines the exit codes."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def tell(words: str) -> None:
 
 
 def write(text: str) -> None:
-    """Write text to standard error as is; foreign text must be made safe before. Never fails."""
-    if sys.stderr is None:  # the program was started with it closed
+    """Write text to standard error unchanged; text from elsewhere must be made safe first. Never fails."""
+    if sys.stderr is None:  # standard error was closed when the program started
         return
-    with suppress(OSError):  # nobody reads it: there is nowhere to say so
+    with suppress(OSError):  # nobody reads standard error, so the failure cannot be reported
         sys.stderr.write(text)
         sys.stderr.flush()
 
 
 def report(error: TuiHostError) -> int:
-    """Write an error, one line per mistake, and return the exit code."""
+    """Write an error to standard error, one line per mistake, and return the exit code."""
     tell(str(error))
     if isinstance(error, SettingsError):
         for mistake in error.more:

@@ -1,4 +1,4 @@
-"""`models`: lists the models of the providers."""
+"""`models`: lists the models that the providers offer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def models(arguments: Arguments, settings: Settings) -> int:
-    """Ask the providers, and list the models."""
+    """Ask the providers for their models and list them."""
     unknown = [name for name in arguments.words if name not in settings.providers]
     if unknown:
         configured = ", ".join(settings.providers)

@@ -1,4 +1,4 @@
-"""`--log -`: a plain line for each message on a tap, for people and `grep`."""
+"""`--log -`: prints a plain line for each message that passes a tap, for people and `grep`."""
 
 from __future__ import annotations
 
@@ -11,25 +11,23 @@ from tui_host.capture.frames.frame_heads import WHOLE, FrameHead, frame_head, fr
 from tui_host.capture.record import Direction, Record, lasted
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.visible import decode
-from tui_host.cli.tap_line import ERROR, Line, begun, short
+from tui_host.cli.plain_log_line import ERROR, Line, begun, short
 
 if TYPE_CHECKING:
-    from tui_host.cli.exchange_lines import Exchanges
+    from tui_host.cli.plain_log_exchanges import Exchanges
 
 _REMEMBERED = 10_000
-"""Most pending requests to remember."""
+"""Largest number of requests to remember while they wait for their answers."""
 _IN_A_BATCH = 20
-"""Most messages of a batch with lines of their own."""
-_READ_OF_A_BATCH = 1000
-"""Most messages of a batch to read."""
+"""Largest number of messages of a batch that get a line each."""
 _ENDED_BY_HOST = frozenset((Signals.SIGTERM, Signals.SIGINT, Signals.SIGHUP))
-"""Signals with which hosts end servers."""
+"""Signals by which hosts usually end a server."""
 
 _Key: TypeAlias = tuple[str, Direction, str]
 
 
 class PlainLines:
-    """Passes a line to `write` for each message, and for begin and end; none for lines already on standard error. Counts in `written`."""
+    """Passes a line to `write` for each message, for begin and end; skips what is already on standard error."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self.written = 0
@@ -40,7 +38,7 @@ class PlainLines:
         self._exchanges: Exchanges | None = None
 
     def begin(self, session: SessionInfo, hide: Callable[[str], str], *, is_there: bool = False) -> None:
-        """Set the session, and write its first line."""
+        """Set the tap's session, and write the log's first line."""
         self._peer = session.title
         self._hide = hide
         self._frames = _Frames(hide)
@@ -49,7 +47,7 @@ class PlainLines:
             self._write(Line(time_ns=session.created_ns, peer=session.title, words=words).text)
 
     def write(self, record: Record) -> None:
-        """Write the lines of a record, if any."""
+        """Write the lines for a record, if it has any."""
         try:
             lines = list(self._lines(record))
         except Exception as error:  # noqa: BLE001 - foreign data may break a reader in any way, and the lines that follow must still come
@@ -58,7 +56,7 @@ class PlainLines:
             self._write(line.text)
 
     def exited(self, code: int, time_ns: int) -> None:
-        """Write how the server ended."""
+        """Write how the server's process ended."""
         killed_by = next((number.name for number in Signals if number == -code), f"signal {-code}")
         words = f"exit code {code}" if code >= 0 else f"killed by {killed_by}"
         failed = "" if code == 0 or -code in _ENDED_BY_HOST else f"{ERROR} "
@@ -76,8 +74,8 @@ class PlainLines:
                 yield line
         elif record.draft.exchange is not None:
             if self._exchanges is None:
-                from tui_host.cli.exchange_lines import (
-                    Exchanges,  # knows all dialects: a stdio server's frames need none
+                from tui_host.cli.plain_log_exchanges import (
+                    Exchanges,  # imported late, since it loads all dialects: the frames of a stdio server need none
                 )
 
                 self._exchanges = Exchanges(self._hide)
@@ -86,41 +84,31 @@ class PlainLines:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A pending request."""
+    """A request that waits for its answer."""
 
     words: str
     mono_ns: int | None
 
 
 class _Frames:
-    """Makes the lines of JSON-RPC messages, and joins each answer to its request."""
+    """Makes the lines for JSON-RPC messages, and pairs each answer with its request."""
 
     def __init__(self, hide: Callable[[str], str]) -> None:
         self._hide = hide
         self._asked: dict[_Key, _Asked] = {}
 
     def lines(self, record: Record) -> Iterator[Line]:
-        """Yield the line of a message, or the lines of a batch; errors beyond the limit are only counted."""
+        """Yield the line for a message, or the lines for a batch; messages beyond the batch's limit are only counted."""
         draft = record.draft
         head = frame_head(draft.data)
         if head.kind != "batch" or len(draft.data) > WHOLE:
             yield self._line(record, head)
             return
         batch = frames_in(draft.data)
-        failed = 0
-        for number, data in enumerate(batch[:_READ_OF_A_BATCH]):
-            single = replace(record, draft=replace(draft, data=data, malformed=None))
-            head = frame_head(data)
-            line = self._line(single, head)
-            if number < _IN_A_BATCH:
-                yield line
-            else:
-                failed += head.is_error or head.kind == "malformed"
+        for data in batch[:_IN_A_BATCH]:
+            yield self._line(replace(record, draft=replace(draft, data=data, malformed=None)), frame_head(data))
         if len(batch) > _IN_A_BATCH:
-            errors = f", {ERROR} in {failed}" if failed else ""
-            unread = f", not read beyond message {_READ_OF_A_BATCH:,}" if len(batch) > _READ_OF_A_BATCH else ""
-            words = f"and {len(batch) - _IN_A_BATCH} more of this batch{errors}{unread}"
-            yield replace(begun(record), size=None, words=words)
+            yield replace(begun(record), size=None, words=f"and {len(batch) - _IN_A_BATCH} more of this batch")
 
     def _line(self, record: Record, head: FrameHead) -> Line:
         asked = self._question(record, head)

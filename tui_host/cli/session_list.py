@@ -1,4 +1,4 @@
-"""Describe sessions for `sessions list`, and stories of taps with hosts, taps, and the amount of traffic."""
+"""Makes the lines of `sessions list`: sessions, and stories with their taps and the amount of traffic."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Listed:
     """A line of the list.
 
     Attributes:
-        info: The session, or the story or tap as a session.
-        passed: How much passed the taps.
-        halves: The lines of the taps of a story of several.
+        info: The session; for a story or a tap, its summary in the form of a session.
+        passed: The amount of traffic that passed the taps.
+        halves: For a story of several taps, the lines of its taps.
     """
 
     info: SessionInfo
@@ -31,28 +31,28 @@ class Listed:
 
     @property
     def length(self) -> str:
-        """The number of turns; for taps the number of requests and frames."""
+        """The number of turns; for taps, the number of requests and frames."""
         if self.story is None:
             return counted(self.info.turns, "turn")
         return in_words(self.passed, live=self.info.live)
 
 
 def in_words(passed: Passed, *, live: bool) -> str:
-    """Format the traffic as `12 requests, 40 frames`, or `nothing yet`."""
+    """Format the amount of traffic as `12 requests, 40 frames`, or `nothing yet`."""
     counts = ((passed.exchanges, "request"), (passed.frames, "frame"))
     return ", ".join(counted(*count) for count in counts if count[0]) or f"nothing{' yet' * live}"
 
 
 def counted(number: int, what: str) -> str:
-    """Say how many: `1 turn`, `2 turns`."""
+    """Format a number with its noun: `1 turn`, `2 turns`."""
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def listing(store: Store) -> Sequence[Listed]:
-    """List sessions and stories, newest first. Blocks.
+    """List sessions and stories, newest first. Blocks on the disk.
 
     Raises:
-        StoreError: The file cannot be read.
+        StoreError: The database cannot be read.
     """
     counts = passed(store)
     lines, _ = Stories(store).listed()
@@ -60,7 +60,7 @@ def listing(store: Store) -> Sequence[Listed]:
 
 
 def story_line(story: TapStory, counts: Mapping[str, Passed]) -> Listed:
-    """Make the line of a story, and the lines of the taps of a story of several."""
+    """Make the line of a story; a story of several taps also has a line for each tap."""
     return Listed(
         info=story.info,
         story=story,

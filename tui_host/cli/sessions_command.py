@@ -24,7 +24,7 @@ from tui_host.cli import standard_output as output
 from tui_host.cli.session_list import Listed, counted, listing, story_line
 from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
 from tui_host.infer.stories import Stories, TapStory
-from tui_host.infer.whole_story import Whole
+from tui_host.infer.whole_story import WholeStory
 from tui_host.settings.paths import DATABASE
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _ELSEWHERE = "choose another file with -o"
 
 
 def sessions(arguments: Arguments, settings: Settings) -> int:
-    """Run the subcommand."""
+    """Run the subcommand and return the exit code."""
     path = settings.data_dir / DATABASE
     if arguments.action == "import":
         return _import(path, arguments, settings)
@@ -65,14 +65,14 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
 
 @contextmanager
 def _opened(path: Path, settings: Settings, *, write: bool) -> Generator[Store | None]:
-    """Open the store, None without a file: reading creates none."""
+    """Open the store; None if the file does not exist, since reading must not create one."""
     if not path.exists():
         yield None
         return
     try:
         store = Store.open(path) if write else Store.open_to_read(path)
     except OlderFormError:
-        store = Store.open(path)  # upgraded as by the app, with a copy of the old file
+        store = Store.open(path)  # upgrades an older file as the app does, with a copy of the old file
     store.redactor = redactor_of(settings)
     try:
         yield store
@@ -114,7 +114,7 @@ def _row(listed: Listed, indent: str = "") -> tuple[str, ...]:
 
 
 def _tapped(line: Listed) -> dict[str, JSON]:
-    """Return the members of `list --json` for stories of taps; none for other sessions."""
+    """Return the members of `list --json` that only stories of taps have."""
     story = line.story
     if story is None:
         return {}
@@ -153,21 +153,21 @@ def _read(text: str) -> JSON:
 
 
 def _chosen(store: Store, arguments: Arguments) -> tuple[Listed, Exported]:
-    """Find what is named; a story or a tap comes with its calls joined."""
+    """Find the session that the arguments name. For a story or a tap, its calls and frames are joined."""
     named = Stories(store).find(arguments.words[0])
     if not isinstance(named, TapStory):
         return Listed(info=named), store
-    whole = Whole(store, named, store.redactor.text)
+    whole = WholeStory(store, named, store.redactor.text)
     return replace(story_line(named, passed(store)), info=whole.info), whole
 
 
 def _item_words(item: dict[str, JSON], user: str) -> Iterator[str]:
-    """Yield an item of the chat as plain lines."""
+    """Yield a chat item as plain lines."""
     match item.get("item"):
         case "user":
             yield f"{user}: {item.get('text')}"
         case "answer":
-            if str(item.get("text") or "").strip():  # an answer may consist of tool calls alone
+            if str(item.get("text") or "").strip():  # an answer may have tool calls and no text
                 yield f"Model: {item.get('text')}"
         case "call":
             name = f"{item['server']}.{item.get('tool')}" if item.get("server") else item.get("tool")
@@ -194,7 +194,7 @@ def _export(store: Store, arguments: Arguments) -> None:
 
 def _write(path: Path, pieces: Iterable[bytes]) -> None:
     try:
-        # A conversation is for its owner; a file that is there keeps the mode that its owner gave it.
+        # Only the owner may read a conversation; an existing file keeps its mode.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
             file.writelines(pieces)
@@ -203,7 +203,7 @@ def _write(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def _import(path: Path, arguments: Arguments, settings: Settings) -> int:
-    """Store files captured elsewhere, or exported by another tui-host."""
+    """Import files that other programs captured, or another tui-host exported, into the store."""
     from tui_host.opening.importing import import_files
 
     store = Store.open(path)
@@ -223,7 +223,7 @@ def _import(path: Path, arguments: Arguments, settings: Settings) -> int:
 
 
 def _link(store: Store, arguments: Arguments) -> None:
-    """Join two stories, or part a tap from a story, and print the resulting story's taps."""
+    """Join two stories, or part a tap from a story, and print the taps of the resulting story."""
     stories = Stories(store)
     story = stories.join(*arguments.words) if arguments.action == "join" else stories.part(*arguments.words)
     taps = [tap.id for tap in story.taps]
@@ -234,7 +234,7 @@ def _link(store: Store, arguments: Arguments) -> None:
 
 
 def _delete(store: Store, arguments: Arguments) -> int:
-    """Delete sessions, and stories with all their taps. Report each failure, and go on with the rest."""
+    """Delete sessions, and stories with all their taps. Reports each failure and continues with the rest."""
     stories = Stories(store)
     named_by_id = {named.id: named for named in map(stories.find, arguments.words)}
     around = {
@@ -265,7 +265,7 @@ def _delete(store: Store, arguments: Arguments) -> int:
 
 
 def _is_deleted(store: Store, session: str) -> bool:
-    """Delete a session, and report failures and possible traces. Return False if the session could not be deleted."""
+    """Delete a session, and report failures and possible remains. Returns False if the session could not be deleted."""
     try:
         is_whole = store.sessions.delete(session)
     except TuiHostError as error:
@@ -284,7 +284,7 @@ def _tell_set_aside(store: Store) -> None:
 
 
 def _prune(store: Store, arguments: Arguments, settings: Settings) -> None:
-    """Delete sessions beyond the typed limits, else beyond the configured limits."""
+    """Delete sessions that exceed the typed limits, or else the configured limits."""
     is_typed = arguments.older_than is not None or arguments.max is not None
     keep, most = (arguments.older_than, arguments.max) if is_typed else (settings.store.keep, settings.store.max)
     if keep is None and most is None:

@@ -13,7 +13,7 @@ _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s]+")
 
 
 class AddParser(Protocol):
-    """`add_parser` of a parser's commands; argparse keeps the class private."""
+    """The type of `add_parser`, whose class is private in argparse."""
 
     def __call__(self, name: str, /, *, help: str, description: str) -> argparse.ArgumentParser:  # noqa: A002 - argparse's word
         """Add a parser for a command."""
@@ -21,7 +21,7 @@ class AddParser(Protocol):
 
 
 class _Version(argparse.Action):
-    """Prints the version and exits; the import that knows the version is late."""
+    """Prints the version and exits. The version is imported only then."""
 
     @override
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
@@ -32,11 +32,11 @@ class _Version(argparse.Action):
 
 
 def common(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every command."""
+    """Add the options that every command has."""
     parser.add_argument(
         "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="show the version and exit"
     )
-    # SUPPRESS: a default here would override an option given before the command.
+    # SUPPRESS: a default here would override an option that stands before the command.
     parser.add_argument(
         "--config", type=path_of, metavar="FILE", default=argparse.SUPPRESS, help="the configuration file"
     )
@@ -46,19 +46,39 @@ def common(parser: argparse.ArgumentParser) -> None:
 
 
 def json_too(parser: argparse.ArgumentParser) -> None:
-    """Add `--json`."""
+    """Add the option `--json`."""
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def answers(parser: argparse.ArgumentParser) -> None:
+    """Add the options that answer what servers ask."""
+    parser.add_argument(
+        "--elicit",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="fill in a field of a server's form, which is declined otherwise; repeatable",
+    )
+    parser.add_argument("--sampling", action="store_true", help="let servers ask the model (deprecated in MCP)")
+    parser.add_argument(
+        "--root",
+        action="append",
+        default=[],
+        type=path_of,
+        metavar="PATH",
+        help="let servers know a folder (deprecated in MCP); repeatable",
+    )
+
+
 def port_of(text: str) -> int:
-    """Parse a port, 0 for any."""
+    """Parse a port; 0 stands for any free port."""
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a port: a number up to 65535")
     return int(text)
 
 
 def name_of(text: str) -> str:
-    """Parse a name; an empty one is usually an unset variable of a script, and refused."""
+    """Parse a name. An empty name is refused: it is usually an unset variable in a script."""
     if not text:
         raise argparse.ArgumentTypeError("found nothing, expected a name")
     return text
@@ -72,7 +92,7 @@ def host_of(text: str) -> str:
 
 
 def origin_of(text: str) -> str:
-    """Parse an origin as sent by browsers. Source: RFC 6454, section 6.2."""
+    """Parse an origin in the form that browsers send. Source: RFC 6454, section 6.2."""
     if text != "null" and _ORIGIN.fullmatch(text) is None:
         raise argparse.ArgumentTypeError(
             f"found {text!r}, expected an origin without a path, such as app://obsidian.md"
@@ -81,7 +101,7 @@ def origin_of(text: str) -> str:
 
 
 def path_of(text: str) -> Path:
-    """Parse a path; `Path` would turn an empty one into the working directory."""
+    """Parse a path. An empty path is refused: `Path` would make it the working directory."""
     if not text:
         raise argparse.ArgumentTypeError("found nothing, expected a path")
     return Path(text)

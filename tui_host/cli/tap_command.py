@@ -1,4 +1,4 @@
-"""`tap llm` and `tap http`: run a relay in front of a model's API or an MCP server, until a signal ends it."""
+"""`tap llm` and `tap http`: run a relay in front of a model's API or an MCP server until a signal ends the relay."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from tui_host.tap.recording.tap_session import TapRecording
 
 ROOM = 20 << 20
-"""Most bytes in memory waiting to be recorded: the kept part of a long answer may arrive at once."""
+"""Largest number of bytes waiting in memory to be recorded: the kept part of a long answer may arrive at once."""
 
 DESCRIPTORS = 10_240
-"""Wanted limit of open files, as far as the user may raise it."""
+"""Number of open files to ask the system for, as far as the user's limit allows."""
 
 
 def tap(arguments: Arguments, environment: Mapping[str, str], plain_log: PlainLog) -> int:
-    """Relay and record the traffic; returns the exit code. Reads no configuration: a mistake in ours must not stop another host.
+    """Relay and record the traffic; returns the exit code. Reads no configuration, whose mistakes could stop a host.
 
     Raises:
         TuiHostError: The relay cannot be started.
@@ -48,7 +48,7 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain_log: PlainLo
     name = arguments.words[0] if is_mcp else llm.peer(upstream)
     tell = told_once(diagnostics.tell)
     options = _options(arguments, name, plain_log)
-    gc.freeze()  # imported objects stay: scanning them again and again would delay the traffic
+    gc.freeze()  # the garbage collector need not scan imported objects, which would delay the traffic
     recorder = RecorderProcess(
         lambda ends: _record(ends, options, is_mcp=is_mcp), diagnostics.tell, options.log_file, room=ROOM
     )
@@ -61,8 +61,8 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain_log: PlainLo
             upstream=upstream,
             port=_port(arguments, is_mcp=is_mcp),
             is_mcp=is_mcp,
-            allowed=arguments.allow_origin,
-            names=arguments.allow_host,
+            allowed_origins=arguments.allow_origin,
+            allowed_hosts=arguments.allow_host,
             writer=writer,
             answer_limit=None if is_mcp else llm.ANSWER_LIMIT,
             tell=tell,
@@ -73,7 +73,7 @@ def tap(arguments: Arguments, environment: Mapping[str, str], plain_log: PlainLo
             writer.notify()
             _tell_where(upstream, own, is_mcp=is_mcp)
             url = own + upstream.url.path if is_mcp else llm.base_url(upstream, own)
-            output.text(url)  # last, so that it stays on a small screen
+            output.text(url)  # printed last, so that the URL stays visible on a small screen
 
         try:
             return await serve(service, started, diagnostics.ENDED_BY)
@@ -91,12 +91,12 @@ def _take_descriptors() -> None:
     wanted = DESCRIPTORS if most == resource.RLIM_INFINITY else min(most, DESCRIPTORS)
     if now == resource.RLIM_INFINITY or now >= wanted:
         return
-    with suppress(OSError, ValueError):  # the system has a limit of its own
+    with suppress(OSError, ValueError):  # the system may have a lower limit of its own
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _options(arguments: Arguments, name: str, plain_log: PlainLog) -> RecorderOptions:
-    """Return the options of the recording process.
+    """Return the options for the recording process.
 
     Raises:
         SettingsError: The log cannot be written.
@@ -123,7 +123,7 @@ def _port(arguments: Arguments, *, is_mcp: bool) -> int:
 
 
 def _record(ends: RecorderEnds, options: RecorderOptions, *, is_mcp: bool) -> None:
-    """Run in the recording process."""
+    """Record the traffic, in the recording process."""
     from tui_host.tap.recording.recorder_main import record
 
     def records_of(recording: TapRecording) -> ExchangeRecords:

@@ -1,4 +1,4 @@
-"""The grammar of `tap`."""
+"""The options and subcommands of `tap`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from tui_host.cli.shared_options import AddParser, common, host_of, json_too, name_of, origin_of, path_of, port_of
 from tui_host.errors import SettingsError
-from tui_host.tap.typed_command import OPTIONS
+from tui_host.tap.stdio_arguments import OPTIONS
 
 TAP = """\
 Record the traffic of another host (Cline, Cherry Studio, Claude Code, an SDK, …)
@@ -24,8 +24,8 @@ In front of one stdio server, by hand, instead of «uvx mcp-server-time»:
 In front of a server behind a URL; prints the URL to enter instead:
   tui-host tap http docs --upstream https://docs.example/mcp"""
 STDIO = """\
-Start a server for another host, and record their messages. Written in front of
-the server's command in the host's configuration. Standard input, output and
+Start a server for another host, and record their messages. Put this command
+in front of the server's own in the host's configuration. Standard input, output and
 error, the exit code and signals pass unchanged."""
 LLM = """\
 Listen on this machine, and relay everything to a model's API and back, unchanged.
@@ -56,18 +56,18 @@ _NOT_HERE: Mapping[str, tuple[str, str]] = MappingProxyType(
         "--bind": _ANYWHERE,
     }
 )
-"""Options that people try on a tap, with an explanation and a remedy."""
+"""Options that users may expect on a tap, each with an explanation and a remedy."""
 
 
 def check_tap(words: Sequence[str]) -> None:
-    """Explain common mistakes in a `tap` command better than argparse would.
+    """Raise an error for common mistakes in a `tap` command, with a clearer text than argparse's.
 
     Raises:
-        SettingsError: An option is unsupported, or the relay's target is missing.
+        SettingsError: An option is not supported, or the relay's target is missing.
     """
     typed = words[: words.index("--")] if "--" in words else words
     options = [word.partition("=")[0] for word in typed if word.startswith("-")]
-    relay = _relay_options(argparse.ArgumentParser(), "", 0)  # each takes a value
+    relay = _relay_options(argparse.ArgumentParser(), "", 0)  # only the options with a value are needed
     with_value = {*OPTIONS, *(option for action in relay for option in action.option_strings)}
     values = {at + 1 for at, word in enumerate(typed) if word in with_value}
     plain = [word for at, word in enumerate(typed) if at not in values and not word.startswith("-")]
@@ -86,7 +86,9 @@ def check_tap(words: Sequence[str]) -> None:
             raise SettingsError(f"{option}: {_NOT_HERE[option][0]}", where, _NOT_HERE[option][1])
     if kind == "stdio":
         _check_stdio(words, plain, options)
-    elif kind in _UPSTREAMS and "--upstream" not in options:
+    elif kind in _UPSTREAMS and not any(
+        option.startswith("--up") for option in options
+    ):  # a misspelled one is named later
         before = " before the URL" if any("://" in word for word in plain) else ""
         raise SettingsError(f"no --upstream{before}", where, f"write tui-host tap {_UPSTREAMS[kind]}")
 
@@ -104,7 +106,7 @@ def _check_stdio(words: Sequence[str], plain: Sequence[str], options: Sequence[s
 
 
 def add_tap(add: AddParser) -> None:
-    """Add `tap` and its subcommands."""
+    """Add the command `tap` and its subcommands."""
     tap = add("tap", help="record another host's traffic with its model and servers", description=TAP)
     tap.epilog = TAPS
     common(tap)
@@ -140,7 +142,7 @@ def add_tap(add: AddParser) -> None:
 
 
 def _relay_options(relay: argparse.ArgumentParser, upstream: str, port: int) -> Sequence[argparse.Action]:
-    """Add the options of a listening relay, each with a value; `upstream` and `port` appear in the help."""
+    """Add the options of a relay that listens on a port, each with a value. The help names `upstream` and `port`."""
     return [
         relay.add_argument("--upstream", required=True, metavar="URL", help=f"the URL to relay to, such as {upstream}"),
         relay.add_argument("--port", type=port_of, metavar="N", help=f"the port to listen on, 0 for any ({port})"),
@@ -165,7 +167,7 @@ def _relay_options(relay: argparse.ArgumentParser, upstream: str, port: int) -> 
 
 
 def _add_install(add: AddParser) -> None:
-    from tui_host.settings.hosts.known_hosts import HOSTS
+    from tui_host.settings.hosts.known_hosts import TAPPED
 
     for name, words, long in (
         (
@@ -176,19 +178,19 @@ def _add_install(add: AddParser) -> None:
         (
             "uninstall",
             "remove the taps again",
-            "Remove the taps from a host's configuration; a file not edited since is restored to the byte.",
+            "Remove the taps from a host's configuration; a file that was not edited since is restored exactly.",
         ),
     ):
         action = add(
             name,
             help=words,
             description=f"{long}\nShows the difference, asks, and keeps a copy of the old file beside it.\n"
-            f"Hosts: {', '.join(host.name for host in HOSTS)}.",
+            f"Hosts: {', '.join(host.name for host in TAPPED)}.",
         )
         action.usage = f"tui-host tap {name} [--file FILE] [--dry-run] [--yes] [--json] HOST [SERVER ...]"
         common(action)
         action.add_argument(
-            "words", nargs="+", type=name_of, metavar="HOST", help="one of these hosts, then its servers, if not all"
+            "words", nargs="+", type=name_of, metavar="HOST", help="a host, then its servers, if not all"
         )
         action.add_argument(
             "--file", type=path_of, metavar="FILE", help="the host's configuration file, if not the usual one"

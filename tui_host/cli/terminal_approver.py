@@ -1,4 +1,4 @@
-"""Asks for approval on a terminal, without the app."""
+"""Asks the user on a terminal to approve calls, without the app."""
 
 from __future__ import annotations
 
@@ -11,37 +11,41 @@ import anyio
 
 from tui_host.capture.visible import line, tool_name, visible
 from tui_host.chat.call_arguments import pretty, read_arguments
-from tui_host.chat.policy import CallRequest, Question
+from tui_host.chat.policy import CallRequest, Question, StepLimit
 from tui_host.cli import diagnostics
 from tui_host.servers.catalog import claims_of
 
 DESCRIPTION = 600
-"""Most characters of a server's description to show."""
+"""Largest number of characters of a server's description to show."""
 
 
 def can_ask() -> bool:
-    """Whether standard input and standard error are terminals."""
+    """Whether standard input and standard error are both terminals."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 class TerminalApprover:
-    """Asks on standard error and reads standard input; both must be terminals. `redacted` removes secrets from displayed text."""
+    """Asks on standard error and reads standard input, both terminals. `redacted` removes secrets from shown text."""
 
     def __init__(self, redacted: Callable[[str], str]) -> None:
         self._redacted = redacted
 
     async def decide(self, questions: Sequence[Question]) -> None:
-        """Ask the questions in turn; the end of the input leaves open questions undecided."""
+        """Ask the questions one after the other. At the end of the input, open questions stay undecided."""
         for number, question in enumerate(questions, start=1):
-            # Keys typed before the question are no answer.
+            # Keys typed before the question do not count as its answer.
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
             self._show(question.request, f"({number} of {len(questions)})" if len(questions) > 1 else "")
+            question.appear()
             while question.open:
                 words = await self._read()
                 if words is None:
                     diagnostics.write("\n")
                     return
                 self._take(question, words.strip())
+
+    async def decide_limit(self, limit: StepLimit) -> None:
+        """Return at once: `ask` ends at its limit of steps, which `--max-steps` sets."""
 
     def _show(self, request: CallRequest, count: str) -> None:
         tool = request.tool
@@ -58,12 +62,12 @@ class TerminalApprover:
 
     @staticmethod
     async def _read() -> str | None:
-        """Return a line from the terminal, None at the end of the input. Uses no thread, so a signal can end the wait."""
+        """Read a line from the terminal, None at the end of the input. Uses no thread, so that a signal can end the wait."""
         diagnostics.write("  y approve once, n reject, n REASON reject with a reason: ")
         try:
             await anyio.wait_readable(sys.stdin.fileno())
         except anyio.get_cancelled_exc_class():
-            diagnostics.write("\n")  # let the next message begin a line
+            diagnostics.write("\n")  # the next message begins on a new line
             raise
         data = os.read(sys.stdin.fileno(), 1 << 16)
         return data.decode(errors="replace") if data else None

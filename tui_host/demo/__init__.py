@@ -1,1 +1,1 @@
-"""Peers to try the program with: a model following rules, and three small MCP servers; no module imports their inside."""
+"""A rule-based model and three small MCP servers, to try the program without a network. Started as processes."""

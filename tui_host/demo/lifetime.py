@@ -1,4 +1,4 @@
-"""The end of a demo program: on a signal, or when its parent is gone."""
+"""Ends a demo program on a signal, or when its parent process is gone."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ async def wait_for_signal(scope: anyio.CancelScope, *, task_status: anyio.abc.Ta
 
 
 async def wait_for_end_of_stdin(scope: anyio.CancelScope) -> None:
-    """Cancel `scope` at the end of standard input.
+    """Cancel `scope` when standard input ends.
 
-    The starter keeps the other end of the pipe: the kernel closes it however the starter dies, by SIGKILL too.
-    What comes on it is read and dropped.
+    The parent process holds the other end of the pipe. The kernel closes it however the parent dies, also by SIGKILL.
+    Input is read and dropped.
     """
     descriptor = 0
     while True:
-        # A file, or /dev/null, cannot be waited for, and need not be: reading it never blocks.
+        # A file, or /dev/null, cannot be waited for; reading it never blocks, so no wait is needed.
         with contextlib.suppress(PermissionError):
             await anyio.wait_readable(descriptor)
         if not os.read(descriptor, 65_536):

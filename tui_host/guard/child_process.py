@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,7 @@ class Command:
     """A program to start.
 
     Attributes:
-        argv: Program and arguments; never through a shell.
+        argv: Program and arguments, run without a shell.
         environment: The complete environment.
         cwd: Working directory, None for ours.
     """
@@ -41,19 +42,21 @@ class Process:
 
     Attributes:
         pid: Process id and group id.
+        started_ns: When the process was started, in monotonic nanoseconds.
     """
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         self._popen = popen
         self._over = False
         self.pid = popen.pid
+        self.started_ns = time.monotonic_ns()
 
     @classmethod
     def start(cls, command: Command) -> Process:
         """Start a program; blocks for a few milliseconds.
 
         Raises:
-            ServerError: The program cannot be started; says what was looked for, and where.
+            ServerError: The program cannot be started; names the program and the folders searched.
         """
         program = command.argv[0]
         try:
@@ -65,7 +68,7 @@ class Process:
                 bufsize=0,
                 env=dict(command.environment),
                 cwd=command.cwd,
-                start_new_session=True,  # no terminal to write to, and one group to end
+                start_new_session=True,  # no controlling terminal, and one group to end
             )
         except (OSError, ValueError) as error:
             raise _not_started(error, program, command) from error
@@ -92,7 +95,7 @@ class Process:
         return self._popen.poll()
 
     async def wait(self, seconds: float, *, step: float = _STEP) -> bool:
-        """Wait at most `seconds` for the end, even if somebody holds the pipes; returns whether the process has ended."""
+        """Wait at most `seconds` for the process's end, even if a descendant holds its pipes; return whether it has ended."""
         with anyio.move_on_after(seconds):
             if self.exit_code is None:  # else the pid may have been reused
                 await _readable_at_its_end(self.pid)
@@ -103,14 +106,14 @@ class Process:
     def signal_group(self, number: signal.Signals) -> None:
         """Send a signal to the process group; does nothing after `kill`."""
         if self._over:
-            return  # the pid may have been reused
+            return  # the pid may belong to another process by now
         try:
             os.killpg(self.pid, number)
         except (ProcessLookupError, PermissionError):
-            return  # nobody is left (macOS says EPERM for a group of zombies)
+            return  # nobody is left (macOS answers EPERM for a group of zombies)
 
     async def end(self, *, patience: float) -> None:
-        """Wait `patience` seconds, send SIGTERM, wait again, send SIGKILL; finally kill the whole group.
+        """Wait `patience` seconds, send SIGTERM, wait again, send SIGKILL; at last kill the whole group.
 
         Takes at most twice the patience plus half a second.
         """
@@ -119,7 +122,7 @@ class Process:
             if not await self.wait(patience):
                 self.signal_group(signal.SIGKILL)
                 await self.wait(0.5)
-        self.kill()  # descendants that outlived an orderly end
+        self.kill()  # descendants that live on after an orderly end
 
     def kill(self) -> None:
         """Kill the process and its group at once."""
@@ -129,10 +132,10 @@ class Process:
 
 
 async def _readable_at_its_end(pid: int) -> None:
-    """Wait for a child's end without polling, if the system can notify us; else return at once."""
+    """Wait for a child to end, if the system can notify us; else return at once."""
     try:
         descriptor = os.pidfd_open(pid)
-    except (AttributeError, OSError):  # macOS has none, nor an old Linux; or it was waited for already
+    except (AttributeError, OSError):  # macOS and old Linux have no such call; or the child was waited for already
         return
     try:
         await anyio.wait_readable(descriptor)
@@ -141,9 +144,9 @@ async def _readable_at_its_end(pid: int) -> None:
 
 
 def ending(exit_code: int) -> str:
-    """Describe how a process ended: `exited (3)`, `ended by SIGKILL`."""
+    """Describe how a process ended: `exited 3`, `ended by SIGKILL`."""
     if exit_code >= 0:
-        return f"exited ({exit_code})"
+        return f"exited {exit_code}"
     try:
         return f"ended by {signal.Signals(-exit_code).name}"
     except ValueError:
@@ -164,8 +167,7 @@ def _not_started(error: OSError | ValueError, program: str, command: Command) ->
     if isinstance(error, FileNotFoundError):
         if "/" in program:
             return ServerError(f"{program} does not exist", remedy="correct the command")
-        path = command.environment.get("PATH", "")
-        return ServerError(f"{program} was not found on PATH ({path})", remedy="install it, or write its full path")
+        return ServerError(f"{program} was not found on PATH", remedy="install it, or write its full path")
     if isinstance(error, PermissionError):
         return ServerError(f"{program} may not be executed", remedy="check its permissions")
     return ServerError(f"{program} cannot be started: {error.strerror or error}", remedy="correct the command")

@@ -30,15 +30,15 @@ class Terminal:
 
 
 class Guard:
-    """Tracks our process groups, and whether we draw. Started with the first of these, gone after `bye`.
+    """Tells the guard process which groups to end and whether we draw; starts the guard when needed.
 
-    All methods return at once; a killed guard is started again.
+    No method blocks; if the guard process was killed, the next call starts it again.
 
     Args:
         terminal: The terminal to restore if the program is killed while drawing; None for a program that does not draw.
 
     Attributes:
-        terminal: As given.
+        terminal: The terminal to restore.
     """
 
     def __init__(self, terminal: Terminal | None = None) -> None:
@@ -48,6 +48,7 @@ class Guard:
         self._groups: set[int] = set()
         self._leaving: set[int] = set()
         self._process: subprocess.Popen[bytes] | None = None
+        self._messages: IO[bytes] | None = None
 
     @property
     def pid(self) -> int | None:
@@ -61,7 +62,7 @@ class Guard:
         self._tell(f"+{pgid}\n")
 
     def remove(self, pgid: int) -> None:
-        """Release a group whose leader has ended and was waited for. Forgotten once the group is empty."""
+        """Release a group whose leader has ended and was waited for; the group is forgotten once it is empty."""
         if pgid in self._groups:
             self._leaving.add(pgid)
         for group in tuple(self._leaving):
@@ -77,7 +78,7 @@ class Guard:
             self._tell("t+\n")
 
     def leave(self) -> None:
-        """Note that the terminal belongs to another program from now on, and is not restored."""
+        """Note that another program has the terminal from now on, so the guard must not restore it."""
         with self._turn:
             self._is_drawing = False
             if self._process is not None:
@@ -88,12 +89,12 @@ class Guard:
         for group in tuple(self._leaving):
             self.remove(group)
         process, self._process = self._process, None
-        if process is None:
+        messages, self._messages = self._messages, None
+        if process is None or messages is None:
             return
         with suppress(OSError):  # the guard was killed
-            _stdin(process).write(b"bye\n")
-        with suppress(OSError):  # the same
-            _stdin(process).close()
+            messages.write(b"bye\n")
+        messages.close()
         try:
             process.wait(0.5 if not self._groups else watchdog.PATIENCE + 1)
         except subprocess.TimeoutExpired:
@@ -104,39 +105,36 @@ class Guard:
 
     def _tell(self, line: str) -> None:
         with self._turn:
-            if self._process is not None and self._process.poll() is None:
+            if self._messages is not None and self._process is not None and self._process.poll() is None:
                 with suppress(OSError):  # the guard was killed, and is restarted below
-                    _stdin(self._process).write(line.encode())
+                    self._messages.write(line.encode())
                     return
             self._start()
 
     def _start(self) -> None:
-        if self._process is not None:
-            with suppress(OSError):  # as good as closed: its reader has gone
-                _stdin(self._process).close()
-            self._process.poll()
-        terminal = self.terminal
-        words = () if terminal is None else (str(terminal.descriptor), terminal.attributes, terminal.reset.hex())
-        self._process = subprocess.Popen(  # noqa: S603 - our own file
-            [sys.executable, "-I", "-S", str(Path(watchdog.__file__)), *words],
-            pass_fds=() if terminal is None else (terminal.descriptor,),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            start_new_session=True,
-            cwd="/",
-            env={},
-        )
+        if self._messages is not None:
+            self._messages.close()
         lines = [f"+{group}" for group in sorted(self._groups)] + ["t+"] * self._is_drawing
-        with suppress(OSError):  # killed at once, and restarted with the next message
-            _stdin(self._process).write("".join(f"{line}\n" for line in lines).encode())
+        reading, writing = os.pipe()
+        self._messages = os.fdopen(writing, "wb", buffering=0)
+        with os.fdopen(reading, "rb") as messages:
+            # Before the guard runs: the host may be killed right after.
+            self._messages.write("".join(f"{line}\n" for line in lines).encode())
+            self._process = _started(self.terminal, messages)
 
 
-def _stdin(process: subprocess.Popen[bytes]) -> IO[bytes]:
-    if process.stdin is None:
-        raise RuntimeError("the guard was started without a pipe")
-    return process.stdin
+def _started(terminal: Terminal | None, messages: IO[bytes]) -> subprocess.Popen[bytes]:
+    words = () if terminal is None else (str(terminal.descriptor), terminal.attributes, terminal.reset.hex())
+    return subprocess.Popen(  # noqa: S603 - our own file
+        [sys.executable, "-I", "-S", str(Path(watchdog.__file__)), *words],
+        pass_fds=() if terminal is None else (terminal.descriptor,),
+        stdin=messages,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd="/",
+        env={},
+    )
 
 
 def _is_alive(group: int) -> bool:

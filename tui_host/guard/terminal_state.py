@@ -28,7 +28,7 @@ def found_terminal() -> Terminal:
 
 
 def restore(guard: Guard) -> None:
-    """Restore a guard's terminal, as far as it accepts output, outside of the event loop and Textual's writer."""
+    """Restore the guard's terminal if it accepts output. Does not use the event loop or Textual's writer."""
     terminal = guard.terminal
     if terminal is None:
         return
@@ -40,9 +40,9 @@ def restore(guard: Guard) -> None:
 
 
 def given_back(guard: Guard) -> None:
-    """Note that the terminal is restored, or belongs to another program by now, to prevent a second reset.
+    """Note that the terminal is restored or belongs to another program, so that it is not reset a second time.
 
-    A shell that uses a keyboard protocol of its own would lose it by a second reset.
+    A second reset would disable the keyboard protocol that the user's shell has enabled.
     """
     guard.leave()
     guard.terminal = None

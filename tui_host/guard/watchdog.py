@@ -1,4 +1,4 @@
-"""The guard's program: when the host is gone, however it ended, end the remaining process groups.
+"""The guard process: when the host is gone, for whatever reason, it ends the remaining process groups.
 
 Also restores the terminal of a host killed while drawing. Runs as a file in a Python without site packages, for 10 MB and 50 ms,
 and imports nothing of ours. Standard input has lines: `+PGID`, `-PGID`; `t+` and `t-` while the host draws and while it does
@@ -40,7 +40,7 @@ def put_back(terminal: int, attributes: str, reset: bytes) -> None:
         termios.tcsetattr(terminal, termios.TCSANOW, json.loads(attributes))
         os.write(terminal, reset)
     except (OSError, termios.error):
-        return  # it has gone, and there is nobody to tell
+        return  # the terminal has gone, and nobody is left to tell
 
 
 def put_back_aside(terminal: int, attributes: str, reset: bytes) -> None:

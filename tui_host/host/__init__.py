@@ -1,1 +1,1 @@
-"""Owns everything that outlives a screen: recorder, servers, turns, the demo model's process. Shared by both fronts."""
+"""The host: owns the recorder, servers, turns and the demo model's process. Used by the app and the command line."""

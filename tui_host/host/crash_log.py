@@ -1,4 +1,4 @@
-"""Writes a crash log without local variables, readable by its owner alone, and names the file in a line."""
+"""Writes a crash log without local variables, readable only by its owner, and tells the user the file's path."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def write_crash(error: BaseException, folder: Path | None, redact: Callable[[str], str]) -> TuiHostError:
-    """Write a crash log and return the error to show. Never raises.
+    """Write a crash log and return the error to show to the user. Never raises.
 
     Args:
         error: The exception.
-        folder: Where to write; None to write nothing and name the place in the code instead.
-        redact: Removes secrets from the text.
+        folder: The folder to write to. None writes no file, and the error names the failing line of code instead.
+        redact: Removes secrets from the log's text.
     """
     fault = innermost(error)
     what = f"a bug in tui-host ({type(fault).__name__})"
@@ -39,13 +39,13 @@ def write_crash(error: BaseException, folder: Path | None, redact: Callable[[str
 
 
 def innermost(error: BaseException) -> BaseException:
-    """Return the actual error inside the exception groups of task groups."""
-    parts: tuple[BaseException, ...] = getattr(error, "exceptions", ())  # only a group has them
+    """Return the actual error inside the nested exception groups that task groups raise."""
+    parts: tuple[BaseException, ...] = getattr(error, "exceptions", ())  # only an exception group has this attribute
     return innermost(parts[0]) if parts else error
 
 
 def place_in(error: BaseException) -> str:
-    """Return our file and line nearest to the raise, empty if there is none."""
+    """Return the file and line of this program nearest to the raise, empty if the traceback has none."""
     package = Path(__file__).resolve().parent.parent
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         file = Path(frame.filename)
@@ -55,7 +55,7 @@ def place_in(error: BaseException) -> str:
 
 
 def _account(error: BaseException, redact: Callable[[str], str]) -> str:
-    """Return the traceback; without messages if secrets cannot be redacted."""
+    """Return the traceback; leaves out the exceptions' messages if secrets cannot be redacted from them."""
     try:
         return redact("".join(traceback.format_exception(error)))
     except Exception:  # noqa: BLE001 - the redactor itself may be what failed

@@ -1,4 +1,4 @@
-"""Catches defects that nobody waits for: in a thread, in an abandoned task, in a destructor."""
+"""Catches errors that no code awaits: in a thread, in an abandoned task, in a destructor."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def catch_defects(noted: Callable[[BaseException, str], None]) -> Generator[None]:
-    """Catch what Python would print about unhandled errors, while the block runs on a running loop.
+    """Catch the unhandled errors that Python would print, while the block runs inside a running event loop.
 
     Args:
-        noted: Called on the loop with the error, and the name of the thread that it ended, empty for none.
+        noted: Called on the loop with the error and the name of the thread that it ended, or an empty name.
     """
     loop = asyncio.get_running_loop()
 

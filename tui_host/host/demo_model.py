@@ -1,4 +1,4 @@
-"""Runs the demo model's process: started on first use, its address read from the first line, ended with the host."""
+"""Runs the demo model's process: starts it on first use, reads its address from its first line, ends it with the host."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DemoModel:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process runs and can be asked."""
+        """Whether the process runs and accepts requests."""
         return self._alive
 
     async def url(self, group: TaskGroup, dialect: str) -> str:
@@ -55,8 +55,8 @@ class DemoModel:
         return self._urls[dialect]
 
     async def _live(self, *, task_status: TaskStatus[Mapping[str, str]]) -> None:
-        """Own the process from start to end. It exits when its standard input is closed."""
-        # -P: a file of the same name in the working directory is not run in place of our module.
+        """Start the process and wait for its end. The process exits when its standard input is closed."""
+        # -P: Python must not run a file named tui_host in the working directory in place of our module.
         command = [sys.executable, "-P", "-m", "tui_host", "demo-model", "--lifeline"]
         try:
             process = await anyio.open_process(
@@ -104,7 +104,7 @@ class DemoModel:
 
     async def _record_stderr(self, process: Process) -> None:
         assert process.stderr is not None  # noqa: S101 - a pipe was asked for
-        # until it has ended, or is being ended
+        # read until the process has ended or is being ended
         with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
             while True:
                 data = await process.stderr.receive(LINE_LIMIT)
@@ -117,16 +117,16 @@ def _not_started(reason: str = "") -> ModelError:
 
 
 async def _end(process: Process) -> None:
-    """Close the process's standard input; terminate, then kill a process that stays."""
+    """Close the process's standard input; terminate and then kill the process if it does not exit."""
     if process.stdin is not None:
-        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):  # the process has gone already
+        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):  # the process has already exited
             await process.stdin.aclose()
     for number in (None, signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):  # the same
+        with suppress(ProcessLookupError):  # the process has already exited
             if number is not None:
                 process.send_signal(number)
         with anyio.move_on_after(STOP_SECONDS):
             await process.wait()
             break
-    with suppress(OSError):  # the same
+    with suppress(OSError):  # the process has already exited
         await process.aclose()

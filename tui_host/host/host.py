@@ -1,4 +1,4 @@
-"""The host: opens the store, runs servers and turns, and ends all of them in order."""
+"""The host: opens the store, runs servers and turns, and ends them in order."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import os
 import time
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from tui_host.errors import ModelError, TuiHostError
+from tui_host.errors import JSON, ModelError, StoreError, TuiHostError
 from tui_host.host.open_sessions import Sessions
 from tui_host.host.running_turns import Turns
 from tui_host.settings.paths import DATABASE
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tui_host.capture.redact.redaction import Redactor
     from tui_host.capture.store.store import Store
     from tui_host.chat.attachments import Attached
+    from tui_host.chat.filled_prompt import FilledPrompt
     from tui_host.chat.policy import Approver
     from tui_host.chat.session import Session, Source
     from tui_host.chat.turn_result import TurnResult
@@ -34,15 +36,19 @@ if TYPE_CHECKING:
     from tui_host.host.demo_model import DemoModel
     from tui_host.host.keyring_status import Keys
     from tui_host.host.provider_models import Reported
+    from tui_host.host.schema_checker import SchemaChecker
+    from tui_host.host.watched_resources import Watches
     from tui_host.llm.model_client import ModelClient
     from tui_host.servers.pool import Pool
+    from tui_host.servers.server_questions import Answerer, Answering, Sampler
     from tui_host.settings.environment_references import Secret
+    from tui_host.settings.login_storage import Logins
     from tui_host.settings.schema import ModelRef, Provider, Settings
 
-# Imported in a thread after the first frame: each import takes longer than a key press may wait.
+# Imported in a thread after the first frame: importing any of these takes longer than a key press may wait.
 LATE = (
     "anyio",
-    "anyio._backends._asyncio",  # its first use would import it on the loop
+    "anyio._backends._asyncio",  # anyio would import this on the event loop at its first use
     "tui_host.llm.model_client",
     "tui_host.servers.pool",
     "tui_host.chat.turn",
@@ -54,25 +60,29 @@ CLOSE_SECONDS = 2.0
 def _import(module: str) -> None:
     from tui_host.llm.httpx_import import import_httpx
 
-    import_httpx()  # before any module here imports it; acts only the first time
+    import_httpx()  # runs before any module here imports httpx; has an effect only the first time
     importlib.import_module(module)
 
 
 class Host:
-    """A host. Create, run `serve` in a task, use once `ready` returns, end with `stop`.
+    """Owns the store, the servers and the turns. Create a host, run `serve` in a task, await `ready`, and end with `stop`.
 
-    Records to the configured database, or to the given one.
+    Records to the configured database, or to the database passed in.
 
     Attributes:
         settings: The configuration.
-        approver: Asks the user; set by the front. Without one, every question is refused.
+        approver: Asks the user; set by the app or the command. Without an approver, every question is refused.
+        answerer: Asks the user what servers want to know; set like `approver`. Without one, every question is declined.
+        logins: Keeps logins at servers; None for the keyring or the data folder.
+        sampler: Answers servers in a model's place; None for the session's model.
         recorder: None until `ready`.
-        store: None until `ready`, or if nothing is recorded.
+        store: None until `ready`, and always None if nothing is recorded.
         pool: None until `ready`.
+        watches: The resources whose changes the chat tells; None until `ready`.
         fault: Why the host failed to open, None if it did not.
-        notices: Messages for the user, one sentence each.
+        notices: Messages for the user, one sentence per message.
         sessions: The open sessions.
-        reported: Model lists by provider name, as far as known.
+        reported: Model lists by provider name, for providers that have answered.
     """
 
     def __init__(
@@ -87,9 +97,13 @@ class Host:
     ) -> None:
         self.settings = settings
         self.approver: Approver | None = None
+        self.answerer: Answerer | None = None
+        self.logins: Logins | None = None
+        self.sampler: Sampler | None = None
         self.recorder: Recorder | None = None
         self.store: Store | None = None
         self.pool: Pool | None = None
+        self.watches: Watches | None = None
         self.fault: TuiHostError | None = None
         self.notices: list[str] = list(settings.notices)
         self.sessions = Sessions(settings, source=source, allow_all=allow_all, redact=self.redacted)
@@ -106,11 +120,12 @@ class Host:
         self._client: ModelClient | None = None
         self._demo: DemoModel | None = None
         self._keys: Keys | None = None
+        self._checker: SchemaChecker | None = None
 
     # From start to end.
 
     async def serve(self) -> None:
-        """Open everything, run until `stop`, end everything. Never raises; see `fault`."""
+        """Open the store and the servers, run until `stop`, then end everything. Never raises; see `fault`."""
         try:
             for module in LATE:
                 if self._is_over:
@@ -132,7 +147,7 @@ class Host:
                 self.fault = self.fault or self.mistake(error)
 
     async def ready(self) -> None:
-        """Return once turns can run.
+        """Wait until the host is open and turns can run.
 
         Raises:
             TuiHostError: The host failed to open.
@@ -147,7 +162,7 @@ class Host:
 
     @property
     def _is_over(self) -> bool:
-        """Whether the host was stopped before it began, without anything to store: the remaining imports are not needed."""
+        """Whether the host was stopped while opening, without anything to store: the remaining imports can be skipped."""
         return self._stop.is_set() and not any(session.turn or session.draft for session in self.sessions.values())
 
     async def _open(self) -> None:
@@ -155,8 +170,10 @@ class Host:
         from tui_host.capture.session_summary import session_id
         from tui_host.capture.store.store import Store
         from tui_host.chat.policy import Refuse
+        from tui_host.chat.server_notes import note_turning
         from tui_host.chat.turn_services import Services
         from tui_host.host.demo_model import DemoModel
+        from tui_host.host.schema_checker import SchemaChecker
         from tui_host.llm.model_client import ModelClient
         from tui_host.servers.pool import Pool
 
@@ -166,7 +183,12 @@ class Host:
         capture = session_id(time.time_ns(), os.urandom(8))
         kind: Literal["app", "ask"] = "ask" if self._source == "ask" else "app"
         self.recorder = Recorder(self.store, self.redactor, capture=capture, kind=kind)
-        self.pool = Pool(settings.servers, self.recorder, settings.environment, guard=self._guard)
+        self.pool = Pool(
+            settings.servers, self.recorder, settings.environment, guard=self._guard, answering=self._answering()
+        )
+        checker = self._checker = SchemaChecker(settings.environment, self.pool.guard)
+        self.pool.switches.apply(settings.switches)
+        self.pool.turned = partial(note_turning, self.sessions.values(), settings)
         self._client = ModelClient(self.recorder, settings.environment)
         self._demo = DemoModel(self.recorder, settings.environment)
         self._services = Services(
@@ -176,49 +198,88 @@ class Host:
             client=self._client,
             provider=self.provider,
             approver=self.approver or Refuse(),
+            misfits=checker.misfits,
             clock=time.monotonic,
         )
         if self.store is not None:
             self.sessions.keep_in(self.store)
 
+    def _answering(self) -> Answering:
+        from tui_host.chat.sampling import ModelSampler
+        from tui_host.servers.server_questions import Answering, Declines
+        from tui_host.settings.login_storage import StoredLogins
+
+        def model_of(session: str | None) -> ModelRef:
+            known = self.sessions.get(session or "")
+            return self.sessions.model if known is None else known.model
+
+        def offered(provider: str) -> Sequence[str]:
+            known = self.settings.providers.get(provider)
+            return () if known is None else known.models
+
+        sampler = self.sampler or ModelSampler(
+            client=lambda: self.client, provider=self.provider, model_of=model_of, offered=offered
+        )
+        logins = self.logins or StoredLogins(self.settings.data_dir)
+        return Answering(
+            answerer=lambda: self.answerer or Declines(), sampler=sampler, misfits=self.misfits, logins=logins
+        )
+
     async def _run(self) -> None:
         import anyio
 
+        from tui_host.host.server_watch import ServerWatch
         from tui_host.host.store_cleanup import keep_within
+        from tui_host.host.watched_resources import Watches
 
         assert self.pool is not None  # noqa: S101 - opened just before
         async with anyio.create_task_group() as group:
             self._group = group
             group.start_soon(self.pool.run)
+            if self._source == "chat":
+                group.start_soon(ServerWatch(self, is_kept=self._record).run)
+            self.watches = Watches(self.pool)
+            group.start_soon(self.watches.run)
             if self.store is not None:
                 group.start_soon(keep_within, self.store, self.settings.store, self._stop, self.notices)
+                group.start_soon(self._finish_left)
             self._ready.set()
             self._turns.open(group, self._working)
             await self._stop.wait()
             await self._turns.end()
-            with suppress(TimeoutError):  # then the end of the group stops the servers
+            with suppress(TimeoutError):  # after that, the end of the task group stops the servers
                 await self.pool.stop_all()
             group.cancel_scope.cancel()
 
+    async def _finish_left(self) -> None:
+        from anyio import to_thread
+
+        try:
+            await to_thread.run_sync(self.sessions.finish_left)
+        except StoreError as error:
+            self.notices.append(str(error))
+
     async def _close(self) -> None:
-        """Write records to the disk, even if a failure elsewhere has cancelled the host."""
+        """Write pending records to the disk, even if a failure elsewhere has cancelled the host."""
         import anyio
 
         self._group = None
         with anyio.CancelScope(shield=True):
-            async with AsyncExitStack() as stack:  # the last one first, and each also where another has failed
+            async with AsyncExitStack() as stack:  # closes in reverse order, and closes the rest even if one fails
                 if self.store is not None:
                     stack.push_async_callback(asyncio.to_thread, self.store.close)
                     for session in self.sessions:
                         stack.callback(self.store.sessions.release, session)
                 if self.recorder is not None:
                     stack.push_async_callback(asyncio.to_thread, self.recorder.close)
+                if self._checker is not None:
+                    stack.push_async_callback(self._checker.close)
                 if self._client is not None:
                     with anyio.move_on_after(CLOSE_SECONDS):
                         await self._client.aclose()
 
     async def provider(self, model: ModelRef) -> Provider:
-        """Return a model's provider. The demo's process starts on first use, and each of its models is a dialect."""
+        """Return a model's provider. Starts the demo's process on first use; each of the demo's models is a dialect."""
         provider = self.settings.providers.get(model.provider)
         if provider is None:
             raise ModelError(
@@ -238,7 +299,7 @@ class Host:
 
     @property
     def keys(self) -> Keys:
-        """Keys from the system's keyring, whose library is imported on first use."""
+        """Keys from the system's keyring. The keyring library is imported on first use."""
         if self._keys is None:
             from tui_host.host.keyring_status import Keys
 
@@ -253,38 +314,56 @@ class Host:
         """Return a provider with its key from the keyring.
 
         Raises:
-            TuiHostError: The host failed to open, or the keyring failed and there is no other key.
+            TuiHostError: The host failed to open, or the keyring failed and no other key is configured.
         """
-        await self.ready()  # the redactor exists from here on
+        await self.ready()  # the redactor exists only once the host is ready
         return await self.keys.filled(provider)
 
     @property
     def client(self) -> ModelClient:
-        """The client for providers; raises ModelError while the program is ending."""
+        """The HTTP client for providers; raises ModelError while the program is ending."""
         if self._client is None:
             raise ModelError("the program is ending", remedy="start it again")
         return self._client
 
+    async def misfits(self, schema: JSON, value: JSON) -> Sequence[str] | None:
+        """Check a value against a foreign schema in a bounded process; None if the schema is unusable or the check takes too long."""
+        return None if self._checker is None else await self._checker.misfits(schema, value)
+
     # Turns.
 
-    def send(self, session: Session, text: str, attached: Sequence[Attached] = ()) -> None:
-        """Begin a turn, with attached files; does nothing while a turn is at work in the session."""
+    def send(
+        self,
+        session: Session,
+        text: str,
+        attached: Sequence[Attached] = (),
+        *,
+        filled: FilledPrompt | None = None,
+    ) -> None:
+        """Begin a turn with a text and attached files, or with a server's prompt; does nothing while a turn is running."""
         if session.busy:
             return
-        session.begin_turn(text, attached)
+        session.begin_turn(text, attached, filled=filled)
         self._turns.begin(session)
 
     def again(self, session: Session) -> None:
-        """Send the last turn's request again, after a failure."""
+        """Send the last turn's request again after a failure."""
         if not session.busy and session.messages:
             self._turns.begin(session)
 
+    def leave(self, session: Session) -> None:
+        """Free a session that no screen shows any more, unless a turn is running in it."""
+        if self.sessions.leave(session):
+            self._turns.forget(session)
+            if self.recorder is not None:
+                self.recorder.free_window()
+
     def stop_turn(self, session: Session) -> bool:
-        """Stop the session's turn; False if there is none."""
+        """Stop the session's turn; returns False if no turn is running."""
         return self._turns.stop(session)
 
     def result(self, session: Session) -> TurnResult | None:
-        """Return how the session's last turn in this process ended, None while at work."""
+        """Return how the session's last turn in this process ended, None while a turn is running."""
         return self._turns.result(session)
 
     def _working(self) -> Services:
@@ -296,13 +375,13 @@ class Host:
     # Mistakes and secrets.
 
     def mistake(self, error: BaseException) -> TuiHostError:
-        """Describe a defect; details go to a log, unless nothing is recorded."""
+        """Describe an unexpected error; details go to a crash log, unless nothing is recorded."""
         from tui_host.host.crash_log import write_crash
 
         return write_crash(error, self.settings.data_dir if self._record else None, self.redacted)
 
     def _defect(self, error: Exception) -> TuiHostError:
-        """Describe a defect that ends a single turn."""
+        """Describe an unexpected error that ends a single turn."""
         from tui_host.host.crash_log import innermost, place_in
 
         remedy = "report it, and try again"
@@ -321,7 +400,7 @@ class Host:
 
     @property
     def redactor(self) -> Redactor:
-        """The recorder's redactor; before there is a recorder, a redactor with the same secrets."""
+        """The recorder's redactor; until the recorder exists, a redactor with the same secrets."""
         from tui_host.capture.redact.redaction import redactor_of
 
         return redactor_of(self.settings) if self.recorder is None else self.recorder.redactor

@@ -1,4 +1,4 @@
-"""Keys from the system's keyring, asked once per provider, in a thread that nobody has to wait for."""
+"""Reads keys from the system's keyring once per provider, in a thread, so that the screen never waits."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _HOLDS_SECONDS = 30.0
-"""How long a keyring failure holds for all providers, so that a user who leaves the keyring locked is asked only once."""
+"""How many seconds a keyring failure counts for all providers: a user who leaves it locked is asked only once."""
 
 
 class Keys:
-    """The keys found in the keyring so far.
+    """The keys read from the keyring so far.
 
     Args:
-        environment: The snapshot in the settings.
-        learned: Called with each key before use, to redact it everywhere.
-        notices: Receives keyring failures.
+        environment: The environment variables in the settings.
+        learned: Called with each key before its first use, so that the key is redacted everywhere.
+        notices: Receives messages about keyring failures.
     """
 
     def __init__(self, environment: Mapping[str, str], learned: Callable[[Secret], None], notices: list[str]) -> None:
@@ -48,7 +48,7 @@ class Keys:
         """Return the provider with its key from the keyring, if any.
 
         Raises:
-            ModelError: The keyring is locked or fails, and there is no other key.
+            ModelError: The keyring is locked or fails, and no other key is configured.
         """
         if not system_keyring.may_have_key(provider):
             return provider
@@ -80,10 +80,10 @@ class Keys:
             self._failure = None
 
     async def store(self, provider: Provider, key: str) -> str:
-        """Store a key; returns the keyring's name.
+        """Store a key in the keyring; returns the keyring's name.
 
         Raises:
-            SettingsError: There is no keyring, it is locked or fails, or the key is invalid in a header. Nothing is stored then.
+            SettingsError: No keyring exists, it is locked or fails, or the key is invalid in a header. Stores nothing.
         """
         credential(system_keyring.with_key(provider, key), {})
         place = await in_thread(lambda: system_keyring.store_key(provider.name, key))
@@ -91,7 +91,7 @@ class Keys:
         return place
 
     async def forget(self, provider: Provider) -> bool:
-        """Delete a key from the keyring; False if there was none.
+        """Delete a key from the keyring; returns False if the keyring had no key.
 
         Raises:
             SettingsError: The keyring is locked or fails.
@@ -107,7 +107,7 @@ class Keys:
 
 
 async def in_thread(work: Callable[[], _T]) -> _T:
-    """Run blocking work in a thread of its own that does not delay the program's end: the user may be asked to unlock the keyring."""
+    """Run blocking work in a thread of its own, so that a user who is asked to unlock the keyring can still exit."""
     future: Future[_T] = Future()
 
     def run() -> None:

@@ -1,10 +1,11 @@
-"""The sessions open in this process: new, reopened, or foreign."""
+"""The sessions open in this process: new sessions, reopened sessions, and recordings of other hosts."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -25,18 +26,18 @@ DEFAULT_MODEL = ModelRef(provider="demo", model="openai")
 
 
 class Sessions(Mapping[str, "Session"]):
-    """The sessions of this process by id, in the order of opening.
+    """The sessions open in this process by id, in the order of opening.
 
     Args:
         settings: The configuration.
-        source: The source of new sessions.
-        allow_all: Whether every call is allowed.
+        source: What creates new sessions: the app or a command.
+        allow_all: Whether every tool call is allowed without asking.
         redact: Removes secrets from displayed text.
 
     Attributes:
-        model: Model of new sessions, as configured or chosen since.
+        model: Model of new sessions: the configured model, or the model chosen last.
         protocol: Tool protocol of new sessions.
-        profile: Profile of new sessions by name, empty for none.
+        profile: Profile name of new sessions, empty for no profile.
     """
 
     def __init__(self, settings: Settings, *, source: Source, allow_all: bool, redact: Callable[[str], str]) -> None:
@@ -49,6 +50,7 @@ class Sessions(Mapping[str, "Session"]):
         self._redact = redact
         self._store: Store | None = None
         self._opened: dict[str, Session] = {}
+        self._policies: dict[str, Policy] = {}  # also of sessions that were left, for reopening
 
     @override
     def __getitem__(self, name: str) -> Session:
@@ -63,7 +65,7 @@ class Sessions(Mapping[str, "Session"]):
         return len(self._opened)
 
     def keep_in(self, store: Store) -> None:
-        """Store the sessions from now on, including everything so far."""
+        """Store the sessions from now on, including everything that happened before."""
         self._store = store
         for session in self._opened.values():
             self._keep(session)
@@ -80,7 +82,7 @@ class Sessions(Mapping[str, "Session"]):
         return Policy(self._settings.rules, flags=self._settings.allow, allow_all=self._allow_all)
 
     def new(self, *, model: ModelRef | None = None) -> Session:
-        """Create an empty session; nothing is stored before the first turn."""
+        """Create an empty session. The session is stored when its first turn begins."""
         from tui_host.capture.session_summary import session_id
         from tui_host.chat.session import Session
 
@@ -102,10 +104,10 @@ class Sessions(Mapping[str, "Session"]):
         """Reopen a stored session. Blocks on the disk.
 
         Args:
-            name: The id, a unique prefix, or `last`.
+            name: The id, a unique prefix of the id, or `last`.
 
         Raises:
-            TuiHostError: No session has the name, or several do.
+            TuiHostError: No session matches the name, or several sessions do.
         """
         from tui_host.host.session_storage import stored_session
 
@@ -113,6 +115,8 @@ class Sessions(Mapping[str, "Session"]):
             raise StoreError("nothing is stored here", remedy="start without --no-record")
         if name in self._opened:
             return self._opened[name]  # a new session may not be on the disk yet
+        with suppress(StoreError):  # on a full disk, the sessions already stored can still be read
+            self._store.run(lambda _: None)  # wait for pending writes of a session that was left a moment ago
         info = self._store.find_session(name)
         if info.is_foreign:
             where = "imported from a file" if info.imported else "recorded by a tap"
@@ -120,15 +124,38 @@ class Sessions(Mapping[str, "Session"]):
                 f"this session cannot be continued: it was {where}", info.id, "press f5 in the app to look at it"
             )
         if info.id not in self._opened:
-            self._opened[info.id] = stored_session(self._store, info, self._policy(), self._redact)
+            policy = self._policies.pop(info.id, None) or self._policy()
+            self._opened[info.id] = stored_session(self._store, info, policy, self._redact)
         return self._opened[info.id]
+
+    def leave(self, session: Session) -> bool:
+        """Free a session that is stored completely; reopening reads it from the disk. Returns whether it was freed."""
+        store = self._store
+        if store is None or store.fault or session.busy or not session.turn or session.id not in self._opened:
+            return False
+        del self._opened[session.id]
+        self._policies[session.id] = session.policy
+        store.sessions.release(session.id, forgets=True)
+        return True
+
+    def finish_left(self) -> None:
+        """Complete the chats of processes that were killed during an answer, so that searches find the answers. Blocks."""
+        from tui_host.host.session_storage import stored_session
+
+        for info in self._store.sessions.left_open() if self._store is not None else ():
+            if info.id in self._opened or self._store is None:
+                continue
+            with suppress(StoreError):  # another process completed the session first
+                stored_session(self._store, info, self._policy(), self._redact)
+            if info.id not in self._opened:
+                self._store.sessions.release(info.id)
 
     def foreign(self, info: SessionInfo, items: Sequence[str] = ()) -> Session:
         """Return a read-only session for a tap's recording or an imported file.
 
         Args:
             info: The session's summary in the store.
-            items: The chat's items, of an imported file.
+            items: The stored chat items of an imported file.
         """
         from tui_host.host.session_storage import imported_session, tapped_session
 
@@ -137,11 +164,11 @@ class Sessions(Mapping[str, "Session"]):
         return imported_session(info, items, self._policy(), self._redact)
 
     def take_profile(self, session: Session, name: str) -> None:
-        """Let a session follow a profile from the next turn on, with the profile's model and tool protocol.
+        """Use a profile for a session from the next turn on, with the profile's model and tool protocol.
 
         Args:
             session: The session.
-            name: A configured profile's name; empty for none, which changes nothing else.
+            name: A configured profile's name. An empty name removes the profile and keeps model and tool protocol.
         """
         profile = self._settings.profiles[name] if name else None
         session.profile = name

@@ -1,4 +1,4 @@
-"""Collects the model lists of all providers, asked concurrently, each reported on arrival."""
+"""Collects the model lists of all providers. Asks concurrently, and reports each list when it arrives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Asking(Protocol):
-    """The parts of the host needed here."""
+    """The parts of the host that this module uses."""
 
     @property
     def settings(self) -> Settings:
@@ -28,7 +28,7 @@ class Asking(Protocol):
 
     @property
     def client(self) -> ModelClient:
-        """The client for providers; raises ModelError while the program is ending."""
+        """The HTTP client for providers; raises ModelError while the program is ending."""
         ...
 
 
@@ -38,8 +38,8 @@ class Reported:
 
     Attributes:
         provider: The provider's name.
-        models: In the provider's order.
-        error: Why there is no list, None if the provider answered.
+        models: The model names, in the provider's order.
+        error: Why the provider returned no list, None if it answered.
     """
 
     provider: str
@@ -54,14 +54,14 @@ async def reported(
     *,
     known: Collection[str] = (),
 ) -> tuple[Reported, ...]:
-    """Collect the providers' models.
+    """Ask providers for their models, and return one entry per provider.
 
     Args:
-        host: A host, ready or about to be.
+        host: A host that is ready or is opening.
         names: Providers to ask in any case. If empty: providers with a key, in the configuration, or on this machine. Then configured
             model lists are used unasked, and presets without a key and silent local servers are left out.
-        told: Called with each answer on arrival.
-        known: Providers not to ask again, unless named.
+        told: Called with each provider's entry when it arrives.
+        known: Providers not to ask again, unless `names` lists them.
 
     Returns:
         One entry per provider, in the order of the settings.
@@ -111,7 +111,7 @@ async def _look_around(host: Asking, take: Callable[[Reported], None]) -> None:
 
 def _chosen(host: Asking, names: Sequence[str]) -> Iterator[Provider]:
     for name, provider in host.settings.providers.items():
-        # A preset without a variable is a server on this machine, found by `local_servers` at its usual port.
+        # A preset without a key variable is a server on this machine; `local_servers` tries its usual port.
         if name in names or (
             not names and not (provider.preset and provider.key_variable is None and not provider.embedded)
         ):
@@ -119,9 +119,9 @@ def _chosen(host: Asking, names: Sequence[str]) -> Iterator[Provider]:
 
 
 async def _has_key(host: Asking, provider: Provider) -> bool:
-    """Whether a preset can be asked now."""
+    """Whether a preset has the key and settings that a request needs."""
     try:
         check_provider(await host.with_key(provider), host.settings.environment)
-    except TuiHostError:  # no key, or the keyring failed: reported when the provider is asked by name
+    except TuiHostError:  # reported only when the user asks for the provider by name
         return False
     return True

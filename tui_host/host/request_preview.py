@@ -1,4 +1,4 @@
-"""Previews the request for a message typed now. Nothing is sent."""
+"""Builds the request that sending the typed message would make, without sending it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 PREVIEW = "coming"
-"""Exchange id of the preview, never stored."""
+"""Exchange id of the preview, which is never stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class _Collected:
 
 
 async def preview_request(host: Host, session: Session, text: str, attached: Sequence[Attached] = ()) -> list[Draft]:
-    """Return the request of a turn with this text and these files, in recorded form, followed by its links.
+    """Return the request that a turn with this text and these files would send, as records: the request, then its links.
 
-    Starts the demo model's process if that model would be asked: the address is part of the request.
+    Starts the demo model's process if the session uses it: its address is part of the request.
 
     Raises:
         TuiHostError: The host failed to open, or the request cannot be sent.
@@ -60,14 +60,20 @@ async def preview_request(host: Host, session: Session, text: str, attached: Seq
     parts = message_parts(text, attached) if text else ()
     speaks = dialect(provider.dialect)
     configured, environment = profile_of(session, host.settings), host.settings.environment
-    profile = apply_profile(configured, environment, now=local_time(), servers=host.pool.statuses())
+    profile = apply_profile(
+        configured,
+        environment,
+        now=local_time(),
+        servers=host.pool.statuses(),
+        instructions=host.pool.instructions(),
+    )
     tools, protocol = host.pool.tools(), session_protocol(session, host.settings)
-    asked = build_request(session, tools, speaks.name_rule, protocol, profile=profile, unsent=parts)
+    asked = build_request(session, tools, speaks, protocol, profile=profile, unsent=parts)
     place = Place(session=session.id, turn=session.turn + 1, step=1)
     outgoing, draft = await client.preview(provider, asked.ask, place=place)
     collected = _Collected(host.recorder.redactor)
     collected.append(replace(draft, exchange=PREVIEW))
-    links = Links(recorder=collected, place=place, table=asked.table)
-    spans = await to_thread.run_sync(links.found, outgoing, speaks, asked.prepared, new_results(asked.history))
-    links.prepared(PREVIEW, spans)
+    links = Links(recorder=collected, place=place, table=asked.table, adapted=asked.adapted)
+    spans = await to_thread.run_sync(links.find_spans, outgoing, speaks, asked.prepared, new_results(asked.history))
+    links.record_request(PREVIEW, spans)
     return collected.drafts

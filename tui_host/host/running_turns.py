@@ -1,4 +1,4 @@
-"""Runs turns concurrently once the host is open; a defect in a turn ends that turn alone."""
+"""Runs turns concurrently once the host is open. An unexpected error in a turn ends only that turn."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ END_SECONDS = 1.0
 
 
 class Turns:
-    """Runs turns: at most one per session, and none before `open`.
+    """Runs turns: at most one per session, and none before `open` is called.
 
     Args:
-        defect: Describes a defect that ends a turn.
+        defect: Describes an unexpected error that ends a turn.
     """
 
     def __init__(self, defect: Callable[[Exception], TuiHostError]) -> None:
@@ -33,15 +33,15 @@ class Turns:
         self._open: tuple[TaskGroup, Callable[[], Services]] | None = None
 
     def __iter__(self) -> Iterator[Session]:
-        """Iterate over the sessions with a turn at work."""
+        """Iterate over the sessions in which a turn is running."""
         return (session for session, _ in list(self._at_work.values()))
 
     def open(self, group: TaskGroup, services: Callable[[], Services]) -> None:
-        """Start the waiting turns, and later ones at once.
+        """Start the turns that waited for the host; later turns start at once.
 
         Args:
-            group: Owns the turns' tasks.
-            services: Returns the services for a turn that begins.
+            group: The task group that runs the turns.
+            services: Returns the services for a new turn.
         """
         self._open = group, services
         for session in self._waiting:
@@ -49,7 +49,7 @@ class Turns:
         self._waiting.clear()
 
     def begin(self, session: Session) -> None:
-        """Run the turn begun in the session to its end."""
+        """Run the session's new turn to its end, or queue the turn until `open` is called."""
         session.wait_for("servers")
         if self._open is None:
             self._waiting.append(session)
@@ -73,7 +73,7 @@ class Turns:
             self._at_work.pop(session.id, None)
 
     def stop(self, session: Session) -> bool:
-        """Stop the session's turn; False if there is none."""
+        """Stop the session's turn; returns False if no turn is running."""
         running = self._at_work.get(session.id)
         if running is None:
             return False
@@ -81,7 +81,7 @@ class Turns:
         return True
 
     async def end(self) -> None:
-        """Stop all turns and wait briefly for their end; no new turn begins."""
+        """Stop all turns and wait briefly for them to end. No turn can begin afterwards."""
         import anyio
 
         self._open = None
@@ -92,5 +92,9 @@ class Turns:
                 await anyio.sleep(0.01)
 
     def result(self, session: Session) -> TurnResult | None:
-        """Return how the session's last turn in this process ended, None while at work."""
+        """Return how the session's last turn in this process ended, None while a turn is running."""
         return None if session.busy else self._results.get(session.id)
+
+    def forget(self, session: Session) -> None:
+        """Drop the result of the session's last turn."""
+        self._results.pop(session.id, None)

@@ -1,4 +1,4 @@
-"""Stores sessions as they happen, and reopens stored sessions."""
+"""Stores sessions while they run, and reopens stored sessions."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tui_host.capture.session_summary import SessionState
+from tui_host.capture.session_summary import SessionInfo
 from tui_host.chat.conversation import Conversation, Item, item_to_text
 from tui_host.chat.session import Session
 from tui_host.chat.stored_messages import Messages, message_to_text
 from tui_host.errors import JSON, StoreError
+from tui_host.host.cut_answers import finish_cut_answer
 from tui_host.settings.model_options import Options, options_of, options_to_json
 from tui_host.settings.schema import ModelRef
 
 if TYPE_CHECKING:
-    from tui_host.capture.session_summary import SessionInfo
     from tui_host.capture.store.store import Store
     from tui_host.chat.policy import Policy
     from tui_host.llm.messages import Message
 
 
 class StoreKeeper:
-    """Passes every change of a session to the store's writer without waiting."""
+    """Queues every change of a session for the store's writer, without waiting for the disk."""
 
     def __init__(self, store: Store) -> None:
         self._sessions = store.sessions
 
     def session(self, session: Session) -> None:
-        """Save title, model, protocol, profile, options, draft, and the time of the change."""
+        """Save the session's title, model, protocol, profile, options, draft, and time of the last change."""
         self._sessions.save(
-            SessionState(
+            SessionInfo(
                 id=session.id,
                 title=session.title,
                 created_ns=session.created_ns,
@@ -40,9 +40,9 @@ class StoreKeeper:
                 model=f"{session.model.provider}/{session.model.model}",
                 protocol=session.protocol,
                 profile=session.profile,
-                options=json.dumps(options_to_json(session.options), ensure_ascii=False),
-                draft=session.draft,
-            )
+                options=json.dumps(_options_to_json(session), ensure_ascii=False),
+            ),
+            session.draft,
         )
 
     def message(self, session: str, number: int, message: Message) -> None:
@@ -52,26 +52,37 @@ class StoreKeeper:
         )
 
     def item(self, session: str, number: int, item: Item) -> None:
-        """Save an item of the chat."""
+        """Save a chat item."""
         self._sessions.save_item(session, number, item_to_text(item))
 
 
 def _messages(store: Store, session: str, before: int) -> Sequence[str]:
-    """Return earlier messages of a reopened session. Refuses to continue without them."""
+    """Return the earlier messages of a reopened session. Raises if any message is missing."""
     texts = store.sessions.messages(session, before=before)
     if before and not texts:
         raise StoreError("this session's messages are no longer stored", session, "begin a new session")
     return texts
 
 
-def _options(text: str) -> Options:
-    """Return the session's model options; unreadable ones count as unset."""
+_OMITTED = "omitted_turns"
+"""Name in the stored options for the last turn left out of requests; not a model option."""
+
+
+def _options_to_json(session: Session) -> dict[str, JSON]:
+    omitted: dict[str, JSON] = {_OMITTED: session.omitted_turns} if session.omitted_turns else {}
+    return {**options_to_json(session.options), **omitted}
+
+
+def _options(text: str) -> tuple[Options, int]:
+    """Return the session's model options, skipping unreadable ones, and the last turn that requests leave out."""
     value: JSON = json.loads(text)
-    return options_of(value) if isinstance(value, Mapping) else Options()
+    options = dict(value) if isinstance(value, Mapping) else {}
+    omitted = options.pop(_OMITTED, 0)
+    return options_of(options), omitted if isinstance(omitted, int) else 0
 
 
 def tapped_session(info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:
-    """Return a tap's recording as a read-only session; nothing is stored from here."""
+    """Return a tap's recording as a read-only session, which is not stored again."""
     return Session(
         id=info.id,
         source="tap",
@@ -88,12 +99,12 @@ def tapped_session(info: SessionInfo, policy: Policy, redact: Callable[[str], st
 def imported_session(
     info: SessionInfo, items: Sequence[str], policy: Policy, redact: Callable[[str], str] = str
 ) -> Session:
-    """Return an imported file as a read-only session; nothing is stored from here.
+    """Return an imported file as a read-only session, which is not stored again.
 
     Args:
         info: The session's summary in the store.
-        items: The stored items of the chat, if any.
-        policy: Required by `Session`, never asked.
+        items: The stored chat items, if any.
+        policy: Required by `Session`; makes no decisions here.
         redact: Removes secrets from displayed text.
     """
     session = Session(
@@ -117,17 +128,18 @@ def tell_imported(session: Session, info: SessionInfo) -> None:
 
 
 def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:
-    """Reopen a stored session, owned by this process from now on. Blocks on the disk.
+    """Reopen a stored session and make this process its owner. Blocks on the disk.
 
-    Items are parsed on access, and messages are read for the next request.
+    Parses chat items when they are read, and loads messages for the next request.
 
     Raises:
-        StoreError: Another running process has the session open.
+        StoreError: The session is open in another running process.
     """
     if not store.sessions.claim(info.id):
         raise StoreError("another process has this session open", info.id, "close it there first")
     provider, _, model = info.model.partition("/")
     stored = store.sessions.count_messages(info.id)
+    options, omitted_turns = _options(info.options)
     session = Session(
         id=info.id,
         source=info.source,
@@ -135,7 +147,8 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
         model=ModelRef(provider=provider, model=model),
         protocol=info.protocol,
         profile=info.profile,
-        options=_options(info.options),
+        options=options,
+        omitted_turns=omitted_turns,
         policy=policy,
         redact=redact,
         keeper=StoreKeeper(store),
@@ -145,5 +158,6 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
         messages=Messages(stored=stored, read=lambda: _messages(store, info.id, stored)),
         conversation=Conversation(store.sessions.item_texts(info.id)),
     )
+    finish_cut_answer(store, session)
     session.conversation.close_open()
     return session

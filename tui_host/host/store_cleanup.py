@@ -1,4 +1,4 @@
-"""Deletes sessions beyond the limits of `[store]`, in the background."""
+"""Deletes sessions that exceed the limits of `[store]`, in the background."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Store as StoreSettings
 
 FIRST_SECONDS = 1.0
-"""Delay after the start, which must not wait for the cleanup."""
+"""Delay after the program's start, in seconds: the start does not wait for the cleanup."""
 PERIOD_SECONDS = 3600.0
 _DURATIONS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
 _SIZES = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "KB": 1e3}
 
 
 async def keep_within(store: Store, settings: StoreSettings, stop: asyncio.Event, notices: list[str]) -> None:
-    """Delete sessions beyond the limits, soon and then hourly, until cancelled. A failure is reported once and ends the cleanup.
+    """Delete sessions that exceed the limits, soon and then hourly, until cancelled. A failure is reported once and ends it.
 
     Args:
         store: The store.
-        settings: The limits; nothing happens without any.
-        stop: Set when the program is about to end, which interrupts the cleanup.
+        settings: The limits; without a limit nothing is deleted.
+        stop: Set when the program is about to exit; interrupts the cleanup.
         notices: Receives a report of deletions, or of a failure.
     """
     import anyio
@@ -55,7 +55,7 @@ async def keep_within(store: Store, settings: StoreSettings, stop: asyncio.Event
 
 
 def _told(pruned: Pruned, before_ns: int, settings: StoreSettings) -> Iterator[str]:
-    """Say how many sessions were deleted by which limit; nothing if none were."""
+    """Say how many sessions each limit deleted; yields nothing if none were deleted."""
     gone = [old for old in pruned.gone if old.thing == "session"]
     aged = sum(old.time_ns < before_ns for old in gone)
     reasons: list[str] = []
@@ -69,6 +69,6 @@ def _told(pruned: Pruned, before_ns: int, settings: StoreSettings) -> Iterator[s
 
 
 def _in_units(number: float, units: Mapping[str, float]) -> str:
-    """Format a limit as in the configuration."""
+    """Format a limit with a unit, as in the configuration."""
     unit = next((unit for unit, size in units.items() if number >= size), "")
     return f"{number / units.get(unit, 1):.4g}{unit}"

@@ -20,12 +20,10 @@ FrameKey: TypeAlias = tuple[str, int, int]
 """A frame's key: capture, record, and place among the messages of a batch."""
 Line: TypeAlias = tuple[str, str]
 """A connection's key: the capture, and the connection's name there."""
-BEGINNING = 2000
-"""Characters by which a very long text is recognised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Call:
     """A call that a model made.
 
     Attributes:
@@ -51,13 +49,12 @@ class Asked:
     spans: tuple[tuple[int, int], ...]
 
 
-class Says(NamedTuple):
+class AnswerContent(NamedTuple):
     """The content of an answer, for comparing answers."""
 
     texts: tuple[str, ...]
     beside: tuple[str, ...]
     is_error: bool
-    is_whole: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,28 +65,28 @@ class Answer:
         seq: The frame's record.
         at_ns: When the answer arrived.
         mono_ns: The same on the tap's monotonic clock, None if unknown.
-        texts: The forms in which a host may repeat the answer verbatim; none where the answer holds more than text.
+        texts: The forms in which a host may repeat the answer verbatim; none where the answer holds more than text, or is very large.
         beside: The texts beside content that is not text.
         is_error: Whether the answer is an error, or a result with `isError`.
-        is_whole: Whether the texts are complete; of a very long answer only the beginning is kept.
+        contents: What the result contains besides plain text, a line each.
     """
 
     seq: int
     at_ns: int
-    texts: tuple[str, ...]
+    texts: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     is_error: bool = False
-    is_whole: bool = True
     mono_ns: int | None = None
+    contents: str = ""
 
     @property
-    def says(self) -> Says:
+    def says(self) -> AnswerContent:
         """The content without the times."""
-        return Says(self.texts, self.beside, self.is_error, self.is_whole)
+        return AnswerContent(self.texts, self.beside, self.is_error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class CallFrame:
     """A frame with `tools/call` or `resources/read`.
 
     Attributes:
@@ -110,7 +107,6 @@ class Sent:
         is_from_start: Whether the connection was captured from its first frame on.
         within_ns: The uncertainty of the times on the model's clock.
         number: The place among the messages of a batch, from 0.
-        cut_ns: How much later than recorded the events may be, as the clock leaves out fractions.
     """
 
     capture: str
@@ -130,7 +126,6 @@ class Sent:
     within_ns: int = SURE_NS
     mono_ns: int | None = None
     number: int = 0
-    cut_ns: int = 0
 
     @property
     def boot_ns(self) -> int | None:
@@ -155,13 +150,13 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class Attempts:
     """A frame together with its unanswered earlier tries."""
 
-    frames: tuple[Sent, ...]
+    frames: tuple[CallFrame, ...]
 
     @property
-    def last(self) -> Sent:
+    def last(self) -> CallFrame:
         """The last try."""
         return self.frames[-1]
 
@@ -197,7 +192,7 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Result:
     """A result's place in a request.
 
     Attributes:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 SURE_NS = 20_000_000
 """The most that the clocks of two processes on one machine differ."""
-DOUBTFUL_NS = 2_000_000_000
+DOUBTFUL_NS = 3_000_000_000
 """The most that clocks may differ where the calls give no consistent estimate."""
 SECOND_NS = 1_000_000_000
 _WRONG_NS = 60 * SECOND_NS
@@ -38,29 +36,6 @@ class Shift:
     def high_ns(self) -> int:
         """The largest possible offset."""
         return self.ns + self.within_ns
-
-    def blurred(self, sooner_ns: int, later_ns: int) -> Shift:
-        """Return the offset for events up to `later_ns` later than recorded, with counterparts up to `sooner_ns` earlier."""
-        return _between(self.low_ns - sooner_ns, self.high_ns + later_ns) if sooner_ns or later_ns else self
-
-
-class Cuts:
-    """Finds clocks with a resolution of a second: events are up to a second later than recorded, in the recorded order."""
-
-    def __init__(self) -> None:
-        self._whole: dict[Hashable, int] = {}
-        self._finer: set[Hashable] = set()
-
-    def add(self, clock: Hashable, at_ns: int) -> None:
-        """Take in a time of a clock."""
-        if at_ns % SECOND_NS:
-            self._finer.add(clock)
-        else:
-            self._whole[clock] = self._whole.get(clock, 0) + 1
-
-    def of(self, clock: Hashable) -> int:
-        """Return how much later than recorded an event may be, in nanoseconds. A single time may be a whole second by chance."""
-        return SECOND_NS if clock not in self._finer and self._whole.get(clock, 0) > 1 else 0
 
 
 _NONE = Shift()
@@ -101,71 +76,6 @@ def is_likely(shift: Shift) -> bool:
 def covering(shifts: Sequence[Shift]) -> Shift:
     """Return an offset covering all of `shifts`, for a clock without an estimate."""
     return _between(min(shift.low_ns for shift in shifts), max(shift.high_ns for shift in shifts))
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """A frame with the same result as the conversation reports for a call.
-
-    Attributes:
-        frame: The frame.
-        call: The call.
-        low_ns: The least offset with which the frame can have carried the call.
-        high_ns: The largest such offset.
-    """
-
-    frame: Hashable
-    call: Hashable
-    low_ns: int
-    high_ns: int
-
-    @property
-    def shift(self) -> Shift:
-        """The range of offsets."""
-        return _between(self.low_ns, self.high_ns)
-
-
-def agreeing(shift: Shift, fits: Sequence[Fit]) -> Sequence[Fit]:
-    """Return the fits possible with an offset."""
-    return [fit for fit in fits if fit.low_ns <= min(shift.high_ns, fit.high_ns) and fit.high_ns >= shift.low_ns]
-
-
-def doubted(shift: Shift, fits: Sequence[Fit]) -> Shift:
-    """Widen an offset if a different offset explains more fits, or if the offset explains less than half of the fits.
-
-    Args:
-        shift: The estimate from certain calls, or the usual offset.
-        fits: The possible frames of all other calls. A few fit any offset by chance.
-    """
-    fits = [fit for fit in fits if fit.low_ns <= fit.high_ns]
-    if _count(agreeing(shift, fits)) == _count(fits):
-        return shift
-    stretches = list(_stretches(fits))
-    agrees = max((most for most, low, high in stretches if low <= shift.high_ns and high >= shift.low_ns), default=0)
-    if max(most for most, _, _ in stretches) <= agrees and 2 * agrees > _count(fits):
-        return shift
-    as_good = [(low, high) for most, low, high in stretches if most >= max(agrees, 1)]
-    return _between(min(shift.low_ns, *(low for low, _ in as_good)), max(shift.high_ns, *(high for _, high in as_good)))
-
-
-def _count(fits: Sequence[Fit]) -> int:
-    return min(len({fit.frame for fit in fits}), len({fit.call for fit in fits}))
-
-
-def _stretches(fits: Sequence[Fit]) -> Iterator[tuple[int, int, int]]:
-    """Give ranges of offsets with equal sets of fits, each with the smaller of the numbers of different frames and calls."""
-    frames, calls = Counter[Hashable](), Counter[Hashable]()
-    turns = sorted(
-        ((at, step, fit) for fit in fits for at, step in ((fit.low_ns, 1), (fit.high_ns + 1, -1))),
-        key=lambda turn: turn[:2],
-    )
-    for (at, step, fit), (until, _, _) in pairwise((*turns, turns[-1])):
-        for counter, key in ((frames, fit.frame), (calls, fit.call)):
-            counter[key] += step
-            if not counter[key]:
-                del counter[key]
-        if until > at:
-            yield min(len(frames), len(calls)), at, until - 1
 
 
 def _between(low: int, high: int) -> Shift:

@@ -1,4 +1,4 @@
-"""Turn one exchange into chat items: text and calls in the order of the answer."""
+"""Turn one exchange into chat items: text, calls, and results that no evidence assigns to a call."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from tui_host.capture.http.exchange_end import missing_in_words
 from tui_host.capture.record import lasted
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import AnswerItem, AnswerState, CallItem, CallState, Item, NoteItem
-from tui_host.infer.asking.conversations import Said
-from tui_host.infer.asking.model_exchange import Asking
-from tui_host.infer.asking.request_messages import Piece
-from tui_host.infer.call_joining import TOLD_OTHERWISE, Joined
-from tui_host.infer.call_values import Sent
-from tui_host.infer.unplaced_results import doubt_in_words
+from tui_host.infer.call_joining import TOLD_OTHERWISE, JoinedCall
+from tui_host.infer.call_values import CallFrame
+from tui_host.infer.chat_start import result_alone
+from tui_host.infer.conversations.conversation_tree import Conversations
+from tui_host.infer.conversations.model_exchange import ExchangeKey, ModelExchange
+from tui_host.infer.conversations.request_messages import MessagePart
+from tui_host.infer.conversations.text_protocols import results_of
 from tui_host.llm.exchange_summary import end_words
 
 NOTE = ("note",)
@@ -26,7 +27,7 @@ _NAMED = 4
 
 
 def items(
-    exchange: Said, calls: Sequence[Joined], unplaced: Sequence[Piece], unasked: int
+    exchange: ModelExchange, calls: Sequence[JoinedCall], unplaced: Sequence[MessagePart], unasked: int
 ) -> Iterator[tuple[tuple[str, ...], Item]]:
     """Yield the items, each with a key unique in the exchange.
 
@@ -36,11 +37,10 @@ def items(
         unplaced: Results that no evidence assigns to a call.
         unasked: How many answers have no captured request.
     """
-    asking = exchange.asking
-    is_whole = asking.is_answered
-    last: AnswerState = "done" if is_whole else "cut" if asking.is_over else "streaming"
-    left = {joined.asked.number: joined for joined in calls}
-    runs = asking.fold.runs
+    is_whole = exchange.is_answered
+    last: AnswerState = "done" if is_whole else "cut" if exchange.is_over else "streaming"
+    left = {joined.call.number: joined for joined in calls}
+    runs = exchange.fold.runs
     words = {
         number for number, run in enumerate(runs) if any(text.strip() for text in run) or (not number and any(run))
     }
@@ -54,33 +54,35 @@ def items(
                     text=text,
                     thinking=thinking,
                     state=last if number == max(words) else "done",
-                    seconds=(asking.end_ns - asking.at_ns) / 1e9 if asking.is_over else 0.0,
+                    seconds=(exchange.end_ns - exchange.at_ns) / 1e9 if exchange.is_over else 0.0,
                 ),
             )
         joined = left.pop(number, None)
         if joined is not None:
-            yield ("call", joined.asked.key), _call(exchange, joined, unplaced)
-        elif not asking.is_over:  # text behind an incomplete call waits, so that items stay where they are
+            yield ("call", joined.key), _call(exchange, joined, unplaced)
+        elif not exchange.is_over:  # text behind an incomplete call waits, so that items stay where they are
             break
     for joined in left.values():
-        yield ("call", joined.asked.key), _call(exchange, joined, unplaced)
-    trouble = "" if not asking.is_over else end_words(asking.fold) if is_whole else _trouble(asking, unasked)
+        yield ("call", joined.key), _call(exchange, joined, unplaced)
+    trouble = "" if not exchange.is_over else end_words(exchange.fold) if is_whole else _trouble(exchange, unasked)
     if trouble:
         yield NOTE, NoteItem(turn=exchange.turn, kind="note", what=trouble)
 
 
-def _trouble(asking: Asking, unasked: int) -> str:
-    if asking.is_missing:
+def _trouble(exchange: ModelExchange, unasked: int) -> str:
+    if exchange.is_missing:
         return missing_in_words(unasked)
-    if asking.lacks and asking.status < 300:
-        return f"of the answer {asking.lacks}"
-    is_error = bool(asking.fold.failure) and not (asking.fold.text or asking.fold.thinking or asking.fold.calls)
-    what = "the answer is an error" if is_error else "the answer broke off" if asking.has_answer else "no answer came"
-    what = f"{asking.peer} answered {asking.status}" if asking.status >= 300 else what
-    return f"{what}: {asking.trouble}" if asking.trouble else what
+    if exchange.lacks and exchange.status < 300:
+        return f"of the answer {exchange.lacks}"
+    is_error = bool(exchange.fold.failure) and not (
+        exchange.fold.text or exchange.fold.thinking or exchange.folded_calls
+    )
+    what = "the answer is an error" if is_error else "the answer broke off" if exchange.has_answer else "no answer came"
+    what = f"{exchange.peer} answered {exchange.status}" if exchange.status >= 300 else what
+    return f"{what}: {exchange.trouble}" if exchange.trouble else what
 
 
-def _approval_words(joined: Joined) -> str:
+def _approval_words(joined: JoinedCall) -> str:
     """Return how a call was approved, or why no frame is joined to the call."""
     if joined.is_told_otherwise:
         return f"{_INFERRED} · {TOLD_OTHERWISE}"
@@ -89,10 +91,10 @@ def _approval_words(joined: Joined) -> str:
     if joined.rivals:
         which = "which of" if len(joined.rivals) > 1 else "whether"
         return f"doubtful {which} {_frames_in_words(joined.rivals)} carried it: not joined"
-    return "its frame is not known" if joined.told else ""
+    return "its frame is not known" if joined.results else ""
 
 
-def _frames_in_words(frames: Sequence[Sent]) -> str:
+def _frames_in_words(frames: Sequence[CallFrame]) -> str:
     """List each frame's name once, because frames of different connections may share server and number."""
     counts = Counter(line(f"{frame.server} #{frame.rpc_id}", 60) for frame in frames)
     named = list(counts.items())[:_NAMED]
@@ -101,10 +103,10 @@ def _frames_in_words(frames: Sequence[Sent]) -> str:
     return f"{words} +{more:,} more" if more else words
 
 
-def _call(exchange: Said, joined: Joined, unplaced: Sequence[Piece]) -> CallItem:
+def _call(exchange: ModelExchange, joined: JoinedCall, unplaced: Sequence[MessagePart]) -> CallItem:
     last = joined.sent[-1] if joined.sent else None
     answer = last.answer if last is not None else None
-    reported = joined.told[0].text if joined.told else None
+    reported = joined.results[0].text if joined.results else None
     result = reported if reported is not None else next(iter(answer.texts), "") if answer is not None else ""
     took = lasted(last.mono_ns, answer.mono_ns) if last is not None and answer is not None else None
     state: CallState = "asked"
@@ -117,13 +119,85 @@ def _call(exchange: Said, joined: Joined, unplaced: Sequence[Piece]) -> CallItem
     return CallItem(
         turn=exchange.turn,
         step=exchange.step,
-        call=joined.asked.key,
+        call=joined.key,
         server=joined.server,
         tool=joined.tool,
-        asked=joined.asked.arguments,
-        sent=joined.asked.arguments if last is not None else "",
+        asked=joined.call.arguments,
+        sent=joined.call.arguments if last is not None else "",
         state=state,
         words=_approval_words(joined) or doubt_in_words(joined, unplaced),
         result=result,
+        contents="" if answer is None else answer.contents,
         milliseconds=(took or 0) / 1e6,
     )
+
+
+_OF_ANOTHER = "told in the request, of one of these calls"
+_OF_THIS_NAME = "told in the request, of one of the calls of this name"
+
+
+class UnassignedResults:
+    """Finds the unassigned results of answers.
+
+    Args:
+        conversations: The conversations.
+    """
+
+    def __init__(self, conversations: Conversations) -> None:
+        self._conversations = conversations
+        self._results: dict[ExchangeKey, Sequence[MessagePart]] = {}
+        self._shown: dict[ExchangeKey, dict[int, MessagePart]] = {}
+
+    def of(self, exchange: ModelExchange, calls: Sequence[JoinedCall]) -> Sequence[MessagePart]:
+        """Return the results behind an answer that belong to unknown calls of the answer.
+
+        Args:
+            exchange: The exchange of the answer.
+            calls: The answer's calls.
+        """
+        if not exchange.children or not exchange.is_over or all(map(has_result, calls)):
+            return ()
+        child = exchange.children[0]
+        if child not in self._results:
+            self._results[child] = list(self._results_after(self._conversations.exchanges[child]))
+        placed = {(result.capture, result.exchange, result.start) for call in calls for result in call.results}
+        has_ids = any(call.call.wire_id for call in calls)  # then a result with another id belongs to another answer
+        return [
+            part
+            for part in self._results[child]
+            if (*child, part.start) not in placed and not (has_ids and part.wire_id)
+        ]
+
+    def items(self, exchange: ModelExchange, calls: Sequence[JoinedCall]) -> Iterator[tuple[tuple[str, ...], Item]]:
+        """Yield unassigned results as items with keys, and empty items for results assigned since."""
+        parts = self.of(exchange, calls)
+        before = self._shown.setdefault(exchange.key, {}) if parts else self._shown.get(exchange.key, {})
+        before.update((part.start, part) for part in parts)
+        now = {part.start for part in parts}
+        names = {call.call.name for call in calls if not has_result(call)}
+        for start, part in before.items():
+            call = f"{'.'.join(exchange.key)}.told.{start}"
+            item: Item = AnswerItem(turn=exchange.turn, step=0, text="", state="done")
+            if start in now:
+                words = _OF_THIS_NAME if part.name in names and len(names) > 1 else _OF_ANOTHER
+                item = result_alone(exchange, call, part, words)
+            yield ("unplaced", str(start)), item
+
+    def _results_after(self, child: ModelExchange) -> Sequence[MessagePart]:
+        behind = (message for message in child.messages[child.answer_place + 1 :] if message.role == "user")
+        message = next(behind, None)
+        return () if message is None else results_of(child.body, child.protocol, message)
+
+
+def has_result(joined: JoinedCall) -> bool:
+    """Return whether a call's result is known from either side."""
+    return bool(joined.results) or (bool(joined.sent) and joined.sent[-1].answer is not None)
+
+
+def doubt_in_words(joined: JoinedCall, parts: Sequence[MessagePart]) -> str:
+    """Return a remark for a call that may own one of the results; empty if the call has a result."""
+    if has_result(joined) or not parts:
+        return ""
+    count = sum(part.name in {"", joined.call.name} for part in parts) or len(parts)
+    which = f"which of the {count:,} results" if count > 1 else "whether the result"
+    return f"doubtful {which} told below is its own"

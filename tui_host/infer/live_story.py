@@ -1,4 +1,4 @@
-"""Follow a story while its taps go on recording. New records and chat items are queued in pieces, for a screen to take."""
+"""Follow a story while its taps go on recording. New records and chat items are queued as updates, for a screen to take."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tui_host.capture.store.store import Store
 from tui_host.capture.store.tap_summary import captures_of
 from tui_host.chat.conversation import Item
 from tui_host.errors import StoreError
-from tui_host.infer.asking.conversations import Key
-from tui_host.infer.asking.speakers import models_of, protocols_of
-from tui_host.infer.record_merging import Merging
+from tui_host.infer.conversations.host_names import models_of, protocols_of
+from tui_host.infer.conversations.model_exchange import ExchangeKey
+from tui_host.infer.record_merging import RecordMerging
 from tui_host.infer.stories import Stories
 from tui_host.infer.story import FoundLink, Story
-from tui_host.infer.story_chat import Telling, doubts_of
+from tui_host.infer.story_chat import StoryChat, doubts_of
 
 TAPS_SECONDS = 1.0
 """How often to look for taps that have begun or ended."""
@@ -29,9 +29,9 @@ PATIENCE = 20
 LONGEST_SECONDS = 10.0
 """The longest time between two searches while records come."""
 PER_LINKS = 50
-"""The most links, and chat items, in one piece: each changes a row on the screen."""
+"""The most links, and chat items, in one update: each changes a row on the screen."""
 AHEAD = 40
-"""The most pieces in the queue; reading stops until some are taken."""
+"""The most updates in the queue; reading stops until some are taken."""
 _LINKS_FROM = 1 << 48
 """The first number of the links' records: no capture has as many records."""
 
@@ -72,7 +72,7 @@ class StoryState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class StoryUpdate:
     """New records or chat items, and the state of the story after them.
 
     Attributes:
@@ -83,7 +83,7 @@ class Piece:
     """
 
     records: Sequence[Record] = ()
-    before: Mapping[Key, Key] = field(default_factory=dict[Key, Key])
+    before: Mapping[ExchangeKey, ExchangeKey] = field(default_factory=dict[ExchangeKey, ExchangeKey])
     items: Sequence[tuple[int, Item]] = ()
     state: StoryState
 
@@ -114,7 +114,7 @@ class _Chat:
         return sorted(new.items(), key=itemgetter(0))
 
 
-class Following:
+class LiveStory:
     """Reads a story. Only `read` must be called by one thread at a time.
 
     Args:
@@ -122,18 +122,18 @@ class Following:
         session: The id of a story, or that of a tap.
 
     Attributes:
-        pieces: What was read. The reader removes the pieces that it has shown.
+        updates: What was read. The reader removes the updates that it has shown.
     """
 
     def __init__(self, store: Store, session: str) -> None:
-        self.pieces: deque[Piece] = deque()
+        self.updates: deque[StoryUpdate] = deque()
         self._store = store
         self._session = session
         self._state = StoryState()
         self._story = Story(session)
         self._chat = _Chat()
-        self._telling = Telling(self._story, self._chat, is_followed=True)
-        self._merging = Merging(store, self._story.clock)
+        self._telling = StoryChat(self._story, self._chat, is_followed=True)
+        self._merging = RecordMerging(store, self._story.clock)
         self._stories = Stories(store)
         self._given: set[FoundLink] = set()
         self._links = 0
@@ -177,7 +177,7 @@ class Following:
         if time.monotonic() - self._looked_for_taps >= TAPS_SECONDS or self._merging.begins():
             self._looked_for_taps = time.monotonic()
             self._look_for_taps()
-        while time.monotonic() < until and len(self.pieces) < AHEAD:
+        while time.monotonic() < until and len(self.updates) < AHEAD:
             ready = list(self._merging.ready())
             if not ready:
                 break
@@ -202,10 +202,10 @@ class Following:
         records = [self._story.feed(record) for record in ready]
         requests = [record for record in records if record.draft.wire == "llm" and record.draft.kind == "request"]
         before = {_exchange(record): key for record in requests if (key := self._story.before(record)) is not None}
-        self.pieces.append(Piece(records=records, before=before, state=self._state))
+        self.updates.append(StoryUpdate(records=records, before=before, state=self._state))
 
     def _hand_over(self, *, records: Sequence[Record] = (), items: Sequence[tuple[int, Item]] = ()) -> None:
-        self.pieces.append(Piece(records=records, items=items, state=self._state))
+        self.updates.append(StoryUpdate(records=records, items=items, state=self._state))
 
     def _look_for_taps(self) -> None:
         """Find the story's taps, and the running taps."""
@@ -255,9 +255,9 @@ class Following:
         self._state = replace(
             self._state,
             hosts=story.hosts,
-            models=models_of(story.spoken),
-            protocols=protocols_of(story.spoken),
-            turns=story.talks.turns,
+            models=models_of(story.speakers),
+            protocols=protocols_of(story.speakers),
+            turns=story.conversations.turns,
             whose=story.whose,
             has_calls=bool(story.frames.sent),
             names=self._names(),
@@ -270,7 +270,7 @@ class Following:
         tools_by_name: dict[str, set[tuple[str, str]]] = {}
         for joined in self._story.joined():
             if joined.server:
-                tools_by_name.setdefault(joined.asked.name, set()).add((joined.server, joined.tool))
+                tools_by_name.setdefault(joined.call.name, set()).add((joined.server, joined.tool))
         return {name: next(iter(tools)) for name, tools in tools_by_name.items() if len(tools) == 1}
 
     def _record_of(self, link: FoundLink) -> Record:
@@ -279,7 +279,7 @@ class Following:
         return Record(capture=link.capture, seq=_LINKS_FROM + self._links, time_ns=0, mono_ns=0, draft=draft)
 
 
-def _exchange(record: Record) -> Key:
+def _exchange(record: Record) -> ExchangeKey:
     return record.capture, record.draft.exchange or ""
 
 

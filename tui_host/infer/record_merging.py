@@ -16,7 +16,7 @@ from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.wall_clock import WallClock
 from tui_host.errors import StoreError
-from tui_host.infer.asking.host_names import host_named
+from tui_host.infer.conversations.host_names import host_named
 from tui_host.infer.tapped_frames import client_in
 
 WAIT_NS = 250_000_000
@@ -62,7 +62,7 @@ class _Tapped:
     waiting: deque[tuple[int, Record]] = field(default_factory=deque[tuple[int, Record]])
 
 
-class Merging:
+class RecordMerging:
     """Gives each record of a story's captures once. Only `is_waiting` may be used by several threads.
 
     Args:

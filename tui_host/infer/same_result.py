@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON
-from tui_host.infer.call_values import Says, canonical
+from tui_host.infer.call_values import AnswerContent, canonical
 
 SAME, WHOLE, BEGINNING, END, HINT, OTHER = 5, 4, 3, 2, 1, 0
 """Grades of a result: the answer verbatim; within other words; its beginning; its end; words for content without text; something
@@ -66,7 +66,7 @@ _NO_BLOCKS = "[]"
 _MOST_REFUSED = 600
 
 
-def tells(reported: str, answer: Says) -> int | None:
+def tells(reported: str, answer: AnswerContent) -> int | None:
     """Grade how a result repeats an answer; None if undecidable, as hosts reword errors, images, and long results.
 
     Args:
@@ -101,7 +101,7 @@ def fails(reported: str) -> bool:
     return len(reported) <= _MOST_REFUSED and (gives_up(reported) or _FAILED.search(reported) is not None)
 
 
-def _grade_without_text(reported: str, answer: Says) -> int | None:
+def _grade_without_text(reported: str, answer: AnswerContent) -> int | None:
     """Grade a result whose answer holds more than text."""
     says_so = _NO_TEXT.search(reported) is not None
     if answer.beside and all(_within(text.strip(), reported, refused=False) for text in answer.beside):
@@ -112,21 +112,21 @@ def _grade_without_text(reported: str, answer: Says) -> int | None:
 
 
 @lru_cache(maxsize=1 << 15)
-def _graded(reported: str, answer: Says) -> int | None:
+def _graded(reported: str, answer: AnswerContent) -> int | None:
     return _grade(reported, answer)
 
 
-def _grade(reported: str, answer: Says) -> int | None:
+def _grade(reported: str, answer: AnswerContent) -> int | None:
     if not answer.texts:
         return _grade_without_text(reported, answer)
     reported = reported.strip()
     wanted = [text.strip() for text in answer.texts]
     inner = _values_in(reported)
-    if answer.is_whole and reported in wanted and reported != _NO_BLOCKS:
+    if reported in wanted and reported != _NO_BLOCKS:
         return SAME
-    if answer.is_whole and any(text in inner for text in wanted if text not in {"", _NO_BLOCKS}):
+    if any(text in inner for text in wanted if text not in {"", _NO_BLOCKS}):
         return SAME
-    if answer.is_whole and _NO_BLOCKS in wanted and (reported == _NO_BLOCKS or _NO_BLOCKS in inner):
+    if _NO_BLOCKS in wanted and (reported == _NO_BLOCKS or _NO_BLOCKS in inner):
         return WHOLE if wanted[0] else HINT
     if not wanted[0] and len(reported) <= _MOST_REFUSED:  # hosts have words of their own for an empty answer
         return HINT if _NOTHING.search(reported) else OTHER if refuses(reported) or gives_up(reported) else None
@@ -137,7 +137,7 @@ def _grade(reported: str, answer: Says) -> int | None:
     if within or refused:
         return within
     is_shorter = len(reported) < min(map(len, wanted)) >= _LONG and not gives_up(reported)
-    return None if answer.is_error or is_shorter or not answer.is_whole else OTHER
+    return None if answer.is_error or is_shorter else OTHER
 
 
 @lru_cache(maxsize=1 << 8)
@@ -170,7 +170,7 @@ def _texts(value: JSON, depth: int) -> Iterator[str]:
 def _within(text: str, reported: str, *, refused: bool) -> int:
     """Grade how a text stands within a result."""
     if len(text) < SHORT:
-        own = rf"(?<!\w)(?<!\d\.)(?<!-){re.escape(text)}(?!\w|\.\d)"
+        own = rf"(?<!\w)(?<!\d\.)(?<![-+]){re.escape(text)}(?!\w|\.\d)"
         if refused or text not in reported:
             return OTHER
         return WHOLE if re.search(own, reported) or f"\\n{text}\\n" in reported else OTHER

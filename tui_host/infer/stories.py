@@ -11,9 +11,9 @@ from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tap_summary import captures_of, save_tap_links, tap_links
 from tui_host.errors import TuiHostError
-from tui_host.infer.asking.host_names import host_named
-from tui_host.infer.asking.speakers import (
-    Speaking,
+from tui_host.infer.conversations.host_names import (
+    Speaker,
+    host_named,
     hosts_of,
     in_words,
     models_in_words,
@@ -67,8 +67,8 @@ class TapStory:
             title=self.title,
             updated_ns=self.updated_ns,
             live=self.live,
-            model=models_in_words(models_of(self._spoken)) or self.taps[0].model,
-            protocol=in_words(protocols_of(self._spoken)) or self.taps[0].protocol,
+            model=models_in_words(models_of(self._speakers)) or self.taps[0].model,
+            protocol=in_words(protocols_of(self._speakers)) or self.taps[0].protocol,
         )
 
     @property
@@ -87,7 +87,7 @@ class TapStory:
         clients = [client for facts in chain.from_iterable(self.facts) for client in facts.clients]
         foreign = frozenset[str]().union(*self.other_hosts.values())
         clients = [client for client in clients if host_named(client) not in foreign]
-        return hosts_of(self._spoken, clients, own_hosts(self._spoken, clients))
+        return hosts_of(self._speakers, clients, own_hosts(self._speakers, clients))
 
     @property
     def live(self) -> bool:
@@ -137,8 +137,8 @@ class TapStory:
         return [*self.facts, *([()] * (len(self.taps) - len(self.facts)))]
 
     @property
-    def _spoken(self) -> Sequence[Speaking]:
-        return list(dict.fromkeys(chain.from_iterable(facts.spoken for facts in chain.from_iterable(self.facts))))
+    def _speakers(self) -> Sequence[Speaker]:
+        return list(dict.fromkeys(chain.from_iterable(facts.speakers for facts in chain.from_iterable(self.facts))))
 
 
 def _names(tap: SessionInfo, facts: Sequence[TapFacts]) -> Sequence[str]:
@@ -208,19 +208,12 @@ class Stories:
         if name == "last":
             info = self.store.sessions.find(name)
             return self._with(info.id)[0] if info.source == "tap" and not info.imported else self.find(info.id)
-        sessions = self.store.sessions.list()
-        taps = [info for info in sessions if info.source == "tap" and not info.imported]
-        no_taps = [info for info in sessions if info.source != "tap" or info.imported]
-        begun = {info.id for info in taps if story_id(info.id).startswith(name)} if name else ()
-        rows = rows_of(taps, tap_links(self.store), time.time_ns()) if begun else ()
-        in_rows = [info for row in rows if any(info.id in begun for info in row) for info in row]
-        stories = {story.id: story for story in self._stories(in_rows) if story.id.startswith(name)}
-        matches = [*(info.id for info in no_taps if name and info.id.startswith(name)), *stories]
+        matches = [line for line in self.listed()[0] if name and line.id.startswith(name)]
         if len(matches) > 1:
-            ids = ", ".join(matches[:5])
+            ids = ", ".join(match.id for match in matches[:5])
             raise TuiHostError(f"{len(matches)} sessions begin with this: {ids}", name, "type more of the id")
-        if stories:
-            return stories[matches[0]]
+        if matches:
+            return matches[0]
         return self.find(self.store.sessions.find(name).id)  # names the nearest ids where there is none
 
     def join(self, one: str, two: str) -> TapStory:

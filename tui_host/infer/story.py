@@ -9,17 +9,16 @@ from tui_host.capture.link import Link, Span
 from tui_host.capture.record import MISSING, Place, Record
 from tui_host.capture.visible import line
 from tui_host.capture.wall_clock import WallClock
-from tui_host.infer.alias_table import Naming
-from tui_host.infer.asking.conversations import Key, Said, Talks
-from tui_host.infer.asking.injected import Injections
-from tui_host.infer.asking.model_exchange import asking_of
-from tui_host.infer.asking.request_reader import Hearing
-from tui_host.infer.asking.speakers import Own, Speaking, hosts_asking, hosts_of, own_hosts, speaking_in
-from tui_host.infer.call_joining import TOLD_OTHERWISE, Joined, Joining
-from tui_host.infer.call_steps import Steps
-from tui_host.infer.call_values import Asked
-from tui_host.infer.clock_offsets import Cuts
-from tui_host.infer.tapped_frames import Frames
+from tui_host.infer.call_joining import TOLD_OTHERWISE, CallJoining, JoinedCall
+from tui_host.infer.call_steps import CallSteps
+from tui_host.infer.call_values import Call
+from tui_host.infer.conversations.conversation_tree import Conversations
+from tui_host.infer.conversations.host_names import OwnHosts, Speaker, hosts_by_speaker, hosts_of, own_hosts
+from tui_host.infer.conversations.model_exchange import ExchangeKey, ModelExchange, exchange_of
+from tui_host.infer.conversations.protocol_additions import ProtocolAdditions
+from tui_host.infer.conversations.request_messages import RequestReader
+from tui_host.infer.conversations.tool_offers import ToolNames
+from tui_host.infer.tapped_frames import TappedFrames
 
 _WORDS = 200
 
@@ -41,7 +40,7 @@ class Story:
 
     Attributes:
         clock: The clock that all captures share.
-        talks: The conversations with models.
+        conversations: The conversations with models.
         frames: The messages to and from servers.
         revision: Grows with everything that may change a link.
         unasked: The number of answers without a captured request.
@@ -49,22 +48,21 @@ class Story:
 
     def __init__(self, session: str = "") -> None:
         self.clock = WallClock()
-        self.talks = Talks()
-        self.frames = Frames()
+        self.conversations = Conversations()
+        self.frames = TappedFrames()
         self.revision = self.unasked = 0
-        self._unasked: set[Key] = set()
+        self._unasked: set[ExchangeKey] = set()
         self._at_ns = self._last_ns = 0
         self._session = session
         self._places: dict[tuple[int, int], Place] = {}
-        self._hearing = Hearing()
-        naming = Naming(self.talks, self.frames)
-        self._steps = Steps(self.talks, self.frames, naming)
-        self._cuts = Cuts()
-        self._joining = Joining(self.talks, self.frames, naming, self._cuts, self.clock)
-        self._injections = Injections()
-        self._injected: list[FoundLink] = []
-        self._joined: tuple[int, tuple[Joined, ...]] = (-1, ())
-        self._hosts_asking: tuple[int, Mapping[Speaking, str]] = (-1, {})
+        self._requests = RequestReader()
+        naming = ToolNames(self.conversations.captures, self.frames)
+        self._steps = CallSteps(self.conversations, self.frames, naming)
+        self._joining = CallJoining(self.conversations, self.frames, naming, self.clock)
+        self._addition_finder = ProtocolAdditions()
+        self._additions: list[FoundLink] = []
+        self._joined: tuple[int, tuple[JoinedCall, ...]] = (-1, ())
+        self._hosts_by_speaker: tuple[int, Mapping[Speaker, str]] = (-1, {})
 
     def feed(self, record: Record) -> Record:
         """Take in the next record; return the record with the time on the shared clock and the place in the story."""
@@ -78,12 +76,10 @@ class Story:
         at_ns = self.clock.at_ns(record)
         if record.mono_ns is None:  # a record without a time came after all records before it
             at_ns = max(at_ns, self._last_ns + 1)
-        else:
-            self._cuts.add((record.capture, record.draft.peer), at_ns)
         self._at_ns = at_ns
         self._last_ns = max(self._last_ns, at_ns)
         draft = record.draft
-        exchange: Said | None = None
+        exchange: ModelExchange | None = None
         if draft.wire == "llm" and draft.exchange is not None:
             exchange = self._exchange(record, at_ns)
         elif draft.kind == "frame":
@@ -93,7 +89,7 @@ class Story:
             exchange = None if call is None else self._steps.of(call)
         return self._place(exchange)
 
-    def _exchange(self, record: Record, at_ns: int) -> Said | None:
+    def _exchange(self, record: Record, at_ns: int) -> ModelExchange | None:
         """Take in the next record of an exchange, and return the exchange; None if the exchange is no readable request to a model."""
         key = (record.capture, record.draft.exchange or "")
         if record.draft.kind == "request" and record.draft.malformed == MISSING:
@@ -102,46 +98,47 @@ class Story:
             self._unasked.discard(key)
             self.unasked += 1
         if record.draft.kind == "request":
-            asking = asking_of(record, at_ns, self._hearing)
-            if asking is None or not (asking.messages or asking.is_unheard):
+            exchange = exchange_of(record, at_ns, self._requests)
+            if exchange is None or not (exchange.messages or exchange.has_no_request):
                 return None
-            self._injected += self._injected_links(self.talks.add(asking))
-        exchange = self.talks.said.get(key)
+            self.conversations.add(exchange)
+            self._additions += self._addition_links(exchange)
+        exchange = self.conversations.exchanges.get(key)
         if exchange is None:
             return None
-        exchange.asking.feed(record, at_ns)
+        exchange.feed(record, at_ns)
         self.revision += 1
-        if exchange.asking.is_over:
-            self.talks.learn(exchange.asking)
+        if exchange.is_over:
+            self.conversations.learn(exchange)
         return exchange
 
-    def _injected_links(self, exchange: Said) -> Iterator[FoundLink]:
+    def _addition_links(self, exchange: ModelExchange) -> Iterator[FoundLink]:
         """Give links to a tool protocol's texts in a request."""
-        asking, place = exchange.asking, self._place(exchange)
-        capture, name = asking.key
-        for start, end, words in self._injections.found_in(
-            asking.protocol, asking.body, asking.system_pieces, asking.messages
+        place = self._place(exchange)
+        capture, name = exchange.key
+        for start, end, words in self._addition_finder.found_in(
+            exchange.protocol, exchange.body, exchange.system_pieces, exchange.messages
         ):
             span = Span(exchange=name, side="request", start=start, end=end)
             yield FoundLink(
                 capture=capture, place=place, link=Link(relation="injected", call="", span=span, words=words)
             )
 
-    def _place(self, exchange: Said | None) -> Place:
+    def _place(self, exchange: ModelExchange | None) -> Place:
         """Return the place of an exchange; for None the session's place, without turn and step."""
         key = (0, 0) if exchange is None else (exchange.turn, exchange.step)
         if key not in self._places:
             self._places[key] = Place(session=self._session or None, turn=key[0] or None, step=key[1] or None)
         return self._places[key]
 
-    def before(self, record: Record) -> Key | None:
+    def before(self, record: Record) -> ExchangeKey | None:
         """Return the previous exchange in the conversation of a record's exchange; None for the first exchange."""
-        exchange = self.talks.said.get((record.capture, record.draft.exchange or ""))
-        return None if exchange is None else exchange.before
+        exchange = self.conversations.exchanges.get((record.capture, record.draft.exchange or ""))
+        return None if exchange is None else exchange.previous
 
     # Links.
 
-    def joined(self) -> Sequence[Joined]:
+    def joined(self) -> Sequence[JoinedCall]:
         """Return all calls requested by models, in order, each with the frames and results certainly belonging to the call."""
         if self._joined[0] != self.revision:
             self._joined = self.revision, tuple(self._joining.joined())
@@ -152,13 +149,13 @@ class Story:
 
         A link is known by id where the bytes name the call, else inferred and known by value.
         """
-        yield from self._injected
+        yield from self._additions
         for joined in self.joined():
-            asked = joined.asked
-            exchange = self.talks.said[asked.capture, asked.exchange]
+            asked = joined.call
+            exchange = self.conversations.exchanges[asked.capture, asked.exchange]
             place = replace(self._place(exchange), call=asked.key)
             bare = Link(relation="asked", call=asked.key, span=Span(), server=joined.server, tool=joined.tool)
-            if exchange.asking.is_over:  # else the span may still grow
+            if exchange.is_over:  # else the span may still grow
                 link = replace(bare, span=_span_of(asked), words=line(asked.arguments, _WORDS))
                 yield FoundLink(capture=asked.capture, place=place, link=link)
             for sent in joined.sent:
@@ -168,7 +165,7 @@ class Story:
                 if sent.answer is not None:
                     link = replace(bare, relation="answered", span=Span(seq=sent.answer.seq), known=certainty)
                     yield FoundLink(capture=sent.capture, place=place, link=link)
-            for result in joined.told:
+            for result in joined.results:
                 span = Span(exchange=result.exchange, side="request", start=result.start, end=result.end)
                 certainty = "id" if result.by_id else "value"
                 words = f"{TOLD_OTHERWISE}: {result.text}" if joined.is_told_otherwise else result.text
@@ -178,25 +175,25 @@ class Story:
     # Hosts.
 
     @property
-    def spoken(self) -> Sequence[Speaking]:
+    def speakers(self) -> Sequence[Speaker]:
         """The different combinations of agent and model in the exchanges, in order."""
-        return list(dict.fromkeys(speaking_in(exchange.asking) for exchange in self.exchanges))
+        return list(dict.fromkeys(exchange.speaker for exchange in self.exchanges))
 
     @property
     def hosts(self) -> Sequence[str]:
         """The stated names of the hosts."""
-        return hosts_of(self.spoken, self.frames.clients.values(), self.own)
+        return hosts_of(self.speakers, self.frames.clients.values(), self.own)
 
     @property
-    def own(self) -> Own:
+    def own(self) -> OwnHosts:
         """The hosts of agents that do not name themselves; see `own_hosts`."""
-        return own_hosts(self.spoken, self.frames.clients.values())
+        return own_hosts(self.speakers, self.frames.clients.values())
 
-    def host_of(self, exchange: Said) -> str:
+    def host_of(self, exchange: ModelExchange) -> str:
         """Return the name, as in `hosts`, of the host behind an exchange; empty if unknown."""
-        if self._hosts_asking[0] != self.revision:
-            self._hosts_asking = self.revision, hosts_asking(self.spoken, self.own)
-        return self._hosts_asking[1][speaking_in(exchange.asking)]
+        if self._hosts_by_speaker[0] != self.revision:
+            self._hosts_by_speaker = self.revision, hosts_by_speaker(self.speakers, self.own)
+        return self._hosts_by_speaker[1][exchange.speaker]
 
     @property
     def whose(self) -> Mapping[int, str]:
@@ -205,16 +202,16 @@ class Story:
             return {}
         hosts: dict[int, str] = {}
         for exchange in self.exchanges:
-            if not exchange.is_beside and (host := self.host_of(exchange)):
+            if not exchange.is_side_request and (host := self.host_of(exchange)):
                 hosts.setdefault(exchange.turn, host)
         return hosts
 
     @property
-    def exchanges(self) -> Sequence[Said]:
+    def exchanges(self) -> Sequence[ModelExchange]:
         """The exchanges, in order."""
-        return list(self.talks.said.values())
+        return list(self.conversations.exchanges.values())
 
 
-def _span_of(asked: Asked) -> Span:
+def _span_of(asked: Call) -> Span:
     spans = asked.spans or ((0, 0),)
     return Span(exchange=asked.exchange, start=spans[0][0], end=spans[-1][1], ranges=spans if len(spans) > 1 else ())

@@ -8,13 +8,12 @@ from typing import Protocol
 
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import Item, NoteItem, UserItem
-from tui_host.infer.asking.chat_start import opening
-from tui_host.infer.asking.conversations import Key, Said
-from tui_host.infer.call_joining import Joined
-from tui_host.infer.call_values import Asked
-from tui_host.infer.exchange_items import NOTE, items
+from tui_host.infer.call_joining import JoinedCall
+from tui_host.infer.call_values import Call
+from tui_host.infer.chat_start import opening
+from tui_host.infer.conversations.model_exchange import ExchangeKey, ModelExchange
+from tui_host.infer.exchange_items import NOTE, UnassignedResults, items
 from tui_host.infer.story import Story
-from tui_host.infer.unplaced_results import Unplaced
 
 _NAMED = 4
 """The most possible calls that are named."""
@@ -40,7 +39,7 @@ class Chat(Protocol):
         ...
 
 
-class Telling:
+class StoryChat:
     """Keeps a chat up to date with a story.
 
     Args:
@@ -56,15 +55,17 @@ class Telling:
         self._story = story
         self._chat = chat
         self._is_followed = is_followed
-        self._unplaced = Unplaced(story.talks)
+        self._unplaced = UnassignedResults(story.conversations)
         self._numbers: dict[tuple[str, ...], int] = {}
-        self._questions: dict[int | Key, str] = {}
-        self._opened: dict[Key, bool] = {}
-        self._last: Said | None = None
-        self._asked: list[Said] = []  # exchanges without side requests: the last of each conversation shown
+        self._questions: dict[int | ExchangeKey, str] = {}
+        self._opened: dict[ExchangeKey, bool] = {}
+        self._last: ModelExchange | None = None
+        self._asked: list[ModelExchange] = []  # exchanges without side requests: the last of each conversation shown
         self._failed: tuple[int, Item, int] | None = None
         self._revision: int = -1
-        self._named: dict[int, tuple[Said, str]] = {}  # notes that name a host, or will, with the words behind the name
+        self._named: dict[
+            int, tuple[ModelExchange, str]
+        ] = {}  # notes that name a host, or will, with the words behind the name
         self.names_hosts = False
 
     def tell(self) -> None:
@@ -76,32 +77,32 @@ class Telling:
         for number, (exchange, behind) in self._named.items() if self.names_hosts else ():
             if (note := self._note(exchange, behind)) != self._chat[number]:  # the host's name is known better now
                 self._chat.put(number, note)
-        joined: dict[tuple[str, str], list[Joined]] = {}
+        joined: dict[tuple[str, str], list[JoinedCall]] = {}
         for call in self._story.joined():
-            joined.setdefault((call.asked.capture, call.asked.exchange), []).append(call)
+            joined.setdefault((call.call.capture, call.call.exchange), []).append(call)
         for exchange in self._story.exchanges:
-            if self._opened.get(exchange.asking.key) != exchange.is_beside:
+            if self._opened.get(exchange.key) != exchange.is_side_request:
                 self._open(exchange)
-            calls = joined.get(exchange.asking.key, [])
+            calls = joined.get(exchange.key, [])
             unplaced = self._unplaced.of(exchange, calls)
             shown = items(exchange, calls, unplaced, self._story.unasked)
             for key, item in (*shown, *self._unplaced.items(exchange, calls)):
-                self._put(exchange, (*exchange.asking.key, *key), item)
+                self._put(exchange, (*exchange.key, *key), item)
 
-    def _open(self, exchange: Said) -> None:
+    def _open(self, exchange: ModelExchange) -> None:
         """Add the items before an answer once, and again when the exchange turns out to be a side request."""
-        if self._opened.get(exchange.asking.key) is False:
+        if self._opened.get(exchange.key) is False:
             self._questions.pop(exchange.turn, None)
-        self._opened[exchange.asking.key] = exchange.is_beside
+        self._opened[exchange.key] = exchange.is_side_request
         before = opening(exchange)
         question = exchange.text or next((item.text for _, item in reversed(before) if isinstance(item, UserItem)), "")
         if question:
             self._questions.setdefault(self._side(exchange), question)
         for key, item in before:
-            self._put(exchange, (*exchange.asking.key, *key), item, is_asking=exchange.step == 1)
+            self._put(exchange, (*exchange.key, *key), item, is_asking=exchange.step == 1)
 
-    def _put(self, exchange: Said, key: tuple[str, ...], item: Item, *, is_asking: bool = False) -> None:
-        number, is_note = self._numbers.get(key), key[len(exchange.asking.key) :] == NOTE
+    def _put(self, exchange: ModelExchange, key: tuple[str, ...], item: Item, *, is_asking: bool = False) -> None:
+        number, is_note = self._numbers.get(key), key[len(exchange.key) :] == NOTE
         if number is None and is_note and (number := self._repeated(item)) is not None:
             self._numbers[key] = number
         elif number is None:
@@ -120,7 +121,7 @@ class Telling:
         self._chat.put(number, replace(item, what=f"{item.what} ({times + 1:,} times)"))
         return number
 
-    def _note_transition(self, exchange: Said, *, is_asking: bool) -> None:
+    def _note_transition(self, exchange: ModelExchange, *, is_asking: bool) -> None:
         """Add a note where the chat changes to another host or conversation, because a story may have many at once."""
         last, whose = self._last, self._story.host_of
         words = self._transition(exchange, is_asking=is_asking)
@@ -132,41 +133,43 @@ class Telling:
         elif words:
             self._chat.add(unnamed)
 
-    def _note(self, exchange: Said, behind: str) -> Item:
+    def _note(self, exchange: ModelExchange, behind: str) -> Item:
         """Return a note with the host's name."""
         return NoteItem(
             turn=exchange.turn, kind="note", what=f"{line(self._story.host_of(exchange), _HOST) or _NO_NAME}{behind}"
         )
 
-    def _transition(self, exchange: Said, *, is_asking: bool) -> str:
+    def _transition(self, exchange: ModelExchange, *, is_asking: bool) -> str:
         """Return words for the conversation that follows; empty where the same one continues or a new one begins."""
         last, self._last = self._last, exchange
         last_asked, side = self._last_asked(), self._side(exchange)
         if side == exchange.turn:
             self._asked[-1:] = (
-                [exchange] if last_asked is None or last_asked.talk == exchange.talk else [last_asked, exchange]
+                [exchange]
+                if last_asked is None or last_asked.conversation == exchange.conversation
+                else [last_asked, exchange]
             )
         if last is None or self._side(last) == side or (is_asking and exchange.parent is None):
             return ""
         before, turn = side, exchange.turn
         if is_asking and exchange.parent is not None:
-            parent = self._story.talks.said[exchange.parent]
+            parent = self._story.conversations.exchanges[exchange.parent]
             before, turn = self._side(parent), parent.turn
             if last_asked is not None and self._side(last_asked) == before:
                 return ""
         return f"{'after' if is_asking else 'to'} {self._question(before, turn)}"
 
-    def _last_asked(self) -> Said | None:
+    def _last_asked(self) -> ModelExchange | None:
         """Return the person's last question, dropping exchanges that turned out to be side requests."""
         while self._asked and self._side(self._asked[-1]) != self._asked[-1].turn:
             self._asked.pop()
         return self._asked[-1] if self._asked else None
 
-    def _side(self, exchange: Said) -> int | Key:
+    def _side(self, exchange: ModelExchange) -> int | ExchangeKey:
         """Return a key for the turn, or for the side conversation of a host."""
-        return exchange.talk if self._story.talks.root(exchange).is_beside else exchange.turn
+        return exchange.conversation if self._story.conversations.root(exchange).is_side_request else exchange.turn
 
-    def _question(self, side: int | Key, turn: int) -> str:
+    def _question(self, side: int | ExchangeKey, turn: int) -> str:
         """Return the question of a turn or side conversation, shortened."""
         question = line(self._questions.get(side, ""), _QUESTION)
         return f'"{question}"' if question else f"turn {turn}"
@@ -174,19 +177,19 @@ class Telling:
 
 def doubts_of(story: Story) -> Mapping[tuple[str, int], str]:
     """Return for each unmatched frame the calls that the frame may carry: `call 1 or 2 of turn 3 step 1`."""
-    calls: dict[tuple[str, int], list[Asked]] = {}
+    calls: dict[tuple[str, int], list[Call]] = {}
     for joined in story.joined():
         for frame in joined.rivals:
             may_be = calls.setdefault((frame.capture, frame.seq), [])
             if len(may_be) <= _NAMED:
-                may_be.append(joined.asked)
+                may_be.append(joined.call)
     return {key: _calls_in_words(story, may_be) for key, may_be in calls.items()}
 
 
-def _calls_in_words(story: Story, calls: Sequence[Asked]) -> str:
+def _calls_in_words(story: Story, calls: Sequence[Call]) -> str:
     steps: dict[tuple[int, int], list[str]] = {}
     for call in calls[:_NAMED]:
-        exchange = story.talks.said[call.capture, call.exchange]
+        exchange = story.conversations.exchanges[call.capture, call.exchange]
         steps.setdefault((exchange.turn, exchange.step), []).append(str(call.number + 1))
     named = [f"call {_one_of(numbers)} of turn {turn} step {step}" for (turn, step), numbers in steps.items()]
     return f"{'whether ' * (len(calls) == 1)}{' or '.join(named)}{', or another' * (len(calls) > _NAMED)}"

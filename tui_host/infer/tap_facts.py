@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tui_host.capture.store.tap_summary import connections_of, requests_of, wire_of
-from tui_host.infer.asking.host_names import agent_of, is_host
-from tui_host.infer.asking.model_exchange import asking_of
-from tui_host.infer.asking.question import FirstQuestion
-from tui_host.infer.asking.request_reader import Hearing
-from tui_host.infer.asking.speakers import Agent, Speaking, hosts_of, speaking_in
+from tui_host.chat.conversation import title_of
+from tui_host.infer.conversations.host_names import (
+    NATIVE,
+    Speaker,
+    host_named,
+    hosts_of,
+    is_host,
+    is_own_name,
+)
+from tui_host.infer.conversations.model_exchange import ModelExchange, exchange_of
+from tui_host.infer.conversations.request_messages import RequestReader
+from tui_host.infer.conversations.text_protocols import said_by_person
 from tui_host.infer.tapped_frames import client_in
 
 if TYPE_CHECKING:
@@ -21,8 +28,8 @@ if TYPE_CHECKING:
 
 _FIRST = 500
 """The most requests among which the first question is looked for: hosts list models and check for health before."""
-_HEADS, _BODIES = 32, 8
-"""How many requests at the start are read whole, and how many more have their heads read; of later ones ever fewer are read."""
+_ALL = 16
+"""How many requests, or connections, are all read; of later ones ever fewer are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,21 +39,28 @@ class TapFacts:
     Attributes:
         kind: `llm`, `stdio` or `http`; empty while nothing has passed.
         peer: The name of the model's provider, or of the server; empty while nothing has passed.
-        spoken: Who asks which model, each different combination once.
+        speakers: Who asks which model, each different combination once.
         clients: The names by which clients introduce themselves to the server.
         question: The start of the first question to the model, without secrets; empty if there was none.
     """
 
     kind: str = ""
     peer: str = ""
-    spoken: Sequence[Speaking] = ()
+    speakers: Sequence[Speaker] = ()
     clients: Sequence[str] = ()
     question: str = ""
 
     @cached_property
     def hosts(self) -> frozenset[str]:
         """The names of known hosts. Names of SDKs do not count: many hosts use an SDK."""
-        return frozenset(filter(is_host, hosts_of(self.spoken, self.clients)))
+        return frozenset(filter(is_host, hosts_of(self.speakers, self.clients)))
+
+    @cached_property
+    def stated(self) -> Mapping[str, frozenset[str]]:
+        """The names that programs state of themselves, to models and to servers apart: one host may state different ones there."""
+        agents = (speaker.host for speaker in self.speakers)
+        clients = map(host_named, self.clients)
+        return {"model": frozenset(filter(is_own_name, agents)), "server": frozenset(filter(is_own_name, clients))}
 
 
 class FactsReader:
@@ -62,9 +76,8 @@ class FactsReader:
     def __init__(self, capture: str) -> None:
         self.facts = TapFacts()
         self._capture = capture
-        self._hearing = Hearing()
+        self._requests = RequestReader()
         self._question = FirstQuestion()
-        self._agents: set[Agent] = set()
         self._last = self._count = 0
 
     def read(self, store: Store) -> TapFacts:
@@ -83,39 +96,31 @@ class FactsReader:
         return self.facts
 
     def _read_requests(self, store: Store) -> None:
-        """Read some of the requests since the last call: first requests, the last request, and requests of unknown user agents."""
+        """Read some of the requests since the last call: the first, the last, and a sample of those between."""
         numbers = requests_of(store, self._capture, self._last)
         if not numbers:
             return
-        spoken = dict.fromkeys(self.facts.spoken)
+        speakers = dict.fromkeys(self.facts.speakers)
         for seq in numbers:
             place, self._count = self._count, self._count + 1
             is_first = self._question.left > 0 and place < _FIRST
-            if not (is_first or seq == numbers[-1] or _is_sample(place, _HEADS)):
-                continue
-            record = store.record(self._capture, seq)
-            if record is not None and (is_first or _is_sample(place, _BODIES) or self._is_of_new_agent(record)):
-                spoken |= dict.fromkeys(self._spoken_in(record, store))
+            record = store.record(self._capture, seq) if is_first or seq == numbers[-1] or _is_sample(place) else None
+            if record is not None:
+                speakers |= dict.fromkeys(self._speakers_in(record, store))
         self._last = numbers[-1]
-        self.facts = replace(self.facts, spoken=list(spoken), question=self._question.words)
+        self.facts = replace(self.facts, speakers=list(speakers), question=self._question.words)
 
-    def _is_of_new_agent(self, record: Record) -> bool:
-        head = record.draft.head
-        return head is not None and agent_of(head.headers) not in self._agents
-
-    def _spoken_in(self, record: Record, store: Store) -> Iterator[Speaking]:
-        asking = asking_of(record, record.time_ns, self._hearing)
-        if asking is None or not asking.messages:
+    def _speakers_in(self, record: Record, store: Store) -> Iterator[Speaker]:
+        exchange = exchange_of(record, record.time_ns, self._requests)
+        if exchange is None or not exchange.messages:
             return
-        self._question.hear(asking, store.redactor.text)
-        speaking = speaking_in(asking)
-        self._agents.add(speaking.agent)
-        yield speaking
+        self._question.hear(exchange, store.redactor.text)
+        yield exchange.speaker
 
     def _read_clients(self, store: Store) -> None:
         """Read how clients introduced themselves on the connections since the last call."""
         opened = connections_of(store, self._capture)
-        numbers = [seq for place, seq in enumerate(opened) if seq > self._last and _is_sample(place, _HEADS)]
+        numbers = [seq for place, seq in enumerate(opened) if seq > self._last and _is_sample(place)]
         records = (store.record(self._capture, seq) for seq in numbers)
         clients = [client_in(record.draft.data) for record in records if record is not None]
         if clients:
@@ -124,6 +129,42 @@ class FactsReader:
             self.facts = replace(self.facts, clients=list(all_clients))
 
 
-def _is_sample(place: int, often: int) -> bool:
-    """Whether to read the request at a place: all of the first `often`, then every 2nd, then every 4th."""
-    return place % (1 << (place // often).bit_length()) == 0
+def _is_sample(place: int) -> bool:
+    """Whether to read what stands at a place: all of the first 16, of the next 16 every 2nd, of the next 32 every 4th."""
+    return place % (1 << (place // _ALL).bit_length()) == 0
+
+
+_OPENING = 8
+"""How many first requests to read: hosts ask for titles and check the model before the question."""
+_READ = 8192
+"""Characters of the question that are read for the first line."""
+
+
+class FirstQuestion:
+    """Takes the question from the first request that offers tools, else from the first request.
+
+    Attributes:
+        words: The question's first line, redacted and shortened; empty before there is a question.
+        left: How many more requests to read.
+    """
+
+    def __init__(self) -> None:
+        self.words = ""
+        self.left = _OPENING
+
+    def hear(self, exchange: ModelExchange, redact: Callable[[str], str]) -> None:
+        """Take in the next request.
+
+        Args:
+            exchange: The request.
+            redact: Redacts the words.
+        """
+        tells_of_tools = bool(exchange.offered) or exchange.protocol != NATIVE
+        if not self.left or (self.words and not tells_of_tools):
+            self.left = max(self.left - 1, 0)
+            return
+        words = (said_by_person(message) for message in reversed(exchange.messages) if message.role == "user")
+        question = next(filter(None, words), "")
+        if question:
+            self.words = title_of(redact(question[:_READ]))
+        self.left = 0 if question and tells_of_tools else self.left - 1

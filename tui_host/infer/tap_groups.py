@@ -24,6 +24,7 @@ class TapGroup:
     Attributes:
         taps: Their sessions.
         hosts: The hosts that their records name.
+        stated: The names that their programs state, to models and to servers.
         begin_ns: When the first of the taps began.
         end_ns: When the last of the taps ended.
         shared: The taps that other stories have too.
@@ -31,6 +32,7 @@ class TapGroup:
 
     taps: list[SessionInfo]
     hosts: frozenset[str]
+    stated: Mapping[str, frozenset[str]]
     begin_ns: int
     end_ns: int
     shared: set[str] = field(default_factory=set[str])
@@ -111,7 +113,7 @@ class _Grouping:
     def add(self, tap: SessionInfo) -> None:
         """Add a tap to a story, a shared server to several; begin a story where none fits."""
         facts, end_ns = self._facts_of(tap), ended_ns(tap, self._now_ns)
-        new = TapGroup(taps=[tap], hosts=facts.hosts, begin_ns=tap.created_ns, end_ns=end_ns)
+        new = TapGroup(taps=[tap], hosts=facts.hosts, stated=facts.stated, begin_ns=tap.created_ns, end_ns=end_ns)
         joined = self._joined.get(tap.id, set())
         chosen = [group for group in self.groups if not joined.isdisjoint(group.ids)] if joined else []
         if not chosen:
@@ -135,6 +137,7 @@ class _Grouping:
         for group in (*merged, new):
             first.taps += group.taps
             first.hosts |= group.hosts
+            first.stated = {to: names | group.stated[to] for to, names in first.stated.items()}
             first.begin_ns = min(first.begin_ns, group.begin_ns)
             first.end_ns = max(first.end_ns, group.end_ns)
             first.shared |= group.shared
@@ -154,7 +157,12 @@ class _Grouping:
 
     def _are_apart(self, one: TapGroup, two: TapGroup) -> bool:
         """Whether two stories name different hosts, or a person parted the stories."""
-        if one.hosts and two.hosts and not one.hosts & two.hosts:
+        if one.hosts and two.hosts:
+            are_different = not one.hosts & two.hosts
+        else:
+            both = [(names, two.stated[to]) for to, names in one.stated.items() if names and two.stated[to]]
+            are_different = any(not mine & theirs for mine, theirs in both)
+        if are_different:
             return True
         if not self._parted:
             return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -12,27 +11,24 @@ from tui_host.capture.frames.frame_summary import introduced
 from tui_host.capture.json.narrowing import items, mapping, said
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.record import Record
+from tui_host.chat.result_contents import content_lines
 from tui_host.errors import JSON
 from tui_host.infer.call_values import (
-    BEGINNING,
     READING,
     Answer,
+    CallFrame,
     FrameKey,
     Line,
-    Sent,
     block_texts,
     canonical,
     result_texts,
 )
+from tui_host.servers.tool_output import read_any
 
 MOST = 4 << 20
 """The largest frame that is parsed."""
 _Identity: TypeAlias = tuple[str, str, str]
 """Capture, connection or HTTP exchange, and id of a request, or of a task."""
-
-
-_BEGINNING = re.compile(rb'"text"\s*:\s*"((?:[^"\\]|\\.)*)')
-_SEARCHED = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +54,12 @@ class _Message:
         return _keys(self.record, self.identity)
 
 
-class Frames:
+class TappedFrames:
     """Reads the frames of each connection in order.
 
     Attributes:
         sent: The calls, in order.
         tools: Server and own name of each tool that was listed or called.
-        listed: Each server's tool descriptions by name; a new object at each change.
         peers: The server of each connection.
         captures: Where each server is spoken to.
         since: When each connection began.
@@ -73,9 +68,8 @@ class Frames:
     """
 
     def __init__(self) -> None:
-        self.sent: dict[FrameKey, Sent] = {}
+        self.sent: dict[FrameKey, CallFrame] = {}
         self.tools: set[tuple[str, str]] = set()
-        self.listed: dict[str, Mapping[str, str]] = {}
         self.peers: dict[Line, str] = {}
         self.captures: dict[str, set[str]] = {}
         self.clients: dict[Line, str] = {}
@@ -145,7 +139,7 @@ class Frames:
     def _call(self, message: _Message, tool: str, arguments: JSON) -> None:
         record, line = message.record, _line(message.record)
         meta = mapping(message.params.get("_meta"))
-        sent = Sent(
+        sent = CallFrame(
             capture=record.capture,
             seq=record.seq,
             number=message.number,
@@ -193,25 +187,26 @@ class Frames:
         is_error = held is None or bool(mapping(held).get("isError"))
         beside = () if texts else tuple(block_texts(held))
         answer = Answer(
-            seq=record.seq, at_ns=at_ns, mono_ns=record.mono_ns, texts=texts, beside=beside, is_error=is_error
+            seq=record.seq,
+            at_ns=at_ns,
+            mono_ns=record.mono_ns,
+            texts=texts,
+            beside=beside,
+            is_error=is_error,
+            contents="" if texts or held is None else content_lines(read_any(mapping(held)), is_own=False),
         )
         self._answered(call, answer)
 
     def _listed(self, server: str, tools: Sequence[JSON]) -> None:
-        described: dict[str, str] = {}
         for tool in map(mapping, tools):
             name = said(tool.get("name"))
             self.tools.add((server, name))
-            described[name] = said(tool.get("description"))
             properties = mapping(mapping(tool.get("inputSchema")).get("properties"))
             self._defaults[server, name] = tuple(
                 (key, canonical(mapping(value)["default"]))
                 for key, value in properties.items()
                 if "default" in mapping(value)
             )
-        before = self.listed.get(server, {})
-        if not described.items() <= before.items():
-            self.listed[server] = {**before, **described}
         self.revision += 1
 
     def _answered(self, call: FrameKey, answer: Answer) -> None:
@@ -220,18 +215,12 @@ class Frames:
             self.revision += 1
 
     def _feed_large(self, record: Record, at_ns: int) -> FrameKey | None:
-        """Take in a frame too large to parse: an answer is known by id and by the beginning of its text."""
+        """Take in a frame too large to parse: an answer is known by its id alone."""
         head = frame_head(record.draft.data)
         call = self._called(_keys(record, head.id))
         if call is None or not head.answers or record.draft.direction != "in":
             return None
-        match = _BEGINNING.search(record.draft.data[:_SEARCHED])
-        text = _text(match[1]) if match is not None else ""
-        texts = (text[:BEGINNING],) if len(text) >= BEGINNING else ()
-        answer = Answer(
-            seq=record.seq, at_ns=at_ns, mono_ns=record.mono_ns, texts=texts, is_error=head.is_error, is_whole=False
-        )
-        self._answered(call, answer)
+        self._answered(call, Answer(seq=record.seq, at_ns=at_ns, mono_ns=record.mono_ns, is_error=head.is_error))
         return call
 
 
@@ -249,15 +238,6 @@ def _keys(record: Record, identity: str) -> Sequence[_Identity]:
 
 def _error_texts(message: JSON) -> tuple[str, ...]:
     return (message,) if isinstance(message, str) and message else ()
-
-
-def _text(quoted: bytes) -> str:
-    """Decode a JSON string that may be cut."""
-    try:
-        value = read_json(b'"' + quoted.rstrip(b"\\") + b'"')
-    except (ValueError, UnicodeError):
-        value = quoted.decode("utf-8", "ignore")
-    return said(value) if not isinstance(value, str) else value
 
 
 def client_in(data: bytes) -> str:

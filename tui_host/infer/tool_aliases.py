@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import product
 
 from tui_host.errors import JSON
-from tui_host.infer.call_values import READING, Asked, canonical, canonical_text
+from tui_host.infer.call_values import READING, Call, canonical, canonical_text
 
 HUB = "invoke"
 """The end of the name of a hub's tool, whose arguments hold the actual call."""
@@ -40,14 +38,12 @@ _CUT_BEHIND_MCP = (12, 13, 14)
 _PARTS = re.compile(r"__|--|[./:]")
 _JOINING = ("", *"_-./:")
 """What may stand before a tool's name."""
-_DIGESTS = (40, 32, 16, 12, 10, 8, 7, 6)
-"""Lengths of digests that hosts append to a shortened name."""
 _READING = re.compile(r"access_mcp_resource|read_?(?:mcp_?)?resource(?:_?tool)?\Z", re.IGNORECASE)
 """Names of tools that read a server's resource."""
 _WHERE = ("server_name", "server", "serverName", "extension_name")
 
 
-def meant(asked: Asked) -> tuple[str, str | None]:
+def meant(asked: Call) -> tuple[str, str | None]:
     """Return name and arguments of the tool meant by a call, also through a hub's `invoke` or a tool that reads resources."""
     arguments = canonical_text(asked.arguments)
     if arguments is None:
@@ -73,7 +69,7 @@ def tools_named(name: str, tools: Iterable[tuple[str, str]]) -> frozenset[tuple[
 
     `mcp__server__tool`, `server__tool`, `server-tool`, `server.tool` and plain `tool` end with the tool's own name, other names
     begin with the tool's. The longest tool name counts, and of several servers the server named in the rest. A shortened name
-    ends like the full name or with a digest of the full name.
+    begins or ends like the full name.
 
     Args:
         name: The name that the model uses.
@@ -96,12 +92,6 @@ def tools_named(name: str, tools: Iterable[tuple[str, str]]) -> frozenset[tuple[
     return frozenset(_shortened(name, all_tools))
 
 
-@lru_cache(maxsize=1 << 14)
-def name_any(names: tuple[str, ...], tools: frozenset[tuple[str, str]]) -> bool:
-    """Return whether any of several names may stand for any of the tools."""
-    return any(tools_named(name, tools) for name in names)
-
-
 def names_server(name: str, server: str, tool: str) -> bool:
     """Return whether a name states the server of a tool."""
     whole = _squeezed(name)
@@ -113,24 +103,6 @@ def names_server(name: str, server: str, tool: str) -> bool:
 def names_another(name: str, server: str, tool: str) -> bool:
     """Return whether a name states another server for a tool of the same name."""
     return any(_identifying(beside) for beside in _rests(name, tool)) and not names_server(name, server, tool)
-
-
-def prefixed(name: str, tool: str) -> str:
-    """Return the part of a name in the place of the server's name; empty if there is none."""
-    return next((beside for beside in _rests(name, tool) if _identifying(beside)), "")
-
-
-def tool_without_prefix(prefix: str, name: str) -> str:
-    """Return a name without a server prefix or suffix, cleaned; empty if the name has no such part."""
-    cleaned = _cleaned(name)
-    if cleaned.startswith(f"{prefix}_"):
-        return cleaned[len(prefix) :].strip("_")
-    return cleaned[: -len(prefix)].strip("_") if cleaned.endswith(f"_{prefix}") else ""
-
-
-def is_same_tool(first: str, second: str) -> bool:
-    """Return whether two tool names differ only in characters that hosts change."""
-    return _squeezed(first) == _squeezed(second)
 
 
 def _cleaned(name: str) -> str:
@@ -222,12 +194,8 @@ def _is_called(server: str, beside: str, name: str, tool: str) -> bool:
 
 
 def _shortened(name: str, tools: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield the tools whose full names a shortened name may come from: by a digest, else by likeness."""
+    """Yield the tools whose full names a shortened name may come from: by likeness."""
     all_tools = list(tools)
-    sure = [tool for tool in all_tools if any(_ends_with_digest(name, whole) for whole in _full_names(*tool))]
-    if sure:
-        yield from sure
-        return
     alike = {tool: _likeness(_squeezed(name), *tool) for tool in all_tools}
     most = max(alike.values(), default=0)
     yield from (tool for tool, length in alike.items() if length == most >= _ALIKE)
@@ -238,12 +206,6 @@ def _full_names(server: str, tool: str) -> Iterator[str]:
     for pattern in ("mcp__{}__{}", "{}__{}", "mcp--{}--{}", "mcp_{}_{}", "{}_{}", "{}-{}"):
         yield pattern.format(server, tool)
         yield from (pattern.format(*clean) for clean in cleaned)
-
-
-def _ends_with_digest(name: str, whole: str) -> bool:
-    data = whole.encode("utf-8", "replace")
-    digests = (hashlib.new(kind, data, usedforsecurity=False).hexdigest() for kind in ("sha1", "sha256", "md5"))
-    return any(name.endswith(digest[:length]) for digest in digests for length in _DIGESTS)
 
 
 def _likeness(squeezed: str, server: str, tool: str) -> int:

@@ -18,11 +18,11 @@ from tui_host.capture.store.store import Store
 from tui_host.capture.store.tap_summary import captures_of
 from tui_host.capture.wall_clock import WallClock
 from tui_host.chat.conversation import Conversation, item_to_text
-from tui_host.infer.asking.speakers import in_words, models_in_words, models_of, protocols_of
+from tui_host.infer.conversations.host_names import in_words, models_in_words, models_of, protocols_of
 from tui_host.infer.record_merging import OtherHosts
 from tui_host.infer.stories import TapStory
 from tui_host.infer.story import Story
-from tui_host.infer.story_chat import Telling
+from tui_host.infer.story_chat import StoryChat
 
 _STEP_BITS = 32
 
@@ -36,12 +36,12 @@ class _Capture:
     last: Record | None = None
 
 
-class Whole:
+class WholeStory:
     """A story in its present state.
 
     Args:
         store: The store.
-        told: The story.
+        tap_story: The story.
         redact: Takes secrets out of the texts of the chat.
 
     Attributes:
@@ -49,16 +49,16 @@ class Whole:
         taps: The taps' sessions.
     """
 
-    def __init__(self, store: Store, told: TapStory, redact: Callable[[str], str] = str) -> None:
-        self._is_imported = told.taps[0].imported
-        self.info = told.taps[0] if self._is_imported else told.info
-        self.taps = told.taps
+    def __init__(self, store: Store, tap_story: TapStory, redact: Callable[[str], str] = str) -> None:
+        self._is_imported = tap_story.taps[0].imported
+        self.info = tap_story.taps[0] if self._is_imported else tap_story.info
+        self.taps = tap_story.taps
         self._store = store
         self._conversation = Conversation(redact=redact)
         self._clock = WallClock()
         captures = (
-            _Capture(name, told.other_hosts.get(tap.id, frozenset()))
-            for tap in told.taps
+            _Capture(name, tap_story.other_hosts.get(tap.id, frozenset()))
+            for tap in tap_story.taps
             for name in captures_of(store, tap.id)
         )
         self._captures = sorted(captures, key=lambda capture: own_name(capture.id))
@@ -90,7 +90,7 @@ class Whole:
         for record in self._merged():
             place = story.take(record)
             self._places.append(((place.turn or 0) << _STEP_BITS) | (place.step or 0))
-        Telling(story, self._conversation).tell()
+        StoryChat(story, self._conversation).tell()
         if self._is_imported:
             records = (record for capture in self._captures for record in self._store.records(capture=capture.id))
             self._links = [record for record in records if record.draft.kind == "link"]
@@ -98,9 +98,9 @@ class Whole:
         self._links = list(self._found_links(story))
         self.info = replace(
             self.info,
-            turns=story.talks.turns,
-            model=models_in_words(models_of(story.spoken)),
-            protocol=in_words(protocols_of(story.spoken)),
+            turns=story.conversations.turns,
+            model=models_in_words(models_of(story.speakers)),
+            protocol=in_words(protocols_of(story.speakers)),
         )
 
     def _merged(self) -> Iterator[Record]:

@@ -18,10 +18,10 @@ class AnswerState:
 
     Attributes:
         has_read: Whether any piece of an answer has come.
-        has_foreign: Whether anything has come that is no piece of an answer.
+        has_foreign: Whether anything has come that is no part of an answer.
         has_failed: Whether the provider has sent an error.
         is_over: Whether the answer has said that nothing follows.
-        calls: The number of calls, with those beyond the limit.
+        calls: The number of calls, including those beyond the limit.
         reason: The provider's reason for the end, empty before.
         reason_span: The bytes of the event with the reason.
         mark: The provider's mark for the end of the stream, such as `[DONE]`, empty before.
@@ -40,7 +40,7 @@ class AnswerState:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether the body is no answer at all."""
+        """Whether nothing in the body belongs to an answer."""
         return self.has_foreign and not (self.has_read or self.mark or self.has_failed)
 
     def finish(self, reason: str, start: int, end: int) -> None:
@@ -54,7 +54,7 @@ class AnswerState:
         return Failed(message=message or "an error without a word", vendor=vendor, start=start, end=end)
 
     def report(self, usage: Usage | None, start: int, end: int) -> list[ModelEvent]:
-        """Return the event for a usage, nothing if the usage was reported before."""
+        """Return an event with the usage; nothing if the same usage was reported before."""
         if usage is None or usage in (self.usage, Usage()):
             return []
         self.usage = usage
@@ -72,7 +72,7 @@ class AnswerState:
 
 
 def call_started(index: int, wire_id: JSON, name: JSON, start: int, end: int, echo: JSON = None) -> CallStarted:
-    """Make the event for the id and the name of a call; values of other types count as absent."""
+    """Make the event for the id and the name of a call; values that are not strings count as absent."""
     return CallStarted(
         index=index,
         wire_id=wire_id if isinstance(wire_id, str) else "",

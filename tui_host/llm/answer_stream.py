@@ -11,7 +11,8 @@ import anyio.to_thread
 import httpx
 
 from tui_host.capture import content_codings as codings
-from tui_host.capture.http.httpx_tap import shifts_of
+from tui_host.capture.http.httpx_tap import observed
+from tui_host.capture.http.observer import ObservedExchange
 from tui_host.capture.record import Place, Shift
 from tui_host.errors import ModelError
 from tui_host.llm.dialects.dialect_table import dialect
@@ -25,10 +26,12 @@ from tui_host.llm.sender import LINGER_SECONDS, Sender, close
 from tui_host.settings.schema import Provider
 
 MADE_UP_LIMIT: Final = 8 << 10
-"""Characters behind a call, made up by the model, until its answer is closed: they are what people come to see, and usage comes last."""
+"""Characters of made-up text after a call before the answer is closed. People want to read some, and usage comes last."""
 MADE_UP_SECONDS: Final = 5.0
 """The longest time from the first made-up character until the answer is closed."""
 CLOSED: Final = "closed by the host"
+HOLD_SECONDS: Final = 0.2
+"""The longest time that text which may begin a secret waits for the next piece."""
 ANSWER_LIMIT: Final = 64 << 20
 """Bytes of one answer, after content decoding."""
 
@@ -52,19 +55,19 @@ class Answer:
         self._coding: codings.Decoder | None = None
         self._decoder = dialect(provider.dialect).decoder(response.headers.get("content-type", ""))
         self._reader = reader
-        self._made_up = 0  # characters
+        self._made_up = 0  # in characters
         self._made_up_since = 0.0
 
     @property
     def is_made_up(self) -> bool:
-        """Whether the model has gone on for long after its call."""
+        """Whether the model has written much text after its call, such as a made-up result."""
         if not self._made_up:
             return False
         return self._made_up > MADE_UP_LIMIT or anyio.current_time() - self._made_up_since > MADE_UP_SECONDS
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether the answer came whole, as far as HTTP can tell, and is unreadable."""
+        """Whether the answer is complete by HTTP's rules, but unreadable."""
         return self._has_end and self._seen - {Stopped} == {Unreadable}
 
     def feed(self, data: bytes) -> Sequence[ModelEvent]:
@@ -83,7 +86,7 @@ class Answer:
         return [*events, *self._reader.finish()] if self._reader is not None else events
 
     def close(self) -> Sequence[ModelEvent]:
-        """Return the event for an end made by the host."""
+        """Return the event for an answer that the host ends."""
         return self._read([Stopped(stop="end", vendor=CLOSED, start=self.size, end=self.size)])
 
     def _read(self, events: list[ModelEvent]) -> list[ModelEvent]:
@@ -112,14 +115,14 @@ MOST_WAITING: Final = 1 << 20
 class Incoming:
     """Reads a response's body ahead, so that everything available can be taken at once.
 
-    Vendors send each event in a chunk of its own: going through every layer for each costs more than reading it.
+    Vendors send each event in a chunk of its own. Passing each chunk through every layer costs more than reading it.
     """
 
     def __init__(self, body: AsyncIterator[bytes]) -> None:
-        """Read nothing yet; `run` does."""
+        """Start nothing; `run` reads the body."""
         self._body = body
         self._pieces: list[bytes] = []
-        self._waiting = 0  # bytes of them
+        self._waiting = 0  # in bytes
         self._news = anyio.Event()
         self._taken = anyio.Event()
         self._ended = anyio.Event()
@@ -145,7 +148,7 @@ class Incoming:
             self._news.set()
 
     async def take(self) -> bytes:
-        """Wait for bytes and return all available. Empty at the end.
+        """Wait for bytes, and return everything available; empty at the end.
 
         Raises:
             Exception: The error of reading, raised after all earlier bytes were taken.
@@ -163,8 +166,14 @@ class Incoming:
             self._news = anyio.Event()
         return data
 
+    async def has_more(self, seconds: float) -> bool:
+        """Wait for further bytes, at most this long; False at the end too."""
+        with anyio.move_on_after(seconds):
+            await self._news.wait()
+        return bool(self._pieces)
+
     async def rest(self, seconds: float) -> None:
-        """Read to the end for at most this long, and drop the bytes."""
+        """Read on for at most this many seconds, and drop the bytes."""
         with anyio.move_on_after(seconds):
             while await self.take():
                 pass
@@ -176,8 +185,19 @@ class Incoming:
             await self._ended.wait()
 
 
+async def _rest_of_secret(exchange: ObservedExchange | None, incoming: Incoming) -> bytes:
+    """Return what comes while the text so far may begin a secret: nobody sees the text before it is known for one."""
+    data = b""
+    while exchange is not None and exchange.is_open:
+        if not await incoming.has_more(HOLD_SECONDS):
+            exchange.release()
+            break
+        data += await incoming.take()
+    return data
+
+
 def _unheard(_: object) -> None:
-    """Nobody wants to know of a request."""
+    """Ignore that a request was recorded."""
 
 
 class Stream:
@@ -216,10 +236,11 @@ class Stream:
     @property
     def shifts(self) -> Sequence[Shift]:
         """The places of secrets taken out of the body before storage."""
-        return shifts_of(self._response) if self._response is not None else ()
+        exchange = observed(self._response) if self._response is not None else None
+        return exchange.shifts if exchange is not None else ()
 
     def batches(self) -> AsyncIterator[Sequence[ModelEvent]]:
-        """Return the events in batches of those available together; no batch is empty."""
+        """Yield the events in batches: all that are available together. No batch is empty."""
         return self._batches
 
     def __aiter__(self) -> Stream:
@@ -237,7 +258,7 @@ class Stream:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Read no further; the exchange is recorded as closed by the host."""
+        """Stop reading; the exchange is recorded as closed by the host."""
         try:
             await self._batches.aclose()
         finally:
@@ -253,7 +274,7 @@ class Stream:
             answer = Answer(self._provider, response, self._reader)
             try:
                 while answer.stop is None and not answer.is_made_up and (data := await incoming.take()):
-                    events = answer.feed(data)
+                    events = answer.feed(data + await _rest_of_secret(observed(response), incoming))
                     self.size = answer.size
                     if events:
                         yield events
@@ -292,7 +313,7 @@ class Stream:
         self.began(exchange)
 
     def _error(self, outgoing: Outgoing, answer: Answer, fault: Exception | None) -> ModelError | None:
-        """Return the error to raise after an answer with a bad end. A fault of the connection after a good end is ignored."""
+        """Return the error to raise after an answer that ended badly. A connection fault after a good end is ignored."""
         if answer.failure is not None or answer.stop == "failed":
             error = failure(answer.failure)
             error.what = redacted(error.what, outgoing)
@@ -308,7 +329,7 @@ class Stream:
             )
         else:
             error = ModelError(f"the answer broke off after {answer.size:,} bytes, without an end", remedy="try again")
-            error.passes = not answer.size  # it is a refusal, but for its status
+            error.passes = not answer.size  # a refusal, but with status 200
         error.where = where(self._provider, outgoing)
         error.status, error.exchange = self.status, self.exchange
         return error

@@ -1,16 +1,17 @@
 """Splits a response's body into values for a dialect: events, lines, or a single whole value.
 
-The first byte of a body tells its form: services do not always send what was asked for, or what they announce.
+The first byte of a body decides: services may send a form that was neither requested nor announced.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.http.sse import SseDecoder, SseEvent
-from tui_host.capture.json.reading import read_json
+from tui_host.capture.json.reading import DEPTH, read_json
 from tui_host.errors import JSON
 from tui_host.llm.answer_state import AnswerState
 from tui_host.llm.events import Failed, ModelEvent, Stopped, Unreadable
@@ -24,9 +25,10 @@ _SHORT = 32
 _DONE = b"[DONE]"
 _BOM = b"\xef\xbb\xbf"
 _STRUCTURE = re.compile(rb'\\.|["{}\[\]]', re.DOTALL)
-"""The tokens of a JSON text that tell where its elements end; escapes in strings are stepped over."""
+"""The tokens of a JSON text that matter for finding where its elements end; escapes in strings are skipped."""
 _OPENED = re.compile(rb"\{[ \t\r]*")
 """The beginning of an object on one line, or of an object that is pretty-printed."""
+_STRICT = json.JSONDecoder()
 _ELEMENT = 2
 """The depth of the elements of a list."""
 
@@ -60,16 +62,16 @@ class Reading(Protocol):
         ...
 
     def stop(self) -> Stop:
-        """Translate the reason for the end of an answer, which neither failed nor was cut."""
+        """Say why the answer ended, given that it neither failed nor was cut."""
         ...
 
 
 class BodyDecoder:
-    """Reads a response, however the bytes are cut.
+    """Reads a response from pieces of any size.
 
     Args:
         reading: The dialect's part.
-        content_type: As announced; shown if nothing can be read, but not relied on.
+        content_type: As announced; shown in errors, but not relied on.
         framing: How the dialect streams.
     """
 
@@ -79,7 +81,7 @@ class BodyDecoder:
         self._content_type = content_type
         self._framing: Framing = framing
         self._form: Literal["unknown", "stream", "whole", "page"] = "unknown"
-        self._kept = bytearray()  # the whole body for forms that are read at the end, else its beginning
+        self._kept = bytearray()  # the whole body for forms read at the end, else only its beginning
         self._size = 0
         self._has_stopped = False
         self._splitter: SseDecoder | LineDecoder | ListDecoder = SseDecoder() if framing == "sse" else LineDecoder()
@@ -102,12 +104,13 @@ class BodyDecoder:
         if self._form != "stream":
             return []
         events: list[ModelEvent] = []
-        for piece in self._splitter.feed(data):
-            events += self._read(piece)
+        pieces = self._splitter.feed(data)
+        for piece, value in zip(pieces, _objects_of(pieces), strict=True):
+            events += self._read(piece) if value is None else self._object(value, piece.data, piece.start, piece.end)
         return events
 
     def finish(self) -> list[ModelEvent]:
-        """Return the events completed by the end of the body. The last event is a `Stopped`, unless sent before."""
+        """Return the events completed by the end of the body, with a `Stopped` last, unless already sent."""
         events: list[ModelEvent] = []
         if self._form == "whole" or (self._form == "unknown" and b"{" in self._kept):
             events += self._whole(bytes(self._kept))
@@ -152,19 +155,23 @@ class BodyDecoder:
                 return []
 
     def _event(self, data: bytes, start: int, end: int) -> list[ModelEvent]:
-        state = self._state
         if self._has_stopped:
             return []
         value, events = _read_object(data, start, end)
         if value is not None:
-            more = self._reading.event(value, data, start, end)
-            events = events + more if events else more
-            return events + self._stop(end) if state.is_over else events
-        if len(data) < _SHORT and data.strip() == _DONE:  # services that speak several APIs send it in all of them
-            state.mark = _DONE.decode()
+            return events + self._object(value, data, start, end)
+        if len(data) < _SHORT and data.strip() == _DONE:  # services with several APIs send this in all of them
+            self._state.mark = _DONE.decode()
             return self._stop(end)
-        state.has_foreign = True
+        self._state.has_foreign = True
         return events
+
+    def _object(self, value: dict[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
+        """Read an event whose data is a JSON object."""
+        if self._has_stopped:
+            return []
+        events = self._reading.event(value, data, start, end)
+        return events + self._stop(end) if self._state.is_over else events
 
     def _whole(self, body: bytes) -> list[ModelEvent]:
         """Read an answer without streaming, or an error in its place."""
@@ -179,7 +186,7 @@ class BodyDecoder:
         return [self._state.fail(message, vendor, 0, len(body))]
 
     def _stop(self, position: int) -> list[ModelEvent]:
-        """End the answer, once."""
+        """End the answer; does nothing the second time."""
         state = self._state
         if self._has_stopped:
             return []
@@ -256,10 +263,10 @@ class ListDecoder:
     """
 
     def __init__(self) -> None:
-        self._held = bytearray()  # from the element that has begun
-        self._offset = 0  # of the first byte held
-        self._seen = 0  # how much of what is held was looked at
-        self._start = 0  # of the element among what is held
+        self._held = bytearray()  # the bytes since the beginning of the current element
+        self._offset = 0  # the first held byte's place in the body
+        self._seen = 0  # how many held bytes were examined
+        self._start = 0  # where the current element begins in the held bytes
         self._depth = 0
         self._in_string = False
         self._is_over = False
@@ -273,7 +280,7 @@ class ListDecoder:
         for match in _STRUCTURE.finditer(self._held, self._seen):
             elements += self._token(match[0], match.start())
             seen = match.end()
-        # A backslash at the very end belongs to what comes next.
+        # A final backslash belongs to the next bytes.
         self._seen = len(self._held) - (len(self._held) > seen and self._held.endswith(b"\\"))
         done = self._start if self._depth > 1 else self._seen
         del self._held[:done]
@@ -311,6 +318,27 @@ class ListDecoder:
         self._count += 1
         data = bytes(self._held[self._start : end])
         return [SseEvent(data=data, start=self._offset + self._start, end=self._offset + end)]
+
+
+def _objects_of(pieces: Sequence[SseEvent]) -> Sequence[dict[str, JSON] | None]:
+    """Decode all events that came together at once. The result has None for each event that must be read singly."""
+    unread: list[dict[str, JSON] | None] = [None] * len(pieces)
+    places = [number for number, piece in enumerate(pieces) if piece.kind == "event" and piece.data[:1] == b"{"]
+    datas = [pieces[number].data for number in places]
+    if len(places) < 2 or any(data.count(b"{") + data.count(b"[") > DEPTH or b"\n" in data for data in datas):
+        return unread
+    objects = unread.copy()
+    try:
+        text, at = b"\n".join(datas).decode(), 0
+        for number in places:
+            value, at = _STRICT.raw_decode(text, at)
+            if at < len(text) and text[at] != "\n":
+                return unread
+            objects[number] = value
+            at += 1
+    except (ValueError, RecursionError):
+        return unread
+    return objects
 
 
 def _read_object(data: bytes, start: int, end: int) -> tuple[dict[str, JSON] | None, list[ModelEvent]]:

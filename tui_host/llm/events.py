@@ -1,4 +1,4 @@
-"""The events read out of a response by a dialect's reader, and by a tool protocol's.
+"""The events that a dialect's reader, or a tool protocol's reader, reads out of a response.
 
 `start` and `end` are byte offsets in the decoded body.
 """
@@ -14,7 +14,7 @@ from tui_host.llm.messages import Stop, Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDelta:
-    """More of the answer."""
+    """A piece of the answer's text."""
 
     text: str
     start: int
@@ -23,10 +23,10 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinkingDelta:
-    """More of the thinking.
+    """A piece of the thinking.
 
     Attributes:
-        tag: The name of the tag around the thinking in the text; empty where the server separates thinking.
+        tag: The tag around the thinking in the text, or the label before the thinking; empty where the server separates thinking.
     """
 
     text: str
@@ -49,11 +49,11 @@ class PartEnded:
     """The end of the vendor's part of text or thinking; more text begins a new part.
 
     Attributes:
-        kind: The kind of part. If the last part is of the other kind, or has ended, an empty part of this kind ends.
+        kind: The kind of part. If the last part is of another kind or has ended, an empty part of this kind is added.
         echo: Data to send back to the vendor with the part, None for nothing.
         start: First byte of the event.
         end: One past its last.
-        written: The model's own words, if a tool protocol read the text out of them.
+        written: The model's own words, if a tool protocol extracted the text from them.
     """
 
     kind: Literal["text", "thinking"]
@@ -65,7 +65,7 @@ class PartEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextWasThinking:
-    """A closing tag without its opening, which stood in the prompt: all text so far was thinking."""
+    """A closing tag whose opening stood in the prompt: all text so far was thinking."""
 
     start: int
     end: int
@@ -73,7 +73,7 @@ class TextWasThinking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextRead:
-    """A text read by a tool protocol out of the answer's words: the result inside a tag."""
+    """The text that a tool protocol extracted from the answer's words, such as the result inside a tag."""
 
     text: str
     written: str
@@ -83,9 +83,9 @@ class TextRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallStarted:
-    """The beginning of a call; `index` identifies the call in the response, and orders the calls.
+    """The beginning of a call. The response numbers its calls; `index` is the number.
 
-    The same index again completes the call: the id, the name or the data to send back came later.
+    The same index again adds to the call: its id, its name, or data to send back.
     """
 
     index: int
@@ -102,7 +102,7 @@ class CallMalformed:
     """A call too broken to read; its words are sent as text.
 
     Attributes:
-        reason: The fault and its place, in words for the model and for the person.
+        reason: The fault and its place, worded for the model and the user.
     """
 
     reason: str
@@ -112,7 +112,7 @@ class CallMalformed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutOff:
-    """Words of the model after its call, such as a made-up result: neither shown as answer nor sent back."""
+    """Words of the model after its call, such as a made-up result. Neither shown as the answer nor sent back."""
 
     text: str
     start: int
@@ -121,7 +121,7 @@ class CutOff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAsked:
-    """A question to the person, by means of the tool protocol; its words are sent as text.
+    """A question to the user in the tool protocol's form; its words are sent as text.
 
     Attributes:
         options: The proposed answers, perhaps none.
@@ -134,7 +134,7 @@ class QuestionAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallArguments:
-    """More of a call's arguments as written by the model, or all of them with `anew`."""
+    """More of a call's arguments, as the model wrote them; `anew` replaces the earlier ones."""
 
     index: int
     text: str
@@ -154,7 +154,7 @@ class UsageReported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """The provider's own reason for the end, and ours."""
+    """The end of the answer, with the provider's reason and ours."""
 
     stop: Stop
     vendor: str
@@ -183,10 +183,42 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallsLeftOut:
-    """More calls were asked for than are taken in; told once, the calls beyond the limit are not."""
+    """The answer has more calls than are accepted. Sent once; the calls beyond the limit get no events."""
 
     start: int
     end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A page that a built-in tool read, or that the answer cites."""
+
+    url: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VendorToolUsed:
+    """A run of a vendor's built-in tool, or sources of an answer.
+
+    Attributes:
+        tool: The tool's name, empty for sources alone.
+        asked: What the tool was asked for, such as a search's words.
+        sources: The sources.
+        start: First byte of the event.
+        end: One past its last.
+    """
+
+    tool: str = ""
+    asked: str = ""
+    sources: tuple[Source, ...] = ()
+    start: int
+    end: int
+
+    @property
+    def words(self) -> str:
+        """What the vendor did: `ran its own web_search: weather`."""
+        return f"ran its own {self.tool}{f': {self.asked}' if self.asked else ''}"
 
 
 ModelEvent: TypeAlias = (
@@ -206,4 +238,5 @@ ModelEvent: TypeAlias = (
     | Failed
     | Unreadable
     | CallsLeftOut
+    | VendorToolUsed
 )

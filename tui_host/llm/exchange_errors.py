@@ -1,4 +1,4 @@
-"""Errors in an exchange with a model, in words for a person. Imported late, with httpx."""
+"""Describes errors of an exchange with a model for users. Imported late, with httpx."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ async def refusal_of(provider: Provider, outgoing: Outgoing, response: httpx.Res
     """Make the error for a response with a bad status.
 
     Args:
-        provider: Who was asked.
+        provider: The provider that refused.
         outgoing: The request.
-        response: Its head; the body is read here.
-        now: Seconds since 1970, for dates in a head without a date of its own.
+        response: The response; its body is read here.
+        now: Seconds since 1970, for responses without a date.
     """
     try:
         body = await read_body(response, _REFUSAL_LIMIT)
     except (httpx.HTTPError, codings.CodingError):
-        body = b""  # the status says enough, and the tap has recorded the rest
+        body = b""  # the status is enough; the tap has recorded the bytes
     headers = header_pairs(response.headers.raw)
     if "date" not in response.headers:
         headers = (*headers, ("date", formatdate(now, usegmt=True)))
@@ -58,18 +58,18 @@ async def refusal_of(provider: Provider, outgoing: Outgoing, response: httpx.Res
 
 
 def where(provider: Provider, outgoing: Outgoing) -> str:
-    """Whom an error is about: name, scheme, host and port."""
+    """Return the provider's name with scheme, host and port, to say where an error happened."""
     return f"{provider.name} ({outgoing.origin})"
 
 
 def redacted(text: str, outgoing: Outgoing) -> str:
-    """Return a provider's words without the key, since some providers repeat the key."""
+    """Remove the key from a provider's message, since some providers repeat the key."""
     secret = outgoing.secret
     return text.replace(secret.reveal(), mark(secret.name)) if secret is not None else text
 
 
 def fault_of(provider: Provider, outgoing: Outgoing, error: Exception, size: int) -> ModelError:
-    """An error of the connection, in words for a person."""
+    """Describe a connection error for the user."""
     words = redacted(words_of(error), outgoing)
     remedy = "try again"
     if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):

@@ -1,4 +1,4 @@
-"""Short words about a request or a response, for a row. Foreign text stays unescaped."""
+"""Summarises a request or a response in a few words for a row. Foreign text is not yet escaped."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def request_words(body: bytes, previous: bytes | None = None, *, dialect: Dialec
     """Summarise a request: «3 tools · 2 messages», or «+2 messages» relative to an earlier request of the turn.
 
     Args:
-        body: A request's body, of any dialect; anything else gives no words.
-        previous: The body of the request before it, None if this is the first.
-        dialect: How both are written; of one that is not known each entry of the list is taken for a tool.
+        body: A request's body of any dialect; the summary of other bytes is empty.
+        previous: The body of the previous request, None if this is the first.
+        dialect: The dialect of both; if unknown, each entry of the tools counts as one tool.
     """
     now = spans(body, walk=_LISTS)
     if now is None:
@@ -45,7 +45,7 @@ def request_words(body: bytes, previous: bytes | None = None, *, dialect: Dialec
 
 
 class ResponseWords:
-    """Words about a growing response, with each byte read once."""
+    """Summarises a growing response; each byte is read once."""
 
     def __init__(
         self,
@@ -56,14 +56,14 @@ class ResponseWords:
         names: Mapping[str, tuple[str, str]] = _NO_NAMES,
         hide: Callable[[str], str] = str,
     ) -> None:
-        """Begin with a response's head.
+        """Start with a response's head.
 
         Args:
-            dialect: The dialect's name; of one that is not known nothing is said.
+            dialect: The dialect's name; the summary is empty if unknown.
             status: The response's status, 0 if unknown.
             headers: Its headers.
             names: Server and tool for each name that the model sees.
-            hide: Takes out what must not be shown, before anything is cut.
+            hide: Removes secrets before the text is cut.
         """
         self._hide = hide
         self._dialect = DIALECTS.get(dialect)
@@ -77,7 +77,7 @@ class ResponseWords:
             self._decoder = self._dialect.decoder(value_of(headers, "content-type"))
 
     def feed(self, data: bytes) -> None:
-        """More of the body, after content decoding."""
+        """Read more of the body, after content decoding."""
         if self._decoder is None:
             self._refusal += data[: 65536 - len(self._refusal)]
             return
@@ -85,14 +85,14 @@ class ResponseWords:
             self._fold.add(event)
 
     def finish(self) -> None:
-        """The end of the body."""
+        """Read the end of the body."""
         if self._decoder is not None:
             for event in self._decoder.finish():
                 self._fold.add(event)
 
     @property
     def words(self) -> str:
-        """«asks math.multiply {"a":6,"b":5}», «"6 × 5 + 7 = 37"», or the error's words; empty while nothing was said."""
+        """Return «asks math.multiply {"a":6,"b":5}», «"6 × 5 + 7 = 37"», or an error; empty before the first words."""
         if self._dialect is None:
             return ""
         if self._decoder is None:
@@ -115,12 +115,12 @@ class ResponseWords:
 
 
 def call_words(name: str, arguments: str, hide: Callable[[str], str] = str, most: int = _MOST) -> str:
-    """Summarise a call: «asks math.multiply {"a":6,"b":5}», in at most this many characters."""
+    """Summarise a call in at most `most` characters: «asks math.multiply {"a":6,"b":5}»."""
     return _line(f"asks {name} {hide(arguments[:_LOOKED_AT])}", most)
 
 
 def end_words(fold: Fold) -> str:
-    """How an answer ended, if not as an answer should: «cut at the token limit», «an empty answer»; empty otherwise."""
+    """Describe an unusual end of an answer: «cut at the token limit», «an empty answer». Empty for a normal end."""
     is_empty = not (fold.text.strip() or fold.thinking.strip() or fold.calls)
     if fold.stop == "end" and is_empty:
         return "an empty answer"
@@ -128,12 +128,12 @@ def end_words(fold: Fold) -> str:
 
 
 def said_words(fold: Fold, hide: Callable[[str], str] = str, most: int = _MOST) -> str:
-    """«"6 × 5 + 7 = 37"», «thinks "hm", cut off», «refused»; empty while nothing was said.
+    """Summarise an answer: «"6 × 5 + 7 = 37"», «thinks "hm", cut off», «refused». Empty if it has no words yet.
 
     Args:
         fold: An answer.
-        hide: Takes out what must not be shown, before anything is cut.
-        most: Characters.
+        hide: Removes secrets before the text is cut.
+        most: The most characters.
     """
     text = hide((fold.text or fold.thinking)[:_LOOKED_AT])
     ending = end_words(fold)
@@ -145,7 +145,7 @@ def said_words(fold: Fold, hide: Callable[[str], str] = str, most: int = _MOST) 
 
 
 def list_words(body: bytes, *, dialect: str) -> str:
-    """Return «12 models» for a list of models in the form of any dialect, else an empty text."""
+    """Return «12 models» for a list of models of any dialect, empty for other bodies."""
     spoken = DIALECTS.get(dialect)
     names = spoken.models(body) if spoken is not None else ()
     return _counted(len(names), "model") if names else ""
@@ -163,7 +163,7 @@ def _offered(body: bytes, node: Node) -> bytes:
 
 
 def _tools(offered: bytes, dialect: Dialect | None) -> int:
-    """Count the tools of a list: in some dialects an entry holds several."""
+    """Count the tools of a list. In some dialects an entry holds several tools."""
     body = b'{"tools":%s}' % (offered or b"[]")
     outline = dialect.outline(body) if dialect is not None else None
     node = spans(body, walk=_LISTS) if outline is None else None

@@ -1,4 +1,4 @@
-"""Folds the events of an answer into an assistant message and its calls."""
+"""Builds the assistant message and its calls from the events of an answer."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tui_host.llm.events import (
     ModelEvent,
     PartEnded,
     QuestionAsked,
+    Source,
     Stopped,
     TextDelta,
     TextRead,
@@ -26,17 +27,18 @@ from tui_host.llm.events import (
     ThinkingEcho,
     Unreadable,
     UsageReported,
+    VendorToolUsed,
 )
 from tui_host.llm.messages import Echo, Message, Part, Stop, Text, Thinking, ToolCall, Usage
 
 MOST_CALLS = 128
 MOST_ARGUMENTS = 4 << 20
-"""Characters of one call's arguments."""
+"""The most characters of one call's arguments."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BETWEEN_EVENTS = len("\r\n\r\n")
 
 Range: TypeAlias = tuple[int, int]
-_Told: TypeAlias = UsageReported | Stopped | Failed | Unreadable | CallsLeftOut
+_Told: TypeAlias = UsageReported | Stopped | Failed | Unreadable | CallsLeftOut | VendorToolUsed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +48,8 @@ class FoldedCall:
     Attributes:
         call: The call.
         spans: The bytes of the call in the response, in order; adjacent events are joined to a range.
-        complete: Whether the arguments are whole: not cut by the token limit, the stream's end, or a limit of ours. While the answer
-            is streaming, the last call is not complete.
+        complete: Whether the arguments are all there: not cut by the token limit, the stream's end, or a limit of ours.
+            While the answer is streaming, the last call is not complete.
     """
 
     call: ToolCall
@@ -62,6 +64,7 @@ class _Words:
     written: str = ""
     has_ended: bool = False
     echo: JSON = None
+    tag: str = ""
 
 
 @dataclass(slots=True)
@@ -78,27 +81,29 @@ class _Call:
 
 
 class Fold:
-    """An answer, growing with each event in linear time.
+    """An answer that grows with each event, in linear time.
 
     Attributes:
         usage: The usage reported last.
         stop: Why the answer ended, None before.
-        vendor_stop: The provider's own word for the reason.
+        vendor_stop: The provider's own value for the reason.
         failure: The provider's words for an error inside the response, empty if there was none.
         unreadable: The number of unreadable events.
         malformed: The broken calls, in order.
         cut_off: The model's words after its call, which are not part of the answer.
         question: The model's question to the person in the tool protocol's form, None without a question.
+        vendor_runs: The runs of the vendor's built-in tools, in order.
+        sources: The sources that these tools or the answer name, without repeats.
         has_calls_left_out: Whether calls beyond the limit were left out.
     """
 
     def __init__(self, *, provider: str, model: str, call_id: Callable[[int], str]) -> None:
-        """Begin an answer.
+        """Start an empty answer.
 
         Args:
-            provider: The provider's name, the owner of the thinking.
+            provider: The name of the provider that may get the thinking back.
             model: The model's name.
-            call_id: Gives the n-th call of the answer, from 0, its own id, unique in its session.
+            call_id: Returns an id, unique in the session, for the n-th call of the answer, from 0.
         """
         self.usage = Usage()
         self.stop: Stop | None = None
@@ -108,6 +113,8 @@ class Fold:
         self.malformed: list[CallMalformed] = []
         self.cut_off: list[CutOff] = []
         self.question: QuestionAsked | None = None
+        self.vendor_runs: list[VendorToolUsed] = []
+        self.sources: list[Source] = []
         self.has_calls_left_out = False
         self._provider = provider
         self._model = model
@@ -121,12 +128,14 @@ class Fold:
         return bool(self._blocks or self.malformed or self.cut_off or self.question)
 
     def add(self, event: ModelEvent) -> None:
-        """Add an event. The events of an answer may come in any order made by a decoder."""
+        """Add an event. Any order of events that a decoder makes is accepted."""
         match event:
             case TextDelta():
                 self._words(thinking=False).pieces.append(event.text)
             case ThinkingDelta():
-                self._words(thinking=True).pieces.append(event.text)
+                words = self._words(thinking=True)
+                words.pieces.append(event.text)
+                words.tag = words.tag or event.tag
             case ThinkingEcho():
                 self._echo(event.echo)
             case PartEnded():
@@ -143,7 +152,7 @@ class Fold:
                 self._take(event)
 
     def _take(self, event: CallMalformed | CutOff | QuestionAsked | _Told) -> None:
-        """Add an event about the answer, outside its parts."""
+        """Add an event that is no part of the message."""
         match event:
             case CallMalformed():
                 self.malformed.append(event)
@@ -161,6 +170,9 @@ class Fold:
                 self.unreadable += 1
             case CallsLeftOut():
                 self.has_calls_left_out = True
+            case VendorToolUsed():
+                self.vendor_runs += [event] if event.tool else []
+                self.sources += [source for source in event.sources if source not in self.sources]
             case _:
                 assert_never(event)
 
@@ -177,7 +189,7 @@ class Fold:
         block.has_ended, block.echo, block.written = True, event.echo, event.written
 
     def _text_was_thinking(self) -> None:
-        """Turn all words so far, and calls read out of them, into thinking."""
+        """Turn all text so far, and the calls extracted from it, into thinking."""
         for number, block in enumerate(self._blocks):
             if isinstance(block, _Words):
                 block.is_thinking = True
@@ -219,7 +231,7 @@ class Fold:
             call.size = 0
         call.size += len(event.text)
         if call.size > MOST_ARGUMENTS:
-            call.is_cut = True  # the rest is no complete JSON, so nothing can run by mistake
+            call.is_cut = True  # all that follows is incomplete JSON, so no call can run by mistake
             return
         call.pieces.append(event.text)
         _extend(call.spans, event.start, event.end)
@@ -272,7 +284,7 @@ class Fold:
         )
 
     def message(self, *, turn: int) -> Message:
-        """Return the answer as an assistant message, its parts in order of their beginnings."""
+        """Return the answer as an assistant message, with the parts in the order in which they began."""
         calls = iter(self.calls)
         parts: list[Part] = []
         for block in self._blocks:
@@ -281,7 +293,9 @@ class Fold:
                 continue
             text = _whole(block.pieces)
             if block.is_thinking and (text or block.echo is not None):
-                parts.append(Thinking(text=text, provider=self._provider, model=self._model, echo=block.echo))
+                parts.append(
+                    Thinking(text=text, provider=self._provider, model=self._model, echo=block.echo, tag=block.tag)
+                )
             elif (text or block.echo is not None) and not block.is_thinking:
                 parts.append(Text(text=text, echo=self._echo_of(block), written=block.written))
         return Message(role="assistant", parts=tuple(parts), stop=self.stop, turn=turn)
@@ -291,7 +305,7 @@ class Fold:
 
 
 def _whole(pieces: list[str]) -> str:
-    """Join the pieces in place, and return the text; the halves of a character from two events become the character."""
+    """Join the pieces in place and return the text; surrogate pairs split between two events become characters."""
     if len(pieces) == 1:
         text = pieces[0]
     else:

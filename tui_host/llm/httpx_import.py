@@ -1,4 +1,4 @@
-"""Imports httpx without its command line, to save 3 MiB of click and rich. Apart because the import happens late."""
+"""Imports httpx without its command line, to save 3 MiB of click and rich. The import happens late."""
 
 from __future__ import annotations
 

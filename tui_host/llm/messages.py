@@ -1,4 +1,4 @@
-"""The neutral form of the messages of user, assistant and tools, translated by dialects and tool protocols."""
+"""Messages of user, assistant and tools in a neutral form, which dialects and tool protocols translate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Stop: TypeAlias = Literal["end", "tools", "length", "refused", "paused", "bad ca
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Echo:
-    """Data to send back verbatim with a part, but only to the provider and model of origin.
+    """Data to send back unchanged with a part, but only to the provider and model that it came from.
 
     Attributes:
         provider: The provider's name.
@@ -35,12 +35,14 @@ class Text:
     Attributes:
         text: The text, empty for a part with only an echo.
         echo: The data to send back to the vendor, None for nothing.
-        written: The model's own words, if a tool protocol read the text out of them.
+        written: The model's own words, if a tool protocol extracted the text from them.
+        origin: The server's prompt or resource that gave the text, in words; empty for all other texts.
     """
 
     text: str
     echo: Echo | None = None
     written: str = ""
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +54,14 @@ class Thinking:
         provider: The provider's name.
         model: The model's name.
         echo: The data to send back verbatim (signatures, encrypted content), in the dialect's form.
+        tag: The tag or label around the thinking in the answer's text; empty where the server separates thinking.
     """
 
     text: str
     provider: str = ""
     model: str = ""
     echo: JSON = None
+    tag: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +69,7 @@ class Image:
     """An image.
 
     Attributes:
-        media_type: As its source says.
+        media_type: As given by its source.
         data: The image's bytes in base64, sent unchanged.
     """
 
@@ -79,11 +83,11 @@ class ToolCall:
 
     Attributes:
         id: Our own id, unique in its session.
-        wire_id: The id that the vendor's API gave it, empty if none.
+        wire_id: The id given by the vendor's API, empty if none.
         name: The name as the model wrote it (`SERVER__TOOL`).
         arguments: The arguments exactly as the model wrote them; JSON text if all is well.
         echo: The data to send back to the vendor, None for nothing.
-        written: The model's own words where a tool protocol read the call out of its text, else empty.
+        written: The model's own words, if a tool protocol extracted the call from them; else empty.
     """
 
     id: str
@@ -96,7 +100,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """The model's view of a finished call: a result, an error, or why the call was not run."""
+    """What the model is told about a finished call: a result, an error, or why the call was not run."""
 
     call: ToolCall
     content: tuple[Text | Image, ...]
@@ -111,11 +115,11 @@ class Message:
     """A message of the conversation.
 
     Attributes:
-        role: Who said it.
-        parts: What was said, in order.
+        role: The role of its author.
+        parts: The content, in order.
         stop: Why an assistant message ended; None for others.
         turn: The message's turn; 0 before the first turn.
-        source: The origin if the role does not tell: `host` for our own notes.
+        source: The origin, if the role does not tell: `host` for our own notes.
     """
 
     role: Role
@@ -127,7 +131,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceSpec:
-    """A resource or a template, as described to a model in the server's words."""
+    """A resource or template, described to a model in the server's words."""
 
     uri: str
     name: str
@@ -141,11 +145,11 @@ class ToolSpec:
 
     Attributes:
         name: What the model sees: `SERVER__TOOL`, or shortened with a hash.
-        description: The server's description, as it is.
-        schema: The server's input schema, untouched.
+        description: The server's description, after the tool's own name if the vendor's rules forced a different name.
+        schema: The server's input schema, unchanged.
         server: The server's name.
         tool: The tool's own name.
-        resources: The resources listed by a server, if the spec is for reading them; None for a tool.
+        resources: The server's listed resources, for the tool that reads them; None for a real tool.
     """
 
     name: str
@@ -166,9 +170,10 @@ class Usage:
         cache_written: Input tokens written to the provider's cache.
         output_total: All output tokens, reasoning included.
         reasoning: Output tokens spent on thinking.
-        loading: Seconds until the model was in memory.
+        loading: Seconds to load the model into memory.
         reading: Seconds spent on the input.
         writing: Seconds spent on the output.
+        cost: The price of the exchange, in the currency of the provider.
     """
 
     input_total: int | None = None
@@ -179,6 +184,7 @@ class Usage:
     loading: float | None = None
     reading: float | None = None
     writing: float | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,10 +194,10 @@ class Ask:
     Attributes:
         model: The model's id at its provider.
         messages: The conversation, oldest first; the system message, if any, first.
-        tools: What is offered.
+        tools: The offered tools.
         options: Sampling and other options.
-        extra: More members for the body, which win over the dialect's.
-        stop_sequences: What a tool protocol wants the answer to end at, beside the options' own.
+        extra: More members for the body, which override the dialect's.
+        stop_sequences: The tool protocol's stop sequences, in addition to those in the options.
         stream: Whether to ask for a stream.
     """
 
@@ -205,11 +211,11 @@ class Ask:
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """The stop sequences: the tool protocol's first, for vendors take only a few."""
+        """The stop sequences, the tool protocol's first, because vendors accept only a few."""
         return tuple(dict.fromkeys((*self.stop_sequences, *self.options.stop)))
 
     def unsent(self, stops: Sequence[str], **why: str) -> dict[str, str]:
-        """Return the options set but not sent, each with the reason.
+        """Return the options that are set but not sent, each with the reason.
 
         Args:
             stops: The stops that are sent.

@@ -35,11 +35,11 @@ class ModelClient:
     def __init__(
         self, recorder: Recording, environment: Mapping[str, str], *, now: Callable[[], float] = time.time
     ) -> None:
-        """Open nothing yet.
+        """Create a client without opening a connection.
 
         Args:
             recorder: Keeps the records.
-            environment: The snapshot in the settings: references and proxies are resolved in it, at use.
+            environment: The environment in the settings, in which references and proxies are looked up when needed.
             now: Seconds since 1970.
         """
         self._sender = Sender(recorder, environment, now)
@@ -49,9 +49,9 @@ class ModelClient:
 
         Args:
             provider: The provider; for the demo model, with the base URL printed by its process.
-            ask: What to send.
+            ask: The content of the request.
             place: The place in the conversation for the records.
-            reader: The tool protocol's reader for this answer; None takes the events as they are.
+            reader: The tool protocol's reader for this answer; None leaves the events as they are.
         """
         return Stream(self._sender, provider, ask, place, reader)
 
@@ -80,10 +80,10 @@ class ModelClient:
             raise ModelError(f"no list of models within {LIST_SECONDS:g} s", where(provider, outgoing)) from None
 
     async def preview(self, provider: Provider, ask: Ask, *, place: Place) -> tuple[Outgoing, Draft]:
-        """Return the request `stream` would send, and its record before redaction. Nothing is sent.
+        """Return the request that `stream` would send, and its record before redaction. Nothing is sent.
 
         Raises:
-            ModelError: It cannot be sent.
+            ModelError: The request could not be sent.
         """
         outgoing = await self._sender.written(provider, ask)
         return outgoing, await self._sender.draft(provider, outgoing, place)

@@ -22,17 +22,17 @@ from tui_host.settings.urls import shown
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Outgoing:
-    """A request ready to send. Its repr leaves out headers and the address's path and query, which may hold keys.
+    """A request ready to be sent. Its repr has no headers and no path or query, since these may hold keys.
 
     Attributes:
         method: `GET` or `POST`.
         url: The whole address.
-        headers: All of them but what HTTP itself adds (`Host`, `Content-Length`), with the credential.
+        headers: All headers, with the credential, except `Host` and `Content-Length`, which HTTP adds.
         body: The exact bytes.
         growing: The place of the conversation in the body.
         secret: The credential in the request, None without a credential.
         window: The window of a server that cuts long prompts silently, None for others.
-        unsent: The options that are not sent as they were set, each with the reason.
+        unsent: The options not sent as they were set, each with the reason.
     """
 
     method: str
@@ -55,7 +55,7 @@ class Outgoing:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: the part of the address safe to show in an error."""
+        """Scheme, host and port, which are safe to show in an error."""
         return shown(urlsplit(self.url))
 
 
@@ -63,9 +63,9 @@ def join(base: str, path: str, versions: tuple[str, ...] = ()) -> str:
     """Join a base URL and a path.
 
     Args:
-        base: With or without the API's version; its own query (`api-version`) stays.
-        path: May bring a query.
-        versions: Segments of which the address has one: the first is put in where the base ends with none.
+        base: With or without the API's version; its query (`api-version`) is kept.
+        path: May have a query.
+        versions: The versions that the base may end with; if it has none of them, the first is inserted.
     """
     parts, more = urlsplit(base), urlsplit(path)
     root = parts.path.rstrip("/")
@@ -103,7 +103,7 @@ def model_request(provider: Provider, ask: Ask, environment: Mapping[str, str]) 
 
 
 def unsent(provider: Provider, ask: Ask, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the options not sent as set, each with the reason, including the provider's."""
+    """Return the options that are not sent as they were set, each with the reason; includes the provider's options."""
     try:
         address = address_of(provider, environment)
     except SettingsError:
@@ -112,10 +112,10 @@ def unsent(provider: Provider, ask: Ask, environment: Mapping[str, str]) -> Mapp
 
 
 def models_request(provider: Provider, environment: Mapping[str, str]) -> Outgoing:
-    """The request for the list of models.
+    """Make the request for the list of models.
 
     Raises:
-        ModelError: As `model_request` does.
+        ModelError: As in `model_request`.
     """
     try:
         address, headers, secret = _outside(provider, environment)
@@ -128,7 +128,7 @@ def models_request(provider: Provider, environment: Mapping[str, str]) -> Outgoi
 
 
 def credential_place(provider: Provider) -> str:
-    """Where a provider's key comes from, for a remedy."""
+    """Say where a provider's key comes from, for a remedy."""
     if provider.in_keyring:
         return "the key in the system's keyring, which f4 stores and forgets"
     if provider.api_key is not None:
@@ -156,6 +156,6 @@ def _target(provider: Provider, address: str) -> Target:
 
 
 def _merged(first: tuple[tuple[str, str], ...], second: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """Merge two mappings; names of the second win."""
+    """Merge two mappings; on equal names the second wins."""
     names = {name.lower() for name, _ in second}
     return (*(pair for pair in first if pair[0].lower() not in names), *second)

@@ -1,4 +1,4 @@
-"""A request as a tree of parts with their bytes, and the changes since the previous request."""
+"""A request as a tree of parts with their byte ranges, and the changes since the previous request."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Part:
         end: One past its last.
         tokens: The estimated number of tokens.
         origin: The part's origin: `USER`, `model`, `host`, or a server's name; empty if unknown.
-        preview: The beginning of the part's text, foreign, in one line.
-        says: The place of the whole text, arguments or result; empty where the children have the text.
+        preview: The beginning of the part's text in one line; the text is untrusted.
+        says: The place of the whole text, arguments or result; empty if the children hold the text.
         wire_id: The vendor's id of a call, also on the call's result; empty if none.
         children: The parts within the part.
     """
@@ -60,7 +60,7 @@ class Part:
         return self.end - self.start
 
     def walk(self) -> Iterator[Part]:
-        """Yield the part and all parts below, from above."""
+        """Yield the part and all its descendants, parents first."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -79,7 +79,7 @@ class Outline:
     parts: tuple[Part, ...]
 
     def walk(self) -> Iterator[Part]:
-        """All parts, from above."""
+        """Yield all parts, parents first."""
         for part in self.parts:
             yield from part.walk()
 
@@ -97,10 +97,10 @@ class Comparison:
     """The changes from a request to the next.
 
     Attributes:
-        marks: By the key of each part of the later one: `+` new, `~` changed, `=` the same bytes.
-        removed: The parts missing in the later request, for `-`.
+        marks: For the key of each part of the later request: `+` new, `~` changed, `=` same bytes.
+        removed: The parts missing in the later request, marked `-`.
         prefix: The length of the common beginning, in bytes.
-        words: The changes in a line of text.
+        words: The changes as a line of text.
     """
 
     marks: Mapping[str, Mark]
@@ -110,10 +110,10 @@ class Comparison:
 
 
 def estimate_tokens(data: bytes) -> int:
-    """About how many tokens a text takes, without any model's own tokenizer.
+    """Estimate the tokens of a text, without a model's tokenizer.
 
-    Four ASCII characters a token; beyond that two bytes a character are Latin, Cyrillic, Arabic (a token for two), three
-    are mostly Chinese, Japanese, Korean (three tokens for four), four are emoji (two tokens each).
+    Counts four ASCII characters as a token. Of the others, characters of two bytes (Latin, Cyrillic, Arabic) take half
+    a token, of three (Chinese, Japanese, Korean) three quarters, of four (emoji) two.
     """
     if data.isascii():
         return (len(data) + 3) // 4
@@ -140,7 +140,7 @@ def preview(body: bytes, node: Node, most: int = _PREVIEW) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """Return the text of a cut JSON string, perhaps cut within an escape."""
+    """Return the text of a JSON string that was cut, perhaps inside an escape."""
     for size in range(len(text), max(len(text) - 7, -1), -1):
         try:
             value: object = json.loads(f'"{text[:size]}"', strict=False)
@@ -153,7 +153,7 @@ def _unescaped(text: str) -> str:
 def compare(previous: Outline, now: Outline) -> Comparison:
     """Find the changes in a request since the previous request.
 
-    Messages are matched by where they stand from the beginning, then from the end; everything else by its name.
+    Messages are matched by position, first from the beginning, then from the end; other parts by name.
     """
     comparing = _Comparing(previous, now)
     comparing.both(previous.parts, now.parts, "", "")
@@ -167,7 +167,7 @@ def compare(previous: Outline, now: Outline) -> Comparison:
 
 
 def common_prefix(one: bytes, other: bytes) -> int:
-    """How many bytes two texts begin with alike."""
+    """Return the length of the common beginning of two byte strings."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -250,7 +250,7 @@ def _keys_in(outline: Outline, kind: str) -> set[str]:
 
 
 def size_words(size: int) -> str:
-    """Bytes in words: `812 B`, `2.9 kB`, `1.4 MB`."""
+    """Format a number of bytes: `812 B`, `2.9 kB`, `1.4 MB`."""
     if size < 1000:
         return f"{size} B"
     return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"

@@ -1,4 +1,4 @@
-"""Shared by the dialects' outlines: parts out of nodes, tools, and the origins of messages."""
+"""Shared by the dialects' outlines: makes parts from JSON nodes, lists tools, and finds the origins of messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROLES: Mapping[str, str] = {
 
 
 def members_of(root: Node) -> Iterator[tuple[str, str, Node]]:
-    """Yield key, name and value of an object's members; a repeated name gets a key of its own."""
+    """Yield key, name and value of an object's members; if a name is repeated, its key gets a number."""
     seen: Counter[str] = Counter()
     for name, node in root.members:
         seen[name] += 1
@@ -39,8 +39,8 @@ class PartReader(ABC):
         names: Server and tool for each name that the model sees.
 
     Attributes:
-        walked: The members whose inside is looked at.
-        depth: How deep.
+        walked: The members that are parsed further.
+        depth: How deep they are parsed.
     """
 
     walked: ClassVar[tuple[str, ...]]
@@ -49,11 +49,11 @@ class PartReader(ABC):
     def __init__(self, body: bytes, names: Mapping[str, tuple[str, str]]) -> None:
         self.body = body
         self._names = names
-        self._called: dict[str, str] = {}  # the tool's name by the call's id
+        self._called: dict[str, str] = {}  # tool names by call id
 
     @classmethod
     def outline(cls, body: bytes, names: Mapping[str, tuple[str, str]]) -> Outline | None:
-        """The tree; None if the body is no JSON object.
+        """Read a body as a tree. None if the body is no JSON object.
 
         Args:
             body: The exact bytes.
@@ -67,10 +67,10 @@ class PartReader(ABC):
 
     @abstractmethod
     def member(self, key: str, name: str, node: Node) -> Part:
-        """A member of the body."""
+        """Make a part from a member of the body."""
 
     def part(self, node: Node, key: str, kind: PartKind, label: str = "") -> Part:
-        """Make a part of a node, with a preview."""
+        """Make a part from a node, with a preview."""
         return Part(
             key=key,
             kind=kind,
@@ -83,15 +83,15 @@ class PartReader(ABC):
         )
 
     def saying(self, part: Part, node: Node | None) -> Part:
-        """Return a part with the words of a node, or without words if there is no node."""
+        """Return a part with the preview and place of its text, which is the node; both are empty without a node."""
         return replace(part, preview=self.shown(node), says=(0, 0) if node is None else (node.start, node.end))
 
     def option(self, node: Node, key: str, name: str) -> Part:
-        """Make a part of a member other than tools and messages."""
+        """Make a part from a member that is neither tools nor messages."""
         return replace(self.part(node, key, "option"), name=name)
 
     def list_of(self, node: Node, key: str, kind: PartKind, children: tuple[Part, ...]) -> Part:
-        """Make a part of the member with the tools or the messages."""
+        """Make a part from the list of tools or of messages."""
         return replace(self.part(node, key, kind), preview="", says=(0, 0), children=children)
 
     def text(self, node: Node | None) -> str:
@@ -108,10 +108,10 @@ class PartReader(ABC):
         return server_and_tool[0] if server_and_tool is not None else ""
 
     def tools(self, elements: tuple[Node, ...], key: str, *, within: str, schema: tuple[str, ...]) -> tuple[Part, ...]:
-        """The tools of a list.
+        """Make parts from a list of tools.
 
         Args:
-            elements: Its elements.
+            elements: The tools.
             key: The list's key.
             within: The member with a tool's name, description and schema; empty if the element has them.
             schema: The possible names of the schema's member.
@@ -141,23 +141,23 @@ class PartReader(ABC):
         return replace(whole, name=name, origin=origin, preview=words, children=tuple(children))
 
     def call(self, node: Node, key: str, name: str, arguments: Node | None, wire_id: str = "") -> Part:
-        """Make a part of a call; its id leads from the result back to the call."""
+        """Make a part from a call; its id later leads from the result to the call."""
         if wire_id:
             self._called[wire_id] = name
         part = replace(self.part(node, key, "call"), name=name, origin="model", wire_id=wire_id)
         return self.saying(part, arguments)
 
     def called(self, wire_id: str) -> str:
-        """Return the tool of the call with an id."""
+        """Return the name of the tool called with an id."""
         return self._called.get(wire_id, "")
 
     def result(self, node: Node, key: str, name: str, content: Node | None, wire_id: str = "") -> Part:
-        """Make a part of a call's result."""
+        """Make a part from a call's result."""
         part = self.part(node, key, "result", "tool result")
         return self.saying(replace(part, name=name, origin=self.origin_of(name), wire_id=wire_id), content)
 
     def message(self, node: Node, key: str, role: str, children: list[Part], content: Node | None = None) -> Part:
-        """Make a part of a message and its children; `content` is the message's text, if the content is a plain text."""
+        """Make a part from a message and its children; `content` is the message's text, if it has no list of parts."""
         words = next((f"{child.name} {child.preview}".strip() for child in children if child.preview), "")
         part = replace(self.part(node, key, "message", role or "message"), origin=ROLES.get(role, ""))
         part = self.saying(replace(part, children=tuple(children)), None if children else content)
@@ -165,10 +165,10 @@ class PartReader(ABC):
 
 
 class ChatReader(PartReader):
-    """Makes the parts of a body with functions as tools and a list of messages, as in Chat Completions.
+    """Makes the parts of a body whose tools are functions and whose messages are a list, as in Chat Completions.
 
     Attributes:
-        origin: Whose results stand directly before, empty for nobody's.
+        origin: The server of the results directly before, empty if there are none.
     """
 
     def __init__(self, body: bytes, names: Mapping[str, tuple[str, str]]) -> None:
@@ -177,11 +177,11 @@ class ChatReader(PartReader):
 
     @abstractmethod
     def message_of(self, node: Node, key: str) -> Part:
-        """Make a part of a message."""
+        """Make a part from a message."""
 
     @override
     def member(self, key: str, name: str, node: Node) -> Part:
-        """A member of the body."""
+        """Make a part from a member of the body."""
         if name == "tools" and node.kind == "array":
             tools = self.tools(node.elements, key, within="function", schema=("parameters",))
             return self.list_of(node, key, "tools", tools)

@@ -1,4 +1,4 @@
-"""Finds a person's models: keys in the environment, servers on their usual loopback ports."""
+"""Finds the user's models: keys in the environment, and model servers on the usual ports of this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tui_host.settings.presets import PRESETS
 _SECONDS = 0.3
 _MOST = 1 << 20
 _LISTS = ((b'"data"', b'"list"'), (b'"models"',))
-"""What stands in a list of models, and in little else."""
+"""Byte strings that identify a list of models."""
 _LOCAL = ("ollama", "lmstudio", "llamacpp", "vllm")
 
 
@@ -43,10 +43,10 @@ def presets_with_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
 async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[LocalServer, ...]:
     """Return the model servers on this machine's usual ports, asked concurrently for their models. Never raises.
 
-    Servers of other kinds are recognised by their answers, and left out. Nothing is recorded, since no provider was chosen.
+    Servers of other kinds are recognised and left out. Nothing is recorded, since the user has chosen no provider.
 
     Args:
-        addresses: Base URLs by the preset's name; None for the presets' own.
+        addresses: Base URLs by the preset's name; None for the presets' own URLs.
     """
     import anyio
 
@@ -66,7 +66,7 @@ async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[Loc
 
 
 async def _is_listening(base_url: str) -> bool:
-    """Tell whether a port is open. Mostly none is, and the import of an HTTP client is spared."""
+    """Tell whether a port is open. If none is, which is usual, no HTTP client needs to be imported."""
     import anyio
 
     parts = urlsplit(base_url)
@@ -85,7 +85,7 @@ async def _models(base_url: str, spoken: str) -> tuple[str, ...] | None:
     import anyio
     from anyio import to_thread
 
-    await to_thread.run_sync(import_module, "httpcore")  # what httpx would import, here on the loop
+    await to_thread.run_sync(import_module, "httpcore")  # httpx would import the module in the event loop
     import httpx
 
     from tui_host.llm.dialects.dialect_table import dialect
@@ -95,7 +95,7 @@ async def _models(base_url: str, spoken: str) -> tuple[str, ...] | None:
     url = join(base_url, speaks.models_path, speaks.versions)
     try:
         with anyio.fail_after(2 * _SECONDS):
-            # Plain http to this machine: a context without any certificate spares loading them all.
+            # Plain http needs no certificates; loading them takes long.
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             async with (
                 httpx.AsyncClient(trust_env=False, verify=context, timeout=_SECONDS) as client,
@@ -106,6 +106,6 @@ async def _models(base_url: str, spoken: str) -> tuple[str, ...] | None:
                     if len(body) > _MOST:
                         return None
     except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, OSError):
-        return None  # nobody there, or nobody we know
+        return None  # no server, or one of another kind
     is_list = response.status_code == 200 and any(all(mark in body for mark in marks) for marks in _LISTS)
     return speaks.models(bytes(body)) if is_list else None

@@ -23,7 +23,7 @@ _TOO_LONG = re.compile(
     r"|range of input length|reduce the length of the|prompt.{0,10}超长",
     re.IGNORECASE,
 )
-"""Every vendor's code or words for a conversation that is longer than the model reads."""
+"""Vendors' codes and words for a conversation that is longer than the model's context."""
 _STATUSES: Mapping[str, int] = {
     "overloaded_error": 529,
     "engine_overloaded_error": 529,
@@ -48,7 +48,7 @@ _STATUSES: Mapping[str, int] = {
 }
 """The status of a refusal with this code, for errors inside a 200. Source: the error pages of the vendors' API references."""
 _BUSY = re.compile(r"overloaded|server busy|too many requests", re.IGNORECASE)
-"""The words of providers without codes (Ollama)."""
+"""Words for a busy provider, for those without error codes (Ollama)."""
 _RATE = re.compile(r"rate.?limit|per min", re.IGNORECASE)
 OVERFLOW = "context overflow"
 SHORTER = (
@@ -57,7 +57,7 @@ SHORTER = (
 
 
 def fault_in(value: JSON) -> tuple[str, str] | None:
-    """Return the provider's words and code, if a JSON value is an error."""
+    """Return the provider's message and code, if a JSON value is an error."""
     if isinstance(value, list) and value:
         return fault_in(value[0])
     if not isinstance(value, dict):
@@ -71,7 +71,7 @@ def fault_in(value: JSON) -> tuple[str, str] | None:
 
 
 def fault_words(body: bytes) -> tuple[str, str]:
-    """Return the provider's words and code in an error's body of any form."""
+    """Return the provider's message and code in an error's body of any form."""
     text = body[: 4 * _SHOWN].decode("utf-8", "replace").strip()
     try:
         fault = fault_in(read_json(body)) if body else None
@@ -81,7 +81,7 @@ def fault_words(body: bytes) -> tuple[str, str]:
 
 
 def refusal(status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-    """Make the error for a response with a bad status: the provider's words, a remedy of ours."""
+    """Make the error for a response with a bad status, with the provider's message and our remedy."""
     words, code = fault_words(body)
     head = {name.lower(): value for name, value in headers}
     if 300 <= status < 400:
@@ -93,7 +93,7 @@ def refusal(status: int, headers: Sequence[tuple[str, str]], body: bytes) -> Mod
     what = f"{status}{named}: {words}" if words else f"{status}{named}, without a word"
     wait = wait_seconds(head)
     if is_overflow(status, f"{code} {words}"):
-        return ModelError(f"{OVERFLOW}: {what}"[:MOST_WORDS], remedy=SHORTER, status=status)
+        return ModelError(f"{OVERFLOW}: {what}"[:MOST_WORDS], remedy=SHORTER, status=status, is_full=True)
     return ModelError(
         what[:MOST_WORDS],
         remedy=_remedy(status, f"{code} {words}", wait),
@@ -109,7 +109,7 @@ def failure(fault: Failed | None) -> ModelError:
         return ModelError("the provider ended the answer with an error", remedy="try again")
     what = fault.message if fault.vendor in fault.message else f"{fault.vendor}: {fault.message}"
     if is_overflow(400, what):
-        return ModelError(f"{OVERFLOW}: {what}"[:MOST_WORDS], remedy=SHORTER)
+        return ModelError(f"{OVERFLOW}: {what}"[:MOST_WORDS], remedy=SHORTER, is_full=True)
     status = _status_of(fault)
     passes = _passes(status, what, "")
     return ModelError(what[:MOST_WORDS], remedy=_remedy(status, what, None) if passes else "try again", passes=passes)
@@ -124,13 +124,13 @@ def _status_of(fault: Failed) -> int:
 
 
 def is_overflow(status: int, words: str) -> bool:
-    """Whether the conversation is longer than the model reads, by the provider's code and words."""
+    """Tell whether the conversation is longer than the model's context, by the provider's code and words."""
     may_be = status in {400, 413, 422} or status >= 500
     return may_be and _TOO_LONG.search(words) is not None and _RATE.search(words) is None
 
 
 def _passes(status: int, words: str, word: str) -> bool:
-    """Tell whether a refusal may be over in a while; the provider's own `word` wins."""
+    """Tell whether a refusal is temporary. The provider's own statement, `word`, decides if present."""
     if word in {"true", "false"}:
         return word == "true"
     return (status in {408, 429} or status >= 500) and not _is_spent(status, words)
@@ -141,7 +141,7 @@ def _is_spent(status: int, words: str) -> bool:
 
 
 def wait_seconds(head: Mapping[str, str]) -> float | None:
-    """Return the wait demanded in headers (names in lower case)."""
+    """Return the seconds to wait according to the headers (names in lower case)."""
     milliseconds = _number(head.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -153,7 +153,7 @@ def wait_seconds(head: Mapping[str, str]) -> float | None:
 
 
 def _until_reset(head: Mapping[str, str]) -> float | None:
-    """Return the longest wait for an exhausted limit: OpenAI gives the duration, Anthropic the time."""
+    """Return the longest wait until an exhausted limit is reset. OpenAI sends a duration, Anthropic a time."""
     waits = [
         _duration(head.get(f"x-ratelimit-reset-{what}", ""))
         for what in ("requests", "tokens")
@@ -167,10 +167,10 @@ def _until_reset(head: Mapping[str, str]) -> float | None:
 
 
 def _until(then: str, head: Mapping[str, str]) -> float | None:
-    """Return the seconds from the response's date to another date, in HTTP's form or RFC 3339's. None if either is missing."""
+    """Return the seconds from the response's date to another (in HTTP's form or RFC 3339's). None if either is missing."""
     if not then or "date" not in head:
         return None
-    from email.utils import parsedate_to_datetime  # brings much, for a rare header
+    from email.utils import parsedate_to_datetime  # a large import for a rare header
 
     try:
         when = datetime.fromisoformat(then) if then[:1].isdigit() else parsedate_to_datetime(then)
@@ -206,7 +206,7 @@ def _words(words: JSON) -> str:
 
 def _code(fault: Mapping[str, JSON]) -> str:
     status = fault.get("status")
-    if isinstance(status, str) and status.isupper():  # Gemini's word; its `code` is the status in figures
+    if isinstance(status, str) and status.isupper():  # Gemini's name; its `code` is the status in digits
         return status[:100]
     for name in ("code", "type"):
         code = fault.get(name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring
 
 from tui_host.errors import JSON
-from tui_host.llm.messages import Image, Message, Text, Thinking, ToolCall, ToolSpec
+from tui_host.llm.messages import Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class TextSpan:
     """A piece of a message's text.
 
     Attributes:
-        message: The message's place among the written messages.
+        message: The index of the message.
         start: Its first character.
         end: One past its last.
     """
@@ -32,12 +32,14 @@ class TextSpan:
 def text_spans(
     body: bytes, messages: Sequence[Message], pieces: Sequence[TextSpan], kept: Callable[[bytes], bytes] = bytes
 ) -> Iterator[tuple[int, int] | None]:
-    """Yield the bytes of each piece, None where not found. Every dialect writes a message's text as a single JSON string.
+    """Yield the bytes of each piece, None if not found.
+
+    A message's text is one JSON string; with images, and in some dialects always, it is several, one a part.
 
     Args:
-        body: The request's body, as it is kept.
-        messages: What was written, in order.
-        pieces: What is looked for, in order.
+        body: The request's body as stored.
+        messages: The written messages, in order.
+        pieces: The pieces to find, in order.
         kept: Turns bytes into their recorded form (with marks in place of secrets).
     """
     position, number, begun = 0, -1, -1
@@ -48,9 +50,12 @@ def text_spans(
             begun = body.find(kept(_json(text)), position)
             position = max(begun, position)
         if begun < 0:
-            yield None
+            whole = kept(_json(text[piece.start : piece.end]))
+            start = body.find(whole, position)
+            yield (start + 1, start + len(whole) - 1) if start >= 0 else None
+            position = max(start, position)
             continue
-        start = begun + len(kept(_json(text[: piece.start]))) - 1  # without the closing quote
+        start = begun + len(kept(_json(text[: piece.start]))) - 1  # up to, but without the closing quote
         yield start, start + len(kept(_json(text[piece.start : piece.end]))) - 2
 
 
@@ -62,7 +67,7 @@ UNREADABLE = "unreadable_arguments"
 """The key for arguments that are no JSON object."""
 
 LONG = 1 << 18
-"""Characters of a text that are written at once."""
+"""The most characters of a text that are written without a pause."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -73,14 +78,14 @@ class JsonText(str):
 
 
 class Tools(tuple[ToolSpec, ...]):  # noqa: SLOT001 - a tuple's subclass has no room for slots that hold anything
-    """The offered tools, with the texts made of them, each made once.
+    """The offered tools, and the texts made from them. Each text is made once.
 
-    Offer the same tools again with the same object, so that nothing is written anew for a step.
+    Use the same object while the tools stay the same, so that they are not written again for each step.
     """
 
     def __init__(self, tools: Iterable[ToolSpec] = (), /) -> None:
-        """Nothing is written yet."""
-        del tools  # the tuple has them
+        """Take the tools, and write nothing yet."""
+        del tools  # already in the tuple
         self._texts: dict[object, str] = {}
 
     def written(self, make: Callable[[ToolSpec], JSON]) -> str:
@@ -104,9 +109,9 @@ class Growing:
     """The growing member of a request's body: the conversation.
 
     Attributes:
-        name: The member's.
-        spans: Where each of its elements stands in the body: its first byte, and one past its last. None where a person's own
-            options say what stands there.
+        name: The member's name.
+        spans: The first byte and the end of each of its elements in the body; None if the user's own options replace
+            it.
     """
 
     name: str = ""
@@ -116,16 +121,21 @@ class Growing:
 def body_bytes(
     body: Mapping[str, JSON], added: Mapping[str, JSON], *, tools: JsonText | None, **conversation: Sequence[JSON]
 ) -> tuple[bytes, Growing]:
-    """Write a request's body: compact UTF-8, without anything refused by providers' parsers.
+    """Write a request's body as compact UTF-8, without anything that providers' parsers refuse.
 
     Args:
         body: The dialect's first members.
-        added: The person's members, which win.
-        tools: What is offered; None is left out.
-        conversation: The one member that grows from step to step, behind all else: a request then begins with all the bytes of
-            the one before it.
+        added: The person's members, which win; a list of tools stands behind the offered ones (a vendor's web search).
+        tools: The offered tools; None for no tools.
+        conversation: The single member that grows from step to step. It is written last, so that a request begins with
+            all bytes of the previous one.
     """
     (name, elements), *_ = conversation.items()
+    more = added.get("tools")
+    if tools and isinstance(more, list):
+        offered = tools.removesuffix("]")
+        tools = JsonText(f"{offered}{''.join(f',{json_text(tool)}' for tool in more)}]")
+        added = {key: value for key, value in added.items() if key != "tools"}
     last = {**({} if tools is None else {"tools": tools}), name: list(elements)}
     first = {**body, **{key: value for key, value in added.items() if key not in {"tools", name}}}
     whole = {**first, **last, **{key: added[key] for key in ("tools", name) if key in added}}
@@ -148,20 +158,20 @@ def body_bytes(
 def _encoded(text: str) -> bytes:
     try:
         return text.encode()
-    except UnicodeEncodeError:  # half of a character, which a model may write; no provider takes it back
+    except UnicodeEncodeError:  # half of a surrogate pair: models may write it, but no provider accepts it
         return _SURROGATE.sub("\ufffd", text).encode()
 
 
 def json_text(value: JSON) -> str:
-    """Write a value as compact JSON, with null for anything unknown to JSON."""
+    """Write a value as compact JSON, with null for values that JSON does not have."""
     try:
         return _compact(value)
-    except ValueError:  # a server's schema or a configured option holds it
-        return _compact(_sayable(value))
+    except ValueError:  # such values come from a server's schema or the configuration
+        return _compact(_finite(value))
 
 
 def _is_long(value: JSON) -> bool:
-    """Tell whether a value has a text long enough to block the event loop."""
+    """Tell whether a value contains a text long enough to block the event loop."""
     if isinstance(value, str):
         return len(value) > LONG
     if isinstance(value, Mapping):
@@ -170,7 +180,7 @@ def _is_long(value: JSON) -> bool:
 
 
 def _long_text(value: JSON) -> str:
-    """Write long values as `json_text` does, piece by piece."""
+    """Write a long value as `json_text` does, piece by piece."""
     if isinstance(value, Mapping):
         return f"{{{','.join([f'{json_text(key)}:{_long_text(item)}' for key, item in value.items()])}}}"
     if isinstance(value, list):
@@ -185,8 +195,8 @@ def json_lines(value: JSON, newline: str = "\n") -> str:
     """Write a value as indented JSON, three times as fast as `json.dumps` with an indent of two.
 
     Args:
-        value: What to write.
-        newline: The beginning of further lines, a line feed first.
+        value: The value to write.
+        newline: What to put between lines: a line feed and the indentation.
     """
     inner = f"{newline}  "
     if isinstance(value, dict) and value:
@@ -203,13 +213,13 @@ def json_lines(value: JSON, newline: str = "\n") -> str:
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
-def _sayable(value: JSON) -> JSON:
-    """The value with NaN and the infinities taken out."""
+def _finite(value: JSON) -> JSON:
+    """Return the value with null for NaN and the infinities."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
-        return {name: _sayable(inner) for name, inner in value.items()}
-    return [_sayable(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {name: _finite(inner) for name, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def arguments_text(text: str) -> str:
@@ -243,25 +253,13 @@ def _refused(word: str) -> JSON:
     raise ValueError(word)
 
 
-def object_schema(schema: JSON) -> Mapping[str, JSON]:
-    """Return the server's schema, changed only where refused: at the root, for an object type with properties."""
-    if not isinstance(schema, Mapping):
-        return {"type": "object", "properties": {}}
-    added: dict[str, JSON] = {}
-    if "type" not in schema:
-        added["type"] = "object"
-    if "properties" not in schema:
-        added["properties"] = {}
-    return {**schema, **added} if added else schema
-
-
 class CallIds:
-    """The ids of a request's calls: the vendor's, or our own where the vendor gave none or has other rules.
+    """The ids of a request's calls: the vendor's ids, or our own if the vendor gave none or has different rules.
 
     Args:
-        limit: The most characters that an id may have.
-        allowed: What it may consist of, as the inside of a regular expression's brackets.
-        least: The fewest characters; equal to the most for vendors with a fixed length.
+        limit: The most characters of an id.
+        allowed: The characters of an id, as the inside of a regular expression's brackets.
+        least: The fewest characters; equal to `limit` for vendors with a fixed length.
     """
 
     def __init__(self, limit: int, allowed: str = r"\x21-\x7e", *, least: int = 0) -> None:
@@ -273,11 +271,11 @@ class CallIds:
         self._taken: set[str] = set()
 
     def begin_message(self) -> None:
-        """Begin a message: ids are unique only within a message, as a model may number anew."""
+        """Begin a message: ids need to be unique only within a message, since a model may count from the start again."""
         self._taken.clear()
 
     def of(self, call: ToolCall) -> str:
-        """Return a call's id, always alike."""
+        """Return a call's id, always the same for the same call."""
         if call.id not in self._ids:
             self._ids[call.id] = self._made(call)
         return self._ids[call.id]
@@ -296,12 +294,12 @@ class CallIds:
 
 
 def echo_for(dialect: str, value: Mapping[str, JSON] | None) -> JSON:
-    """Wrap data to send back with the dialect's name, as a model may be asked in several dialects. None for nothing."""
+    """Wrap data to send back with the dialect's name, since one model may be used in several dialects. None for no data."""
     return {dialect: value} if value else None
 
 
 def echo_of(part: object, *, provider: str, model: str, dialect: str) -> Mapping[str, JSON]:
-    """Return the data to send back with a part to a provider and model; empty if of another origin."""
+    """Return the data to send back with a part; empty if it came from a different provider, model or dialect."""
     if isinstance(part, Thinking):
         giver, kept = (part.provider, part.model), part.echo
     elif isinstance(part, Text | ToolCall) and part.echo is not None:
@@ -313,15 +311,15 @@ def echo_of(part: object, *, provider: str, model: str, dialect: str) -> Mapping
 
 
 IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-"""The types of images taken by nearly every service; a request with any other type is refused."""
+"""The types of images that nearly every service accepts; any other type would be refused."""
 
 
 def with_taken_images(parts: Sequence[object], taken: frozenset[str] = IMAGES) -> list[object]:
-    """Return the parts, with words in place of images refused by the service.
+    """Return the parts, with words in place of images that the service refuses.
 
     Args:
-        parts: Of a message or a result.
-        taken: The types of images that the service takes.
+        parts: The parts of a message or a result.
+        taken: The types of images that the service accepts.
     """
     return [
         Text(text=f"(an image of the type {part.media_type}, which this model's API does not take)")
@@ -332,10 +330,45 @@ def with_taken_images(parts: Sequence[object], taken: frozenset[str] = IMAGES) -
 
 
 def text_of(parts: Sequence[object]) -> str:
-    """All text among a message's parts."""
+    """Return all text among a message's parts."""
     return "".join(part.text for part in parts if isinstance(part, Text))
 
 
+def result_texts(
+    results: Sequence[ToolResult], *, shows_images: bool = True
+) -> tuple[list[tuple[ToolResult, str]], list[Image]]:
+    """Return each result as text, for tool messages that hold only text, and the images for a message after them.
+
+    Args:
+        results: The results of one step.
+        shows_images: Whether such a message may follow; if not, words replace the images.
+    """
+    images: list[Image] = []
+    written: list[tuple[ToolResult, str]] = []
+    for result in results:
+        texts: list[str] = []
+        for part in with_taken_images(result.content):
+            if isinstance(part, Text):
+                texts.append(part.text)
+            elif isinstance(part, Image) and not shows_images:
+                texts.append(f"(an image, {part.media_type}, which cannot be shown to you)")
+            elif isinstance(part, Image):
+                images.append(part)
+                texts.append(f"(image {len(images)} of this step, {part.media_type}: see the next message)")
+        written.append((result, "\n".join(texts)))
+    return written, images
+
+
+def results_in(message: Message) -> list[ToolResult]:
+    """Return the results in a message of the role `tool`."""
+    return [part for part in message.parts if isinstance(part, ToolResult)]
+
+
+def is_from(part: object, *, provider: str, model: str) -> bool:
+    """Tell whether a part is thinking of this provider and model."""
+    return isinstance(part, Thinking) and part.provider == provider and part.model == model
+
+
 def system_text(messages: Sequence[Message]) -> str:
-    """Return the text of the system messages, for vendors with a separate place for it."""
+    """Return the text of the system messages, for vendors with a member of its own for it."""
     return "\n\n".join(text for message in messages if message.role == "system" and (text := text_of(message.parts)))

@@ -13,10 +13,9 @@ import anyio
 import anyio.to_thread
 import httpx
 
-from tui_host.capture.conversation_context import current_place
 from tui_host.capture.http.httpx_tap import BEGAN, RecordingTransport, exchange_of
 from tui_host.capture.http.observer import Observer, header_pairs
-from tui_host.capture.record import Draft, Head, Place
+from tui_host.capture.record import Draft, Head, Place, current_place
 from tui_host.capture.recorder_protocol import Recording
 from tui_host.errors import ModelError
 from tui_host.llm.exchange_errors import CONNECT_SECONDS, fault_of, where
@@ -26,17 +25,17 @@ from tui_host.settings.proxy import proxy_for
 from tui_host.settings.schema import Provider
 
 LINGER_SECONDS: Final = 2.0
-"""How long the end of a body is waited for when the answer has ended."""
+"""How long to wait for the end of a body after the answer has ended."""
 
 
 class Sender:
     """Sends requests to providers, once and unchanged, without retries or redirects.
 
-    It opens nothing before it is asked to. One for the whole program; safe for turns side by side.
+    Opens no connection before the first request. One object serves the whole program; safe for concurrent turns.
 
     Args:
         recorder: Keeps the records.
-        environment: The snapshot in the settings: references and proxies are resolved in it, at use.
+        environment: The environment in the settings, in which references and proxies are looked up when needed.
         now: Seconds since 1970.
     """
 
@@ -47,10 +46,10 @@ class Sender:
         self._clients: dict[_Way, httpx.AsyncClient] = {}
 
     async def written(self, provider: Provider, ask: Ask) -> Outgoing:
-        """Write the request for an answer, in a thread because large images take long.
+        """Write the request for an answer. Runs in a thread, because large images take long.
 
         Raises:
-            ModelError: As `model_request` does.
+            ModelError: As in `model_request`.
         """
         return await anyio.to_thread.run_sync(model_request, provider, ask, self.environment)
 
@@ -63,10 +62,10 @@ class Sender:
             provider: The provider.
             outgoing: The request.
             place: The place in the conversation for the records.
-            began: Told the exchange's id once the request is recorded, before it is sent.
+            began: Called with the exchange's id once the request is recorded, before it is sent.
 
         Raises:
-            ModelError: It did not get there.
+            ModelError: The request could not be sent.
         """
         client = await self._client(provider, outgoing)
         request: httpx.Request | None = None
@@ -82,10 +81,10 @@ class Sender:
             current_place.reset(token)
 
     async def draft(self, provider: Provider, outgoing: Outgoing, place: Place) -> Draft:
-        """Return the record of a request before redaction, without sending.
+        """Return the record of a request before redaction. Nothing is sent.
 
         Raises:
-            ModelError: It cannot be sent.
+            ModelError: The request could not be sent.
         """
         client = await self._client(provider, outgoing)
         try:
@@ -112,10 +111,10 @@ class Sender:
         )
         if way not in self._clients:
             try:
-                # Reading the system's certificates takes long enough to be felt.
+                # Reading the system's certificates would block the event loop noticeably.
                 context = await anyio.to_thread.run_sync(_context, way)
                 inner = httpx.AsyncHTTPTransport(verify=context, trust_env=False, proxy=way.proxy)
-            except httpx.InvalidURL as error:  # its words may hold a part of the password
+            except httpx.InvalidURL as error:  # its text may contain part of the password
                 what, remedy = "the proxy's address is no URL", "correct the proxy in the environment"
                 raise ModelError(what, where(provider, outgoing), remedy) from error
             except (OSError, ValueError, ImportError) as error:
@@ -148,7 +147,7 @@ def _built(
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """The choice of connections for a request."""
+    """The connections to use for a request: directly, or through a proxy."""
 
     provider: str
     is_tls: bool
@@ -158,11 +157,11 @@ class _Way:
 
 def _context(way: _Way) -> ssl.SSLContext:
     if not way.is_tls and (way.proxy is None or not way.proxy.startswith("https")):
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used, so it need not hold all certificates
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used, so loading certificates is needless
     return ssl.create_default_context(cafile=way.ca_file) if way.ca_file else httpx.create_ssl_context(trust_env=False)
 
 
 async def close(response: httpx.Response) -> None:
-    """Stop reading, within a short time, even when cancelled."""
+    """Close the response, within a short time, even when cancelled."""
     with anyio.move_on_after(LINGER_SECONDS, shield=True):
         await response.aclose()

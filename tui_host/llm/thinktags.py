@@ -1,4 +1,4 @@
-"""Separates thinking between tags at the head of a text, as open models write it."""
+"""Separates thinking between tags at the beginning of a text, as open models write it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _CLOSE = "</think>"
 
 
 class ThinkTags:
-    """Separates thinking from text however the text is cut; no part of a tag is shown.
+    """Separates thinking from text, which may be cut anywhere; no part of a tag is shown.
 
-    An opening tag counts at the head of the text alone. A closing tag whose opening stood in the prompt counts where it
-    begins a line or ends one, outside a code fence: elsewhere the text speaks of it.
+    An opening tag counts only at the beginning of the text. A closing tag whose opening tag stood in the prompt counts
+    only at the beginning or end of a line, outside code fences: elsewhere the text merely mentions the tag.
     """
 
     def __init__(self) -> None:
@@ -30,10 +30,10 @@ class ThinkTags:
         self._end = 0
         self._line_is_blank = True
         self._fences = 0
-        self._ticks = ""  # the beginning of a fence, at the end of what was said
+        self._ticks = ""  # a possible beginning of a fence at the end of the text
 
     def off(self) -> list[ModelEvent]:
-        """The server tells thinking apart itself: from here on text is text."""
+        """Treat all further text as text, because the server separates thinking itself."""
         if self._state not in {"head", "text"}:
             return []
         events = self.finish()
@@ -44,7 +44,7 @@ class ThinkTags:
         """Read a piece of text; `start` and `end` are its bytes in the body."""
         is_open = self._held or self._ticks or self._line_is_blank
         if self._state == "text" and text and not (is_open or "<" in text or "`" in text or "\n" in text):
-            return [TextDelta(text=text, start=start, end=end)]  # as nearly all of an answer is
+            return [TextDelta(text=text, start=start, end=end)]  # the usual case
         events: list[ModelEvent] = []
         if self._held:
             text, start, self._held = self._held + text, self._held_start, ""
@@ -112,7 +112,7 @@ class ThinkTags:
         line = before.rpartition("\n")[2]
         begins_line = not line.strip() and (self._line_is_blank or "\n" in before)
         if not begins_line and not rest:
-            self._say(before, found)  # the next character says whether it ends the line
+            self._say(before, found)  # whether the line ends here depends on the next character
             self._held = _CLOSE
             return ""
         self._say(before, found)
@@ -138,6 +138,6 @@ class ThinkTags:
 
 
 def _beginning_of(tag: str, text: str) -> int:
-    """How many characters at the text's end may become the tag."""
+    """Return how many characters at the text's end may be the beginning of the tag."""
     most = min(len(tag) - 1, len(text))
     return next((size for size in range(most, 0, -1) if tag.startswith(text[-size:])), 0)

@@ -1,4 +1,4 @@
-"""The names of tools as seen by a model, and the table back to servers and tools."""
+"""The names of tools as a model sees them, and the table that maps them to servers and tools."""
 
 from __future__ import annotations
 
@@ -33,28 +33,32 @@ class NameRule:
     limit: int = 64
 
     def allows(self, name: str) -> bool:
-        """Tell whether a name may be sent unchanged."""
+        """Tell whether a name may be sent as it is."""
         return len(name) <= self.limit and re.fullmatch(f"[{self.first}][{self.rest}]*", name) is not None
 
     def clean(self, name: str) -> str:
-        """Replace forbidden characters and cut the name; two names may become equal."""
+        """Replace forbidden characters and shorten the name; two names may become equal."""
         text = re.sub(f"[^{self.rest}]", "_", name) or "_"
         if re.match(f"[{self.first}]", text) is None:
             text = f"t{text}"
         return text[: self.limit]
 
     def hashed(self, name: str, *, of: str) -> str:
-        """Make a name fit, with a hash of the original for uniqueness."""
+        """Shorten a name to fit with a hash of the original name, which keeps it unique."""
         digest = hashlib.sha256(of.encode("utf-8", "backslashreplace")).hexdigest()[:_HASH]
         return f"{self.clean(name)[: self.limit - _HASH - 1]}_{digest}"
 
 
 OPENAI_NAMES = NameRule()
-"""`^[a-zA-Z0-9_-]{1,64}$`."""
+"""The rule `^[a-zA-Z0-9_-]{1,64}$`."""
+
+
+TEXT_NAMES = NameRule(first=r"\w", rest=r"\w.:-", limit=128)
+"""Names that plain-text tool protocols accept: letters of any script."""
 
 
 class NameTable:
-    """The names of a request's tools, both ways. Names are looked up, never parsed."""
+    """Maps the tool names of a request to servers and tools, and back. Names are looked up, never parsed."""
 
     def __init__(self, names: Mapping[Known, str]) -> None:
         """Take a table built by `make`."""
@@ -65,10 +69,10 @@ class NameTable:
 
     @classmethod
     def make(cls, tools: Iterable[Known], rule: NameRule = OPENAI_NAMES) -> NameTable:
-        """Name each tool `SERVER__TOOL`, with a hash in case of conflict with a vendor's rule or another tool.
+        """Name each tool `SERVER__TOOL`, with a hash if the name breaks a vendor's rule or is taken.
 
         Args:
-            tools: Server and tool, as the servers call them; duplicates count once.
+            tools: Server and tool, by the servers' names; duplicates count once.
             rule: The dialect's rule.
         """
         wanted = {
@@ -82,7 +86,7 @@ class NameTable:
                 names[server_and_tool] = name
                 continue
             number = 0
-            while True:  # a second round only when somebody's tool bears the very name that the hash would give
+            while True:  # repeats only if a real tool already has a name that ends in that hash
                 made = rule.hashed(name, of="\0".join((*server_and_tool, str(number))))
                 if made not in used:
                     break
@@ -103,6 +107,14 @@ class NameTable:
         """Return server and tool of a model's name. None if unknown."""
         return self._known.get(name)
 
+    def resolve(self, name: str) -> Known | None:
+        """Return server and tool for a name that a model wrote: a name in the table, or a bare tool name that is unique."""
+        found = self._known.get(name)
+        if found is not None:
+            return found
+        bare = [server_and_tool for server_and_tool in self._names if server_and_tool[1] == name]
+        return bare[0] if len(bare) == 1 else None
+
     @property
     def known(self) -> Mapping[str, Known]:
         """Server and tool by name."""
@@ -113,10 +125,10 @@ def nearest(name: str, tools: Iterable[ToolSpec], *, most: int = 3, alike: float
     """Return the names most similar to an unknown name, best first.
 
     Args:
-        name: As a model wrote it; a tool's bare name leads to it too.
-        tools: All that a model may know by name.
-        most: How many at most.
-        alike: From 0 to 1, how much alike they are at least.
+        name: As a model wrote it; may be a tool's bare name.
+        tools: The tools that the model may know.
+        most: The most names to return.
+        alike: The least similarity, from 0 to 1.
     """
     named: dict[str, list[str]] = {}
     for tool in tools:

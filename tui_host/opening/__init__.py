@@ -1,1 +1,1 @@
-"""Read files of other programs and turn them into records: one module or folder for each format."""
+"""Reads files that other programs captured, and turns them into records: a module or folder for each format."""

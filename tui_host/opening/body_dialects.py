@@ -1,4 +1,4 @@
-"""Recognise a JSON value of unknown origin, by asking the dialects: a JSON-RPC frame, a request to a model, or an answer."""
+"""Recognises JSON of unknown origin by asking the dialects: a JSON-RPC frame, a request to a model, or an answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Body(NamedTuple):
     """A JSON value that was sent or received.
 
     Attributes:
-        part: What it is of an answer; None for others.
+        part: For an answer, what this value contributes to it; None for others.
     """
 
     kind: Literal["frame", "request", "answer"]
@@ -25,7 +25,7 @@ class Body(NamedTuple):
 
 
 def body_of(value: JSON) -> Body | None:
-    """Recognise a value; None for anything else."""
+    """Recognise a value as a frame, request or answer; None for anything else."""
     if is_frame(value):
         return Body("frame")
     if answer := answer_of(value):
@@ -36,7 +36,7 @@ def body_of(value: JSON) -> Body | None:
 
 def answer_of(value: JSON) -> Body | None:
     """Recognise an answer, or one event of an answer; None for anything else."""
-    if isinstance(value, list):  # as Gemini streams without `alt=sse`
+    if isinstance(value, list):  # Gemini streams an array without `alt=sse`
         first = answer_of(value[0]) if value and isinstance(value[0], Mapping) else None
         return first if first is not None and first.dialect == "gemini" else None
     if not isinstance(value, Mapping):
@@ -47,13 +47,18 @@ def answer_of(value: JSON) -> Body | None:
     return None
 
 
+def part_of_answer(value: JSON, dialect: str) -> AnswerPart | None:
+    """Recognise an answer in a dialect, or one event of an answer; None for anything else."""
+    return DIALECTS[dialect].answer_part(value) if isinstance(value, dict) else None
+
+
 def is_frame(value: JSON) -> bool:
     """Whether a value is a JSON-RPC message or a batch."""
     return "jsonrpc" in mapping(value) or (isinstance(value, list) and bool(value) and "jsonrpc" in mapping(value[0]))
 
 
 def is_bare_error(value: JSON) -> bool:
-    """Whether a value is an error with a text only, as Ollama answers; other programs may write the same."""
+    """Whether a value is an error with only a text, as Ollama sends; other programs may write the same."""
     body = mapping(value)
     return len(body) == 1 and isinstance(body.get("error"), str)
 
@@ -88,18 +93,18 @@ def _all_have_content(value: JSON) -> bool:
 
 
 def url_dialect(url: str) -> str:
-    """The dialect of an address; empty if none."""
+    """The dialect of a URL; empty if it belongs to none."""
     dialect = dialect_at(url)
     return "" if dialect is None else dialect.name
 
 
 def unknown_address(dialect: str) -> str:
-    """The address to show where none is known: a scheme with the dialect's name, and nothing else."""
+    """The URL to show if none is known: only a scheme with the dialect's name."""
     return f"{dialect}:"
 
 
 def answer_with(message: Mapping[str, JSON], dialect: str) -> JSON:
-    """Make an answer with this message; None where the dialect needs more than a message."""
+    """Make an answer that contains a message; None if the dialect needs more than a message."""
     content = message.get("content")
     match dialect:
         case "anthropic":
@@ -119,5 +124,5 @@ def answer_with(message: Mapping[str, JSON], dialect: str) -> JSON:
 
 
 def to_json(value: JSON) -> bytes:
-    """Write a value as JSON, for a body without bytes in the file."""
+    """Format a value as JSON, for a body whose bytes are not in the file."""
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")

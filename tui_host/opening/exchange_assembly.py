@@ -1,9 +1,8 @@
-"""One exchange with a model, put together from a request, an answer or pieces of an answer."""
+"""Puts an exchange with a model together from a request, an answer or pieces of an answer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from tui_host.capture.http.exchange_end import CUT, Ending, Reason
 from tui_host.capture.http.observer import BODY_LIMIT
@@ -22,17 +21,47 @@ NO_BYTES = "bytes of the body: the file has a character for each, of which they 
 
 TYPES = {"sse": "text/event-stream", "ndjson": "application/x-ndjson", "json": "application/json"}
 _PIECE = 1 << 16
-"""Bytes of a stream without times of its own that become one record."""
+"""Largest record, in bytes, made of stream events that have no times."""
+
+
+MIXED = "events of several answers stand among each other, and nothing tells them apart"
+REMEDY = "Write one JSON object a line, with the id of the request in it, or record with tui-host tap."
+
+
+class MixedEvents:
+    """Notices if one answer's events come from several answers: two ends, an id that comes back, another dialect.
+
+    Attributes:
+        are_there: Whether such events came.
+    """
+
+    def __init__(self) -> None:
+        self.are_there = False
+        self._dialect = self._stream = ""
+        self._earlier: set[str] = set()
+        self._has_ended = False
+
+    def see(self, dialect: str, part: AnswerPart) -> None:
+        """Examine the next event."""
+        is_other = bool(dialect and self._dialect) and dialect != self._dialect and not part.is_empty
+        is_back = bool(part.stream) and part.stream != self._stream and part.stream in self._earlier
+        ends_again = part.ends and self._has_ended and dialect != "gemini"  # which may say the reason in each event
+        self.are_there |= is_other or is_back or ends_again
+        self._has_ended |= part.ends
+        self._dialect = dialect or self._dialect
+        if part.stream:
+            self._stream = part.stream
+            self._earlier.add(part.stream)
 
 
 class Exchange:
-    """An exchange with a model while its parts come in. Pieces of an answer without times of their own become one record.
+    """An exchange with a model that is being read. Pieces of an answer without times become one record.
 
     Attributes:
         dialect: The dialect of the request or of the answer.
-        stream: The id that the answer's events repeat; empty as long as none did.
-        has_begun: The event came with which every stream of its dialect begins.
-        is_finished: The answer says that its message has ended; a few words may follow (tokens used, `[DONE]`).
+        stream: The id in the answer's events; empty as long as no event has one.
+        has_begun: Whether the event with which streams of this dialect begin has come.
+        is_finished: Whether the answer's message has ended; only usage or `[DONE]` may follow.
     """
 
     def __init__(self, notes: Notes, peer: str, key: str = "") -> None:
@@ -41,7 +70,8 @@ class Exchange:
         self.key = key
         self.dialect = self.stream = ""
         self.has_begun = self.is_answered = self.is_finished = self.is_over = False
-        self._draft: Draft | None = None
+        self._exchange = ""
+        self._mixed = MixedEvents()
         self._at = Moment(0)
         self._size = 0
         self._pending: list[bytes] = []
@@ -50,7 +80,7 @@ class Exchange:
     def request(
         self, body: bytes, at: Moment, *, dialect: str, url: str = "", lacks: str = NO_HEAD
     ) -> Iterator[TimedDraft]:
-        """Begin with a request's body."""
+        """Begin the exchange with a request's body."""
         self.dialect = dialect
         head = Head(method="POST", url=url, headers=((NOT_KNOWN, NO_HEADERS),))
         yield self._begin(body, at, head if url else _unknown_head(dialect, lacks))
@@ -58,14 +88,14 @@ class Exchange:
     def answer(
         self, data: bytes, at: Moment, *, dialect: str, form: str, lacks: str = NO_STATUS
     ) -> Iterator[TimedDraft]:
-        """Add bytes of the answer."""
-        if self._draft is None:
+        """Add bytes of the answer's body."""
+        if not self._exchange:
             self.dialect = dialect
             yield self._begin(b"", at, _unknown_head(dialect, NO_REQUEST), MISSING)
         if not self.is_answered:
             self.is_answered = True
             head = Head(headers=((NOT_KNOWN, lacks), ("content-type", TYPES[form])))
-            yield TimedDraft(at, self._after("response", head=head))
+            yield TimedDraft(at, self._made("response", head=head))
         elif self._pending and (at.is_told or self._pending_size > _PIECE):
             yield from self.flush()
         self._at = at if at.is_told or not self._pending else self._at
@@ -75,50 +105,57 @@ class Exchange:
             self._pending.append(kept)
             self._pending_size += len(kept)
 
-    def learn(self, part: AnswerPart | None) -> None:
-        """Note what the last piece says of its answer."""
+    @property
+    def is_mixed(self) -> bool:
+        """Whether the exchange contains events of several answers."""
+        return self._mixed.are_there
+
+    def learn(self, part: AnswerPart | None, dialect: str) -> None:
+        """Note what the last piece tells about its answer."""
         if part is not None:
+            self._mixed.see(dialect, part)
             self.stream = self.stream or part.stream
             self.has_begun |= part.begins
             self.is_finished |= part.ends
 
     def flush(self) -> Iterator[TimedDraft]:
-        """Give the bytes that wait for more. Called before anything else of the file is given."""
+        """Return the bytes that wait for more. Call before any later draft of the file is returned."""
         if self._pending:
             data, self._pending, self._pending_size = b"".join(self._pending), [], 0
-            yield TimedDraft(self._at, self._after("chunk", data=data))
+            yield TimedDraft(self._at, self._made("chunk", data=data))
 
     def finish(self, *, is_cut: bool = False) -> Iterator[TimedDraft]:
         """End the exchange."""
-        if self._draft is None or self.is_over:
+        if not self._exchange or self.is_over:
             return
         yield from self.flush()
         self.is_over = True
         reason: Reason = "cut by peer" if is_cut else "complete" if self.is_answered else MISSING
-        ending = Ending(reason=reason, error=CUT if is_cut else "", size=self._size, kept=min(self._size, BODY_LIMIT))
-        yield TimedDraft(self._at, self._after(ending.kind, data=ending.to_bytes()))
+        error = CUT if is_cut else ""
+        if self.is_mixed:
+            reason, error = "failed", MIXED
+        ending = Ending(reason=reason, error=error, size=self._size, kept=min(self._size, BODY_LIMIT))
+        yield TimedDraft(self._at, self._made(ending.kind, data=ending.to_bytes()))
 
     def _begin(self, body: bytes, at: Moment, head: Head, malformed: str | None = None) -> TimedDraft:
-        self._draft = Draft(
+        self._at = at
+        self._exchange = self._notes.new_exchange()
+        if self.key:
+            self._notes.exchange_keys[self._exchange] = self.key
+        return TimedDraft(at, self._made("request", data=body, head=head, malformed=malformed))
+
+    def _made(self, kind: Kind, *, data: bytes = b"", head: Head | None = None, malformed: str | None = None) -> Draft:
+        return Draft(
             wire="llm",
-            kind="request",
+            kind=kind,
             peer=self._peer,
-            direction="out",
-            exchange=self._notes.new_exchange(),
+            direction="out" if kind == "request" else "in",
+            place=self._notes.place,
+            exchange=self._exchange,
             head=head,
-            data=body,
+            data=data,
             malformed=malformed,
         )
-        self._at = at
-        if self.key and self._draft.exchange:
-            self._notes.exchange_keys[self._draft.exchange] = self.key
-        return TimedDraft(at, self._draft)
-
-    def _after(self, kind: Kind, *, data: bytes = b"", head: Head | None = None) -> Draft:
-        request = self._draft
-        assert request is not None  # noqa: S101 - an answer begins one
-        draft = Draft(wire="llm", kind=kind, peer=request.peer, direction="in", exchange=request.exchange, data=data)
-        return draft if head is None else replace(draft, head=head)
 
 
 def _unknown_head(dialect: str, what: str) -> Head:

@@ -1,7 +1,7 @@
-"""An import in a process of its own, so the app never waits for a file.
+"""Imports files in a separate process, so that the app never waits for a file.
 
-The app writes one line to the standard input of this process, and closes it to end the process. The process writes lines with its
-progress to standard output, and at last one with the result.
+The app writes one line to the process's standard input, and closes the input to end the process. The process writes
+lines with its progress to standard output, and finally one with the result.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_host.capture.json.narrowing import items, mapping
+from tui_host.capture.json.narrowing import items, mapping, number_or_zero, text_or_empty
 from tui_host.errors import JSON, SettingsError, TuiHostError
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
 
 NICER = 5
-"""How much lower its priority is than that of the app that draws."""
+"""How much lower the process's priority is than the app's."""
 COMMAND = (sys.executable, "-P", "-m", "tui_host.opening.import_process")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportState:
-    """How far an import has come."""
+    """The progress of an import."""
 
     expected: int = 0
     done: int = 0
@@ -40,7 +40,7 @@ class ImportState:
 
 
 def request_line(paths: Sequence[Path], database: Path, settings: Settings) -> bytes:
-    """Write the line for the process's standard input."""
+    """Return the line for the process's standard input."""
     from tui_host.settings.environment_references import secret_headers, secrets_of
 
     asked = {
@@ -53,7 +53,7 @@ def request_line(paths: Sequence[Path], database: Path, settings: Settings) -> b
 
 
 def import_state(line: bytes) -> ImportState:
-    """Read a line of the process's standard output.
+    """Parse a line of the process's standard output.
 
     Raises:
         TuiHostError: The import failed, with the error of `import_files`, or the process has ended.
@@ -67,25 +67,22 @@ def import_state(line: bytes) -> ImportState:
         raise TuiHostError("the process that reads it has ended", remedy="open it again")
     if "error" in members:
         raise _error_of(mapping(members["error"]), is_typed=members.get("is_typed") is True)
-    expected, done, records = (_number(members.get(name)) for name in ("expected", "done", "records"))
+    expected, done, records = (number_or_zero(members.get(name)) for name in ("expected", "done", "records"))
     notices = tuple(words for words in items(members.get("notices")) if isinstance(words, str))
     is_whole = members.get("is_whole") is True
     return ImportState(
-        expected=expected, done=done, records=records, id=_text(members.get("id")), notices=notices, is_whole=is_whole
+        expected=expected,
+        done=done,
+        records=records,
+        id=text_or_empty(members.get("id")),
+        notices=notices,
+        is_whole=is_whole,
     )
 
 
 def _error_of(said: Mapping[str, JSON], *, is_typed: bool) -> TuiHostError:
-    what, where, remedy = (_text(said.get(name)) for name in ("what", "where", "remedy"))
+    what, where, remedy = (text_or_empty(said.get(name)) for name in ("what", "where", "remedy"))
     return SettingsError(what, where, remedy) if is_typed else TuiHostError(what, where, remedy)
-
-
-def _text(value: JSON) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _number(value: JSON) -> int:
-    return value if isinstance(value, int) else 0
 
 
 def main() -> None:
@@ -128,7 +125,7 @@ def _say(answer: Mapping[str, JSON]) -> None:
 
 
 def _end_with_whoever_asked() -> None:
-    while os.read(0, 1 << 12):  # without Python's buffer: its lock would be held where this process ends first
+    while os.read(0, 1 << 12):  # unbuffered: the lock of a buffer would be held if this process ends meanwhile
         pass
     os._exit(1)
 

@@ -1,4 +1,4 @@
-"""Values shared by the readers of foreign files: a file, a draft with its time, notes for a person."""
+"""Values shared by the readers of files: a file, a draft with its time, notes for the user."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import NamedTuple
 
-from tui_host.capture.json.reading import LEVELS, is_deeper, load_tolerantly
-from tui_host.capture.json.scan import Data
-from tui_host.capture.record import Draft
-from tui_host.errors import JSON, TuiHostError
+from tui_host.capture.json.file_values import Data
+from tui_host.capture.record import NOWHERE, Draft, Place
+from tui_host.errors import TuiHostError
 
-VALUE_LIMIT = 64 << 20
-"""Bytes of one JSON value at most; no model and no server sends a larger one."""
 LATEST_NS = 4_102_444_800 * 10**9
-"""The end of the year 2099. A later time is a mistake."""
+"""The end of the year 2099. A later time counts as a mistake."""
 TOO_LATE = "times after the year 2099"
 PROGRESS_SECONDS = 0.1
 """The shortest time between two calls of `Progress.watch`."""
@@ -28,8 +25,8 @@ class File:
     """A file to read.
 
     Attributes:
-        name: The name to show. It is never opened.
-        time_ns: The time to give to records without one.
+        name: The name to show; never used as a path.
+        time_ns: The time for records that have none.
         changed_ns: When the file was last changed; 0 if unknown.
     """
 
@@ -40,11 +37,11 @@ class File:
 
 
 class Moment(NamedTuple):
-    """When something was captured.
+    """When a record was captured.
 
     Attributes:
         ns: Nanoseconds since 1970.
-        is_told: The file tells this time. If not, `ns` only gives a place in the order.
+        is_told: Whether the file states this time. If not, `ns` only gives a place in the order.
     """
 
     ns: int
@@ -52,7 +49,7 @@ class Moment(NamedTuple):
 
 
 class TimedDraft(NamedTuple):
-    """A draft and the moment of its capture."""
+    """A draft with the time of its capture."""
 
     at: Moment
     draft: Draft
@@ -60,11 +57,11 @@ class TimedDraft(NamedTuple):
 
 @dataclass(slots=True)
 class Progress:
-    """How much of the files has been read.
+    """How many bytes of the files have been read.
 
     Attributes:
-        watch: Called now and then with this object. An exception that it raises ends the import.
-        expected: Bytes to read. Grows when a file must be read twice.
+        watch: Called now and then with this object. An exception raised in it ends the import.
+        expected: Number of bytes to read. Grows if a file must be read twice.
     """
 
     watch: Callable[[Progress], None] = lambda _: None
@@ -74,24 +71,31 @@ class Progress:
     _next_watch: float = 0.0
 
     def advance(self, size: int) -> None:
-        """Count bytes as read, and call `watch` if its time has come."""
+        """Count bytes as read, and call `watch` if it is due."""
         self.done += size
         now = time.monotonic()
         if now >= self._next_watch:
             self._next_watch = now + PROGRESS_SECONDS
             self.watch(self)
 
+    def finish(self) -> None:
+        """Count all bytes as read, and call `watch`."""
+        self.done = self.expected
+        self.watch(self)
+
 
 @dataclass(slots=True)
 class Notes:
-    """Ids, progress and messages of one import.
+    """New ids, progress and messages of an import.
 
     Attributes:
-        are_several: More than one file is read, so messages name the file.
-        exchange_keys: The request id that a log gives for an exchange, by the exchange's id.
+        place: The place of all drafts.
+        are_several: Whether more than one file is read, so that messages name the file.
+        exchange_keys: The request ids that a log states, by the exchange's id.
     """
 
     progress: Progress = field(default_factory=Progress)
+    place: Place = NOWHERE
     are_several: bool = False
     messages: list[str] = field(default_factory=list[str])
     exchange_keys: dict[str, str] = field(default_factory=dict[str, str])
@@ -101,25 +105,25 @@ class Notes:
     _connections: Iterator[int] = field(default_factory=lambda: count(1))
 
     def leave_out(self, what: str, name: str, where: Callable[[], str] = str) -> None:
-        """Count something left out of the file `name`. `where` is called only for the first of its kind."""
+        """Count an item left out of the file `name`. `where` is called only for the first item of its kind."""
         counts = self._left_out.setdefault(name, Counter())
         if what not in counts:
             self._first_places[name, what] = where()
         counts[what] += 1
 
     def apart(self) -> Notes:
-        """Make notes with the same progress and ids of exchanges, for a file read ahead of the decision how to use it."""
+        """Return notes with the same progress and ids, for a file that is read before deciding how to use it."""
         return replace(self, messages=[], exchange_keys={}, _left_out={}, _first_places={}, _connections=count(1))
 
     def add(self, other: Notes) -> None:
-        """Take over the messages of notes made by `apart`."""
+        """Add the messages of notes made by `apart`."""
         self.messages += other.messages
         self._left_out |= other._left_out
         self._first_places |= other._first_places
 
     @property
     def left_out(self) -> str:
-        """Count by kind, with the first place of each, what was left out; empty if nothing was."""
+        """Say what was left out: counts by kind, with the first place of each; empty if nothing was."""
         by_file = ((name, ", ".join(self._counted(name))) for name in self._left_out)
         return "; ".join(f"in {name} {words}" if self.are_several else words for name, words in by_file)
 
@@ -137,31 +141,15 @@ class Notes:
         return f"{peer}#{next(self._connections)}"
 
 
-def read_value(data: bytes, *, is_shallow: bool = False) -> JSON:
-    """Read foreign JSON. None also for anything but JSON, and for JSON that is too large or nested too deeply.
-
-    Args:
-        data: The bytes. Those that are no UTF-8 are replaced.
-        is_shallow: The nesting has been checked already, as `elements` does.
-    """
-    if len(data) > VALUE_LIMIT:
-        return None
-    try:
-        text = data.decode("utf-8", "replace")
-        value = load_tolerantly(text)
-    except (ValueError, RecursionError):
-        return None
-    return None if not is_shallow and len(data) > LEVELS and is_deeper(text, LEVELS) else value
-
-
-def unreadable(file: File, what: str, where: str = "") -> TuiHostError:
-    """Make the error for a file that cannot be read, with the place of the reason."""
-    place = f"{file.name}, {where}" if where else file.name
-    return TuiHostError(what, place, "see tui-host open --help for what can be read")
+def unreadable(
+    file: File, what: str, where: str = "", remedy: str = "see tui-host open --help for what can be read"
+) -> TuiHostError:
+    """Make the error for an unreadable file, with the place of the fault."""
+    return TuiHostError(what, f"{file.name}, {where}" if where else file.name, remedy)
 
 
 def line_of(data: Data, at: int) -> int:
-    """The number of the line, from 1, in which a byte stands."""
+    """Return the number of the line, from 1, that contains a byte."""
     number, end = 1, data.find(b"\n")
     while 0 <= end < at:
         number, end = number + 1, data.find(b"\n", end + 1)
@@ -169,5 +157,5 @@ def line_of(data: Data, at: int) -> int:
 
 
 def place_of(file: File, at: int) -> str:
-    """The place of a byte, for a message: `line 3`."""
+    """Return the place of a byte for a message: `line 3`."""
     return f"line {line_of(file.data, at)}"

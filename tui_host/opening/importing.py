@@ -1,4 +1,4 @@
-"""Import files as a session of the store: without their secrets, with their calls joined, in one order, and told as a chat."""
+"""Imports files as a session: removes secrets, joins calls, puts records in one order, and makes a chat."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from tui_host.capture.session_summary import foreign_session, session_id
 from tui_host.capture.store.imported_records import free_suffix
 from tui_host.chat.conversation import AnswerItem, CallItem, CallState, Conversation, Item, NoteItem, UserItem
 from tui_host.errors import JSON, SettingsError, TuiHostError
-from tui_host.infer.asking.speakers import in_words, models_in_words, models_of, protocols_of
 from tui_host.infer.clock_offsets import DOUBTFUL_NS
+from tui_host.infer.conversations.host_names import in_words, models_in_words, models_of, protocols_of
 from tui_host.infer.story import Story
-from tui_host.infer.story_chat import Telling
+from tui_host.infer.story_chat import StoryChat
 from tui_host.opening import jsonl_reader
 from tui_host.opening.import_types import LATEST_NS, File, Moment, Progress, TimedDraft
 from tui_host.opening.recognition import Reading, read
 from tui_host.opening.session_intake import ImportSetup, SessionIntake
 
 if TYPE_CHECKING:
-    from tui_host.capture.json.scan import Data
+    from tui_host.capture.json.file_values import Data
     from tui_host.capture.redact.redaction import Redactor
     from tui_host.capture.store.store import Store
 
 PIPE_LIMIT = 64 << 20
-"""Bytes that are read of a pipe or a device."""
+"""Largest number of bytes to read from a pipe or a device."""
 JOINED_LIMIT = 256 << 20
-"""Bytes of records in which calls are joined; they are held in memory."""
+"""Largest records, in bytes, in which calls are joined: they are held in memory."""
 ORDERED_LIMIT = 64 << 20
-"""Bytes of records of files without times that are put in order; they are held in memory several times."""
+"""Largest records of files without times to put in order, in bytes: they are held in memory several times."""
 TOLD_IN_PART = f"The chat tells the first {JOINED_LIMIT >> 20} MiB, and joins calls there: what came later stands in the inspector alone."
 
 WAITED_NS = 900_000_000_000
-"""How long a call may wait for a person. Where most calls seem to wait longer, the clocks differ."""
+"""How long a call may wait for the user. If most calls seem to wait longer, the clocks differ."""
 
 _APART = "{} without times: {}, and so it stands behind the others."
 _NOTHING_TELLS = "nothing in it belongs to the other files"
@@ -66,19 +66,19 @@ def import_files(
     watch: Callable[[Progress], None] = lambda _: None,
     begun: Callable[[str], None] | None = None,
 ) -> Imported:
-    """Read files as one capture, and keep the capture as a session. Blocks.
+    """Read files as one capture and store it as a session. Blocks.
 
     Args:
-        store: Where to keep it.
-        paths: One file, or several that each hold a part.
-        redactor: Takes the secrets out.
-        watch: Called now and then with the progress. An exception that it raises ends the import, and nothing is kept.
-        begun: Called with the session's id once the first record is kept. The session is then listed while the import goes on, and
-            stays if the rest cannot be read: somebody may be looking at it. Without `begun`, nothing is listed before the end.
+        store: The store for the session.
+        paths: One file, or several that each contain a part.
+        redactor: Removes the secrets.
+        watch: Called now and then with the progress. An exception raised in it ends the import, and nothing is stored.
+        begun: Called with the session's id once its first record is stored. The session is then listed during the
+            import, and stays even if the rest cannot be read. Without `begun`, it is listed only at the end.
 
     Raises:
         SettingsError: A file cannot be opened.
-        TuiHostError: A file is in no format that is read, or broken; says where.
+        TuiHostError: A file has an unknown format or is broken. The text says where.
         StoreError: The database cannot be written.
     """
     for path in paths:
@@ -88,16 +88,17 @@ def import_files(
             )
     with ExitStack() as stack:
         files = [opened(path, stack) for path in paths]
-        reading = read(files, Progress(watch))
+        identity = session_id(time.time_ns(), os.urandom(8))
+        reading = read(files, Progress(watch), identity)
         store.redactor = redactor
         own = reading.own
         setup = ImportSetup(store, redactor, reading, begun)
-        imported = _import_own(setup, own) if own else _import_foreign(setup, files)
+        imported = _import_own(setup, own) if own else _import_foreign(setup, files, identity)
         return replace(imported, notices=(*reading.notes.messages, *imported.notices))
 
 
 def opened(path: Path, stack: ExitStack) -> File:
-    """Map a file, so that even a large one takes no memory.
+    """Map a file into memory, so that a large file takes none.
 
     Raises:
         SettingsError: The file cannot be opened.
@@ -113,7 +114,8 @@ def opened(path: Path, stack: ExitStack) -> File:
             data = file.read(PIPE_LIMIT + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        remedy = "name a file in it" if isinstance(error, IsADirectoryError) else "name a file that is there"
+        remedy = "make it readable for you" if isinstance(error, PermissionError) else "name a file that is there"
+        remedy = "name a file in it" if isinstance(error, IsADirectoryError) else remedy
         raise SettingsError(f"cannot be read: {reason}", str(path), remedy) from error
     if len(data) > PIPE_LIMIT and isinstance(data, bytes):
         raise SettingsError(
@@ -125,7 +127,7 @@ def opened(path: Path, stack: ExitStack) -> File:
 
 
 def _import_own(setup: ImportSetup, file: File) -> Imported:
-    """Import a session of tui-host's own as it was."""
+    """Import a session that tui-host exported, unchanged."""
     (info,) = jsonl_reader.sessions_of(file)
     progress = setup.reading.notes.progress
     captures = jsonl_reader.captures_of(file, progress)
@@ -134,51 +136,63 @@ def _import_own(setup: ImportSetup, file: File) -> Imported:
     suffix = free_suffix(setup.store, info.id, captures)
     session = replace(info, id=f"{info.id}{suffix}")
     with SessionIntake(setup, session) as intake:
-        for capture in captures:  # their order is what export goes by
+        for capture in captures:  # exports follow the order of captures
             intake.begin(f"{capture}{suffix}")
+
+        def renamed() -> Iterator[Record]:
+            for record, _ in jsonl_reader.records(file, session.id, progress):
+                if record.capture not in captures:
+                    raise TuiHostError("a line names two captures", file.name, "export it again")
+                yield replace(record, capture=f"{record.capture}{suffix}")
+
+        # a tap's chat is made when the tap is shown
+        first, is_whole = _add_all(intake, renamed(), 0 if info.source == "tap" else JOINED_LIMIT)
         chat = ChatFromRecords()
-        size = 0
-        for record, _ in jsonl_reader.records(file, session.id, progress):
-            if record.capture not in captures:
-                raise TuiHostError("a line names two captures", file.name, "export it again")
-            kept = replace(record, capture=f"{record.capture}{suffix}")
-            intake.add(kept)
-            size += len(record.draft.data)
-            if size <= JOINED_LIMIT and info.source != "tap":  # a tap's is told where it is shown
-                chat.feed(kept)
-        is_whole = size <= JOINED_LIMIT or info.source == "tap"
-        intake.tell(chat.items(), lacks="" if is_whole else TOLD_IN_PART)
+        for record in first:
+            chat.feed(record)
+        intake.tell(chat.items(), lacks="" if is_whole or info.source == "tap" else TOLD_IN_PART)
     return Imported(id=session.id, notices=tuple(intake.notices))
 
 
-def _import_foreign(setup: ImportSetup, files: Sequence[File]) -> Imported:
-    """Import files of other programs as the story of one host, with calls joined as for taps."""
+def _import_foreign(setup: ImportSetup, files: Sequence[File], identity: str) -> Imported:
+    """Import files of other programs as a story, with calls joined as for taps."""
     reading = setup.reading
-    identity = session_id(time.time_ns(), os.urandom(8))
     title = " and ".join(file.name for file in files)
     session = foreign_session(identity, title)
-    story = Story(identity)
     with SessionIntake(setup, session) as intake:
         intake.begin(identity)
-        size = 0
-        for record in _records(identity, _in_order(reading)):
-            size += len(record.draft.data)
-            intake.add(story.feed(record) if size <= JOINED_LIMIT else _apart(record))
+        first, is_whole = _add_all(intake, _records(identity, _in_order(reading)), JOINED_LIMIT)
         if not intake.last:
             raise TuiHostError(
-                f"there is no exchange with a model or an MCP server in {' or '.join(reading.formats)}: {_left_out(reading)}",
+                f"there is no exchange with a model or an MCP server in {' or '.join(reading.formats)}: {_nothing_read(reading)}",
                 title,
                 "capture what a host says to its model, or to a server",
             )
-        keep_story(intake, story, is_whole=size <= JOINED_LIMIT)
-        intake.notices += _off_in_words(story)
+        keep_story(intake, first, is_whole=is_whole)
     if reading.notes.left_out:
-        intake.notices.append(f"Left out: {_left_out(reading)}.")
+        intake.notices.append(f"Left out: {reading.notes.left_out}.")
     return Imported(id=identity, notices=tuple(intake.notices))
 
 
+def _add_all(intake: SessionIntake, records: Iterator[Record], limit: int) -> tuple[list[Record], bool]:
+    """Store all records and wait for the disk: all rows are there before the first call is joined.
+
+    Returns:
+        The first records, up to `limit` bytes, and whether these are all of them.
+    """
+    first: list[Record] = []
+    size = 0
+    for record in records:
+        intake.add(record)
+        size += len(record.draft.data)
+        if size <= limit:
+            first.append(record)
+    intake.flush()
+    return first, size <= limit
+
+
 def _in_order(reading: Reading) -> Iterator[TimedDraft]:
-    """Give all drafts in one order. If a file tells no times, read all files first: the last line may tell where the first stood."""
+    """Yield all drafts in one order. Files without times are all read first: the last line may place the first."""
     if not reading.untimed:
         return reading.drafts
     size = 0
@@ -205,48 +219,49 @@ def _records(capture: str, drafts: Iterator[TimedDraft]) -> Iterator[Record]:
     time_ns = 0
     for seq, timed in enumerate(drafts, 1):
         time_ns = max(time_ns, timed.at.ns)
-        # a draft behind a later one only has its place in the order
+        # a draft that comes after a later one only has its place in the order
         mono_ns = time_ns if timed.at.is_told and timed.at.ns == time_ns else None
         yield Record(capture=capture, seq=seq, time_ns=time_ns, mono_ns=mono_ns, draft=timed.draft)
 
 
-def _apart(record: Record) -> Record:
-    """The record with its session, but of no turn."""
-    return replace(record, draft=replace(record.draft, place=Place(session=record.capture)))
-
-
-def keep_story(intake: SessionIntake, story: Story, *, is_whole: bool) -> None:
-    """Keep the links, the chat and the names of hosts and models found by the story."""
+def keep_story(intake: SessionIntake, records: Sequence[Record], *, is_whole: bool) -> None:
+    """Store the story that the stored records tell: turns, links, the chat, and the names of hosts and models."""
+    identity = intake.session.id
+    story = Story(identity)
+    places = {record.seq: story.take(record) for record in records}
+    intake.put_into_turns(identity, {seq: place for seq, place in places.items() if place.turn})
     for placed in story.links():
         draft = Draft(wire="host", kind="link", place=placed.place, data=placed.link.to_bytes())
         intake.add(replace(intake.last_record, seq=intake.last + 1, draft=draft))
     conversation = Conversation()
-    Telling(story, conversation).tell()
+    StoryChat(story, conversation).tell()
     intake.tell(conversation.items, lacks="" if is_whole else TOLD_IN_PART)
     intake.session = replace(
         intake.session,
         title=": ".join(filter(None, (in_words(story.hosts), intake.session.title))),
-        turns=story.talks.turns,
-        model=models_in_words([model for model in models_of(story.spoken) if model[1]]),
-        protocol=in_words(protocols_of(story.spoken)),
+        turns=story.conversations.turns,
+        model=models_in_words([model for model in models_of(story.speakers) if model[1]]),
+        protocol=in_words(protocols_of(story.speakers)),
     )
+    intake.notices += _off_in_words(story)
 
 
 def _off_in_words(story: Story) -> Iterator[str]:
-    """A sentence on the servers' clock, if by the times most calls were sent before the model asked, or long after."""
+    """Warn about a server's clock if most calls seem to be sent before the model asked, or long after."""
     timed = [joined for joined in story.joined() if joined.sent and joined.sent[0].mono_ns is not None]
-    off_ns = median_low([joined.sent[0].at_ns - joined.asked.at_ns for joined in timed]) if timed else 0
+    off_ns = median_low([joined.sent[0].at_ns - joined.call.at_ns for joined in timed]) if timed else 0
     if not -DOUBTFUL_NS <= off_ns <= WAITED_NS:
         seconds, how = f"{abs(off_ns) / 1e9:,.0f} s", "earlier" if off_ns < 0 else "later"
         yield f"The servers' times are taken to be {seconds} {how} than the model's, so that the calls fit, if it was one run."
 
 
-def _left_out(reading: Reading) -> str:
-    return reading.notes.left_out or "it is empty"
+def _nothing_read(reading: Reading) -> str:
+    """Say what was left out, and what is broken: perhaps because of that, nothing was read."""
+    return "; ".join(filter(None, (reading.notes.left_out, *reading.notes.messages))) or "it is empty"
 
 
 class ChatFromRecords:
-    """Makes a chat of a session's records: messages as in the story of a tap, calls and turns as recorded."""
+    """Makes a chat from a session's records: messages as for a tap's story, calls and turns as recorded."""
 
     def __init__(self) -> None:
         self._story = Story()
@@ -255,7 +270,7 @@ class ChatFromRecords:
         self._decisions: dict[str, Mapping[str, JSON]] = {}
 
     def feed(self, record: Record) -> None:
-        """Take in the next record."""
+        """Read the next record."""
         draft = record.draft
         if draft.kind == "link":
             link = read_object(draft.data)
@@ -269,16 +284,16 @@ class ChatFromRecords:
         self._story.feed(record)
 
     def items(self) -> Iterator[Item]:
-        """The items of the chat, in order."""
+        """Return the items of the chat, in order."""
         conversation = Conversation()
-        Telling(self._story, conversation).tell()
+        StoryChat(self._story, conversation).tell()
         places = {
-            (exchange.turn, exchange.step): self._places.get(exchange.asking.key, NOWHERE)
+            (exchange.turn, exchange.step): self._places.get(exchange.key, NOWHERE)
             for exchange in self._story.exchanges
-            if not self._story.talks.root(exchange).is_beside
+            if not self._story.conversations.root(exchange).is_side_request
         }
         for item in conversation.items:
-            if isinstance(item, AnswerItem | CallItem) and not item.step:  # told in a request alone
+            if isinstance(item, AnswerItem | CallItem) and not item.step:  # stated only in a later request
                 yield replace(item, turn=places.get((item.turn, 1), NOWHERE).turn or item.turn)
             elif isinstance(item, CallItem):
                 yield self._call(item, places.get((item.turn, item.step), NOWHERE))
@@ -294,7 +309,7 @@ class ChatFromRecords:
         link: Mapping[str, JSON] = asked[int(number)] if int(number) < len(asked) else {}
         decided = self._decisions.get(said(link.get("call")), {})
         refused = decided.get("decision")
-        state: CallState = refused if refused in ("rejected", "invalid") else item.state
+        state: CallState = refused if refused in ("rejected", "stopped", "invalid") else item.state
         return replace(
             item,
             turn=place.turn or item.turn,
@@ -312,7 +327,7 @@ class ChatFromRecords:
 def interleaved(
     timed: Sequence[TimedDraft], untimed: Sequence[tuple[str, Sequence[TimedDraft]]]
 ) -> tuple[Sequence[TimedDraft], Sequence[str]]:
-    """Merge files into one order, and give the names of files with no known place; these stand at the end."""
+    """Merge files into one order. Returns also the names of files whose place is unknown; these come last."""
     order = timed
     apart: list[str] = []
     for name, file in sorted(untimed, key=lambda named: not _asks(named[1])):  # the others depend on the one that asks
@@ -339,10 +354,10 @@ def _put(order: Sequence[TimedDraft], file: Sequence[TimedDraft], places: Sequen
 
 
 def _places(order: Sequence[TimedDraft], file: Sequence[TimedDraft]) -> Sequence[int] | None:
-    """The index in `order` before which each draft of `file` stands; None if nothing in the file belongs to the order.
+    """Return for each draft of `file` the index in `order` before which it belongs; None if nothing matches.
 
-    A call stands right behind the answer that asks for it, so its result stands before the request that tells it. An answer that
-    asks for calls of the order stands right before its first call, so it stands behind the results that its request tells.
+    A call comes right after the answer that asks for it, so its result comes before the request that reports it. An
+    answer that asks for calls in `order` comes right before the first of them.
     """
     behind, before = _limits(order, file)
     if behind:
@@ -363,8 +378,8 @@ def _places(order: Sequence[TimedDraft], file: Sequence[TimedDraft]) -> Sequence
 
 
 def _limits(order: Sequence[TimedDraft], file: Sequence[TimedDraft]) -> tuple[dict[int, int], dict[int, int]]:
-    """By the index of a draft in `file`: the index in `order` to stand behind, and the index to stand before."""
-    is_first = _asks(order) or not _asks(file)  # the requests to a model come first
+    """Return by index of a draft in `file`: the index in `order` to come after, and the index to come before."""
+    is_first = _asks(order) or not _asks(file)  # requests to a model come first
     lists = (order, file) if is_first else (file, order)
     story = Story()
     ends: dict[str, tuple[bool, int]] = {}
@@ -378,7 +393,7 @@ def _limits(order: Sequence[TimedDraft], file: Sequence[TimedDraft]) -> tuple[di
     behind: dict[int, int] = {}
     before: dict[int, int] = {}
     for joined in story.joined():
-        asked_in_file, end = ends[joined.asked.exchange]
+        asked_in_file, end = ends[joined.call.exchange]
         for sent in joined.sent:
             sent_in_file, number = frames[sent.seq - 1]
             if sent_in_file and not asked_in_file:

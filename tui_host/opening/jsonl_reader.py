@@ -1,4 +1,4 @@
-"""Sessions in our own record lines, read back exactly. Source: docs/usage.md, Record lines.
+"""Reads sessions in tui-host's own record lines, without loss. Source: docs/usage.md, Record lines.
 
 A record of a session's own need not name it in its line, so all belong to it but those of its connections' preamble: what was selected
 for an export is then selected again, in the same order. What taps recorded may also be read as what others captured is: with other
@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import merge
 
-from tui_host.capture.exports.jsonl_export import FORMAT, in_words, load_line, parse, read_time
+from tui_host.capture.exports.jsonl_export import FORMAT, in_words, parse, read_time
+from tui_host.capture.json.file_values import VALUE_LIMIT, Data, read_value
 from tui_host.capture.json.narrowing import clean, mapping, short
-from tui_host.capture.json.scan import BrokenError, Data, members
 from tui_host.capture.record import Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.wall_clock import WallClock
 from tui_host.errors import JSON, TuiHostError
-from tui_host.opening.import_types import VALUE_LIMIT, File, Moment, Notes, Progress, TimedDraft, unreadable
+from tui_host.opening.import_types import File, Moment, Notes, Progress, TimedDraft, unreadable
 
 LINE_LIMIT = 256 << 20
 """Bytes of a line: a body of the largest size that is kept, as text and in base64."""
@@ -32,28 +32,26 @@ _CAPTURE = re.compile(rb'\{"capture":"([A-Za-z0-9._-]{1,100})","seq":')
 _PREAMBLE = b',"preamble":true}'
 _SEQ_LIMIT = 1 << 40
 _NUMBER_LIMIT = 1 << 62
+_ANEW = "export the session again, or remove the line"
 _SOURCES = ("chat", "ask", "tap", "import")
 
 
 def recognise(file: File) -> bool:
-    """Whether the first line is the line of a session."""
+    """Whether the first line of a file begins a session."""
     end = file.data.find(b"\n", 0, _HEAD_LIMIT)
     line = file.data[: max(end, 0) or 1 << 16]
-    try:
-        return b'"tui_host"' in line and any(key == b"tui_host" for key, _ in members(line, 0))
-    except BrokenError:
-        return line.startswith(_FIRST)  # told where it is read
+    return line.startswith(_FIRST) or (b'"tui_host"' in line and "tui_host" in mapping(read_value(line)))
 
 
 def sessions_of(file: File) -> Sequence[SessionInfo]:
-    """Read the lines that begin a session.
+    """Read the lines that begin sessions.
 
     Raises:
-        TuiHostError: One says it wrongly, or in a form that this version does not know.
+        TuiHostError: A line is invalid, or has a form that this version does not know.
     """
     number, first = next(_lines(file.data), (0, b""))
     if number != 1:
-        raise unreadable(file, "this session's line is broken off", "line 1")
+        raise unreadable(file, "this session's line is broken off", "line 1", _ANEW)
     sessions = [_session_of(file, 1, first)]
     if file.data.find(_NEXT) >= 0:
         sessions += [
@@ -66,17 +64,18 @@ def sessions_of(file: File) -> Sequence[SessionInfo]:
 
 def _session_of(file: File, number: int, line: bytes) -> SessionInfo:
     try:
-        head = mapping(load_line(line))
+        head = mapping(json.loads(line))
         if head.get("tui_host") != FORMAT:
             what = f"this version reads form {FORMAT} of record lines, not {short(head.get('tui_host'))}"
-            raise unreadable(file, what, f"line {number}")
+            raise unreadable(file, what, f"line {number}", "open it with the version of tui-host that wrote it")
         return _session(mapping(head.get("session")))
     except (ValueError, TypeError, RecursionError, OverflowError) as error:
-        raise unreadable(file, f"this is not a session's line: {clean(in_words(error))}", f"line {number}") from error
+        what = f"this is not a session's line: {clean(in_words(error))}"
+        raise unreadable(file, what, f"line {number}", _ANEW) from error
 
 
 def broken_lines(file: File) -> Iterator[str]:
-    """Sentences on lines that break off, as in the log of a killed tap. Broken lines are left out."""
+    """Describe lines that break off, as in a killed tap's log. Such lines are left out."""
     if _end(file.data) < len(file.data):
         yield f"{file.name} ends within a line: it is read up to there."
     count, at = 0, file.data.find(_NEXT)
@@ -89,7 +88,7 @@ def broken_lines(file: File) -> Iterator[str]:
 
 
 class Taps:
-    """Reads the logs of taps as one capture: on one clock, and records in several files only once."""
+    """Reads logs of taps as one capture: on one clock, and without repeating records in several files."""
 
     def __init__(self, notes: Notes, count: int) -> None:
         self._notes = notes
@@ -99,30 +98,30 @@ class Taps:
         self._read: set[tuple[str, int]] = set()
 
     def read(self, file: File) -> Iterator[TimedDraft]:
-        """Read a file.
+        """Read the records of a file.
 
         Raises:
-            TuiHostError: It is no tap's, or a line is no record; names it.
+            TuiHostError: The file is not a tap's, or a line is not a record. Names the line.
         """
         for session in sessions_of(file):
             if session.source != "tap":
-                raise unreadable(file, "a session that is no tap's is read alone, one file at a time")
+                raise unreadable(file, "a session that is no tap's is read alone", remedy="name this file by itself")
         return self._seen(file)
 
     def _seen(self, file: File) -> Iterator[TimedDraft]:
         by_capture: dict[str, list[TimedDraft]] = {}
         for record, _ in records(file, "", self._notes.progress):
             if record.draft.kind == "link":
-                continue  # found anew: what it names has other names here
+                continue  # links are found again: their ids differ here
             if self._count > 1:
                 size, key = len(self._read), (record.capture, record.seq)
                 self._read.add(key)
                 if len(self._read) == size:
-                    continue  # a session's export, and its tap's own log
+                    continue  # the same record in an export and in its tap's log
             seen = self._of(record)
-            if len(file.data) > VALUE_LIMIT:  # that much is not held in memory, nor joined
+            if len(file.data) > VALUE_LIMIT:  # too much to hold in memory or to join
                 yield seen
-            else:  # nothing is given before all is read: what one tap wrote last may be before what another wrote first
+            else:  # read everything first: one tap's last record may be earlier than another's first
                 by_capture.setdefault(record.capture, []).append(seen)
         yield from merge(*by_capture.values(), key=lambda seen: seen.at.ns)
 
@@ -136,16 +135,16 @@ class Taps:
             key = capture, f"connection {connection}"
             connection = self._ids.get(key) or self._ids.setdefault(key, self._notes.new_connection(draft.peer))
         at = Moment(self._clock.at_ns(record), is_told=record.mono_ns is not None)
-        return TimedDraft(at, replace(draft, exchange=exchange, connection=connection))
+        return TimedDraft(at, replace(draft, place=self._notes.place, exchange=exchange, connection=connection))
 
 
 def captures_of(file: File, progress: Progress) -> Sequence[str]:
-    """The captures with records in the file, in order; captures with preamble records only come last.
+    """Return the captures that have records in the file, in order; captures with only preamble records come last.
 
-    Looks at every line; of one that is written as we write them only at its ends, where what is looked for stands.
+    Examines every line. In lines written by tui-host, only the ends are searched.
 
     Raises:
-        TuiHostError: Another line is no record; names it.
+        TuiHostError: A line is not a record. Names the line.
     """
     own: dict[str, None] = {}
     before: dict[str, None] = {}
@@ -161,16 +160,16 @@ def captures_of(file: File, progress: Progress) -> Sequence[str]:
 
 
 def records(file: File, session: str, progress: Progress) -> Iterator[tuple[Record, bool]]:
-    """Read the records for the session of that name, each with whether it belongs to the preamble.
+    """Read the records of the named session, each with whether it belongs to the preamble.
 
     Raises:
-        TuiHostError: A line is no record; names it.
+        TuiHostError: A line is not a record. Names the line.
     """
     last: dict[tuple[str, bool], int] = {}
     for number, line in _record_lines(file, progress):
         record, is_preamble = _record_of(file, number, line, session)
         if record.seq <= last.get((record.capture, is_preamble), 0):
-            raise unreadable(file, "this is not a record: seq does not grow", f"line {number}")
+            raise unreadable(file, "this is not a record: seq does not grow", f"line {number}", _ANEW)
         last[record.capture, is_preamble] = record.seq
         place = record.draft.place
         if not is_preamble and place.session is None:
@@ -194,7 +193,7 @@ def _record_of(file: File, number: int, line: bytes, session: str) -> tuple[Reco
         _check(record)
     except (TuiHostError, ValueError, RecursionError) as error:
         what = error.what if isinstance(error, TuiHostError) else f"this is not a record: {error}"
-        raise unreadable(file, what, f"line {number}") from error
+        raise unreadable(file, what, f"line {number}", _ANEW) from error
     return record, is_preamble
 
 
@@ -210,7 +209,7 @@ def _lines(data: Data) -> Iterator[tuple[int, bytes]]:
 
 
 def _end(data: Data) -> int:
-    """Where the last whole line ends."""
+    """Return the end of the last whole line."""
     begin = data.rfind(b"\n") + 1
     return begin if begin and _is_half(data, begin, len(data)) else len(data)
 
@@ -221,14 +220,14 @@ def _is_half(data: Data, begin: int, end: int) -> bool:
         try:
             json.loads(data[begin:end])
         except RecursionError:
-            return False  # told where it is read
+            return False  # reported when the line is read
         except ValueError:
             return True
     return False
 
 
 def _check(record: Record) -> None:
-    """Check that the database can keep a record and tell it from others."""
+    """Check that the database can store a record under a unique key."""
     place = record.draft.place
     numbers = (record.time_ns, record.mono_ns or 0, place.turn or 0, place.step or 0)
     if not _NAME.fullmatch(record.capture):

@@ -1,6 +1,6 @@
-"""Recognise files by their content, and read them as one capture.
+"""Recognises files by their content, and reads them as one capture.
 
-All that stands in a file is foreign: nothing in it is taken for a path or a command, and secrets are taken out where records are kept.
+File content is foreign data: nothing in it is used as a path or a command; secrets are removed when records are stored.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import chain
 
-from tui_host.opening import jsonl_reader, single_body
-from tui_host.opening.decode_file import in_utf_8, unwrapped
-from tui_host.opening.har import archive
-from tui_host.opening.import_types import File, Notes, Progress, TimedDraft, line_of, unreadable
+from tui_host.capture.record import Place
+from tui_host.opening import har_reader, jsonl_reader, single_body
+from tui_host.opening.decode_file import in_utf_8
+from tui_host.opening.import_types import File, Notes, Progress, TimedDraft, unreadable
 from tui_host.opening.logs import log_pairs
 from tui_host.opening.logs.log_reader import read_log
 from tui_host.opening.logs.unsupported import unsupported_format, unsupported_log
@@ -32,9 +32,9 @@ class Reading:
     """The result of recognising files.
 
     Attributes:
-        own: The file, if it is one session in record lines of tui-host; then `drafts` is empty.
-        notes: Messages, complete once `drafts` was read to its end.
-        untimed: Of several files, those that tell no times, with their names.
+        own: The file, if it is a session in tui-host's record lines; `drafts` is then empty.
+        notes: Messages for the user, complete once `drafts` was read to its end.
+        untimed: Of several files, those without times, with their names.
     """
 
     own: File | None
@@ -44,15 +44,15 @@ class Reading:
     untimed: Sequence[tuple[str, Iterator[TimedDraft]]] = ()
 
 
-def read(files: Sequence[File], progress: Progress | None = None) -> Reading:
-    """Recognise files, and read them as one capture.
+def read(files: Sequence[File], progress: Progress | None = None, session: str | None = None) -> Reading:
+    """Recognise files, and read them as one capture whose records belong to a session.
 
     Raises:
-        TuiHostError: A file is none of the formats; says where it ceases to be one.
+        TuiHostError: A file has an unknown format. The text says where it stops being a known one.
     """
-    notes = Notes(progress or Progress(), are_several=len(files) > 1)
-    oldest_ns = min((file.time_ns for file in files), default=0)  # of files that tell no times, none is before another
-    files = [replace(unwrapped(in_utf_8(file, notes)), time_ns=oldest_ns, changed_ns=file.time_ns) for file in files]
+    notes = Notes(progress or Progress(), are_several=len(files) > 1, place=Place(session=session))
+    oldest_ns = min((file.time_ns for file in files), default=0)  # files without times all get the same time
+    files = [replace(in_utf_8(file, notes), time_ns=oldest_ns, changed_ns=file.time_ns) for file in files]
     own = [file for file in files if jsonl_reader.recognise(file)]
     notes.messages += [message for file in own for message in jsonl_reader.broken_lines(file)]
     if own == files and len(own) == 1 and len(jsonl_reader.sessions_of(own[0])) == 1:
@@ -66,9 +66,9 @@ def read(files: Sequence[File], progress: Progress | None = None) -> Reading:
         if file in own:
             formats.append("record lines")
             sources.append((file.name, taps.read(file)))
-        elif archive.recognise(file):
+        elif har_reader.recognise(file):
             formats.append("an HTTP archive")
-            sources.append((file.name, archive.read(file, notes)))
+            sources.append((file.name, har_reader.read(file, notes)))
         elif (body := single_body.recognise(file)) is not None:
             formats.append("a request" if body.is_request else "an answer")
             bodies.append((file, body))
@@ -86,7 +86,7 @@ def read(files: Sequence[File], progress: Progress | None = None) -> Reading:
 
 
 def _logs(logs: Sequence[File], notes: Notes) -> Iterator[tuple[str, Iterator[TimedDraft]]]:
-    """Read the logs, joining those that belong together."""
+    """Read the logs, joining logs that belong together."""
     pairs = log_pairs.pairs_in(logs, notes)
     for pair in pairs:
         name = " and ".join(file.name for file in pair.files)
@@ -108,7 +108,7 @@ def _logs(logs: Sequence[File], notes: Notes) -> Iterator[tuple[str, Iterator[Ti
 def _by_time(
     sources: Sequence[tuple[str, Iterator[TimedDraft]]],
 ) -> tuple[list[Iterator[TimedDraft]], list[tuple[str, Iterator[TimedDraft]]]]:
-    """Separate the sources that begin with a time from the others."""
+    """Separate sources that begin with a time from others."""
     timed: list[Iterator[TimedDraft]] = []
     untimed: list[tuple[str, Iterator[TimedDraft]]] = []
     for name, drafts in sources:
@@ -121,7 +121,7 @@ def _by_time(
 
 
 def peer_of(file: File) -> str:
-    """A name for a server or provider, made of the file's name."""
+    """Make a name for a server or provider from a file's name."""
     stem = re.split(r"[/\\]", file.name)[-1].rpartition(".")[0] or file.name
     return _as_peer(stem) or "log"
 
@@ -132,12 +132,7 @@ def _as_peer(name: str) -> str:
 
 
 def _unknown(file: File) -> Exception:
-    """Make the error for a file of unknown content, at the first byte that is no UTF-8 or at the beginning."""
+    """Make the error for a file of unknown content."""
     if not file.data[: 1 << 16].strip():
         return unreadable(file, "there is nothing in it")
-    try:
-        file.data[:].decode()
-    except UnicodeDecodeError as error:
-        where = f"line {line_of(file.data, error.start)}, byte {error.start}"
-        return unreadable(file, f"{NOTHING}; it is no text", where)
     return unreadable(file, NOTHING, "line 1, byte 0")

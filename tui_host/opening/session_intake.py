@@ -1,16 +1,16 @@
-"""A session on its way from files into the store."""
+"""Stores a session that is being read from files."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from tui_host.capture.record import Record
+from tui_host.capture.record import Place, Record
 from tui_host.capture.session_summary import SessionInfo
-from tui_host.capture.store.imported_records import Intake
+from tui_host.capture.store.imported_records import Intake, put_into_turns
 from tui_host.chat.conversation import Item, NoteItem, item_to_text
 from tui_host.errors import TuiHostError
 from tui_host.opening.recognition import Reading
@@ -25,7 +25,7 @@ class ImportSetup:
     """The parts of one import.
 
     Attributes:
-        begun: Called with the session's id once its first record is kept; None where nobody looks before the end.
+        begun: Called with the session's id once its first record is stored; None if no user waits for it.
     """
 
     store: Store
@@ -35,7 +35,7 @@ class ImportSetup:
 
 
 class SessionIntake:
-    """Keeps the records of a session. If an error ends the import, nothing stays unless somebody looks at the session already."""
+    """Stores the records of a session. If an error ends the import, removes them, unless the session is listed already."""
 
     def __init__(self, setup: ImportSetup, session: SessionInfo) -> None:
         self._store = setup.store
@@ -66,11 +66,11 @@ class SessionIntake:
             raise
 
     def begin(self, capture: str) -> None:
-        """Begin a capture; captures keep the order of these calls."""
+        """Begin a capture; captures are stored in the order of these calls."""
         self._intakes[capture] = Intake(self._store, capture, self._redactor, time.time_ns())
 
     def add(self, record: Record) -> None:
-        """Keep a record."""
+        """Store a record."""
         intake = self._intakes[record.capture]
         if self._at is not None and self._at is not intake:
             self._at.flush()
@@ -81,8 +81,18 @@ class SessionIntake:
         self._last = record
         self._progress.records += 1
 
+    def flush(self) -> None:
+        """Wait until all records are on the disk, and report that everything is read."""
+        if self._at is not None:
+            self._at.flush()
+        self._progress.finish()
+
+    def put_into_turns(self, capture: str, places: Mapping[int, Place]) -> None:
+        """Assign stored records of a capture, by number, to turns and steps."""
+        put_into_turns(self._store, capture, places)
+
     def _list_early(self, first: Record, intake: Intake) -> None:
-        """List the session with its first record, so somebody can look already."""
+        """List the session with its first record, so that the user can look at it already."""
         if not self.session.created_ns:
             self.session = replace(self.session, created_ns=first.time_ns, updated_ns=first.time_ns)
             self._is_timed = False
@@ -92,7 +102,7 @@ class SessionIntake:
             self._begun(self.session.id)
 
     def tell(self, items: Iterable[Item], *, lacks: str) -> None:
-        """Keep the items of the chat."""
+        """Store the items of the chat."""
         shown = list(items)
         if lacks:
             self.notices.append(lacks)
@@ -102,7 +112,7 @@ class SessionIntake:
 
     @property
     def last(self) -> int:
-        """The number of the last record; 0 without one."""
+        """Number of the last record; 0 without one."""
         return 0 if self._last is None else self._last.seq
 
     @property
@@ -117,7 +127,7 @@ class SessionIntake:
         self._put(self.session)
 
     def _check_kept(self) -> None:
-        """Check that something was kept, and note refused records."""
+        """Check that some record was stored, and note refused records."""
         refused = sum(intake.refused_records for intake in self._intakes.values())
         if refused >= self._progress.records or self._store.sessions.get(self.session.id) is None:
             raise TuiHostError("no record of this could be kept", self.session.title, "check what the file holds")
@@ -129,9 +139,7 @@ class SessionIntake:
         self._store.run(lambda _: None, None)
 
     def _undo(self) -> None:
-        with suppress(
-            TuiHostError
-        ):  # the first error is raised; if nothing can be written now, nothing is listed either
+        with suppress(TuiHostError):  # raise the first error; if nothing can be written now, nothing is listed either
             for intake in self._intakes.values():
                 intake.close()
             if self._begun is not None and self._last is not None:

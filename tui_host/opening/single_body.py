@@ -1,29 +1,27 @@
-"""Files with one body: a request to a model, or an answer, whole or as a stream. The bytes stay as they are.
-
-Only the empty lines of a stream are put back where whoever wrote the file lost them.
-"""
+"""Reads files with a single body: a request to a model, or an answer, whole or as a stream. Bytes stay unchanged."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from tui_host.capture.json.file_values import VALUE_LIMIT, elements, read_value
 from tui_host.capture.json.narrowing import mapping
-from tui_host.capture.json.scan import after_space, elements, members, value_end
 from tui_host.errors import JSON
 from tui_host.opening.body_dialects import (
     Body,
     answer_of,
+    answer_with,
     history_dialect,
     is_bare_error,
     request_dialect,
     request_dialects,
+    to_json,
 )
-from tui_host.opening.exchange_assembly import NO_ANSWER_BUT, Exchange
-from tui_host.opening.import_types import LATEST_NS, VALUE_LIMIT, File, Moment, Notes, TimedDraft, line_of, read_value
+from tui_host.opening.exchange_assembly import NO_ANSWER_BUT, Exchange, MixedEvents
+from tui_host.opening.import_types import LATEST_NS, File, Moment, Notes, TimedDraft, line_of
 from tui_host.opening.logs.logged_objects import Context, split_exchange
-from tui_host.opening.logs.stream_text import with_empty_lines
 
 _FIELD = re.compile(rb"(?:data|event|id|retry)(?::|\r?$)|:")
 _LINE = re.compile(rb"[^\r\n]+")
@@ -38,19 +36,17 @@ class BodyFile(NamedTuple):
 
     Attributes:
         form: `messages`, `json`, `sse` or `ndjson`.
-        dialects: Of a request, all dialects in which it may be written.
-        has_lost_lines: A stream without the empty lines that end its events.
+        dialects: For a request, all dialects in which it may be written.
     """
 
     is_request: bool
     dialect: str
     form: str
     dialects: frozenset[str] = frozenset()
-    has_lost_lines: bool = False
 
 
 def recognise(file: File) -> BodyFile | None:
-    """Recognise a file with one body; None for any other file."""
+    """Recognise a file with a single body; None for any other file."""
     if not 0 < len(file.data) <= VALUE_LIMIT:
         return None
     data = file.data[:]
@@ -71,9 +67,10 @@ def _of_value(value: JSON) -> BodyFile | None:
 
 
 def _of_stream(data: bytes) -> BodyFile | None:
-    """Recognise a single stream. Any other line, or a second stream, makes the file a log."""
+    """Recognise a single stream. Other lines, a second stream, or events without empty lines make the file a log."""
     form = dialect = ""
     ends = events = 0
+    mixed = MixedEvents()
     for match in _LINE.finditer(data):
         line = match[0]
         if not line.strip():
@@ -92,13 +89,14 @@ def _of_stream(data: bytes) -> BodyFile | None:
             if answer is not None:
                 is_second = ends > 0 and not _is_rest(answer)
                 dialect = dialect or answer.dialect
-                if is_second or (form == "ndjson" and dialect != "ollama"):
+                if answer.part is not None:
+                    mixed.see(answer.dialect, answer.part)
+                if is_second or mixed.are_there or (form == "ndjson" and dialect != "ollama"):
                     return None
                 ends += answer.part is not None and answer.part.ends
-    if not dialect:
+    if not dialect or (form == "sse" and events > 1 and not _EMPTY_LINE.search(data.strip())):
         return None
-    lost = form == "sse" and events > 1 and not _EMPTY_LINE.search(data.strip())
-    return BodyFile(is_request=False, dialect=dialect, form=form, has_lost_lines=lost)
+    return BodyFile(is_request=False, dialect=dialect, form=form)
 
 
 def _is_rest(answer: Body) -> bool:
@@ -106,10 +104,9 @@ def _is_rest(answer: Body) -> bool:
 
 
 def read(files: Sequence[tuple[File, BodyFile]], notes: Notes, peer: str) -> Iterator[TimedDraft]:
-    """Give each request with the first answer in its dialect, in whatever order the files are named; all else alone."""
+    """Yield each request with the first answer in its dialect, in any order of the files; anything else alone."""
     at = Moment(min(file.time_ns for file, _ in files), is_told=False)
     answers = [answer for answer in files if not answer[1].is_request]
-    alone: list[File] = []
     for file, body in files:
         if body.form == "messages":
             yield from exchanges_in(file, notes, peer, body.dialect)
@@ -119,31 +116,20 @@ def read(files: Sequence[tuple[File, BodyFile]], notes: Notes, peer: str) -> Ite
             dialect = body.dialect if fitting is None else fitting[1].dialect
             yield from exchange.request(file.data[:], at, dialect=dialect)
             if fitting is None:
-                alone.append(file)
                 yield from exchange.finish()
             else:
                 answers.remove(fitting)
                 yield from _answer(*fitting, at, exchange, notes)
     for file, body in answers:
         yield from _answer(file, body, at, Exchange(notes, peer), notes)
-    if alone and answers:
-        asked, answering = (
-            " and ".join(file.name for file in answer) for answer in (alone, [file for file, _ in answers])
-        )
-        notes.messages.append(
-            f"{asked} and {answering} do not fit together, being of different APIs: each is shown alone."
-        )
 
 
 def _answer(file: File, body: BodyFile, at: Moment, exchange: Exchange, notes: Notes) -> Iterator[TimedDraft]:
     data = file.data[:]
-    if body.has_lost_lines:
-        data = with_empty_lines(data)
-        notes.messages.append(f"{file.name} has lost the empty lines that end a stream's events: they are put back.")
     last = b""
     for piece in _pieces(data, body.form):
         yield from exchange.answer(piece, at, dialect=body.dialect, form=body.form)
-        yield from exchange.flush()  # so that events are counted as if they had come one by one
+        yield from exchange.flush()  # count events as if they had arrived one by one
         last = piece
     is_cut = body.form != "json" and _is_cut(last)
     if is_cut:
@@ -159,7 +145,7 @@ def _is_cut(piece: bytes) -> bool:
 
 
 def _pieces(data: bytes, form: str) -> Iterator[bytes]:
-    """A stream cut behind each event, or each line; all else whole."""
+    """Split a stream after each event or line; return any other body whole."""
     end = {"sse": _EVENT_END, "ndjson": _LINE_END}.get(form)
     at = 0
     for match in end.finditer(data) if end is not None else ():
@@ -171,27 +157,25 @@ def _pieces(data: bytes, form: str) -> Iterator[bytes]:
 
 NO_HEAD = "method, address, headers, and all of the body but its messages: the file has them alone"
 SHOWN_LIMIT = 32 << 20
-"""Bytes of requests that are shown: each repeats those before it."""
+"""Largest requests to show, in bytes: each repeats the ones before."""
 _MILLISECONDS_IN_2001 = 10**12
-_WHOLE = {
-    "anthropic": b'{"type":"message","role":"assistant","content":%s}',
-    "ollama": b'{"message":%s,"done":true}',
-    "openai": b'{"choices":[{"index":0,"message":%s}]}',
-}
-"""An answer around the bytes of its message, by dialect."""
 
 
 class _Message(NamedTuple):
+    value: Mapping[str, JSON]
     start: int
     end: int
-    is_models: bool
     told_ns: int
+
+    @property
+    def is_models(self) -> bool:
+        return self.value.get("role") == "assistant"
 
 
 def exchanges_in(file: File, notes: Notes, peer: str, dialect: str) -> Iterator[TimedDraft]:
-    """Make exchanges of a list of messages."""
+    """Make exchanges from a list of messages."""
     data = file.data[:]
-    messages = [_message(data, start, end) for start, end in elements(data, after_space(data, 0))]
+    messages = [_message(mapping(value), start, end) for value, start, end in elements(data, data.find(b"["))]
     first = next((number for number, message in enumerate(messages) if not message.is_models), 0)
     answers = [number for number, message in enumerate(messages) if message.is_models and number > first]
     if sum(messages[number].start for number in answers) > SHOWN_LIMIT:
@@ -212,7 +196,7 @@ def exchanges_in(file: File, notes: Notes, peer: str, dialect: str) -> Iterator[
     for number in answers:
         answer, exchange = messages[number], Exchange(notes, peer)
         yield from asked(exchange, messages[number - 1])
-        whole = _WHOLE[dialect] % _of_message(data[answer.start : answer.end], dialect)
+        whole = to_json(answer_with(answer.value, dialect))
         yield from exchange.answer(whole, at(answer), dialect=dialect, form="json", lacks=NO_ANSWER_BUT)
         yield from exchange.finish()
     if not answers or answers[-1] < len(messages) - 1:
@@ -221,18 +205,8 @@ def exchanges_in(file: File, notes: Notes, peer: str, dialect: str) -> Iterator[
         yield from exchange.finish()
 
 
-def _message(data: bytes, start: int, end: int) -> _Message:
-    value = mapping(read_value(data[start:end]))
+def _message(value: Mapping[str, JSON], start: int, end: int) -> _Message:
     timestamp = value.get("ts")
     milliseconds = timestamp if isinstance(timestamp, int | float) else 0
     told_ns = int(milliseconds * 10**6) if _MILLISECONDS_IN_2001 < milliseconds <= LATEST_NS / 10**6 else 0
-    return _Message(start, end, value.get("role") == "assistant", told_ns)
-
-
-def _of_message(message: bytes, dialect: str) -> bytes:
-    """The part of a message for an answer in a dialect."""
-    if dialect != "anthropic":
-        return message
-    at = dict(members(message, 0))[b"content"]
-    content = message[at : value_end(message, at)]
-    return b'[{"type":"text","text":%s}]' % content if content[:1] == b'"' else content
+    return _Message(value, start, end, told_ns)

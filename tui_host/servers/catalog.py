@@ -11,7 +11,7 @@ from tui_host.settings.schema import ServerSpec
 
 
 def describe(spec: ServerSpec) -> str:
-    """Return the command or URL for display: references stay unresolved, a URL's credentials and query are dropped."""
+    """Return the command or URL for display: references stay unresolved, credentials are hidden, a URL's query is dropped."""
     if spec.bundled is not None:
         return f"bundled {spec.bundled}"
     if spec.url is not None:
@@ -19,21 +19,32 @@ def describe(spec: ServerSpec) -> str:
         address = rest.partition("?")[0].partition("#")[0]
         host, slash, path = address.partition("/")
         return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
-    words = [] if spec.command is None else [spec.command.text, *(argument.text for argument in spec.args)]
-    return shlex.join(words)
+    from tui_host.settings.masked_command import HIDDEN, hide  # late: the first frame needs no search for credentials
+
+    return shlex.join(hide(_words(spec))).replace(f"'{HIDDEN}'", HIDDEN)
 
 
 def identity(spec: ServerSpec) -> str:
     """Return the command or URL to which a tool's fingerprint is bound."""
     if spec.url is not None:
         return spec.url.text
-    return describe(spec)
+    return describe(spec) if spec.bundled is not None else shlex.join(_words(spec))
 
 
-State: TypeAlias = Literal["connecting", "ready", "failed", "stopped", "disabled"]
+def _words(spec: ServerSpec) -> list[str]:
+    return [] if spec.command is None else [spec.command.text, *(argument.text for argument in spec.args)]
+
+
+State: TypeAlias = Literal["connecting", "ready", "lost", "failed", "stopped", "disabled"]
+"""`lost`: the server went away, and is tried again."""
+
+Turning: TypeAlias = Literal["lost", "back", "given up"]
+"""What the person is told of a server: it went away, it is back, or it is tried no more."""
 
 READ = "resources/read"
 """Name of the pseudo-tool that reads a resource: the MCP method itself, which no real tool may use."""
+GET_PROMPT = "prompts/get"
+"""The method that fills in a prompt; the person's own requests go the way of calls under this name."""
 
 _HINTS = {
     ("readOnlyHint", True): "read-only",
@@ -55,6 +66,9 @@ class Resource:
         description: The server's own description.
         media_type: Empty if the server gives none.
         is_template: Whether `uri` is a template.
+        size: Size in bytes as the server claims, None if it does not say.
+        annotations: The server's hints (`audience`, `priority`, …) as received.
+        icons: Addresses of icons, which are never fetched.
     """
 
     uri: str
@@ -62,6 +76,39 @@ class Resource:
     description: str = ""
     media_type: str = ""
     is_template: bool = False
+    size: int | None = None
+    annotations: tuple[tuple[str, JSON], ...] = ()
+    icons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptArgument:
+    """An argument of a prompt; its value is always text."""
+
+    name: str
+    description: str = ""
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A prompt as listed by its server. All text is untrusted.
+
+    Attributes:
+        server: The server's configured name.
+        name: The prompt's own name.
+        title: Display name, may be empty.
+        description: The server's own description.
+        arguments: The arguments, in the server's order.
+        icons: Addresses of icons, which are never fetched.
+    """
+
+    server: str
+    name: str
+    title: str = ""
+    description: str = ""
+    arguments: tuple[PromptArgument, ...] = ()
+    icons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +127,8 @@ class Tool:
         size: Bytes of the compact definition.
         problem: Why the tool is not offered to a model, None if it is.
         resources: The server's resources, on the pseudo-tool `READ` alone; None on a real tool.
+        icons: Addresses of icons, which are never fetched.
+        page: Address (`ui://…`) of a page that the server has for the tool (MCP Apps), empty if none. It is never fetched unasked.
     """
 
     server: str
@@ -93,6 +142,8 @@ class Tool:
     size: int = 0
     problem: str | None = None
     resources: tuple[Resource, ...] | None = None
+    icons: tuple[str, ...] = ()
+    page: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +156,8 @@ class Content:
         media_type: For images, audio and resources.
         data: Base64 of what is not text, empty otherwise.
         uri: For resources and links.
+        size: Bytes of the content; of a link as the server claims, None if it does not say.
+        annotations: The server's hints (`audience`, `priority`, …) as received.
     """
 
     kind: str
@@ -112,6 +165,8 @@ class Content:
     media_type: str = ""
     data: str = ""
     uri: str = ""
+    size: int | None = None
+    annotations: tuple[tuple[str, JSON], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,16 +176,80 @@ class ToolOutput:
     Attributes:
         content: The blocks, in order.
         is_error: The server says that the tool failed.
-        structured: The structured content as it came, None if none.
+        structured: The structured content as it came; any JSON value, null included.
+        has_structured: Whether there is structured content.
         raw: The `CallToolResult`, or `ReadResourceResult`, as received (JSON value).
         warning: What is odd about the result (schema not met, malformed), empty if nothing.
+        is_resent: The call was sent a second time, since the server no longer knew the session at the first.
     """
 
     content: tuple[Content, ...]
     is_error: bool = False
     structured: JSON = None
+    has_structured: bool = False
     raw: JSON = None
     warning: str = ""
+    is_resent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptMessage:
+    """A message of a filled-in prompt.
+
+    Attributes:
+        role: `user`, `assistant`, or the server's own word.
+        content: The message's only block.
+    """
+
+    role: str
+    content: Content
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptOutput:
+    """A filled-in prompt.
+
+    Attributes:
+        messages: The messages, in order.
+        description: The server's own description of this result, may be empty.
+        raw: The `GetPromptResult` as received (JSON value).
+        warning: What is odd about the result, empty if nothing.
+    """
+
+    messages: tuple[PromptMessage, ...]
+    description: str = ""
+    raw: JSON = None
+    warning: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """A resource whose changes the server announces to us.
+
+    Attributes:
+        uri: The resource.
+        updates: Number of changes announced since the subscription.
+    """
+
+    uri: str
+    updates: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """A log message of a server. All text is untrusted.
+
+    Attributes:
+        level: One of `LOG_LEVELS`.
+        text: The message: its text, or its value as JSON.
+        logger: The name of the logger, may be empty.
+        mono_ns: When it came.
+    """
+
+    level: str
+    text: str
+    logger: str
+    mono_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,14 +269,21 @@ class ServerStatus:
         instructions: The server's instructions.
         capabilities: As declared.
         tools: The tools as listed, including broken ones (with their problem).
-        resources: Numbers of resources, resource templates and prompts.
+        resources: The resources as listed.
+        templates: The resource templates as listed.
+        prompts: The prompts as listed.
+        subscriptions: The resources whose changes we asked the server to announce.
         frames_out: Number of JSON-RPC lines or messages sent.
         frames_in: Number received.
         malformed: Number of lines that could not be read.
         stderr: The last lines of standard error, newest last.
         exit_code: The process's exit code, None while running or without a process.
         since_mono_ns: When this state began.
+        ready_ms: Milliseconds from the start of the process or connection until its tools were listed; 0 before.
         notices: Messages for the user (a tool dropped, a page limit reached, a definition changed).
+        questions: Number of the server's questions that the person has not answered.
+        log: The last log messages, newest last.
+        log_counts: Number of log messages by level, of levels that there were.
     """
 
     name: str
@@ -172,14 +298,21 @@ class ServerStatus:
     instructions: str = ""
     capabilities: JSON = None
     tools: tuple[Tool, ...] = ()
-    resources: tuple[int, int, int] = (0, 0, 0)
+    resources: tuple[Resource, ...] = ()
+    templates: tuple[Resource, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
+    subscriptions: tuple[Subscription, ...] = ()
     frames_out: int = 0
     frames_in: int = 0
     malformed: int = 0
     stderr: tuple[str, ...] = ()
     exit_code: int | None = None
     since_mono_ns: int = 0
+    ready_ms: float = 0.0
     notices: tuple[str, ...] = field(default=())
+    questions: int = 0
+    log: tuple[LogLine, ...] = ()
+    log_counts: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from tui_host.errors import JSON
 
 
 def status_of(error: BaseException) -> int | None:
-    """Return the HTTP status of an error raised for a response, None for any different error."""
+    """Return the HTTP status of an error raised for a response, None for any other error."""
     return error.response.status_code if isinstance(error, httpx2.HTTPStatusError) else None
 
 

@@ -13,12 +13,14 @@ from collections.abc import AsyncIterator, Callable
 
 import anyio
 import httpx2
+from mcp_types import INTERNAL_ERROR
 from typing_extensions import override
 
 from tui_host.capture.content_codings import CodingError, decoder
 from tui_host.capture.json.narrowing import is_object
 from tui_host.capture.json.scan import PARTS_LIMIT, parts_of
 from tui_host.errors import JSON, ServerError
+from tui_host.servers.frame_mending import mend
 from tui_host.servers.http_failure import fault_words, first_words, has_forgotten_session
 from tui_host.servers.outgoing_request import HttpAnswer, OutgoingRequest, check_frame, current_request
 
@@ -31,7 +33,7 @@ class BoundedEvents(httpx2.AsyncByteStream):
     Args:
         inner: The response's stream, without a content coding.
         limit: Largest event, in bytes.
-        instead: Makes the replacement event from the reason.
+        instead: Makes the event that replaces a refused event, given the reason.
     """
 
     def __init__(self, inner: httpx2.AsyncByteStream, limit: int, instead: Callable[[str], bytes]) -> None:
@@ -43,7 +45,7 @@ class BoundedEvents(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         held: list[bytes] = []
         size = 0
-        tail = b""  # a blank line may be cut in two
+        tail = b""  # a blank line may be split between two pieces
         async for chunk in self._inner:
             seam = tail + chunk
             ends = [match.end() for match in _BLANK_LINE.finditer(seam)]
@@ -59,13 +61,13 @@ class BoundedEvents(httpx2.AsyncByteStream):
             block = b"".join([*held, chunk[:cut]])
             held, size = [chunk[cut:]], len(chunk) - cut
             reason = _too_many(block)
-            yield block if reason is None else self._instead(reason)
+            yield mend(block)[0] if reason is None else self._instead(reason)
             if reason is not None:
                 return
         rest = b"".join(held)
         if rest:
             reason = _too_many(rest)
-            yield rest if reason is None else self._instead(reason)
+            yield mend(rest)[0] if reason is None else self._instead(reason)
 
     @override
     async def aclose(self) -> None:
@@ -73,12 +75,12 @@ class BoundedEvents(httpx2.AsyncByteStream):
 
 
 def too_many(parts: int) -> str:
-    """Say that an answer has too many parts."""
+    """Write the error message for an answer with too many parts."""
     return f"the answer has {parts:,} parts or more; {PARTS_LIMIT:,} are read"
 
 
 def _too_many(block: bytes) -> str | None:
-    """Say why a block of whole events cannot be passed on, None if it can. Each event counts for itself."""
+    """Say why a block of whole events cannot be passed on, None if it can. Events are counted separately."""
     if parts_of(block) > PARTS_LIMIT:
         most = max(map(parts_of, _BLANK_LINE.split(block)))
         if most > PARTS_LIMIT:
@@ -96,14 +98,26 @@ def _lines_of(block: bytes) -> int:
 
 BODY_LIMIT = 64 << 20
 """Largest JSON answer or event, in bytes."""
+BATCH = "it answered with several messages in one (a batch), which MCP has not had since 2025-06-18"
+SESSION = "its session id has characters that no header may have"
 FAULT_BYTES = 64 << 10
 """Bytes read of an error's body."""
 NOTIFICATION_SECONDS = 15.0
 """Longest time that the POST of a notification may hold up the next one."""
 STREAM_SECONDS = 3600.0
 """Longest silence on a stream for the server's own messages."""
+LOGIN = "tui-host-login"
+"""Extension of the requests of a login."""
+REFUSED = "tui-host-refused"
+"""Extension of a request that is not sent, since its login failed. The value is the answer in the server's place."""
+FAULT = "tui-host-fault"
+"""Extension of the answer in place of one that did not come. The value says why."""
+LOGIN_BYTES = 1 << 20
+"""Largest answer to a request of a login."""
 _UPSTREAM = -32000
-_OF_THE_BODY = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+_VISIBLE = re.compile(rb"[\x21-\x7e]*")
+"""A session id has visible ASCII characters only. Source: MCP 2025-11-25, Transports, Session Management."""
+_OF_THE_BODY = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 _BEFORE_SENDING = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
@@ -114,24 +128,43 @@ class HttpGate(httpx2.AsyncBaseTransport):
         last: The last error answer, None if there was none.
         is_session_lost: The server forgot our session.
         cut: Why we stopped reading a stream of the server's own messages, empty if we did not.
+        is_refused: Nothing accepted the last attempt to connect.
     """
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, *, streaming_post: bool) -> None:
+    def __init__(
+        self,
+        inner: httpx2.AsyncBaseTransport,
+        *,
+        streaming_post: bool,
+        of_logins: httpx2.AsyncBaseTransport,
+        refused: Callable[[str], None],
+    ) -> None:
         """Put the gate before the recording transport.
 
         Args:
             inner: The next transport; closed with the gate.
+            of_logins: The next transport for the requests of a login that have or bring secrets.
             streaming_post: Answers come in the response to the POST (streamable HTTP), not on a separate stream (SSE).
+            refused: Called with the reason when nothing accepts a connection any more.
         """
         self._inner = inner
+        self._of_logins = of_logins
         self._streaming_post = streaming_post
         self._gets = _HoldBack()
         self.last: HttpAnswer | None = None
         self.is_session_lost = False
         self.cut = ""
+        self.is_refused = False
+        self._refused = refused
 
     @override
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if LOGIN in request.extensions:
+            return await self._login(request)
+        if isinstance(refusal := request.extensions.get(REFUSED), HttpAnswer):
+            self._tell(refusal, current_request.get())
+            frame = _frame(await request.aread())
+            return _error(request, frame, refusal.status, refusal.words, code=INTERNAL_ERROR)
         if request.method == "POST":
             return await self._post(request)
         if request.method == "GET":
@@ -142,8 +175,24 @@ class HttpGate(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         await self._inner.aclose()
 
+    async def _login(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request of a login. Never raises for a fault: it would end the connection."""
+        try:
+            next_one = self._of_logins if request.method == "POST" else self._inner  # what is read by GET is public
+            response = await next_one.handle_async_request(request)
+            body = await _read(response, LOGIN_BYTES)
+        except (httpx2.TransportError, OSError, CodingError) as error:
+            return httpx2.Response(502, request=request, extensions={FAULT: fault_words(error)})
+        if len(body) > LOGIN_BYTES:
+            fault = f"the answer has more than {LOGIN_BYTES >> 20} MB"
+            return httpx2.Response(502, request=request, extensions={FAULT: fault})
+        headers = [item for item in response.headers.raw if item[0].lower() not in _OF_THE_BODY]
+        return httpx2.Response(
+            response.status_code, headers=headers, stream=httpx2.ByteStream(body), request=request, extensions={}
+        )
+
     async def _get(self, request: httpx2.Request) -> httpx2.Response:
-        """Open a stream. If a stream that resumes a lost answer fails, the pending call learns why."""
+        """Open a stream. If it was to resume a lost answer and fails, give the reason to the pending call."""
         await self._gets.wait()
         _be_patient(request)
         outgoing = current_request.get() if "last-event-id" in request.headers else None
@@ -152,6 +201,7 @@ class HttpGate(httpx2.AsyncBaseTransport):
         except (httpx2.TransportError, OSError) as error:
             if outgoing is not None:
                 outgoing.answer = HttpAnswer(status=0, words=fault_words(error))
+            self._failed_to_connect(error)
             raise
         if not _is_stream(response):
             return response
@@ -193,22 +243,38 @@ class HttpGate(httpx2.AsyncBaseTransport):
                 return await _emptied(response)
             if response.status_code >= 300:
                 return await self._failed(request, response, outgoing)
-            if not self._streaming_post:
-                return await _emptied(response)
-            if frame.id is None or response.status_code == 202:
-                return response
-            if _is_stream(response):
-                fault = await self._bounded(response, outgoing, lambda reason: _error_event(frame, reason))
-                return _error(request, frame, 502, fault) if fault else response
-            if _kind(response) == "application/json":
-                return await self._json(request, response, frame)
-            return await self._failed(request, response, outgoing)
+            return await self._accepted(request, response, frame, outgoing)
         except (httpx2.TransportError, OSError, CodingError) as error:
             answer = HttpAnswer(status=0, words=fault_words(error))
             self._tell(answer, outgoing)
             if outgoing is not None and isinstance(error, _BEFORE_SENDING):
                 outgoing.is_sent = False
+            self._failed_to_connect(error)
             return _error(request, frame, 502, answer.words)
+
+    def _failed_to_connect(self, error: Exception) -> None:
+        if isinstance(error, httpx2.ConnectError):
+            self.is_refused = True
+            self._refused(fault_words(error))
+
+    async def _accepted(
+        self, request: httpx2.Request, response: httpx2.Response, frame: _Frame, outgoing: OutgoingRequest | None
+    ) -> httpx2.Response:
+        """Pass on the answer of a server that accepted a request, as far as it can be read."""
+        if not _has_valid_session(response):
+            await _async(response.stream).aclose()
+            self._tell(HttpAnswer(status=response.status_code, words=SESSION), outgoing)
+            return _error(request, frame, 502, SESSION)
+        if not self._streaming_post:
+            return await _emptied(response)
+        if frame.id is None or response.status_code == 202:
+            return response
+        if _is_stream(response):
+            fault = await self._bounded(response, outgoing, lambda reason: _error_event(frame, reason))
+            return _error(request, frame, 502, fault) if fault else response
+        if _kind(response) == "application/json":
+            return await self._json(request, response, frame, outgoing)
+        return await self._failed(request, response, outgoing)
 
     async def _bounded(
         self, response: httpx2.Response, outgoing: OutgoingRequest | None, instead: Callable[[str], bytes]
@@ -228,7 +294,7 @@ class HttpGate(httpx2.AsyncBaseTransport):
         if coding in {"", "identity"}:
             response.stream = BoundedEvents(stream, BODY_LIMIT, instead)
             return None
-        await stream.aclose()  # unpacked by the SDK it could grow beyond all bounds
+        await stream.aclose()  # the SDK would unpack it, to any size
         fault = f"its event stream is compressed ({coding[:40]}); we asked for identity"
         self._tell(HttpAnswer(status=response.status_code, words=fault), outgoing)
         return fault
@@ -236,6 +302,7 @@ class HttpGate(httpx2.AsyncBaseTransport):
     def _noted(self, response: httpx2.Response, outgoing: OutgoingRequest | None) -> httpx2.Response:
         if outgoing is not None:
             outgoing.answer = HttpAnswer(status=response.status_code)
+        self.is_refused = False
         if response.is_success:
             self.last = None
         return response
@@ -245,7 +312,9 @@ class HttpGate(httpx2.AsyncBaseTransport):
         if outgoing is not None:
             outgoing.answer = answer
 
-    async def _json(self, request: httpx2.Request, response: httpx2.Response, frame: _Frame) -> httpx2.Response:
+    async def _json(
+        self, request: httpx2.Request, response: httpx2.Response, frame: _Frame, outgoing: OutgoingRequest | None
+    ) -> httpx2.Response:
         """Read a JSON answer here, where a failure or an excessive size does no harm."""
         body = await _read(response, BODY_LIMIT)
         if len(body) > BODY_LIMIT:
@@ -253,7 +322,12 @@ class HttpGate(httpx2.AsyncBaseTransport):
         parts = parts_of(body)
         if parts > PARTS_LIMIT:
             return _error(request, frame, 502, too_many(parts))
-        headers = [item for item in response.headers.multi_items() if item[0].lower() not in _OF_THE_BODY]
+        if body.lstrip()[:1] == b"[":
+            return _error(request, frame, 502, BATCH)
+        body, warning = mend(body)
+        if warning and outgoing is not None:
+            outgoing.warning = warning
+        headers = [item for item in response.headers.raw if item[0].lower() not in _OF_THE_BODY]
         return httpx2.Response(
             response.status_code, headers=headers, stream=httpx2.ByteStream(body), request=request, extensions={}
         )
@@ -261,18 +335,23 @@ class HttpGate(httpx2.AsyncBaseTransport):
     async def _failed(
         self, request: httpx2.Request, response: httpx2.Response, outgoing: OutgoingRequest | None
     ) -> httpx2.Response:
-        """Turn an answer without a message into an error with its first words."""
+        """Turn a response without a JSON-RPC message into an error with the first words of its body."""
         body = (await _read(response, FAULT_BYTES))[:FAULT_BYTES]
+        words = first_words(body)
+        if _kind(response) == "text/html" and response.status_code < 500:
+            words = f"it answered text/html: a login page, or the wrong URL? {words}".strip()
         answer = HttpAnswer(
             status=response.status_code,
-            words=first_words(body),
+            words=words,
             retry_after=response.headers.get("retry-after", ""),
         )
         self._tell(answer, outgoing)
         has_session = "mcp-session-id" in request.headers
         if has_session and has_forgotten_session(response.status_code, body):
             self.is_session_lost = True
-        headers = {"content-type": response.headers.get("content-type", "")}
+            if outgoing is not None:
+                outgoing.is_session_lost = True
+        headers = {name: response.headers.get(name, "") for name in ("content-type", "www-authenticate")}
         return httpx2.Response(
             response.status_code, headers=headers, stream=httpx2.ByteStream(body), request=request, extensions={}
         )
@@ -297,7 +376,7 @@ class _HoldBack:
 
     async def wait(self) -> None:
         now = time.monotonic()
-        # The delay itself makes the next attempt later: it must not count as a pause.
+        # The delay itself postpones the next attempt, so it must not count as a pause.
         soon = now - self._last < self._delay + 1.0 if self._last else False
         self._delay = min(max(1.0, self._delay * 2), 30.0) if soon else 0.0
         if self._delay:
@@ -322,8 +401,8 @@ def _frame(body: bytes) -> _Frame:
     return _Frame(request_id if isinstance(request_id, str | int) else None, method if isinstance(method, str) else "")
 
 
-def _error_body(frame: _Frame, reason: str) -> bytes:
-    error = {"code": _UPSTREAM, "message": reason, "data": {"tui-host": "fault"}}
+def _error_body(frame: _Frame, reason: str, code: int = _UPSTREAM) -> bytes:
+    error = {"code": code, "message": reason, "data": {"tui-host": "fault"}}
     return json.dumps({"jsonrpc": "2.0", "id": frame.id, "error": error}).encode()
 
 
@@ -331,9 +410,9 @@ def _error_event(frame: _Frame, reason: str) -> bytes:
     return b"event: message\ndata: " + _error_body(frame, reason) + b"\n\n"
 
 
-def _error(request: httpx2.Request, frame: _Frame, status: int, reason: str) -> httpx2.Response:
+def _error(request: httpx2.Request, frame: _Frame, status: int, reason: str, code: int = _UPSTREAM) -> httpx2.Response:
     headers = {"content-type": "application/json"}
-    return httpx2.Response(status, headers=headers, content=_error_body(frame, reason), request=request)
+    return httpx2.Response(status, headers=headers, content=_error_body(frame, reason, code), request=request)
 
 
 def _be_patient(request: httpx2.Request) -> None:
@@ -344,6 +423,12 @@ def _be_patient(request: httpx2.Request) -> None:
 
 def _kind(response: httpx2.Response) -> str:
     return response.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _has_valid_session(response: httpx2.Response) -> bool:
+    """Whether the response has no session id, or a session id that can be sent back."""
+    session = next((value for name, value in response.headers.raw if name.lower() == b"mcp-session-id"), b"")
+    return _VISIBLE.fullmatch(session) is not None
 
 
 def _is_stream(response: httpx2.Response) -> bool:
@@ -360,7 +445,7 @@ async def _emptied(response: httpx2.Response) -> httpx2.Response:
                 break
     finally:
         await stream.aclose()
-    headers = [item for item in response.headers.multi_items() if item[0].lower() not in _OF_THE_BODY]
+    headers = [item for item in response.headers.raw if item[0].lower() not in _OF_THE_BODY]
     return httpx2.Response(response.status_code, headers=headers, stream=httpx2.ByteStream(b""), extensions={})
 
 
@@ -371,7 +456,7 @@ def _async(stream: object) -> httpx2.AsyncByteStream:
 
 
 async def _read(response: httpx2.Response, limit: int) -> bytes:
-    """Return the decoded body; stops a piece after the limit."""
+    """Return the decoded body; stops reading soon after the limit."""
     stream = _async(response.stream)
     decode = decoder(response.headers.get("content-encoding"), limit=limit)
     pieces: list[bytes] = []

@@ -6,6 +6,7 @@ import json
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from contextvars import Context
 from functools import cache
 from typing import Literal
 from urllib.parse import urlsplit
@@ -17,12 +18,14 @@ from mcp.client._transport import TransportStreams
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
+from typing_extensions import override
 
 from tui_host.capture.frames.frame_heads import Frame, read_frame
 from tui_host.capture.http.httpx2_tap import RecordingTransport
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.json.narrowing import is_object
-from tui_host.capture.record import Place
+from tui_host.capture.record import NOWHERE, current_place
+from tui_host.capture.redact.login_exchanges import WithoutTokens
 from tui_host.capture.stdio.line_splitter import LINE_LIMIT
 from tui_host.capture.stdio.server_pipes import StdioChild
 from tui_host.capture.stdio.stdio_tap import StdioTap
@@ -49,13 +52,21 @@ async def http_transport(
         read_seconds: Longest pause between bytes of an answer; None for no limit.
 
     Raises:
-        ServerError: The program that should print the URL did not.
+        ServerError: The program that should print the URL did not print it.
     """
     async with _address(endpoint, wire) as url:
         observer = Observer(wire.recorder, wire="mcp", peer=wire.server, connection=wire.connection)
         inner = httpx2.AsyncHTTPTransport(verify=await _context(url))
-        gate = wire.gate = HttpGate(RecordingTransport(observer, inner), streaming_post=kind == "http")
-        # Compressed answers could grow beyond bounds where the SDK unpacks them.
+        without_tokens = WithoutTokens(wire.recorder, is_login=True)
+        of_logins = Observer(without_tokens, wire="mcp", peer=wire.server, connection=wire.connection)
+        gate = wire.gate = HttpGate(
+            RecordingTransport(observer, inner),
+            streaming_post=kind == "http",
+            of_logins=RecordingTransport(of_logins, inner),
+            refused=wire.refused_connection,
+        )
+        login = _login(endpoint, wire, of_logins, url, kind)
+        # The SDK would unpack compressed answers to any size.
         headers = {"User-Agent": "tui-host", **endpoint.headers, "Accept-Encoding": "identity"}
 
         def client(
@@ -63,9 +74,9 @@ async def http_transport(
             timeout: httpx2.Timeout | None = None,
             auth: httpx2.Auth | None = None,
         ) -> httpx2.AsyncClient:
-            del timeout, auth  # of the SDK's SSE client; ours hold for both transports
+            del timeout, auth  # set by the SDK's SSE client; ours are used for both transports
             limit = httpx2.Timeout(CONNECT_SECONDS, read=read_seconds)
-            return httpx2.AsyncClient(transport=gate, headers=headers, timeout=limit)
+            return httpx2.AsyncClient(transport=gate, headers=headers, timeout=limit, auth=login)
 
         if kind == "http":
             async with (
@@ -80,6 +91,19 @@ async def http_transport(
                 _over_sdk(wire, read, write.send) as streams,
             ):
                 yield streams
+
+
+def _login(
+    endpoint: Endpoint, wire: Wire, observer: Observer, url: str, kind: Literal["http", "sse"]
+) -> httpx2.Auth | None:
+    """Return what logs in at the server; None if it is not wanted, since a header is configured, or the program is our own."""
+    if wire.login is None or endpoint.command is not None:
+        return None
+    if any(name.lower() == "authorization" for name in endpoint.headers):
+        return None
+    from tui_host.servers.authorization.server_login import ServerLogin
+
+    return ServerLogin(url, kind, wire.login, observer)
 
 
 async def _context(url: str) -> ssl.SSLContext:
@@ -100,7 +124,7 @@ async def _over_sdk(
     read: AsyncIterable[SessionMessage | Exception],
     send: Callable[[SessionMessage], Awaitable[None]],
 ) -> AsyncGenerator[TransportStreams]:
-    """Put our repair step over the SDK's own transport."""
+    """Insert our repair step between the SDK's transport and its client."""
 
     async def sink(item: SessionMessage, _data: bytes, _frame: Mapping[str, JSON]) -> None:
         await send(item)
@@ -111,7 +135,9 @@ async def _over_sdk(
                 wire.repair.counts.malformed += 1
                 wire.changed()
                 continue
-            bridge.received(item.message)
+            sender: object = getattr(read, "last_context", None)  # of the request in whose answer the message came
+            place = sender.get(current_place, NOWHERE) if isinstance(sender, Context) else NOWHERE
+            bridge.received(item.message, place)
             await bridge.has_room()
         bridge.over((wire.gate.cut if wire.gate is not None else "") or "closed the connection")
 
@@ -125,11 +151,13 @@ async def _over_sdk(
 
 @asynccontextmanager
 async def _address(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[str]:
-    """Yield the server's URL. A bundled server's program prints it, and runs as long as the connection."""
+    """Yield the server's URL. A bundled server's program is run for the duration of the connection and prints its URL."""
     if endpoint.command is None:
         yield endpoint.url
         return
-    async with running(endpoint.command, wire, _LauncherTap(wire)) as child:
+    async with running(
+        endpoint.command, wire, _LauncherTap(wire.recorder, peer=wire.server, connection=wire.connection)
+    ) as child:
         url = _told_url(await _FirstLine().of(child))
         if url is None:
             raise ServerError("its program told no URL", wire.server, "look at its standard error")
@@ -192,27 +220,14 @@ def _told_url(line: bytes) -> str | None:
     return url if isinstance(url, str) else None
 
 
-class _LauncherTap:
+class _LauncherTap(StdioTap):
     """Tap for a program without a protocol on standard output: records only standard error."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._tap = StdioTap(wire.recorder, peer=wire.server, connection=wire.connection)
-
-    def now(self) -> int:
-        """Return the capture's clock."""
-        return self._tap.now()
-
-    def out(self, line: bytes, value: Mapping[str, JSON], place: Place, at_ns: int) -> None:
-        """Do nothing: no input is sent to the program."""
-
+    @override
     def into(self, line: bytes, fault: str | None) -> Frame:
-        """Read the line without recording."""
         del fault
         return read_frame(line)
 
+    @override
     def junk(self, block: bytes, lines: int) -> None:
         """Ignore unreadable output."""
-
-    def error(self, line: bytes, fault: str | None) -> None:
-        """Record a line of standard error."""
-        self._tap.error(line, fault)

@@ -7,12 +7,12 @@ both places where a request becomes bytes, although the SDK in between does not 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 from tui_host.errors import JSON, ServerError
-from tui_host.servers.catalog import READ
+from tui_host.servers.catalog import GET_PROMPT, READ
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,11 +23,13 @@ class HttpAnswer:
         status: The status, 0 if no answer came.
         words: The first words of an error's body, or the fault that prevented an answer.
         retry_after: The `Retry-After` header, empty if there was none.
+        remedy: What to do, if that does not follow from the status.
     """
 
     status: int
     words: str = ""
     retry_after: str = ""
+    remedy: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,13 +37,14 @@ class OutgoingRequest:
     """The state of a request, shared by both ends of the wire.
 
     Attributes:
-        tool: The approved tool's name; `READ` for a resource.
-        arguments: The canonical approved bytes; without them no `tools/call` and no `resources/read` leaves.
+        tool: The approved tool's name; `READ` for a resource, `GET_PROMPT` for a prompt.
+        arguments: The canonical approved bytes; without them no `tools/call`, `resources/read` or `prompts/get` leaves.
         is_sent: The request was handed to the wire.
         result: The result as received, before any repair.
         warning: What was odd about the answer's bytes.
         answer: The last HTTP answer, None on stdio.
         refusal: Why the request was not sent after all.
+        is_session_lost: The server refused the request because it no longer knows the session.
     """
 
     tool: str = ""
@@ -51,6 +54,7 @@ class OutgoingRequest:
     warning: str = ""
     answer: HttpAnswer | None = None
     refusal: str = ""
+    is_session_lost: bool = False
 
 
 current_request: ContextVar[OutgoingRequest | None] = ContextVar("current_flight", default=None)
@@ -69,7 +73,7 @@ def canonical(value: object) -> bytes:
 
 
 def frame_bytes(frame: Mapping[str, JSON], outgoing: OutgoingRequest | None) -> bytes:
-    """Serialise a frame; a call's arguments are the very bytes that were approved.
+    """Serialise a frame, with the approved bytes as a call's arguments.
 
     Args:
         frame: The message to send.
@@ -111,18 +115,31 @@ def check_frame(data: bytes, outgoing: OutgoingRequest | None) -> None:
 _OTHER_ARGUMENTS = "the arguments differ from those that were approved; nothing was sent"
 
 
+_CHECKED: Mapping[str, tuple[Sequence[str], str]] = {
+    READ: (("uri",), "reading this resource"),
+    GET_PROMPT: (("name", "arguments"), "filling in this prompt"),
+}
+"""By method: the parameters that make up the decided bytes, and words for the request."""
+
+
 def _check_reading(frame: Mapping[str, JSON], outgoing: OutgoingRequest | None) -> None:
-    """Refuse to read a resource that was not approved."""
-    if frame.get("method") != READ:
+    """Refuse to read a resource, or to fill in a prompt, that was not approved."""
+    method = frame.get("method")
+    if not isinstance(method, str) or method not in _CHECKED:
         return
+    names, words = _CHECKED[method]
     params = frame.get("params")
-    decided = outgoing.arguments if outgoing is not None and outgoing.tool == READ else None
-    if decided is None or not isinstance(params, Mapping) or canonical({"uri": params.get("uri")}) != decided:
-        raise ServerError("reading this resource was not approved; nothing was sent")
+    decided = outgoing.arguments if outgoing is not None and outgoing.tool == method else None
+    if (
+        decided is None
+        or not isinstance(params, Mapping)
+        or canonical({name: params.get(name) for name in names}) != decided
+    ):
+        raise ServerError(f"{words} was not approved; nothing was sent")
 
 
 def _decided(frame: Mapping[str, JSON], outgoing: OutgoingRequest | None) -> tuple[Mapping[str, JSON], bytes]:
-    """Return a call's parameters, checked against the approved arguments, and the approved arguments."""
+    """Return a call's parameters and the approved arguments; raises if they differ."""
     params = frame.get("params")
     decided = None if outgoing is None else outgoing.arguments
     if outgoing is None or decided is None:

@@ -7,12 +7,20 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
-from tui_host.errors import ServerError, TuiHostError
+from tui_host.capture.json.narrowing import mapping
+from tui_host.errors import JSON, ServerError
 from tui_host.guard.guard_client import Guard
-from tui_host.servers.catalog import Progress, ServerStatus, Tool, ToolOutput
-from tui_host.servers.pool_slot import Shared, Slot
+from tui_host.servers.catalog import GET_PROMPT, READ, Progress, PromptOutput, ServerStatus, Tool, ToolOutput, Turning
+from tui_host.servers.early_processes import end_early, start_early
+from tui_host.servers.outgoing_request import canonical
+from tui_host.servers.pool_slot import Slot
+from tui_host.servers.server_questions import Answering
+from tui_host.servers.shared_state import Shared
+from tui_host.servers.switches import Switches
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Place
@@ -21,8 +29,9 @@ if TYPE_CHECKING:
     from tui_host.servers.connection import Connection
     from tui_host.settings.schema import ServerSpec
 
+Reply = TypeVar("Reply")
 STOP_SECONDS = 5.0
-KILL_SECONDS = 0.5
+_DECLINING = Answering()
 
 
 class Pool:
@@ -32,11 +41,14 @@ class Pool:
         specs: The configured servers by name, in order.
         recorder: Records the traffic.
         environment: Resolves references.
-        guard: Ends the children of a killed host; the pool makes its own if None.
+        guard: Ends the children if the host is killed; the pool makes its own guard if None.
+        answering: Answers the requests of servers; by default every question is declined.
 
     Attributes:
-        guard: Is told every process.
+        guard: Knows every running process.
         revision: Grows with every status change.
+        switches: Which tools may be offered, and whose instructions are sent.
+        turned: Called when a server went away, is back, or is tried no more: with its name and the reason.
     """
 
     def __init__(
@@ -46,62 +58,44 @@ class Pool:
         environment: Mapping[str, str],
         *,
         guard: Guard | None = None,
+        answering: Answering = _DECLINING,
     ) -> None:
         self.guard = guard or Guard()
         self.revision = 0
+        self.switches = Switches(specs.values(), self._changed)
+        self.turned: Callable[[str, Turning, str], None] = lambda _name, _turning, _reason: None
         self._slots = {name: Slot(spec) for name, spec in specs.items()}
-        self._shared = Shared(recorder=recorder, environment=environment, guard=self.guard, changed=self._changed)
+        self._shared = Shared(
+            recorder=recorder,
+            environment=environment,
+            guard=self.guard,
+            changed=self._changed,
+            answering=answering,
+            turned=self._tell_turning,
+        )
+        self._added = list(self._slots.values())
+        self._news = asyncio.Event()
         self._has_own_guard = guard is None
         self._is_running = False
         self._done = asyncio.Event()
         self._change = asyncio.Event()
 
     async def run(self) -> None:
-        """Connect all enabled servers at once, and keep the wanted servers connected until `stop_all`. No server's fault raises."""
+        """Connect all enabled servers at once, and keep them connected until `stop_all`. Raises for no fault of a server."""
         self._is_running = True
         early: list[Process] = []
         try:
-            await self._start_early(early)
-            supervise = await asyncio.to_thread(_import_supervisor)
+            await start_early(self._shared, tuple(self._slots.values()), early)
+            supervise = await asyncio.to_thread(import_supervisor)
             if not self._shared.is_stopping:
-                await supervise(self._shared, tuple(self._slots.values()))
+                await supervise(self._shared, self._added, self._news)
         finally:
             self._is_running = False
-            await self._end_early(early)
+            await end_early(self._shared, early)
             if self._has_own_guard:
                 self.guard.bye()
             self._done.set()
             self._changed()
-
-    async def _start_early(self, started: list[Process]) -> None:
-        """Start the programs of all enabled stdio servers, which load while the SDK is still being imported here.
-
-        A program that cannot be started is left to its connection, which reports why.
-        """
-        from tui_host.guard.child_process import Process
-        from tui_host.servers.server_endpoint import resolve_endpoint
-
-        for slot in self._slots.values():
-            if slot.is_wanted and slot.spec.transport == "stdio" and not self._shared.is_stopping:
-                with suppress(TuiHostError):
-                    command = resolve_endpoint(slot.spec, self._shared.environment).command
-                    if command is not None:
-                        slot.early = Process.start(command)
-                        started.append(slot.early)
-                        self.guard.add(slot.early.pid)
-                await asyncio.sleep(0)  # each start blocks for some milliseconds
-
-    async def _end_early(self, started: Sequence[Process]) -> None:
-        """End the processes not taken by any connection."""
-        import anyio
-
-        with anyio.CancelScope(shield=True):
-            for process in started:
-                process.kill()
-                await process.wait(KILL_SECONDS)
-                for pipe in (process.stdin, process.stdout, process.stderr):
-                    pipe.close()
-                self.guard.remove(process.pid)
 
     def statuses(self) -> tuple[ServerStatus, ...]:
         """Return every server's status, in the order of the configuration."""
@@ -111,16 +105,16 @@ class Pool:
         """End the current connection, if any, and make a new connection. Returns at once."""
         slot = self._slot(name)
         slot.is_wanted = True
+        slot.reconnection.reset()
         slot.waited_in_vain = None
-        if slot.connection is not None:
-            slot.is_restarting = True
-            slot.connection.stop()
+        slot.is_restarting = slot.connection is not None
+        slot.stop()
         slot.mark_connecting()
         slot.wake.set()
         self._changed()
 
     def start(self, name: str) -> None:
-        """Connect a server without a connection. Returns at once."""
+        """Connect a server that has no connection. Returns at once."""
         if self._slot(name).connection is None:
             self.reconnect(name)
 
@@ -129,11 +123,45 @@ class Pool:
         slot = self._slot(name)
         slot.is_wanted = slot.is_restarting = False
         if slot.early is not None:
-            slot.early.signal_group(signal.SIGKILL)  # `run` waits for its end
+            slot.early.signal_group(signal.SIGKILL)  # `run` waits for the process to end
             slot.early = None
-        if slot.connection is not None:
-            slot.connection.stop()
+        slot.stop()
         slot.wake.set()
+        self._changed()
+
+    def take(self, specs: Mapping[str, ServerSpec]) -> None:
+        """Take a changed configuration: connect new servers, end removed ones, reconnect changed ones. Returns at once."""
+        for name in self._slots.keys() - specs.keys():
+            self._slots[name].is_removed = True
+            self.stop(name)
+        slots: dict[str, Slot] = {}
+        for name, spec in specs.items():
+            slot = slots[name] = self._slots.get(name) or Slot(spec)
+            if self._slots.get(name) is None or slot.spec != spec:
+                self.switches.switch_instructions(name, is_on=spec.instructions)
+            if name not in self._slots:
+                self._added.append(slot)
+            elif slot.spec != spec:
+                is_as_before = replace(slot.spec, enabled=spec.enabled) == spec and slot.is_wanted == spec.enabled
+                slot.take(spec)
+                if not is_as_before:
+                    (self.reconnect if spec.enabled else self.stop)(name)
+        self._slots = slots
+        self._news.set()
+        self._changed()
+
+    def is_wanted(self, name: str) -> bool:
+        """Whether a server should be connected."""
+        return self._slot(name).is_wanted
+
+    def is_listed(self, name: str) -> bool:
+        """Whether a server's current connection has read all of its lists."""
+        connection = self._slot(name).connection
+        return connection is not None and connection.is_listed
+
+    def set_changes(self, name: str, changes: Sequence[str]) -> None:
+        """Set what has changed in a server's catalog since it was last connected: notices of its status."""
+        self._slot(name).changes = tuple(changes)
         self._changed()
 
     async def settled(self, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - it returns then, it does not fail
@@ -148,12 +176,12 @@ class Pool:
         return names
 
     async def settled_for_turn(self, seconds: float, wants: Callable[[str], bool] = bool) -> tuple[str, ...]:
-        """Wait as a turn does: at most `seconds` from now, or from a server's start if that comes later.
+        """Wait for servers before a turn: at most `seconds` from now, or from a server's start if that comes later.
 
-        A connection that one turn has waited for in vain does not delay the next turn.
+        If a connection did not become ready during one turn's wait, later turns do not wait for it.
 
         Args:
-            seconds: How long.
+            seconds: The longest wait.
             wants: Whether the turn uses a server, given its name.
 
         Returns:
@@ -168,15 +196,19 @@ class Pool:
             self._slots[name].waited_in_vain = self._slots[name].connection
         return names
 
-    async def _wait_for_change(self, seconds: float) -> None:
-        """Wait for any change, at most `seconds`."""
+    async def changed(self) -> None:
+        """Wait for any change of a server's status."""
+        await self._wait_for_change(None)
+
+    async def _wait_for_change(self, seconds: float | None) -> None:
+        """Wait for any change, at most `seconds`; None for no limit."""
         self._change.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._change.wait()
 
     def _remaining_seconds(self, names: Sequence[str], end: float, seconds: float) -> float:
-        """Return for how many seconds waiting for any of the servers still makes sense."""
+        """Return for how many more seconds to wait for any of the servers."""
         now = time.monotonic()
         left = 0.0
         for slot in (self._slots[name] for name in names):
@@ -186,18 +218,45 @@ class Pool:
         return left
 
     def tools(self) -> tuple[Tool, ...]:
-        """Return all tools to offer to a model: of ready servers, without a problem, and the resource readers."""
-        return tuple(tool for connection in self._ready() for tool in connection.offered)
+        """Return all tools to offer to a model: of ready servers, without a problem, switched on, and the resource readers."""
+        offered = (tool for connection in self._ready() for tool in connection.offered)
+        return tuple(tool for tool in offered if self.switches.is_on(tool.server, tool.name))
+
+    def instructions(self) -> tuple[tuple[str, str], ...]:
+        """Return name and instructions of each ready server whose instructions are switched on."""
+        names = [
+            name for name, slot in self._slots.items() if slot.state == "ready" and self.switches.is_instructing(name)
+        ]
+        written = ((name, self._slots[name].status.instructions.strip()) for name in names)
+        return tuple((name, text) for name, text in written if text)
 
     def _ready(self) -> list[Connection]:
         states = ((slot.connection, slot.state) for slot in self._slots.values())
         return [connection for connection, state in states if connection is not None and state == "ready"]
 
     async def listed(self, seconds: float) -> None:
-        """Wait until the resources of ready servers are listed, at most `seconds`."""
+        """Wait at most `seconds` until the resources of ready servers are listed."""
         end = time.monotonic() + seconds
         while not all(connection.is_listed for connection in self._ready()) and (left := end - time.monotonic()) > 0:
             await self._wait_for_change(left)
+
+    def has_current_tools(self, server: str) -> bool:
+        """Whether a server's tools are up to date: it announced no change since they were listed."""
+        connection = self._slot(server).connection
+        return connection is None or not connection.has_outdated_tools
+
+    async def listed_again(self, server: str) -> bool:
+        """Wait until a server has listed its changed tools, but no longer than the server's timeout.
+
+        Returns:
+            Whether the tools are current.
+        """
+        slot = self._slot(server)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(slot.spec.timeout or None):
+                while slot.connection is not None and slot.connection.is_listing_again:
+                    await self._wait_for_change(None)
+        return self.has_current_tools(server)
 
     async def call(
         self,
@@ -209,7 +268,7 @@ class Pool:
         fingerprint: str,
         on_progress: Callable[[Progress], None],
     ) -> ToolOutput:
-        """Call a tool with exactly the approved arguments, if its definition has not changed since.
+        """Call a tool with exactly the approved arguments, provided that its definition has not changed since.
 
         Args:
             server: The server's configured name.
@@ -223,28 +282,199 @@ class Pool:
             ServerError: Says what happened, and whether the tool may have run.
         """
         slot = self._slot(server)
-        connection = slot.connection
-        if connection is None or slot.state != "ready":
-            what = f"the server is not connected: {slot.status.detail or slot.status.state}"
-            raise ServerError(what, server, "reconnect it", sent=False)
-        offered = next((candidate for candidate in connection.offered if candidate.name == tool), None)
-        if offered is None:
-            raise ServerError(f"the server no longer has a tool {tool}; nothing was sent", server, sent=False)
-        if offered.fingerprint != fingerprint:
-            what = f"the definition of {tool} has changed since the call was approved; nothing was sent"
-            raise ServerError(what, server, sent=False)
-        return await connection.call(
-            tool, arguments_json, place=place, seconds=slot.spec.timeout, on_progress=on_progress
+
+        async def send(connection: Connection) -> ToolOutput:
+            return await connection.call(
+                tool, arguments_json, place=place, seconds=slot.spec.timeout, on_progress=on_progress
+            )
+
+        output, is_resent = await self._sent(slot, lambda: self._connection_for(slot, tool, fingerprint), send)
+        return replace(output, is_resent=is_resent)
+
+    async def read(self, server: str, uri: str, *, place: Place) -> ToolOutput:
+        """Read a resource because the person asked for it.
+
+        Args:
+            server: The server's configured name.
+            uri: The resource.
+            place: Session and turn for the records.
+
+        Raises:
+            ServerError: There is no content.
+        """
+        return await self._requested(server, READ, {"uri": uri}, place)
+
+    async def get_prompt(self, server: str, name: str, arguments: Mapping[str, str], *, place: Place) -> PromptOutput:
+        """Fill in a prompt because the person asked for it.
+
+        Args:
+            server: The server's configured name.
+            name: The prompt's own name.
+            arguments: The values by name.
+            place: Session and turn for the records.
+
+        Raises:
+            ServerError: The server does not fill it in.
+        """
+        from tui_host.servers.tool_output import read_messages
+
+        output = await self._requested(server, GET_PROMPT, {"name": name, "arguments": dict(arguments)}, place)
+        return read_messages(mapping(output.raw), output.warning)
+
+    async def complete(
+        self,
+        server: str,
+        *,
+        argument: str,
+        value: str,
+        prompt: str = "",
+        template: str = "",
+        context: Mapping[str, str] | None = None,
+    ) -> tuple[str, ...]:
+        """Ask a server for values of an argument of a prompt or of a resource template.
+
+        Args:
+            server: The server's configured name.
+            argument: The argument's name.
+            value: What has been typed of the value.
+            prompt: The prompt's name, empty for a template.
+            template: The template's URI, empty for a prompt.
+            context: Values of other arguments.
+
+        Returns:
+            The values; none if the server does not complete.
+        """
+        from tui_host.servers.plain_requests import complete
+
+        about = partial(
+            complete, argument=argument, value=value, prompt=prompt, template=template, context=context or {}
         )
+        return await self._plain(server, lambda _: about)
+
+    async def ping(self, server: str) -> float:
+        """Ask whether a server is alive.
+
+        Returns:
+            Milliseconds until the answer.
+
+        Raises:
+            ServerError: There is no answer.
+        """
+        from tui_host.servers.plain_requests import ping
+
+        return await self._plain(server, lambda _: ping)
+
+    async def subscribe(self, server: str, uri: str) -> None:
+        """Ask a server to announce changes of a resource; they are counted in `ServerStatus.subscriptions`.
+
+        Raises:
+            ServerError: The server does not do that.
+        """
+        await self._plain(server, lambda connection: partial(connection.subscribe, uri=uri))
+
+    async def unsubscribe(self, server: str, uri: str) -> None:
+        """Ask a server to announce no more changes of a resource.
+
+        Raises:
+            ServerError: There is no answer.
+        """
+        await self._plain(server, lambda connection: partial(connection.unsubscribe, uri=uri))
+
+    async def _requested(self, server: str, method: str, params: Mapping[str, JSON], place: Place) -> ToolOutput:
+        """Send a request that is the person's own consent, with exactly these parameters."""
+        slot = self._slot(server)
+        try:
+            data = canonical(params)
+        except ValueError as error:
+            raise ServerError(f"this cannot be written as JSON: {error}", server, sent=False) from error
+
+        async def send(connection: Connection) -> ToolOutput:
+            return await connection.call(
+                method, data, place=place, seconds=slot.spec.timeout, on_progress=lambda _: None
+            )
+
+        output, _ = await self._sent(slot, slot.ready_connection, send)
+        return output
+
+    async def _plain(self, server: str, request: Callable[[Connection], Callable[..., Awaitable[Reply]]]) -> Reply:
+        """Send a request that is no call."""
+        slot = self._slot(server)
+
+        async def send(connection: Connection) -> Reply:
+            return await connection.request(request(connection), seconds=slot.spec.timeout)
+
+        reply, _ = await self._sent(slot, slot.ready_connection, send)
+        return reply
+
+    async def _sent(
+        self, slot: Slot, connection: Callable[[], Connection], send: Callable[[Connection], Awaitable[Reply]]
+    ) -> tuple[Reply, bool]:
+        """Send a request over the slot's connection, and again over its successor if the server had forgotten the session.
+
+        Returns:
+            The reply, and whether it is that of the second request.
+        """
+        first = connection()
+        try:
+            return await send(first), False
+        except ServerError as error:
+            if not error.is_session_lost:
+                raise
+        await self._replaced(slot, first)
+        return await send(connection()), True
+
+    def _connection_for(self, slot: Slot, tool: str, fingerprint: str) -> Connection:
+        """Return the connection for an approved call, provided that the tool is on and its definition has not changed."""
+        if not self.switches.is_on(slot.spec.name, tool):
+            what = f"{tool} has been switched off; nothing was sent"
+            raise ServerError(what, slot.spec.name, "o in f3 switches it on", sent=False)
+        return slot.connection_for(tool, fingerprint)
+
+    async def _replaced(self, slot: Slot, lost: Connection) -> None:
+        """Wait for the connection that replaces one whose session was lost, but no longer than the server's timeout."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(slot.spec.timeout or None):
+                while slot.is_wanted and (slot.connection in {None, lost} or slot.state == "connecting"):
+                    await self._wait_for_change(None)
+
+    def spec_of(self, name: str) -> ServerSpec:
+        """Return a server's entry as it holds now, with what was set for this run."""
+        return self._slot(name).spec
+
+    async def set_log_level(self, name: str, level: str) -> None:
+        """Ask a server for log messages of a level of `LOG_LEVELS` and of those more severe, until the program ends."""
+        slot = self._slot(name)
+        slot.spec = replace(slot.spec, log_level=level)
+        if slot.connection is not None:
+            await slot.connection.set_log_level(level)
+        self._changed()
+
+    async def set_roots(self, name: str, roots: Sequence[str]) -> None:
+        """Tell a server of other folders (full paths) until the program ends; connect it again if it was to know of none before."""
+        slot = self._slot(name)
+        slot.spec = replace(slot.spec, roots=tuple(roots))
+        if slot.connection is not None and not await slot.connection.set_roots(slot.spec.roots) and roots:
+            self.reconnect(name)
+        self._changed()
+
+    def decline_all(self, name: str) -> None:
+        """Decline a server's open questions, and every further question until it is connected again."""
+        connection = self._slot(name).connection
+        if connection is not None:
+            connection.requests.decline_all()
 
     async def stop_all(self) -> None:
-        """End every connection at once, in under five seconds; `run` returns then."""
+        """End every connection at once, in under five seconds; `run` then returns."""
         self._shared.is_stopping = True
+        self._news.set()
         for name in self._slots:
             self.stop(name)
         if self._is_running:
             async with asyncio.timeout(STOP_SECONDS):
                 await self._done.wait()
+
+    def _tell_turning(self, server: str, turning: Turning, reason: str) -> None:
+        self.turned(server, turning, reason)
 
     def _changed(self) -> None:
         self.revision += 1
@@ -259,7 +489,8 @@ class Pool:
         return self._slots[name]
 
 
-def _import_supervisor() -> Callable[[Shared, Sequence[Slot]], Awaitable[None]]:
+def import_supervisor() -> Callable[[Shared, list[Slot], asyncio.Event], Awaitable[None]]:
+    """Import the SDK, which takes some time, and return the function that runs all connections."""
     from tui_host.servers.sdk_import import put_off
 
     put_off()

@@ -11,6 +11,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -28,16 +29,18 @@ from mcp_types import (
 from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
-from tui_host.capture.json.narrowing import is_array, is_object
+from tui_host.capture.json.narrowing import as_json, is_array, is_object, mapping
 from tui_host.capture.json.reading import DEPTH
 from tui_host.capture.json.scan import PARTS_LIMIT, parts_of
+from tui_host.capture.record import NOWHERE, Place, current_place
 from tui_host.errors import JSON
+from tui_host.servers.frame_mending import has_gap, is_plain, mend
 from tui_host.servers.outgoing_request import OutgoingRequest
 
 REQUESTS_IN_FLIGHT = 32
-"""Most unanswered requests of one server."""
+"""Most unanswered requests of one server, and most unanswered pings beside them."""
 INBOX_LIMIT = 1_000
-"""Most messages waiting for the SDK; beyond, the server's pipe is not read."""
+"""Most messages waiting for the SDK; at this number the server's pipe is not read until there is room."""
 TOO_MANY = -32000
 _OURS = "tui-host"
 _ENVELOPE: Mapping[str, object] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
@@ -62,8 +65,8 @@ class Counts:
         into: Messages received.
         malformed: Lines and messages that could not be read.
         unexpected: Answers to no pending request.
-        merged: Notifications replaced by a newer one of their kind.
-        refused: Requests of the server refused as too many.
+        merged: Notifications replaced by a newer notification of the same kind.
+        refused: Requests of the server that were refused because there were too many.
     """
 
     out: int = 0
@@ -75,9 +78,16 @@ class Counts:
 
 
 class Inbox:
-    """Queue of messages for the SDK, in which a newer notification replaces an older notification of its kind."""
+    """Queue of messages for the SDK, in which a newer notification replaces an older one of the same kind.
+
+    Attributes:
+        last_context: The context in which the SDK handles the message received last: that of the server's request has the place of
+            the call during which the server asks. None for any other message.
+    """
 
     def __init__(self, counts: Counts) -> None:
+        self.last_context: Context | None = None
+        self._contexts: dict[int, Context] = {}
         self._counts = counts
         self._messages: deque[JSONRPCMessage | None] = deque()
         self._newest: dict[tuple[str, ...], JSONRPCNotification] = {}
@@ -87,10 +97,18 @@ class Inbox:
         self._room = asyncio.Event()
         self._closed = False
 
-    def put(self, message: JSONRPCMessage) -> None:
-        """Add a message; a notification takes the place of a waiting notification of its kind."""
+    def put(self, message: JSONRPCMessage, place: Place = NOWHERE) -> None:
+        """Add a message; a notification takes the place of a waiting notification of its kind.
+
+        Args:
+            message: The message.
+            place: The place of the call to which a request of the server belongs.
+        """
         if self._closed:
             return
+        if place is not NOWHERE:
+            context = self._contexts[self._first + len(self._messages)] = copy_context()
+            context.run(current_place.set, place)
         if isinstance(message, JSONRPCNotification) and (kind := _kind(message)) is not None:
             if kind in self._newest:
                 self._newest[kind] = message
@@ -121,13 +139,14 @@ class Inbox:
             anyio.EndOfStream: The inbox is closed and empty.
         """
         if self._messages:
-            await asyncio.sleep(0)  # let the previous message take effect first
+            await asyncio.sleep(0)  # let the SDK handle the previous message first
         while not self._messages:
             if self._closed:
                 raise anyio.EndOfStream
             self._news.clear()
             await self._news.wait()
         message = self._messages.popleft()
+        self.last_context = self._contexts.pop(self._first, None)
         if message is None:
             message = self._newest.pop(self._slots.pop(self._first))
         self._first += 1
@@ -172,32 +191,51 @@ class Repair:
     Attributes:
         counts: Message counters.
         version: The negotiated protocol version, empty before.
+        logged: Takes the parameters of a log message, none of which may be lost on the way through the inbox.
+        refuse: Returns the error for a request of the server that was not declared, None for any other.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self.counts = Counts()
         self.version = ""
+        self.logged: Callable[[Mapping[str, JSON]], None] = lambda _: None
+        self.refuse: Callable[[JSONRPCRequest], mcp_types.ErrorData | None] = lambda _: None
         self._changed = changed
         self._waiting: dict[RequestId, tuple[str, OutgoingRequest | None]] = {}
+        self._places: dict[RequestId, Place] = {}
         self._asked: set[RequestId] = set()
+        self._pings: set[RequestId] = set()
 
     def sending(self, message: JSONRPCMessage, outgoing: OutgoingRequest | None) -> None:
-        """Note a message that leaves, to recognise its answer."""
+        """Remember an outgoing request, to recognise its answer."""
         self.counts.out += 1
         match message:
             case JSONRPCRequest():
                 self._waiting[_same_id(message.id)] = (message.method, outgoing)
+                if current_place.get().call:
+                    self._places[_same_id(message.id)] = current_place.get()
                 if outgoing is not None:
                     outgoing.is_sent = True
             case JSONRPCResponse() | JSONRPCError() if message.id is not None:
                 self._asked.discard(_same_id(message.id))
+                self._pings.discard(_same_id(message.id))
             case JSONRPCNotification(method="notifications/cancelled") if message.params is not None:
                 cancelled = message.params.get("requestId")
                 if isinstance(cancelled, str | int):
-                    self._waiting.pop(_same_id(cancelled), None)
+                    self._forget(_same_id(cancelled))
             case _:
                 pass
         self._changed()
+
+    @property
+    def only_place(self) -> Place:
+        """The place of the only call that waits for its answer; nowhere if there is none, or more than one."""
+        places = set(self._places.values())
+        return places.pop() if len(places) == 1 else NOWHERE
+
+    def _forget(self, request_id: RequestId) -> tuple[str, OutgoingRequest | None] | None:
+        self._places.pop(request_id, None)
+        return self._waiting.pop(request_id, None)
 
     def read(self, data: bytes, value: JSON) -> JSONRPCMessage | None:
         """Parse a line as a message; a malformed answer becomes an error for its caller.
@@ -206,7 +244,7 @@ class Repair:
             data: The line's bytes.
             value: The line as parsed by the tap; None if the tap did not parse all of it.
         """
-        if value is not None and _is_plain(data):
+        if value is not None and is_plain(data):
             try:
                 return _message(value)
             except (ValueError, RecursionError):
@@ -216,15 +254,19 @@ class Repair:
         parts = parts_of(data)
         if parts > PARTS_LIMIT:
             return self.malformed_answer(data, f"the answer has {parts:,} parts or more; {PARTS_LIMIT:,} are read")
+        mended, warning = mend(data)
         try:
-            return mcp_types.jsonrpc_message_adapter.validate_json(data, by_name=False)
+            message = mcp_types.jsonrpc_message_adapter.validate_json(mended, by_name=False)
         except (ValueError, RecursionError):
-            pass
-        try:
-            text = data.decode()
-        except UnicodeDecodeError:
-            return self._with_replaced_bytes(data)
-        return self.malformed_answer(data, f"the answer is no JSON-RPC message: {text[:80]}")
+            what = "neither UTF-8 nor a JSON-RPC message" if warning else "no JSON-RPC message"
+            return self.malformed_answer(data, f"the answer is {what}: {mended[:80].decode(errors='replace')}")
+        if warning:
+            self.counts.malformed += 1
+        if warning and isinstance(message, JSONRPCResponse):
+            _, outgoing = self._waiting.get(_same_id(message.id), ("", None))
+            if outgoing is not None:
+                outgoing.warning = warning
+        return message
 
     def malformed_answer(self, data: bytes, reason: str) -> JSONRPCError | None:
         """Return our error in place of an unusable answer, None if no request waits for the answer."""
@@ -244,38 +286,35 @@ class Repair:
             case JSONRPCResponse():
                 return self._answered(message), None
             case JSONRPCError():
-                if message.id is None or self._waiting.pop(_same_id(message.id), None) is None:
+                if message.id is None or self._forget(_same_id(message.id)) is None:
                     self.counts.unexpected += 1
                 return message, None
             case JSONRPCRequest():
                 return self._asks(message)
+            case JSONRPCNotification(method="notifications/message"):
+                self.logged(mapping(as_json(message.params)))
+                return None, None
+            case JSONRPCNotification(method="notifications/cancelled"):
+                withdrawn = (message.params or {}).get("requestId")
+                if isinstance(withdrawn, str | int):
+                    self._asked.discard(_same_id(withdrawn))
+                return message, None
             case _:
                 return message, None
 
-    def _with_replaced_bytes(self, data: bytes) -> JSONRPCMessage | None:
-        """Parse a message with invalid UTF-8, replacing the bad bytes and noting a warning."""
-        try:
-            message = mcp_types.jsonrpc_message_adapter.validate_json(data.decode("utf-8", "replace"), by_name=False)
-        except (ValueError, RecursionError):
-            return self.malformed_answer(data, "the answer is neither UTF-8 nor a JSON-RPC message")
-        self.counts.malformed += 1
-        if isinstance(message, JSONRPCResponse):
-            _, outgoing = self._waiting.get(_same_id(message.id), ("", None))
-            if outgoing is not None:
-                outgoing.warning = "not UTF-8; the bytes in question were replaced"
-        return message
-
     def _asks(self, message: JSONRPCRequest) -> tuple[JSONRPCMessage | None, JSONRPCMessage | None]:
-        key = _same_id(message.id)
-        if len(self._asked) >= REQUESTS_IN_FLIGHT:
+        error = self.refuse(message)
+        unanswered = self._pings if message.method == "ping" else self._asked  # open questions must not block a ping
+        if error is None and len(unanswered) >= REQUESTS_IN_FLIGHT:
             self.counts.refused += 1
             error = mcp_types.ErrorData(code=TOO_MANY, message="too many requests at once")
+        if error is not None:
             return None, JSONRPCError(jsonrpc="2.0", id=message.id, error=error)
-        self._asked.add(key)
+        unanswered.add(_same_id(message.id))
         return message, None
 
     def _answered(self, message: JSONRPCResponse) -> JSONRPCMessage:
-        entry = self._waiting.pop(_same_id(message.id), None)
+        entry = self._forget(_same_id(message.id))
         if entry is None:
             self.counts.unexpected += 1
             return message
@@ -284,10 +323,12 @@ class Repair:
             outgoing.result = message.result
         match method:
             case "tools/call" if outgoing is not None:
-                # The caller reads the raw result; the SDK only needs to know that one came.
+                # The caller reads the raw result; the SDK only needs to know that a result came.
                 message.result = {"content": [], "resultType": "complete"}
             case "resources/read" if outgoing is not None:
                 message.result = {**_ENVELOPE, "contents": []}
+            case "prompts/get" if outgoing is not None:
+                message.result = {"messages": [], "resultType": "complete"}
             case "tools/list":
                 tools = [tool for tool in tools_in(message.result) if self.problem_of(tool) is None]
                 message.result = {**_ENVELOPE, **message.result, "tools": tools}
@@ -296,7 +337,9 @@ class Repair:
         return message
 
     def problem_of(self, tool: object) -> str | None:
-        """Say why the SDK would refuse a whole listing because of a tool, None if not."""
+        """Say why the SDK would refuse a whole listing because of a tool, or what of it is missing; None if nothing."""
+        if has_gap(tool):
+            return f"malformed: nested more than {DEPTH} levels deep"
         frame = {**_ENVELOPE, "tools": [tool]}
         try:
             validate_server_result("tools/list", self.version or mcp_types.LATEST_PROTOCOL_VERSION, frame)
@@ -308,11 +351,6 @@ class Repair:
         except (KeyError, RecursionError):
             return "malformed"
         return None
-
-
-def _is_plain(data: bytes) -> bool:
-    """Whether all parsers agree on the text: not deeply nested, and without lone surrogates, which the SDK refuses."""
-    return data.count(b"{") + data.count(b"[") <= DEPTH and b"\\ud" not in data and b"\\uD" not in data
 
 
 def _message(value: JSON) -> JSONRPCMessage:
@@ -333,18 +371,18 @@ def tools_in(result: Mapping[str, object]) -> list[object]:
 
 
 def _kind(message: JSONRPCNotification) -> tuple[str, ...] | None:
-    """Return the key under which notifications replace each other, None if each counts."""
+    """Return the key under which notifications replace each other, None if all must be delivered."""
     if message.method in _KEPT_APART:
         return None
     params = message.params or {}
     meta = params.get("_meta")
-    about = [params.get("progressToken"), params.get("uri")]
+    about = [params.get("progressToken"), params.get("uri"), params.get("elicitationId")]
     about.append(meta.get("io.modelcontextprotocol/subscriptionId") if is_object(meta) else None)
     return (message.method, *(f"{value!r}"[:500] if isinstance(value, str | int) else "" for value in about))
 
 
 def _answered_id(data: bytes) -> RequestId | None:
-    """The id of the request that a spoiled frame answers, as far as that can still be read; None if it is no answer."""
+    """Return the id of the request that an unreadable frame answers, if the id can be read; None if it is no answer."""
     if len(data) <= 4 << 20 and parts_of(data) <= PARTS_LIMIT:
         try:
             frame: JSON = json.loads(data.decode("utf-8", "replace"))
@@ -361,7 +399,7 @@ def _answered_id(data: bytes) -> RequestId | None:
 
 
 def _same_id(value: RequestId) -> RequestId:
-    """The key under which an id is looked up: as the SDK does, `"5"` is 5."""
+    """Return the key for looking up an id: `"5"` and 5 are equal, as in the SDK."""
     if isinstance(value, str):
         try:
             return int(value)

@@ -21,12 +21,12 @@ _begun: set[str] = set()
 class _PutOff(ModuleType):
     """A package whose `__init__` runs only when an attribute is missing after the import of its submodules.
 
-    Whoever imports from the package itself, including a later release of the SDK, finds everything as usual.
+    Importing from the package itself still works, also with a later release of the SDK.
     """
 
     @override
     def __getattr__(self, name: str) -> object:
-        is_asked_by_tools = name.startswith("__") and name != "__all__"  # such as `inspect`, of every module
+        is_asked_by_tools = name.startswith("__") and name != "__all__"  # such as `inspect`
         if is_asked_by_tools or not _run(self):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         return getattr(self, name)

@@ -57,7 +57,7 @@ def resolve_endpoint(spec: ServerSpec, environment: Mapping[str, str]) -> Endpoi
 
 
 def _bundled(spec: ServerSpec, environment: Mapping[str, str]) -> Command:
-    # -P: a file of the same name in the working directory is not run in place of our module.
+    # -P: otherwise a file of that name in the working directory would run instead of our module
     argv = [sys.executable, "-P", "-m", "tui_host.demo.servers", str(spec.bundled)]
     if spec.transport != "stdio":
         argv += ["--http", "--lifeline"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
 from pydantic import ValidationError
 
 from tui_host.capture.json.narrowing import is_object
@@ -14,8 +14,8 @@ from tui_host.servers.outgoing_request import HttpAnswer
 
 
 def innermost(error: BaseException) -> BaseException:
-    """Return the actual error inside the exception groups of the SDK's task groups."""
-    inner: tuple[BaseException, ...] = getattr(error, "exceptions", ())  # only a group has them
+    """Return the original error inside the exception groups of the SDK's task groups."""
+    inner: tuple[BaseException, ...] = getattr(error, "exceptions", ())  # only exception groups have this attribute
     if not inner:
         return error
     return innermost(next((part for part in inner if isinstance(part, TuiHostError)), inner[0]))
@@ -36,6 +36,8 @@ def words_of_answer(answer: HttpAnswer) -> str:
 
 def remedy_of_answer(answer: HttpAnswer) -> str:
     """Say what to do about an HTTP error answer, empty if unknown."""
+    if answer.remedy:
+        return answer.remedy
     match answer.status:
         case 0:
             return "check that the server runs and that the URL is right"
@@ -79,6 +81,8 @@ def _words(error: BaseException) -> str:
     match error:
         case MCPError() if error.code == CONNECTION_CLOSED:
             return error.error.message
+        case MCPError() if error.code == PARSE_ERROR and error.error.message.startswith("Failed to parse"):
+            return "the answer is no JSON-RPC message"  # the SDK's own text is a page of validation messages
         case MCPError():
             return f"error {error.code}: {' '.join(error.error.message.split())[:500]}"
         case ValidationError():

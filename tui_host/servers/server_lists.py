@@ -8,21 +8,19 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import anyio
-import mcp_types
 from mcp.client.session import ClientSession
-from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND, PaginatedRequestParams
 from pydantic import ValidationError
 
 from tui_host.capture.json.narrowing import is_array
 from tui_host.errors import ServerError
-from tui_host.servers.catalog import Resource, Tool, identity
+from tui_host.servers.catalog import Tool, identity
 from tui_host.servers.outgoing_request import OutgoingRequest, current_request
 from tui_host.servers.repair import Repair
 from tui_host.servers.server_faults import reason_of
 from tui_host.servers.server_status import StatusPublisher
-from tui_host.servers.tool_definitions import changes, read_resources, read_tools, reader
+from tui_host.servers.tool_definitions import changes, read_prompts, read_resources, read_tools, reader
 from tui_host.settings.schema import ServerSpec
 
 Fetch: TypeAlias = Callable[[PaginatedRequestParams | None], Awaitable[object]]
@@ -99,15 +97,13 @@ async def _page(fetch: Fetch, cursor: str | None) -> OutgoingRequest:
     try:
         await fetch(None if cursor is None else PaginatedRequestParams(cursor=cursor))
     except ValidationError:
-        pass  # the SDK refuses the page; the raw result is still in the outgoing
+        pass  # the SDK refuses the page; the raw result is still in `outgoing`
     finally:
         current_request.reset(token)
     return outgoing
 
 
 LIST_SECONDS = 30.0
-DEBOUNCE_SECONDS = 1.0
-LISTEN_AGAIN_SECONDS = 30.0
 
 
 class Lists:
@@ -125,8 +121,6 @@ class Lists:
         self.is_read = False
         self._spec = spec
         self._publisher = publisher
-        self._resources: tuple[Resource, ...] = ()
-        self._news = anyio.Event()
 
     def offered(self, client: ClientSession | None) -> tuple[Tool, ...]:
         """Return the callable tools: those without a problem, plus the resource reader if the server has resources.
@@ -137,11 +131,8 @@ class Lists:
         tools = tuple(tool for tool in self._publisher.status.tools if tool.problem is None)
         if client is None or not self._declares(client, "resources"):
             return tools
-        return (*tools, reader(self._spec.name, identity(self._spec), self._resources))
-
-    def mark_outdated(self) -> None:
-        """Note that the server announced changed tools."""
-        self._news.set()
+        resources = (*self._publisher.status.resources, *self._publisher.status.templates)
+        return (*tools, reader(self._spec.name, identity(self._spec), resources))
 
     async def read_tools(self, client: ClientSession, repair: Repair) -> None:
         """Read the tools, and publish the differences to an earlier listing.
@@ -151,10 +142,11 @@ class Lists:
             MCPError: The server refuses.
         """
         if not self._declares(client, "tools"):
+            self._publisher.notice("it declares no tools, so it was not asked for any")
             return
         kept: list[frozenset[str]] = []
 
-        async def fetch(params: mcp_types.PaginatedRequestParams | None) -> None:
+        async def fetch(params: PaginatedRequestParams | None) -> None:
             page = await client.list_tools(params=params)
             kept.append(frozenset(tool.name for tool in page.tools))
 
@@ -178,69 +170,50 @@ class Lists:
         self._publisher.notice(*differences, *broken, *((listing.notice,) if listing.notice else ()))
 
     async def read_others(self, client: ClientSession) -> None:
-        """Read resources and templates, and count prompts; a server is ready without these."""
-        counts = [0, 0, 0]
-        fetches: tuple[tuple[str, str, Fetch], ...] = (
-            ("resources", "resources", lambda params: client.list_resources(params=params)),
-            ("resources", "resourceTemplates", lambda params: client.list_resource_templates(params=params)),
-            ("prompts", "prompts", lambda params: client.list_prompts(params=params)),
-        )
-        for number, (capability, key, fetch) in enumerate(fetches):
-            if not self._declares(client, capability):
-                continue
-            try:
-                listing = await read_pages(key, fetch, seconds=self._seconds())
-            except (MCPError, TimeoutError, ValueError, RuntimeError) as error:
-                self._publisher.notice(f"{key} cannot be listed: {reason_of(error)[0] or 'no answer'}")
-                continue
-            counts[number] = len(listing.items)
-            if capability == "resources":
-                self._resources += read_resources(listing.items, is_template=key == "resourceTemplates")
-            self._publisher.update(replace(self._publisher.status, resources=(counts[0], counts[1], counts[2])))
+        """Read resources, templates and prompts for the first time; a server can be ready without them."""
+        await self.read_resources(client)
+        await self.read_prompts(client)
         self.is_read = True
         self._publisher.update(self._publisher.status)
 
-    async def follow(self, client: ClientSession, repair: Repair) -> None:
-        """Read the tools again after `list_changed`, once for all changes within a second."""
-        while True:
-            await self._news.wait()
-            await anyio.sleep(DEBOUNCE_SECONDS)
-            self._news = anyio.Event()
-            try:
-                await self.read_tools(client, repair)
-            except (MCPError, ServerError, ValueError, RuntimeError) as error:
-                self._publisher.notice(f"the tools could not be listed again: {reason_of(error)[0]}")
+    async def read_resources(self, client: ClientSession) -> None:
+        """Read resources and templates."""
+        if not self._declares(client, "resources"):
+            return
+        listed = await self._others("resources", lambda params: client.list_resources(params=params))
+        if listed is not None:
+            self._publisher.update(replace(self._publisher.status, resources=read_resources(listed)))
+        listed = await self._others("resourceTemplates", lambda params: client.list_resource_templates(params=params))
+        if listed is not None:
+            templates = read_resources(listed, is_template=True)
+            self._publisher.update(replace(self._publisher.status, templates=templates))
 
-    async def listen(self, client: ClientSession) -> None:
-        """Listen for changes in the stateless era, on a stream to subscribe to. A lost stream may have missed some."""
-        delay = 1.0
-        while True:
-            try:
-                async with listen(client, tools_list_changed=True) as changes_of_tools:
-                    delay = 1.0
-                    async for _ in changes_of_tools:
-                        self._news.set()
-            except MCPError as error:
-                if error.code == mcp_types.METHOD_NOT_FOUND:
-                    return
-            except (SubscriptionLost, TimeoutError):
-                pass
-            await anyio.sleep(delay)
-            delay = min(delay * 2, LISTEN_AGAIN_SECONDS)
-            self._news.set()
+    async def read_prompts(self, client: ClientSession) -> None:
+        """Read the prompts."""
+        if not self._declares(client, "prompts"):
+            return
+        listed = await self._others("prompts", lambda params: client.list_prompts(params=params))
+        if listed is not None:
+            prompts = read_prompts(listed, server=self._spec.name)
+            self._publisher.update(replace(self._publisher.status, prompts=prompts))
+
+    async def _others(self, key: str, fetch: Fetch) -> Sequence[object] | None:
+        """Read a list without which a server can be ready; None, with a notice, if it cannot be read."""
+        try:
+            listing = await read_pages(key, fetch, seconds=self._seconds())
+        except (MCPError, TimeoutError, ValueError, RuntimeError) as error:
+            self._publisher.notice(f"{key} cannot be listed: {reason_of(error)[0] or 'no answer'}")
+            return None
+        if listing.notice:
+            self._publisher.notice(listing.notice)
+        return listing.items
 
     def _declares(self, client: ClientSession, name: str) -> bool:
         if self._spec.mode == "2026-07-28":
-            return True  # adopted without asking: what it declares is not known
+            return True  # assumed without asking the server: its capabilities are unknown
         return getattr(client.server_capabilities, name, None) is not None
 
     def _seconds(self) -> float:
         if not self._spec.timeout:
             return math.inf
         return self._spec.timeout if self._spec.timeout > 60 else min(LIST_SECONDS, self._spec.timeout)
-
-
-def announces(client: ClientSession) -> bool:
-    """Whether a server announces changes of its tools."""
-    declared = client.server_capabilities
-    return declared is not None and declared.tools is not None and bool(declared.tools.list_changed)

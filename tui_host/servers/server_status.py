@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from tui_host.servers.catalog import ServerStatus, State
 from tui_host.servers.server_faults import words_of_answer
+from tui_host.servers.server_log import ServerLog
 from tui_host.servers.transports import Wire
 
 STDERR_LINES = 20
@@ -26,11 +27,13 @@ class StatusPublisher:
     Attributes:
         status: The status, not yet redacted.
         shown: Cached `redact`.
+        log: The server's log messages.
     """
 
     def __init__(self, status: ServerStatus, redact: Callable[[str], str], changed: Callable[[], None]) -> None:
         self.status = status
-        self.shown = lru_cache(256)(redact)  # it is asked for at screen rate
+        self.shown = lru_cache(256)(redact)  # read as often as the screen is drawn
+        self.log = ServerLog(redact)
         self._changed = changed
 
     @property
@@ -63,6 +66,8 @@ class StatusPublisher:
             server_info=shown(status.server_info),
             instructions=shown(status.instructions),
             notices=tuple(map(shown, status.notices)),
+            log=self.log.lines,
+            log_counts=tuple(self.log.counts.items()),
         )
         if wire is None:
             return status
@@ -79,7 +84,7 @@ class StatusPublisher:
 
 
 def _live_notices(wire: Wire, detail: str) -> list[str]:
-    """Return the notices about a wire's present state, except those repeated in the detail line."""
+    """Return notices about the wire's present state, without those that the detail line repeats."""
     counts, child = wire.repair.counts, wire.child
     notices: list[str] = []
     if child is not None and child.unread_since is not None:

@@ -10,13 +10,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from tui_host.capture.json.narrowing import as_json, is_object
+from tui_host.capture.json.narrowing import as_json, is_object, items, mapping
 from tui_host.errors import JSON
-from tui_host.servers.catalog import READ, Resource, Tool
+from tui_host.servers.catalog import READ, Prompt, PromptArgument, Resource, Tool
 
-NEEDS_TASKS = "it runs only as a task, which is not supported yet"
+NEEDS_TASKS = "it runs only as a task of MCP 2025-11-25, which is not supported"
 MOST_RESOURCES = 200
-"""Most resources and templates of one server to keep by name; all of them can be read."""
+"""Most resources, and most templates, of a server that are listed to a model; the rest can still be read."""
 LONGEST_URI, LONGEST_WORDS = 2_000, 400
 _DEFINING = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
@@ -35,7 +35,7 @@ def read_tools(
         listed: The tools as received.
         server: The server's configured name.
         identity: The server's command or URL, part of the fingerprint.
-        problem_of: Says why the SDK refuses a definition, None if it does not.
+        problem_of: Returns why the SDK refuses a definition, None if it does not.
         kept: Names that the SDK kept, None if unknown.
     """
     tools: list[Tool] = []
@@ -53,16 +53,17 @@ def read_tools(
 
 
 def read_resources(listed: Sequence[object], *, is_template: bool = False) -> tuple[Resource, ...]:
-    """Read at most `MOST_RESOURCES` resources of a listing, skipping entries without a URI.
+    """Read the resources of a listing, skipping entries without a URI.
 
     Args:
         listed: The resources as received.
         is_template: The list holds templates.
     """
     resources: list[Resource] = []
-    for value in map(as_json, listed[:MOST_RESOURCES]):
+    for value in map(as_json, listed):
         uri = _text(value.get("uriTemplate" if is_template else "uri")) if isinstance(value, Mapping) else ""
         if isinstance(value, Mapping) and uri and len(uri) <= LONGEST_URI:
+            size, annotations = value.get("size"), value.get("annotations")
             resources.append(
                 Resource(
                     uri=uri,
@@ -70,9 +71,49 @@ def read_resources(listed: Sequence[object], *, is_template: bool = False) -> tu
                     description=_text(value.get("description"))[:LONGEST_WORDS],
                     media_type=_text(value.get("mimeType"))[:LONGEST_WORDS],
                     is_template=is_template,
+                    size=size if isinstance(size, int) and not isinstance(size, bool) else None,
+                    annotations=tuple(annotations.items()) if isinstance(annotations, Mapping) else (),
+                    icons=_icons(value),
                 )
             )
     return tuple(resources)
+
+
+def read_prompts(listed: Sequence[object], *, server: str) -> tuple[Prompt, ...]:
+    """Read the prompts of a listing, skipping entries without a name and the second of two with one name.
+
+    Args:
+        listed: The prompts as received.
+        server: The server's configured name.
+    """
+    prompts: dict[str, Prompt] = {}
+    for value in map(as_json, listed):
+        name = _text(value.get("name")) if isinstance(value, Mapping) else ""
+        if isinstance(value, Mapping) and name and len(name) <= LONGEST_URI:
+            prompt = Prompt(
+                server=server,
+                name=name,
+                title=_text(value.get("title"))[:LONGEST_WORDS],
+                description=_text(value.get("description"))[:LONGEST_WORDS],
+                arguments=tuple(_argument(mapping(argument)) for argument in items(value.get("arguments"))),
+                icons=_icons(value),
+            )
+            prompts.setdefault(name, prompt)
+    return tuple(prompts.values())
+
+
+def _argument(value: Mapping[str, JSON]) -> PromptArgument:
+    return PromptArgument(
+        name=_text(value.get("name"))[:LONGEST_URI],
+        description=_text(value.get("description"))[:LONGEST_WORDS],
+        required=value.get("required") is True,
+    )
+
+
+def _icons(value: Mapping[str, JSON]) -> tuple[str, ...]:
+    """Return the addresses of an item's icons; an address may be a whole picture, so it is cut."""
+    icons = (_text(mapping(icon).get("src")) for icon in items(value.get("icons")))
+    return tuple(icon[:LONGEST_WORDS] for icon in icons if icon)
 
 
 def reader(server: str, identity: str, resources: tuple[Resource, ...]) -> Tool:
@@ -86,8 +127,13 @@ def reader(server: str, identity: str, resources: tuple[Resource, ...]) -> Tool:
         "required": ["uri"],
         "additionalProperties": False,
     }
+    listed = tuple(
+        resource
+        for is_template in (False, True)
+        for resource in [each for each in resources if each.is_template is is_template][:MOST_RESOURCES]
+    )
     mark = fingerprint({"name": READ, "inputSchema": schema}, identity)
-    return Tool(server=server, name=READ, schema=schema, fingerprint=mark, resources=resources)
+    return Tool(server=server, name=READ, schema=schema, fingerprint=mark, resources=listed)
 
 
 def changes(before: Sequence[Tool], after: Sequence[Tool]) -> tuple[str, ...]:
@@ -138,7 +184,18 @@ def _read(definition: object, server: str, identity: str) -> Tool:
         fingerprint=fingerprint(value, identity),
         size=len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")),
         problem=_problem(name, value),
+        icons=_icons(value),
+        page=_page(value.get("_meta")),
     )
+
+
+def _page(meta: JSON) -> str:
+    """Return the address of the tool's page. Source: MCP Apps (SEP-1865), `_meta.ui.resourceUri`; before, a flat key."""
+    if not isinstance(meta, Mapping):
+        return ""
+    ui = meta.get("ui")
+    uri = _text(ui.get("resourceUri") if isinstance(ui, Mapping) else meta.get("ui/resourceUri"))
+    return uri if uri.startswith("ui://") and len(uri) <= LONGEST_URI else ""
 
 
 def _problem(name: str, definition: Mapping[str, JSON]) -> str | None:

@@ -15,11 +15,12 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCMessage
+from mcp_types import JSONRPCMessage, JSONRPCRequest
 
-from tui_host.capture.conversation_context import current_place
+from tui_host.capture.connection_end import connection_end
 from tui_host.capture.frames.frame_heads import Frame
-from tui_host.capture.stdio.server_pipes import LineTap, StdioChild
+from tui_host.capture.record import NOWHERE, Place, current_place
+from tui_host.capture.stdio.server_pipes import StdioChild
 from tui_host.capture.stdio.stdio_tap import StdioTap
 from tui_host.errors import JSON, ServerError
 from tui_host.guard.child_process import Command, Process, ending
@@ -30,6 +31,7 @@ from tui_host.servers.repair import Inbox, Repair
 if TYPE_CHECKING:
     from tui_host.capture.recorder import Recorder
     from tui_host.servers.http_gate import HttpGate
+    from tui_host.servers.login_services import LoginServices
 
 _REPLIES_WAITING = 64
 
@@ -42,15 +44,18 @@ class Wire:
         server: The server's configured name.
         connection: The connection's id in the capture.
         recorder: Records the traffic.
-        guard: Is told every process.
+        guard: Knows every running process.
         repair: The repair step.
         changed: Called after a visible change.
         lost: Called once, at the end of the wire.
+        refused_connection: Called with the reason each time nothing accepts a connection at a remote server's address.
         tap: The tap on the pipes, None for a remote server.
         child: The server's process, or the program that serves over HTTP; None for a remote server.
         gate: The HTTP client's gate, None on stdio.
+        login: What a login needs of the connection; None without logins.
         cause: Why the wire ended, empty while connected.
-        is_left: The wire ends because we disconnect.
+        is_left: We are disconnecting, and so the wire ends.
+        is_end_recorded: A record says how the connection ended.
         refused: Number of the server's requests refused for lack of room.
     """
 
@@ -61,19 +66,30 @@ class Wire:
     repair: Repair
     changed: Callable[[], None]
     lost: Callable[[], None]
+    refused_connection: Callable[[str], None]
     tap: StdioTap | None = None
     child: StdioChild | None = None
     gate: HttpGate | None = None
+    login: LoginServices | None = None
     cause: str = ""
     is_left: bool = False
     refused: int = 0
+    is_end_recorded: bool = False
 
     def end(self, cause: str) -> None:
         """End the wire; only the first cause counts."""
         if not self.cause:
             self.cause = cause
+            self.record_end(cause)
             self.lost()
             self.changed()
+
+    def record_end(self, reason: str) -> None:
+        """Record once how the connection ended, if it was ever used."""
+        is_used = self.gate is not None or (self.tap is not None and self.tap.sent > 0)
+        if is_used and not self.is_end_recorded:
+            self.is_end_recorded = True
+            self.recorder.append(connection_end(self.server, self.connection, reason))
 
 
 Sink: TypeAlias = Callable[[SessionMessage, bytes, Mapping[str, JSON]], Awaitable[None]]
@@ -137,15 +153,22 @@ class Bridge:
     answers: MemoryObjectReceiveStream[JSONRPCMessage] = field(repr=False)
 
     def take(self, line: bytes, frame: Frame) -> None:
-        """Receive a line, which should be a message."""
+        """Receive a line, which should hold one message."""
         message = self.wire.repair.read(line, frame.value)
         if message is not None:
             self.received(message)
 
-    def received(self, message: JSONRPCMessage) -> None:
-        """Receive a message."""
+    def received(self, message: JSONRPCMessage, place: Place = NOWHERE) -> None:
+        """Receive a message.
+
+        Args:
+            message: The message.
+            place: The place of the exchange in whose answer the message came; nowhere if it came by itself.
+        """
         onward, reply = self.wire.repair.received(message)
-        if onward is not None:
+        if isinstance(onward, JSONRPCRequest):
+            self.read.put(onward, place if place.call else self.wire.repair.only_place)
+        elif onward is not None:
             self.read.put(onward)
         if reply is not None:
             try:
@@ -159,7 +182,7 @@ class Bridge:
         return self.read.is_full
 
     async def has_room(self) -> None:
-        """Wait until more may come."""
+        """Wait until more messages may come."""
         await self.read.has_room()
 
     async def answer(self) -> None:
@@ -171,14 +194,14 @@ class Bridge:
                 return
 
     def over(self, cause: str) -> None:
-        """End the connection for everyone waiting for an answer."""
+        """Give an error to every request that waits for an answer, and end the connection."""
         self.wire.end(cause)
         self.read.close()
 
 
 @asynccontextmanager
 async def bridged(wire: Wire, sink: Sink) -> AsyncGenerator[Bridge]:
-    """Provide the SDK's side of a wire, which the block feeds; `sink` sends the SDK's messages."""
+    """Provide the SDK's side of a wire. The `async with` block feeds it; `sink` sends the SDK's messages."""
     to_answer, answers = anyio.create_memory_object_stream[JSONRPCMessage](_REPLIES_WAITING)
     bridge = Bridge(wire, WriteStream(wire, sink), Inbox(wire.repair.counts), to_answer, answers)
     try:
@@ -194,9 +217,9 @@ async def bridged(wire: Wire, sink: Sink) -> AsyncGenerator[Bridge]:
 
 @asynccontextmanager
 async def running(
-    command: Command, wire: Wire, tap: LineTap, early: Process | None = None
+    command: Command, wire: Wire, tap: StdioTap, early: Process | None = None
 ) -> AsyncGenerator[StdioChild]:
-    """Run a process for the duration of the block; leaving takes at most 5 seconds and ends its whole group."""
+    """Run a process for the duration of the block; leaving takes at most 5 seconds and ends the process's whole group."""
     process = early or Process.start(command)
     wire.guard.add(process.pid)
     child = wire.child = StdioChild(process, tap, wire.changed)
@@ -249,7 +272,7 @@ async def _until_over(child: StdioChild, bridge: Bridge) -> None:
 
 
 async def cause_of_end(child: StdioChild) -> str:
-    """Say why the output ended; usually the process ends a moment later."""
+    """Say why the output ended. Waits briefly, since the process usually ends a moment later."""
     await child.process.wait(1.0)
     code = child.process.exit_code
     return "closed its standard output" if code is None else ending(code)

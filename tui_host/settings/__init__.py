@@ -1,1 +1,1 @@
-"""The configuration: reading, saving, secrets, and the files of other hosts."""
+"""The configuration: reads it, saves choices, resolves secrets, and edits the configuration files of other hosts."""

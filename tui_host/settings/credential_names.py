@@ -1,4 +1,4 @@
-"""Recognises names of credentials: headers, query keys and settings, environment variables.
+"""Recognises credentials by name: headers, query keys, settings, environment variables.
 
 The strictness follows the cost of a mistake. A value removed from a record is gone, so its name must consist of telling words. A
 variable's value is examined too. A value only hidden on a screen is not lost, so a rough match is enough.
@@ -14,18 +14,18 @@ from urllib.parse import unquote_plus
 
 SCHEMES = frozenset(("bearer", "basic", "token", "digest", "apikey", "key", "negotiate", "dpop"))
 REDIRECT_KEYS = frozenset(("code", "state"))
-"""Query keys that belong to a login in a redirect, but may mean anything elsewhere."""
+"""Query keys that are part of a login in a redirect, but may mean anything elsewhere."""
 _SESSION_IDS = frozenset(("sessionid", "session_id"))
 SESSION_KEYS = _SESSION_IDS | {"session"}
-"""Query keys with a session id, like the header. Source: MCP 2024-11-05, Transports, HTTP with SSE."""
+"""Query keys whose value is a session id. Source: MCP 2024-11-05, Transports, HTTP with SSE."""
 LONG_KEYS = frozenset(("code", "code_verifier", "device_code", "ticket", "login_ticket")) | _SESSION_IDS
-"""Query keys that hold a login or, in Azure Functions, the caller's key, if the value is long."""
+"""Query keys whose value, if it is long, is a login or, in Azure Functions, the caller's key."""
 ONE_TIME_KEYS = frozenset(("otp", "totp"))
-"""Query keys that hold a login at any length."""
+"""Query keys whose value is a one-time login of any length."""
 PROTOCOLS = "sec-websocket-protocol"
-"""The only WebSocket header that a web page can set: credentials appear as protocol names."""
+"""The only WebSocket header that a web page can set: pages send credentials as protocol names."""
 _LONGEST = 100
-"""Longest name, in characters."""
+"""Longest name to examine, in characters."""
 
 _WORD = re.compile(r"[a-z0-9]+")
 _DOT = re.compile(r"\.")
@@ -38,7 +38,7 @@ _CREDENTIALS = re.compile(
     r"(?:.*-)?(?:(?:api|access|account|auth|bearer|client|refresh|secret|security|subscription)-?(?:key|token)"
     r"|secret|passw(?:or)?d|passphrase|jwt)s-?\d*"
 )
-"""In the plural, a key or token counts only with a telling word: others are numbers or sort keys."""
+"""A plural such as `keys` or `tokens` counts only after a word that names a credential: others are numbers or sort keys."""
 _SOMEBODYS = re.compile(
     r"(?:.*-)?(?:(?:api|access|secret|account|subscription|private)-?key|(?:access|refresh|auth|bearer|api|security)-?token"
     r"|secret|passw(?:or)?d|passphrase|pwd|pw|creds?|credentials?)"
@@ -48,11 +48,11 @@ _ONE_TIME = re.compile(r"[th]?otp|passcode|dpop")
 _OPAQUE = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[\w.~+/-]{16,}=*", re.ASCII)
 _CHANGE = re.compile(r"(?<=\d)(?=[A-Za-z])|(?<=[A-Za-z])(?=\d)")
 _CHANGES = 4
-"""Changes between letters and digits typical of hex, and rare in joined words, dates and versions."""
+"""Number of changes between letters and digits that is typical of hex, and rare in joined words, dates and versions."""
 _PIECE = re.compile(r"[A-Za-z0-9]{16,}")
 _RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _RUN_LENGTH = 2.5
-"""Least average word length in 99 of 100 paths; 98 of 100 random keys have less."""
+"""Average word length that 99 of 100 paths reach, and 98 of 100 random keys do not."""
 _SEVERAL = re.compile(r"\w*(?:keys|tokens)")
 _ONE_OF_SEVERAL = re.compile(r"(?<![\w.~+/-])(?=[^\d\s,;]{0,200}\d)(?=[^A-Za-z\s,;]{0,200}[A-Za-z])[\w.~+/-]{16,}=*")
 _VARIABLE = re.compile(
@@ -60,12 +60,12 @@ _VARIABLE = re.compile(
     re.IGNORECASE,
 )
 _PART = re.compile(r'(?:([\w.-]+)=(?!=*(?:[\s,;&]|$)))?(?:"([^"]*)"|([^\s,;&"]+))')
-"""A parameter, or a word, which may end with `=`."""
+"""A parameter `name=value`, or a word, which may end with `=`."""
 _SOUND = re.compile(r"key|token|secret|passw|pwd|auth|credential|cookie|bearer", re.IGNORECASE)
 _SCHEMED = re.compile(r"(?:bearer[ \t]+(?=\S*\d|\S{16})|(basic)[ \t]+)([\w.~+/:-]{8,}=*)\s*", re.IGNORECASE)
 _SESSION = re.compile(r"session(?:id)?|csrf\w*|xsrf\w*|cookie2?")
 _NO_CREDENTIAL = re.compile(
-    r"access-control-.*|.*ratelimit.*"  # what may be asked, and how often
+    r"access-control-.*|.*ratelimit.*"  # headers that describe permissions and limits, not credentials
     r"|(?:.*-)?(?:websocket|idempotency|cache|surrogate|public|partition|routing|sort|page|next|continuation|cursor|max)"
     r"-?(?:key|token)s?"
     r"|.*-(?:type|version|mode|status|scheme|count|usage|limit|remaining|reset|expires|expiry|ttl|length|url|uri|method|info|policy)"
@@ -75,7 +75,7 @@ _NO_CREDENTIAL = re.compile(
 
 @lru_cache(1024)
 def is_credential_header(name: str) -> bool:
-    """Whether a header of this name holds a credential or a session id."""
+    """Whether a header with this name holds a credential or a session id."""
     return _is_credential(name) or any(map(_SESSION.fullmatch, _words(name)))
 
 
@@ -92,23 +92,23 @@ def is_credential_value(value: str) -> bool:
 
 @lru_cache(1024)
 def is_credential_key(name: str) -> bool:
-    """Whether a query key or setting of this name holds a credential."""
+    """Whether a query key or setting with this name holds a credential."""
     return _is_credential(name)
 
 
 def is_credential_by_value(name: str, value: str) -> bool:
-    """Whether a header or query key with an ambiguous name, such as `X-Access` or `k`, holds a credential by its value."""
+    """Whether a header or query key with an ambiguous name, such as `X-Access` or `k`, has a random-looking value."""
     return _last_word(_DOUBTFUL, name) and is_by_chance(value)
 
 
 def is_one_time(name: str, value: str) -> bool:
-    """Whether a header holds a one-time code or signature, not a word asking for one."""
+    """Whether a header holds a one-time code or signature, as opposed to a word that asks for one."""
     return _last_word(_ONE_TIME, name) and not any(map(str.isspace, value)) and any(map(str.isdigit, value))
 
 
 @lru_cache(1024)
 def is_somebodys_key(name: str) -> bool:
-    """Whether a name says what the key is for, or names a password, after any prefix."""
+    """Whether a name, after any prefix, says what a key is for (`api-key`) or names a password."""
     return _SOMEBODYS.fullmatch("-".join(_words(name))) is not None and is_credential_key(name)
 
 
@@ -120,36 +120,36 @@ def is_by_chance(value: str) -> bool:
 
 
 def is_of_words(text: str) -> bool:
-    """Whether a text's letters and digits form words and numbers."""
+    """Whether a text consists of words and numbers, unlike a random key."""
     words = _RUN.findall(text)
     return len("".join(words)) >= _RUN_LENGTH * len(words)
 
 
 def is_credential_variable(name: str) -> bool:
-    """Whether an environment variable of this name holds a credential; words may be joined, or in the plural."""
+    """Whether an environment variable with this name holds a credential. Accepts joined words and plurals."""
     return _VARIABLE.search(name) is not None or is_credential_key(name)
 
 
 def sounds_like_credential(name: str) -> bool:
-    """Whether a value of this name is better hidden on a screen, though it may be harmless."""
+    """Whether to hide a value with this name on a screen, although it may be harmless."""
     return _SOUND.search(name) is not None or is_credential_key(name)
 
 
 @lru_cache(1024)
 def is_lasting(name: str) -> bool:
-    """Whether a credential of this name is a lasting secret, not a changing session id."""
+    """Whether a credential with this name is a lasting secret, unlike a session id."""
     return not any(map(_SESSION.fullmatch, _words(name)))
 
 
 def several_in(name: str, value: str) -> Iterator[re.Match[str]]:
-    """Find likely credentials in a header named for several keys or tokens, which may also hold counts or words."""
+    """Find likely credentials in a header named for several keys or tokens. It may also hold counts or words."""
     words = _words(name)
     if words and _SEVERAL.fullmatch(words[-1]) and not _NO_CREDENTIAL.fullmatch("-".join(words)):
         yield from _ONE_OF_SEVERAL.finditer(value)
 
 
 def credential_in(value: str) -> str:
-    """Return a header's value without its scheme."""
+    """Return a header's value without its authentication scheme."""
     scheme, space, rest = value.partition(" ")
     return rest if space and scheme.lower() in SCHEMES else value
 
@@ -164,7 +164,7 @@ def parts_of_credential(value: str) -> Iterator[str]:
     for match in _PART.finditer(credential):
         name, text = match[1], match[2] if match[3] is None else match[3]
         if name is None and has_names:
-            continue  # part of a list
+            continue  # the word is part of a list
         if name is None:
             is_scheme = match.start() == 0 and credential[match.end() : match.end() + 1].isspace()
             _, colon, behind = text.partition(":")

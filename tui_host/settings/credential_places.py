@@ -1,4 +1,4 @@
-"""Finds credentials by position: in URLs, in a command's arguments, in environment variables."""
+"""Finds credentials by their position: in URLs, in a command's arguments, in environment variables."""
 
 from __future__ import annotations
 
@@ -19,47 +19,47 @@ from tui_host.settings.credential_names import (
 )
 
 TELLING_FROM = 20
-"""Length from which a word without digits is no common word: hosts send short common words where no key is needed."""
+"""Shortest word without digits that counts as a secret: hosts send short common words if no key is needed."""
 
 _USERINFO = re.compile(r"(?<![\w+.-])[A-Za-z][\w+.-]*:(?:\\?/){2}([^/?#\s\"']+)@")
 _PARAMETER = re.compile(r"[?&;#]([^=&;#?]+)=(?![;?][^=&;#?>]+=)([^&#]+?)(?=[&#]|>\s*(?:[;,]|$)|[;?][^=&;#?>]+=|$)")
-"""The value may contain the separators, except before another parameter, or at the end of a bracketed link."""
+"""A URL parameter with its value. The value may contain separators, unless another parameter or a link's bracket follows."""
 _PIECE = re.compile(r"[^?&#;=\s<>\"']+")
 _ENCODED = re.compile(r"%(?:25)*(?:3[dD]|40)")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _LAYERS = 3
-"""Most levels of URLs inside URLs, or of encoding."""
+"""Largest number of levels of URLs inside URLs, or of encoding, to look into."""
 _ASSIGNED = re.compile(r"\s*-{0,2}([\w.-]+)\s*[=:]\s*(\S.*)", re.DOTALL)
 _NESTED = 8
-"""Most levels of assignments inside assignments."""
+"""Largest number of levels of assignments inside assignments to look into."""
 _QUOTED = r"'(?:[^'\\]|\\.){0,120}'|\"(?:[^\"]|\"\"){0,120}\"|\{(?:[^}]|\}\}){0,120}\}"
 _IN_LIST = re.compile(rf"(?:^|;)\s*([\w.-]+(?: +[\w.-]+)*)\s*=\s*((?:{_QUOTED})(?=\s*(?:;|$))|[^;]+)")
-"""As in `Server=tcp:a.example;Password=b`, or `PWD={a;b}`."""
+"""An assignment in a list, as in `Server=tcp:a.example;Password=b`, or `PWD={a;b}`."""
 _IN_WORDS = re.compile(rf"(?:^|\s)([\w.-]+)\s*=\s*({_QUOTED}|[^\s;'\"{{]+)(?=\s+[\w.-]+\s*=|\s*$)")
-"""As in `host=a.example user=b password='c d'`."""
+"""An assignment between spaces, as in `host=a.example user=b password='c d'`."""
 _LOGIN = re.compile(
     r"\s*[^\s:@/]*:(?!//)(\S+)@\w+\(|\s*[^\s:@/]+:(?!//)([^\s/]+)@[\w.-]+:\d{1,5}(?:[/?]|$)|\s*jdbc:[\w:]+:[^\s:@/]*/(\S+)@"
 )
-"""As in `a:b@tcp(c.example)/d`, `a:b@c.example:80` and `jdbc:oracle:thin:a/b@c.example`."""
+"""A login without a URL's scheme, as in `a:b@tcp(c.example)/d`, `a:b@c.example:80` and `jdbc:oracle:thin:a/b@c.example`."""
 _PLAIN = re.compile(r"[\w.@+-]+")
 _OPAQUE = re.compile(r"[\w.~+/=-]+")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _USER = re.compile(r"(?:.*[^a-z])?user|u", re.IGNORECASE)
 """Names whose value may be a user name followed by a password."""
 _IN_JSON = re.compile(r"""(["'])([\w.-]+)\1\s*:\s*(?:"((?:[^"\\]|\\.)+)"|'((?:[^'\\]|\\.)+)')""")
-"""JSON members, also as rewritten by a shell or another language."""
+"""A member of a JSON object, also in the quoting of a shell or another language."""
 _ELSEWHERE = re.compile(
     r".*[^a-z](?:file|path|dir|folder|name|env|var|header|prefix|store|sock|socket|ring|helper|command|cmd)s?",
     re.IGNORECASE,
 )
-"""Names whose value says where a credential is, or what it is called."""
+"""Names whose value tells the file, the variable or the name of a credential instead of the credential."""
 _REFERENCE = re.compile(r"(?:\$(?:[A-Z_][A-Z0-9_]*|\{[^{}]*\}|\([^()]*\)))+")
 _PATH = re.compile(
     r"(?:(?:\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@ ()+,-]+){2,}|(?:\.{0,2}|[A-Za-z]:)[/\\][\w@ -]*\.\w+|~[\w.-]*(?:/[\w.@ ()+,-]+)+)/?"
 )
-"""A path has several parts, or a single part with a suffix: a value that only begins with a slash may be a key."""
+"""A path: several parts, or a single part with a suffix. A value that only begins with a slash may be a key."""
 _WORKING = frozenset(("PWD", "OLDPWD"))
-"""A shell's variables for the present and previous folder: no passwords, despite their names."""
+"""A shell's variables for the current and previous folder: no passwords, despite `PWD` in their names."""
 _PASSWORD = re.compile(r"passw|pwd|pass\b|secret", re.IGNORECASE)
 _ORIGIN = re.compile(r"([A-Za-z][\w+.-]*://)(?:([^/?#\s]*)@)?([^/?#@\s]*)")
 
@@ -73,17 +73,17 @@ class Span(NamedTuple):
 
 
 def is_telling(value: str) -> bool:
-    """Whether a value is distinctive, unlike a common word."""
+    """Whether a value is distinctive enough to search for, unlike a common word."""
     return len(value) >= TELLING_FROM or not value.isascii() or any(map(str.isdigit, value))
 
 
 def in_url(url: str, also: Collection[str] = (), layers: int = _LAYERS) -> list[Span]:
-    """Find credentials in one or several URLs: userinfo, and values of telling keys. In order, without overlap.
+    """Find credentials in URLs: user and password, and values of telling keys. Spans are in order, without overlap.
 
     Args:
-        url: May be JSON text, with escaped slashes.
-        also: Further key names, in lower case.
-        layers: Levels of encoding to look into.
+        url: A URL, or JSON text with URLs whose slashes are escaped.
+        also: Further names of keys that hold credentials, in lower case.
+        layers: Levels of encoding to decode.
     """
     spans = [Span(*match.span(1), "userinfo") for match in _USERINFO.finditer(url)] if "@" in url else []
     for match in _PARAMETER.finditer(url) if "=" in url else ():
@@ -106,7 +106,7 @@ def in_url(url: str, also: Collection[str] = (), layers: int = _LAYERS) -> list[
 
 
 def _in_encoded(text: str, at: int, also: Collection[str], layers: int) -> list[Span]:
-    """Find credentials in an encoded URL, at their positions in the surrounding text."""
+    """Find credentials in an encoded URL, at their positions in the text around it."""
     places = [match.start() - 2 * number for number, match in enumerate(_ESCAPE.finditer(text))]
     url = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
@@ -117,7 +117,7 @@ def _in_encoded(text: str, at: int, also: Collection[str], layers: int) -> list[
 
 
 def said(value: str) -> Iterator[str]:
-    """Yield a URL value as it may appear elsewhere: decoded once or repeatedly."""
+    """Yield the spellings of a URL value that may appear elsewhere: decoded once or repeatedly."""
     for _ in range(_LAYERS + 1):
         plain = unquote_plus(value)
         yield plain
@@ -127,13 +127,13 @@ def said(value: str) -> Iterator[str]:
 
 
 def origin_in(value: str) -> str:
-    """Return an origin's scheme, host and port; `null` stays, anything else becomes empty."""
+    """Return only scheme, host and port of an origin. `null` stays, and any other text becomes empty."""
     origin = _ORIGIN.match(value)
     return origin[1] + origin[3] if origin else value if value == "null" else ""
 
 
 def beside_origin(value: str) -> list[Span]:
-    """Find text in an origin header that does not belong to an origin."""
+    """Find text in an origin header that is not part of an origin."""
     origin = _ORIGIN.match(value)
     if origin is None:
         return [] if value == origin_in(value) else [Span(0, len(value), "origin")]
@@ -152,7 +152,7 @@ def in_words(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def in_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield names and values of credentials in an environment: whole variables by name, and parts of values."""
+    """Yield names and values of credentials in an environment: variables named for credentials, and parts of values."""
     for name, value in environment.items():
         if is_credential_variable(name) and name not in _WORKING:
             yield from _given(name, value, is_sure=True)
@@ -161,12 +161,12 @@ def in_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def is_given(name: str, value: str) -> bool:
-    """Whether a named setting holds a credential itself, not a reference to one."""
+    """Whether a named setting holds a credential itself, as opposed to a reference to a credential."""
     return next(_given(name, value), None) is not None
 
 
 def password_in(userinfo: str) -> str:
-    """Return the secret part of a URL's userinfo: after the colon, or all of it without a colon."""
+    """Return the secret part of the text before a URL's `@`: the part after the colon, or all of it without a colon."""
     name, colon, password = userinfo.partition(":")
     return unquote_plus(password if colon else name)
 
@@ -192,7 +192,7 @@ def _in_text(text: str, nested: int = _NESTED) -> Iterator[tuple[str, str]]:
 
 
 def _given(name: str, value: str, *, is_sure: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield the credentials in a named value, if any."""
+    """Yield the credentials in the value of a name, if any."""
     name = name.strip("- ")
     scheme, space, rest = value.partition(" ")
     value = rest.strip() if space and scheme.lower() in SCHEMES else value
@@ -214,14 +214,14 @@ def _tells(value: str) -> bool:
 
 
 def _is_elsewhere(value: str) -> bool:
-    """Whether a value is only a reference to a credential: a variable, or a path."""
+    """Whether a value only refers to a credential elsewhere, as a variable or a path does."""
     if _REFERENCE.fullmatch(value):
         return True
     return _PATH.fullmatch(value) is not None and is_of_words(value)
 
 
 def _unquoted(value: str) -> str:
-    """Unquote a value of a list. Source: ODBC and ADO.NET, connection strings; libpq, keywords and values."""
+    """Remove the quotes of a list's value. Source: ODBC and ADO.NET, connection strings; libpq, keywords and values."""
     value = value.strip()
     match value[:1] + value[-1:]:
         case "{}":

@@ -1,4 +1,4 @@
-"""Resolves references to the environment, and determines which values are secret."""
+"""Fills in references to environment variables, and collects the secret values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import final
 from typing_extensions import override
 
 from tui_host.errors import JSON, SettingsError
-from tui_host.settings.credential_places import in_variables, in_words
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import REFERENCE, Provider, ServerSpec, Settings, Template
 
@@ -29,15 +28,15 @@ CHILD_VARIABLES = (
     "REQUESTS_CA_BUNDLE",
     "NODE_EXTRA_CA_CERTS",
 )
-"""Variables of our environment passed to stdio servers; their values are never secret."""
+"""Variables of this program's environment that are passed to stdio servers. Their values are never secret."""
 
 
 @final
 class Secret:
-    """A credential's value, hidden from repr, str and format.
+    """A credential's value, hidden in repr, str and format.
 
     Attributes:
-        name: Name in the redactor's mark and in exports: the variable, or the configuration key.
+        name: Name shown in place of the value: the environment variable, or the configuration key.
     """
 
     __slots__ = ("_text", "name")
@@ -47,7 +46,7 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """Return the value: for a request's header, a child's environment, or the redactor only."""
+        """Return the value. Use it only in a request's header, in a child's environment, or in the redactor."""
         return self._text
 
     @override
@@ -69,7 +68,7 @@ class Resolved:
 
     Attributes:
         text: The text to use.
-        secrets: Secret values from the environment in the text.
+        secrets: Secret values that came from the environment.
     """
 
     text: str
@@ -82,11 +81,11 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ResolvedJSON:
-    """JSON with the references in its strings filled in; keys stay unchanged.
+    """JSON whose strings have their references filled in; keys stay unchanged.
 
     Attributes:
         value: The value to use.
-        secrets: Secret values from the environment in the value.
+        secrets: Secret values that came from the environment.
     """
 
     value: JSON
@@ -98,22 +97,22 @@ class ResolvedJSON:
 
 
 def references(template: Template) -> tuple[str, ...]:
-    """Return the names of referenced variables, in order, without repetition."""
+    """Return the names of the variables that a template refers to, in order, without repetition."""
     if template.literal:
         return ()
     return tuple(dict.fromkeys(match.group(1) for match in REFERENCE.finditer(template.text)))
 
 
 def resolve(template: Template, environment: Mapping[str, str], *, where: str) -> Resolved:
-    """Fill in the references once; a variable's content is not scanned again.
+    """Fill in a template's references. References inside a variable's value are not filled in.
 
     Args:
-        template: As configured.
-        environment: The snapshot in the settings.
-        where: The provider's or server's key, for the error.
+        template: The text as configured.
+        environment: The environment variables in the settings.
+        where: The provider's or server's key in the configuration, for the error.
 
     Raises:
-        SettingsError: A variable without a default is not set.
+        SettingsError: A variable is not set and has no default.
     """
     if template.literal:
         return Resolved(text=template.text)
@@ -141,7 +140,7 @@ def resolve_json(value: JSON, environment: Mapping[str, str], *, where: str) -> 
     """Fill in the references in every string of a JSON value.
 
     Raises:
-        SettingsError: A variable without a default is not set.
+        SettingsError: A variable is not set and has no default.
     """
     if isinstance(value, str):
         text = resolve(Template(text=value), environment, where=where)
@@ -161,15 +160,15 @@ def resolve_json(value: JSON, environment: Mapping[str, str], *, where: str) -> 
 
 
 def resolve_options(options: Options, environment: Mapping[str, str], *, where: str) -> Options:
-    """Fill in the references in `extra_body`.
+    """Fill in the references in the `extra_body` of model options.
 
     Args:
-        options: As configured.
+        options: The options as configured.
         environment: The snapshot in the settings.
         where: The provider or the profile, for the error.
 
     Raises:
-        SettingsError: A variable without a default is not set.
+        SettingsError: A variable is not set and has no default.
     """
     filled = {
         name: resolve_json(value, environment, where=f"{where}.extra_body.{name}").value
@@ -182,7 +181,7 @@ def resolve_headers(headers: Mapping[str, Template], environment: Mapping[str, s
     """Fill in the references of configured headers.
 
     Raises:
-        SettingsError: A variable is not set, or a value is invalid in a header; the value is not shown.
+        SettingsError: A variable is not set, or a value is invalid in a header. The error does not show the value.
     """
     filled: dict[str, str] = {}
     for name, template in headers.items():
@@ -202,10 +201,10 @@ def is_header_value(text: str) -> bool:
 
 
 def credential(provider: Provider, environment: Mapping[str, str]) -> Secret | None:
-    """Return a provider's key: its `api_key`, else the preset's variable.
+    """Return a provider's key: its `api_key`, or else the value of the preset's variable.
 
     Returns:
-        None without a key: a local server may need none.
+        None if there is no key: a local server may need none.
 
     Raises:
         SettingsError: A variable named in `api_key` is not set or empty, or the key is invalid in a header.
@@ -231,7 +230,7 @@ def credential(provider: Provider, environment: Mapping[str, str]) -> Secret | N
 
 
 def secrets_of(settings: Settings) -> tuple[Secret, ...]:
-    """Return all secret values for the redactor; unset variables are skipped."""
+    """Return all secret values that the redactor removes. Variables that are not set are skipped."""
     secrets: dict[Secret, None] = {}
     for provider in settings.providers.values():
         secrets.update(dict.fromkeys(_secrets_of_provider(provider, settings.environment)))
@@ -239,14 +238,14 @@ def secrets_of(settings: Settings) -> tuple[Secret, ...]:
         secrets.update(dict.fromkeys(_given(_strings(profile.options.extra_body), settings.environment)))
     for spec in settings.servers.values():
         templates = [*spec.headers.values(), *spec.env.values(), *spec.args]
-        templates += [spec.url] if spec.url is not None else []
+        templates += [template for template in (spec.url, spec.client_secret) if template is not None]
         secrets.update(dict.fromkeys(_given(templates, settings.environment)))
         secrets.update(dict.fromkeys(_written(spec)))
     return tuple(secrets)
 
 
 def secret_headers(settings: Settings) -> tuple[str, ...]:
-    """Return the names of configured headers with a secret from the environment, for the redactor."""
+    """Return the names of configured headers that contain a secret from the environment, for the redactor."""
     owners = (*settings.providers.values(), *settings.servers.values())
     return tuple(
         name
@@ -257,7 +256,7 @@ def secret_headers(settings: Settings) -> tuple[str, ...]:
 
 
 def listed_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables passed to every child; none is a credential."""
+    """Return the variables passed to every child process; none of them holds a credential."""
     return {name: environment[name] for name in CHILD_VARIABLES if name in environment}
 
 
@@ -280,7 +279,7 @@ def _secrets_of_provider(provider: Provider, environment: Mapping[str, str]) -> 
     try:
         key = credential(provider, environment)
     except SettingsError:
-        key = None  # an error for users of the provider, not for the redactor
+        key = None  # users of the provider get this error; the redactor goes on
     if key is not None:
         yield key
     yield from _given(templates, environment)
@@ -296,6 +295,10 @@ def _given(templates: Iterable[Template], environment: Mapping[str, str]) -> Ite
 
 def _written(spec: ServerSpec) -> Iterator[Secret]:
     """Yield credentials written literally into a server's command line, environment or URL."""
+    from tui_host.settings.credential_places import in_variables, in_words  # imported late, after the first frame
+
+    if spec.client_secret is not None and not references(spec.client_secret):
+        yield Secret(f"servers.{spec.name}.client_secret", spec.client_secret.text)
     words = [argument.text for argument in spec.args] + ([spec.url.text] if spec.url is not None else [])
     for name, value in (*in_words(words), *in_variables({name: template.text for name, template in spec.env.items()})):
         yield Secret(name, value)

@@ -1,4 +1,4 @@
-"""Reads files, environment and arguments once into one `Settings`, and reports all mistakes together."""
+"""Reads files, environment and arguments once into a `Settings`, and reports all mistakes together."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from tui_host.settings.profile_tables import Known, read_profile
 from tui_host.settings.protocol_prompts import unused_templates
 from tui_host.settings.provider_tables import read_provider
 from tui_host.settings.rule_tables import read_patterns, read_rules
-from tui_host.settings.save import STATE_FILE
+from tui_host.settings.save import STATE_FILE, SWITCHES
 from tui_host.settings.schema import (
     BUNDLED,
+    REGISTRY,
     THEMES,
     Limits,
     Profile,
@@ -42,18 +43,18 @@ RULES_FILE = "rules.toml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overrides:
-    """The typed options, which win over environment and files; None if not typed.
+    """The options typed on the command line, which win over environment and files; None for options not typed.
 
     Attributes:
         config: `--config FILE`.
         data_dir: `--data-dir DIR`.
         model: `--model PROVIDER/MODEL`.
-        needs_model: The command asks a model, so an unset variable in the configured model is a mistake.
+        needs_model: Whether the command asks a model, so that an unset variable in the configured model is a mistake.
         protocol: `--protocol NAME`.
         profile: `--profile NAME`.
         allow: Each `--allow SERVER.TOOL`.
         steps: `--max-steps N`.
-        only_server: The server of `tui-host URL` or `tui-host -- COMMAND…`, instead of all configured ones.
+        only_server: The server of `tui-host URL` or `tui-host -- COMMAND…`, which replaces all configured servers.
     """
 
     config: Path | None = None
@@ -69,7 +70,7 @@ class Overrides:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Files:
-    """The opened configuration: the user's file, and the files saved by the app."""
+    """The configuration files that were read: the user's file, and the files saved by the app."""
 
     folder: Path
     config_file: Path | None
@@ -79,24 +80,29 @@ class _Files:
 
 
 def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
-    """Read the whole configuration. Reads nothing from the working directory. Blocks on the disk.
+    """Read the whole configuration. Nothing is read from the working directory. Blocks on the disk.
 
     Args:
-        arguments: The typed options.
-        environment: The process's environment, which is copied.
+        arguments: The options typed on the command line.
+        environment: The process's environment variables, which are copied.
 
     Raises:
-        SettingsError: The first mistake, with all others in `more`; each names file, key, value and remedy.
+        SettingsError: The first mistake, with all others in `more`. Each mistake names file, key, value and remedy.
     """
     report = Report()
     snapshot = MappingProxyType(dict(environment))
     files = _open(arguments, snapshot, report)
     data_dir = _found(lambda: paths.data_dir(arguments.data_dir, snapshot), report)
     providers = _providers(files, snapshot, report)
-    configured = _servers(files, report)
-    are_bundled = not configured and "servers" not in files.config  # an empty table means no servers
+    configured, fixed_servers = _servers(files, report)
+    are_bundled = not configured and "servers" not in files.config  # an empty `servers` table means no servers
     if are_bundled:
         configured = {name: ServerSpec(name=name, bundled=name) for name in BUNDLED}
+    switches = _switches(files)
+    configured = {
+        name: spec if name in fixed_servers else replace(spec, enabled=switches.get(name, spec.enabled))
+        for name, spec in configured.items()
+    }
     names = Known(providers=providers, servers=tuple(configured), environment=snapshot)
     servers, profiles = _typed_alone(arguments.only_server, configured, _profiles(files, names, report))
     rules, allow = _rules(files, report), read_patterns(arguments.allow, report)
@@ -112,6 +118,7 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         report=report,
     ).choose()
     report.notices += unused_templates(files.folder)
+    registry = files.config.text("registry") or REGISTRY
     limits, store, ui = _limits(files, arguments, report), _store(files), _ui(files, report)
     for table in (files.config, files.state, files.rules):
         table.finish()
@@ -134,14 +141,21 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         environment=snapshot,
         notices=tuple(dict.fromkeys(report.notices)),
         default_servers=are_bundled and arguments.only_server is None,
-        fixed=frozenset(key for key in ("model", "protocol", "profile") if key in files.config),
+        fixed=frozenset(
+            [
+                *(key for key in ("model", "protocol", "profile") if key in files.config),
+                *(f"servers.{name}.enabled" for name in fixed_servers),
+            ]
+        ),
+        registry=registry,
+        switches=MappingProxyType(switches),
     )
 
 
 def _typed_alone(
     only: ServerSpec | None, servers: dict[str, ServerSpec], profiles: dict[str, Profile]
 ) -> tuple[dict[str, ServerSpec], dict[str, Profile]]:
-    """Replace all servers by the typed one, if any, and lift the profiles' restrictions."""
+    """Replace all servers by the server typed on the command line, if any, and let every profile use it."""
     if only is None:
         return servers, profiles
     return {only.name: only}, {name: replace(profile, servers=None, tools=None) for name, profile in profiles.items()}
@@ -182,7 +196,7 @@ def _table_if_there(path: Path, report: Report) -> Table:
 
 
 def _named_tables(files: _Files, key: str, report: Report) -> Iterator[tuple[str, Table]]:
-    """Yield the tables `[key.NAME]` of config.toml, then further ones from `key.d/NAME.toml`."""
+    """Yield the tables `[key.NAME]` of config.toml, then the tables of the files `key.d/NAME.toml`."""
     outer = files.config.table(key)
     names = outer.names() if outer is not None else ()
     for name in names:
@@ -211,8 +225,20 @@ def _providers(files: _Files, environment: Mapping[str, str], report: Report) ->
     return providers
 
 
-def _servers(files: _Files, report: Report) -> dict[str, ServerSpec]:
-    return {name: read_server(name, table) for name, table in _named_tables(files, "servers", report)}
+def _servers(files: _Files, report: Report) -> tuple[dict[str, ServerSpec], list[str]]:
+    """Return the configured servers, and the names of those whose `enabled` is set in the user's own file."""
+    specs: dict[str, ServerSpec] = {}
+    fixed: list[str] = []
+    for name, table in _named_tables(files, "servers", report):
+        specs[name] = read_server(name, table)
+        if table.file == files.config.file and "enabled" in table:
+            fixed.append(name)
+    return specs, fixed
+
+
+def _switches(files: _Files) -> dict[str, bool]:
+    table = files.state.table(SWITCHES)
+    return {} if table is None else {name: table.flag(name, default=True) for name in table.names()}
 
 
 def _profiles(files: _Files, known: Known, report: Report) -> dict[str, Profile]:
@@ -235,7 +261,7 @@ def _rules(files: _Files, report: Report) -> tuple[Rule, ...]:
 
 
 def _tell_of_idle(rules: Sequence[Rule], servers: Sequence[str], report: Report) -> None:
-    """Report rules that match no server: a typo in a `deny` rule would protect nothing."""
+    """Report rules that match no server: a `deny` rule with a typing mistake would protect nothing."""
     for rule in rules:
         if not any(fnmatchcase(name, rule.server) for name in servers):
             name = f"{shown(rule.server)}.{shown(rule.tool)}"

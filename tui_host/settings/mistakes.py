@@ -11,17 +11,17 @@ from tui_host.errors import SettingsError, TuiHostError
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """Collects mistakes, which end the reading, and notices, which do not."""
+    """Collects mistakes, which stop the program's start, and notices, which do not."""
 
     mistakes: list[TuiHostError] = field(default_factory=list[TuiHostError])
     notices: list[str] = field(default_factory=list[str])
 
     def mistake(self, what: str, where: str, remedy: str) -> None:
-        """Add a mistake."""
+        """Add a mistake to the report."""
         self.mistakes.append(SettingsError(what, where, remedy))
 
     def raise_if_any(self) -> None:
-        """Raise all mistakes at once.
+        """Raise an error with all mistakes, if there are any.
 
         Raises:
             SettingsError: The first mistake, with all others in `more`.
@@ -32,7 +32,7 @@ class Report:
 
 
 def shown(text: str, longest: int = 80) -> str:
-    """Make text from a file safe and short enough for a line of an error."""
+    """Make text from a file safe for a terminal, and short enough for an error message."""
     short = text if len(text) <= longest else f"{text[: longest - 1]}…"
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
@@ -57,7 +57,7 @@ def kind(value: object) -> str:
 
 
 def describe_value(value: object, *, hidden: bool = False) -> str:
-    """Describe an unexpected value, showing it unless it may be a secret."""
+    """Describe an unexpected value for an error message; `hidden` leaves out a value that may be secret."""
     if isinstance(value, bool):
         return f"found {str(value).lower()}"
     if hidden or not isinstance(value, (int, float, str)):
@@ -70,12 +70,12 @@ def closest(name: str, known: Sequence[str]) -> str | None:
     """Return the most similar known name, None if none is close."""
     import difflib
 
-    close = difflib.get_close_matches(name, known, 1, 0.75)  # below that it is a guess
+    close = difflib.get_close_matches(name, known, 1, 0.75)  # a less similar name would be a guess
     return close[0] if close else None
 
 
 def nearest(name: str, known: Sequence[str], otherwise: str = "") -> str:
-    """Return a remedy for an unknown name: the closest known name, else `otherwise`, or all known names."""
+    """Return a remedy for an unknown name: the most similar known name, else `otherwise`, or all known names."""
     close = closest(name, known)
     if close is not None:
         return f"did you mean {shown(close)}?"

@@ -1,4 +1,4 @@
-"""Model options under common names; each dialect writes them in its own form."""
+"""Model options under common names; each dialect writes them under its own names."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ _WIRE: Mapping[str, tuple[str, ...]] = {
     "seed": ("seed", "random_seed"),
     "stop": ("stop", "stop_sequences", "stopSequences"),
 }
-"""The vendors' names of each option, to recognise an option in `extra_body`."""
+"""The vendors' names for each option, by which an option in `extra_body` is recognised."""
 _INNER = ("generationConfig", "options")
-"""Members of a body in which some vendors expect options."""
+"""Members of a request's body that contain the options of some vendors."""
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Options of a model exchange; None or empty leaves an option to the provider's default.
+    """Options of a model exchange. None, or empty, leaves the choice to the provider.
 
     Attributes:
-        temperature: Randomness of the choice among likely tokens.
-        top_p: Probability mass of the tokens to choose from.
-        max_tokens: Most tokens of an answer, thinking included.
-        reasoning_effort: Amount of thinking, in the vendor's own words (`low`, `medium`, `high`).
+        temperature: How random the choice among likely tokens is.
+        top_p: Total probability of the tokens to choose from.
+        max_tokens: Largest number of tokens in an answer, including thinking.
+        reasoning_effort: How much the model thinks, in the vendor's own words (`low`, `medium`, `high`).
         stop: Texts at which the answer ends.
-        seed: For reproducible answers, as far as the provider supports them.
+        seed: Makes answers reproducible, as far as the provider supports it.
         others: Further options under the vendor's own names, sent unchanged.
         extra_body: Members merged last into the request's body.
     """
@@ -64,7 +64,7 @@ class Options:
     extra_body: Mapping[str, JSON] = field(default_factory=dict[str, JSON], repr=False)
 
     def over(self, below: Options) -> Options:
-        """Return these options, completed from `below`; an option under a vendor's own key counts as set."""
+        """Return these options, completed from `below`. An option set under a vendor's own key counts as set."""
         set_keys = [key for name, keys in _WIRE.items() if value_of(self, name) is not None for key in keys]
         all_keys = {*set_keys, *self.others}
         return Options(
@@ -79,7 +79,7 @@ class Options:
         )
 
     def on_wire(self, name: str) -> JSON:
-        """Return the value sent for an option; `extra_body` and a vendor's own key win."""
+        """Return the value sent for an option. A vendor's own key, or a key in `extra_body`, wins over the common name."""
         places = [self.others, self.extra_body]
         places += [inner for place in places for key in _INNER if isinstance(inner := place.get(key), Mapping)]
         values = [place[key] for place in places for key in _WIRE.get(name, ()) if key in place]
@@ -91,12 +91,12 @@ SETTABLE = tuple(_KINDS)
 
 
 def option_of(name: str, text: str) -> JSON:
-    """Parse a typed option value.
+    """Parse an option's value as typed by the user.
 
-    Texts are separated by commas; a text with a comma, a line end or outer spaces is quoted, as in JSON.
+    Several texts are separated by commas. A text with a comma, a line end or outer spaces is quoted, as in JSON.
 
     Raises:
-        ValueError: The value is invalid; the text says what is expected.
+        ValueError: The value is invalid; the error's text says what is expected.
     """
     kind, value = _KINDS[name], text.strip()
     read: JSON = value if kind == _TEXT else None
@@ -113,7 +113,7 @@ def option_of(name: str, text: str) -> JSON:
 
 
 def text_of(value: JSON) -> str:
-    """Format an option's value as typed."""
+    """Format an option's value in the way a user types it."""
     if isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
@@ -122,7 +122,7 @@ def text_of(value: JSON) -> str:
 
 
 def value_of(options: Options, name: str) -> JSON:
-    """Return an option by name, None if unset."""
+    """Return an option's value by the option's name, None if not set."""
     values: Mapping[str, JSON] = {
         "temperature": options.temperature,
         "top_p": options.top_p,
@@ -136,23 +136,23 @@ def value_of(options: Options, name: str) -> JSON:
 
 
 def with_value(options: Options, name: str, value: JSON) -> Options:
-    """Return the options with one value replaced; None unsets it."""
+    """Return the options with one value replaced; the value None unsets the option."""
     return options_of({**options_to_json(options), name: value})
 
 
 def options_to_json(options: Options) -> dict[str, JSON]:
-    """Return the options that are set, by name; `options_of` is the inverse."""
+    """Return the options that are set, by name; `options_of` reverses this."""
     values = {name: value_of(options, name) for name in SETTABLE}
     return {**options.others, **{name: value for name, value in values.items() if value is not None}}
 
 
 def wrong_options(values: Mapping[str, JSON]) -> dict[str, str]:
-    """Return options with a value of the wrong type, each with the expected type."""
+    """Return the names of options whose value has the wrong type, each with the expected type."""
     return {name: kind for name, kind in _KINDS.items() if name in values and not _is(kind, values[name])}
 
 
 def options_of(values: Mapping[str, JSON]) -> Options:
-    """Build options from names; values of the wrong type are ignored."""
+    """Build options from values by name; a value of the wrong type is ignored."""
     valid = {name: values.get(name) for name, kind in _KINDS.items() if _is(kind, values.get(name))}
     temperature, top_p, most, effort, seed, stop, extra = (valid.get(name) for name in SETTABLE)
     return Options(
@@ -168,7 +168,7 @@ def options_of(values: Mapping[str, JSON]) -> Options:
 
 
 def _without(values: Mapping[str, JSON], keys: Collection[str]) -> dict[str, JSON]:
-    """Drop some keys, also inside `_INNER` members."""
+    """Return the values without some keys, also inside `_INNER` members."""
     kept = {name: value for name, value in values.items() if name not in keys}
     return {
         name: _without(value, keys) if name in _INNER and isinstance(value, Mapping) else value
@@ -191,7 +191,7 @@ def _is(kind: str, value: JSON) -> bool:
 
 
 def _texts(typed: str) -> Iterator[str]:
-    """Split texts at commas; raises ValueError if anything follows a quoted text."""
+    """Split a text at commas; raises ValueError if more text follows a quoted text."""
     rest = typed
     while rest := rest.lstrip():
         quoted = _JSON_TEXT.match(rest)
@@ -206,7 +206,7 @@ def _texts(typed: str) -> Iterator[str]:
 
 
 def _typed(text: str) -> str:
-    """Quote a text if `_texts` could not read it otherwise."""
+    """Quote a text if `_texts` could not read it unquoted."""
     is_plain = text == text.strip() and text.isprintable() and "," not in text and not text.startswith('"')
     return text if is_plain else json.dumps(text, ensure_ascii=False)
 

@@ -1,6 +1,6 @@
-"""Paths of the configuration, the data, and shipped files.
+"""Paths of the configuration, the data, and the files that come with the program.
 
-A tap needs the data folder while a host waits for it, so most imports here are late.
+A host waits while a tap finds the data folder, so most imports here are late.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pathlib import Path
 APP = "tui-host"
 CONFIG_FILE = "config.toml"
 DATABASE = "tui-host.db"
-"""File name in the data folder."""
+"""Name of the database's file in the data folder."""
 
 
 def default_config_dir() -> Path:
-    """Return the platform's configuration folder for this program, which may not exist yet.
+    """Return the platform's configuration folder for this program. The folder may not exist yet.
 
     Raises:
-        SettingsError: There is no home folder; the working directory is never used instead.
+        SettingsError: The home folder is unknown; the working directory is never used instead.
     """
     import platformdirs
 
@@ -28,10 +28,10 @@ def default_config_dir() -> Path:
 
 
 def default_data_dir() -> Path:
-    """Return the platform's data folder for this program, which may not exist yet.
+    """Return the platform's data folder for this program. The folder may not exist yet.
 
     Raises:
-        SettingsError: There is no home folder; the working directory is never used instead.
+        SettingsError: The home folder is unknown; the working directory is never used instead.
     """
     import platformdirs
 
@@ -39,14 +39,14 @@ def default_data_dir() -> Path:
 
 
 def data_dir(typed: Path | None, environment: Mapping[str, str]) -> Path:
-    """Return the database's folder: as typed, else from the environment, else the platform's default.
+    """Return the folder of the database: as typed, else from the environment, else the platform's default.
 
     Args:
         typed: `--data-dir DIR`.
-        environment: The process's environment.
+        environment: The process's environment variables.
 
     Raises:
-        SettingsError: The path is invalid, or there is no home folder.
+        SettingsError: The path is invalid, or the home folder is unknown.
     """
     if typed is not None:
         return whole(typed, "--data-dir")
@@ -55,10 +55,10 @@ def data_dir(typed: Path | None, environment: Mapping[str, str]) -> Path:
 
 
 def whole(path: Path, where: str) -> Path:
-    """Return a user's path as an absolute path; `where` is the place it was written.
+    """Return a path given by the user as an absolute path; `where` says where the user gave it, for the error.
 
     Raises:
-        SettingsError: The path is invalid, or names an unknown home folder.
+        SettingsError: The path is invalid, or names a user's home folder that is unknown.
     """
     if "\0" in str(path):
         from tui_host.errors import SettingsError
@@ -74,22 +74,22 @@ def whole(path: Path, where: str) -> Path:
 
 
 def shipped(name: str) -> Path:
-    """Return a file of the repository's `config/` by name: inside the installed package, else in the checkout."""
+    """Return the path of a file in the repository's folder `config/`: from the installed package, else from the checkout."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "config"
     return (installed if installed.is_dir() else package.parent / "config") / name
 
 
 def documents() -> Path:
-    """The folder of the documents that come with the program."""
+    """Return the folder of the documents that come with the program."""
     return Path(__file__).resolve().parent.parent / "docs"
 
 
 def ensure_private_dir(path: Path) -> None:
-    """Create a folder for this user alone, or check that an existing folder is safe to write in.
+    """Create a folder that only this user can read, or check that an existing folder is safe to write in.
 
-    An existing folder keeps its mode, except that others lose write permission: whoever can replace the database's files can read new
-    content. Blocks on the disk.
+    An existing folder keeps its mode, but others lose permission to write: whoever can replace the database's files can
+    read what is written to them. Blocks on the disk.
 
     Raises:
         SettingsError: The folder belongs to another user, is shared by all users, is not a folder, or cannot be made.

@@ -1,4 +1,4 @@
-"""Built-in providers, which need only a key in the environment."""
+"""Built-in providers. To use one, a user only sets its key in the environment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import MappingProxyType
 from tui_host.settings.schema import DEMO, DIALECTS, Dialect, Provider, Template
 from tui_host.settings.urls import parts_of
 
-# name, label, dialect, base URL, the variable that holds the key, and a model to start with where one is obvious.
+# name, label, dialect, base URL, the variable that holds the key, and a model to start with if one is obvious.
 _TABLE: tuple[tuple[str, str, Dialect, str, str | None, str | None], ...] = (
     ("openai", "OpenAI", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-4.1-mini"),
     (
@@ -53,7 +53,7 @@ _TABLE: tuple[tuple[str, str, Dialect, str, str | None, str | None], ...] = (
         "SILICONFLOW_API_KEY",
         None,
     ),
-    # On this machine: no key, and models are whatever was pulled or loaded, so the server is asked.
+    # On this machine: needs no key; the server is asked for its models, which the user has pulled or loaded.
     ("ollama", "Ollama", "ollama", "http://127.0.0.1:11434", None, None),
     ("lmstudio", "LM Studio", "openai", "http://127.0.0.1:1234/v1", None, None),
     ("llamacpp", "llama.cpp", "openai", "http://127.0.0.1:8080/v1", None, None),
@@ -74,13 +74,13 @@ PRESETS: Mapping[str, Provider] = MappingProxyType(
         for name, label, dialect, base_url, variable, model in _TABLE
     }
 )
-"""By name, in the order to offer them."""
+"""The presets by name, in the order in which they are offered."""
 
 _AZURE = ".openai.azure.com"
 
 
 def service_at(address: str) -> str:
-    """Return the preset behind an address, whatever the provider's name; empty if unknown."""
+    """Return the name of the preset with this address, whatever the provider is called; empty if no preset has it."""
     place = parts_of(address).netloc.lower()
     if place.endswith(_AZURE):
         return "azure"
@@ -96,4 +96,4 @@ DEMO_PROVIDER = Provider(
     preset=True,
     embedded=True,
 )
-"""The embedded model. The base URL is empty: the host learns it from the demo model's process."""
+"""The built-in demo model. Its base URL is empty: the host reads the URL from the demo model's process."""

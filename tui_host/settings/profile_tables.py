@@ -1,4 +1,4 @@
-"""Reads profiles, and `PROVIDER/MODEL` references."""
+"""Reads profiles and `PROVIDER/MODEL` references from the configuration."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Known:
     """Names that a profile may refer to.
 
     Attributes:
-        providers: By name.
-        servers: Names of all configured servers, enabled or not.
-        environment: For a reference in a model's name.
+        providers: The providers by name.
+        servers: Names of all configured servers, also of disabled ones.
+        environment: Environment variables, for a reference in a model's name.
     """
 
     providers: Mapping[str, Provider]
@@ -33,7 +33,7 @@ class Known:
 
 
 def read_profile(name: str, table: Table, known: Known) -> Profile:
-    """Read a profile; mistakes go to the table's report."""
+    """Read a profile's table; mistakes go to the table's report."""
     if not PROFILE_NAME.fullmatch(name):
         table.mistake("", f'"{shown(name)}" is not a valid profile name', "use 1 to 40 letters, digits, dots, - and _")
     servers = table.texts("servers") if "servers" in table else None
@@ -58,7 +58,7 @@ def read_profile(name: str, table: Table, known: Known) -> Profile:
 
 
 def read_model(text: str, providers: Mapping[str, Provider], where: str, report: Report) -> ModelRef | None:
-    """Parse `PROVIDER/MODEL`; None, with the mistake reported, if there is no such model."""
+    """Parse `PROVIDER/MODEL`. If the provider or model is unknown, reports a mistake and returns None."""
     name, slash, model = text.partition("/")
     provider = providers.get(name)
     if provider is None:
@@ -74,7 +74,7 @@ def read_model(text: str, providers: Mapping[str, Provider], where: str, report:
 
 
 def _model(table: Table, known: Known) -> ModelRef | None:
-    """Return the profile's model. An unset variable is only noticed, and fails nobody who does not ask for the model."""
+    """Return the profile's model. If its variable is not set, adds a notice: users of other models are not affected."""
     template = table.template("model")
     if template is None:
         return None
@@ -88,7 +88,7 @@ def _model(table: Table, known: Known) -> ModelRef | None:
 
 
 def _check_pattern(pattern: str, table: Table, known: Known) -> None:
-    """Report a pattern that could match no tool of any configured server."""
+    """Report a pattern that cannot match any tool of the configured servers."""
     server, dot, tool = pattern.partition(".")
     if not (tool if dot else "*" in pattern):
         table.mistake("tools", f'found "{shown(pattern)}", expected SERVER.TOOL', "write it like time.get_* or math.*")

@@ -1,4 +1,4 @@
-"""The prompts of the tool protocols: shipped files, or the user's own beside the configuration. Blocks on the disk."""
+"""Reads the prompts of the tool protocols: the shipped files, or the user's own in the configuration folder. Blocks."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ LARGEST = 1 << 20
 TOOLS, INSTRUCTIONS = "{tools}", "{instructions}"
 """Placeholders for the list of tools, and for the user's system prompt."""
 _RESOURCES = re.compile(r"\{resources\}\n?(.*?)\{/resources\}\n?", re.DOTALL)
-"""A section that a prompt contains only if there are resources to read."""
+"""A section of a prompt that is used only if there are resources to read."""
 _PLACE = re.compile(r"\{[A-Za-z_ ]{1,30}\}")
-_ELSEWHERE = ("{time}", "{servers}")
-"""Placeholders valid only in the system prompts of profiles."""
+_ELSEWHERE = ("{time}", "{servers}", "{server_instructions}")
+"""Placeholders that are valid only in the system prompts of profiles."""
 
 
 def template_of(name: str, config_dir: Path) -> str:
-    """Return a tool protocol's prompt as it is in the files now; empty for a tool protocol without a prompt.
+    """Return a tool protocol's prompt, read from the files now; empty if the tool protocol has no prompt.
 
     Raises:
-        SettingsError: The user's own prompt cannot be read, lists no tools, or has an unknown placeholder.
+        SettingsError: The user's own prompt cannot be read, has no place for the tools, or has an unknown placeholder.
     """
     own = config_dir / FOLDER / f"{name}.md"
     try:
@@ -47,16 +47,16 @@ def template_of(name: str, config_dir: Path) -> str:
 
 
 def with_sections(template: str, *, resources: bool) -> str:
-    """Return a prompt with its optional sections kept or removed; `resources` says whether there are resources to read."""
+    """Return a prompt with its optional section about resources kept or removed."""
     return _RESOURCES.sub(lambda section: section[1] if resources else "", template)
 
 
 def unused_templates(config_dir: Path) -> Iterator[str]:
-    """Report files in the folder that name no tool protocol with a prompt."""
+    """Yield messages about files in the folder of prompts whose name is no tool protocol's."""
     try:
         names = sorted(path.stem for path in (config_dir / FOLDER).iterdir() if path.suffix == ".md")
     except OSError:
-        return  # no folder; an unreadable prompt is reported when used
+        return  # the folder does not exist; an unreadable prompt is reported when it is used
     with_prompts = [name for name in PROTOCOLS if "hub" not in name and name != "native"]
     for name in names:
         if name in with_prompts or name == "README":
@@ -69,7 +69,7 @@ def unused_templates(config_dir: Path) -> Iterator[str]:
 
 
 def _check(template: str, file: str) -> None:
-    """Reject placeholders that would reach the model literally. Other words in braces are the user's own."""
+    """Reject misspelled placeholders, which would reach the model literally. Other words in braces belong to the user."""
     report = Report()
     if TOOLS not in template:
         what = f"{TOOLS} is missing, so the model would not learn of any tool"
@@ -90,5 +90,5 @@ def _check(template: str, file: str) -> None:
 
 
 def _same(place: str, known: str) -> bool:
-    """Whether two placeholders are equal but for case, spaces, and a plural ending."""
+    """Whether two placeholders differ only in case, spaces, or a plural ending."""
     return place.strip("{} ").lower().rstrip("s") == known.strip("{}").rstrip("s")

@@ -1,4 +1,4 @@
-"""Checks whether a provider can be asked as configured, before anything is started or sent."""
+"""Checks whether a provider can be asked with its configuration, before anything is started or sent."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _CREDENTIALS = frozenset(("authorization", "api-key", "x-api-key", "x-goog-api-k
 
 
 def address_of(provider: Provider, environment: Mapping[str, str]) -> str:
-    """Return a provider's base URL, references filled in.
+    """Return a provider's base URL with its references filled in.
 
     Raises:
-        SettingsError: A variable is not set, or credentials must not travel to the URL.
+        SettingsError: A variable is not set, or the URL is not safe for credentials.
     """
     where = f"providers.{provider.name}.base_url"
     address = resolve(provider.base_url, environment, where=where).text.strip()
@@ -27,7 +27,7 @@ def address_of(provider: Provider, environment: Mapping[str, str]) -> str:
 
 
 def demand_key(provider: Provider, address: str, headers: Mapping[str, str], secret: Secret | None) -> None:
-    """Refuse to ask a preset's provider without a key, except on this machine or with a key in a header.
+    """Refuse to ask a preset's provider without a key, unless it runs on this machine or a header holds a key.
 
     Raises:
         SettingsError: The preset's variable is not set.
@@ -42,7 +42,7 @@ def demand_key(provider: Provider, address: str, headers: Mapping[str, str], sec
 
 
 def lacks_key(provider: Provider, environment: Mapping[str, str]) -> bool:
-    """Whether only a key is missing to ask the provider."""
+    """Whether the provider could be asked if it had a key."""
     try:
         address, secret = address_of(provider, environment), credential(provider, environment)
     except SettingsError:
@@ -55,15 +55,15 @@ def lacks_key(provider: Provider, environment: Mapping[str, str]) -> bool:
 
 
 def check_provider(provider: Provider, environment: Mapping[str, str], *, chosen: str = "") -> None:
-    """Check everything that a request to a provider takes from the configuration and the environment.
+    """Check everything in the configuration and the environment that a request to a provider needs.
 
     Args:
-        provider: The provider.
-        environment: The snapshot in the settings.
-        chosen: Where the configuration chooses the provider: the place to report faults of a preset, which has no file.
+        provider: The provider to check.
+        environment: The environment variables in the settings.
+        chosen: Where the configuration chooses the provider. Faults of a preset, which has no file, are reported there.
 
     Raises:
-        SettingsError: The first mistake, with all others in `more`; each names file, key and remedy.
+        SettingsError: The first mistake, with all others in `more`. Each mistake names file, key and remedy.
     """
     if provider.embedded:
         return

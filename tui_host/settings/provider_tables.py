@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tui_host.errors import SettingsError
-from tui_host.settings.credential_names import is_credential_key
 from tui_host.settings.environment_references import is_header_value, references, resolve
 from tui_host.settings.mistakes import shown
 from tui_host.settings.model_options import Options, options_of, wrong_options
 from tui_host.settings.presets import PRESETS
 from tui_host.settings.schema import DEMO, DIALECTS, REFERENCE, Provider, Template
 from tui_host.settings.table_reader import Table
-from tui_host.settings.urls import check_url
+from tui_host.settings.urls import check_url, parts_of
 
 PROVIDER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _PATHS_OF_DIALECTS = ("/chat/completions", "/responses", "/messages", "/completions", "/api/chat", "/v1beta/models")
 _OTHER_FACES: Mapping[str, tuple[str, str]] = {"ollama": ("Ollama", "/v1"), "gemini": ("Gemini", "/openai")}
-"""By dialect: a vendor that also offers Chat Completions, and its path."""
+"""For each dialect whose vendor also offers Chat Completions: the vendor's name and the path."""
 
 
 def read_provider(name: str, table: Table, environment: Mapping[str, str], folder: Path) -> Provider:
-    """Read a provider, over the preset of its name; mistakes go to the table's report.
+    """Read a provider's table. Missing keys come from the preset with the same name; mistakes go to the report.
 
     Args:
         name: The provider's name.
-        table: The provider's keys.
-        environment: For references in model and file names.
-        folder: Base of a relative `ca_file`: the configuration's folder, never the working directory.
+        table: The provider's table.
+        environment: Environment variables, for references in names of models and files.
+        folder: The configuration's folder, to which a relative `ca_file` refers.
     """
     _check_name(name, table)
     preset = PRESETS.get(name)
@@ -44,6 +43,8 @@ def read_provider(name: str, table: Table, environment: Mapping[str, str], folde
             f"{table.where('api_key')}: the file contains the key itself; "
             f'write "${{{_variable(name, preset)}}}" and set that variable instead'
         )
+    headers = read_headers(table.table("headers"))
+    check_userinfo(table, "base_url", base_url, headers)
     read = Provider(
         name=name,
         label=preset.label if preset else name,
@@ -51,7 +52,7 @@ def read_provider(name: str, table: Table, environment: Mapping[str, str], folde
         dialect=dialect,
         api_key=api_key,
         key_variable=preset.key_variable if preset else None,
-        headers=read_headers(table.table("headers")),
+        headers=headers,
         options=read_options(table),
         models=tuple(_filled(model, environment) for model in table.texts("models")),
         default_model=_expanded(table.text("default_model"), environment) or (preset.default_model if preset else None),
@@ -79,9 +80,11 @@ def read_options(table: Table) -> Options:
 
 
 def read_headers(headers: Table | None) -> dict[str, Template]:
-    """Read the table `headers` of a provider or a server; empty if missing."""
+    """Read the table `headers` of a provider or a server; empty if the table is missing."""
     if headers is None:
         return {}
+    from tui_host.settings.credential_names import is_credential_key  # imported late: most files have no headers
+
     read = headers.named_templates()
     seen: set[str] = set()
     for name, template in read.items():
@@ -103,7 +106,7 @@ def read_headers(headers: Table | None) -> dict[str, Template]:
 
 
 def _filled(text: str, environment: Mapping[str, str]) -> str:
-    """Fill in references; the text stays unchanged if a variable is not set."""
+    """Fill in references; returns the text unchanged if a variable is not set."""
     try:
         return resolve(Template(text=text), environment, where="").text
     except SettingsError:
@@ -111,13 +114,23 @@ def _filled(text: str, environment: Mapping[str, str]) -> str:
 
 
 def check_template_url(table: Table, key: str, url: Template, *, allow_http: bool) -> None:
-    """Check a URL without references; a URL with references is checked at use."""
+    """Check a URL that has no references. A URL with references is checked when it is used."""
     if references(url):
         return
     try:
         check_url(url.text, allow_http=allow_http, where=table.where(key))
     except SettingsError as error:
         table.report.mistakes.append(error)
+
+
+def check_userinfo(table: Table, key: str, url: Template | None, headers: Iterable[str]) -> None:
+    """Refuse a URL with user and password if there is another credential: only one of them can be sent."""
+    if url is None or "@" not in parts_of(url.text).netloc:
+        return
+    authorization = next((f"headers.{name}" for name in headers if name.lower() == "authorization"), "")
+    rival = "api_key" if "api_key" in table else authorization
+    if rival:
+        table.mistake(key, f"has a user before the @, beside {rival}", "remove one of them: only one can be sent")
 
 
 def _check_name(name: str, table: Table) -> None:
@@ -147,7 +160,7 @@ def _base_url(table: Table, preset: Provider | None, dialect: str, *, allow_http
 
 
 def _holds_a_secret(template: Template) -> bool:
-    """Whether a key is written literally, even as a reference's default."""
+    """Whether a key is written into the configuration, be it as a reference's default."""
     return bool(REFERENCE.sub(lambda match: match.group(2) or "", template.text).strip())
 
 

@@ -10,11 +10,11 @@ from tui_host.settings.urls import is_loopback
 
 
 def proxy_for(url: str, environment: Mapping[str, str]) -> str | None:
-    """Return the proxy's URL; None without a proxy, and always for this machine, so local traffic stays local.
+    """Return the URL of the proxy for a request. None means no proxy; requests to this machine never use one.
 
     Args:
-        url: The requested URL.
-        environment: The snapshot in the settings; lower-case names win, as in curl.
+        url: The URL to request.
+        environment: The environment variables in the settings. As in curl, names in lower case win.
     """
     parts = urlsplit(url)
     host = (parts.hostname or "").lower()

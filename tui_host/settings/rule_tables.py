@@ -1,4 +1,4 @@
-"""Reads rules and patterns: which tools may be called without asking, and which never."""
+"""Reads rules and patterns that say which tools may be called without asking, and which may never be called."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from tui_host.settings.mistakes import Report, shown
 from tui_host.settings.schema import ACTIONS, Action, Rule
 from tui_host.settings.table_reader import Table
 
-_SERVER_PATTERN = re.compile(r"[A-Za-z0-9_*-]{1,80}")
+_SERVER_PATTERN = re.compile(r"[\w*-]{1,80}")
+_TOOL_PATTERN = re.compile(r"[^\[\](){}?|]+")
+"""What other programs' patterns have beside `*` stands in no tool's name that is meant."""
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a name matches a pattern with `*` as wildcard."""
+    """Whether a name matches a pattern, in which `*` stands for any text."""
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
 
 
 def read_rules(table: Table) -> Iterator[Rule]:
-    """Yield the rules of a file in order; a broken rule is reported and skipped."""
+    """Yield the rules of a file in order. An invalid rule is reported and skipped."""
     for entry in table.array("rules"):
         server, tool = entry.text("server"), entry.text("tool")
         action: Action = entry.choice("action", ACTIONS, "ask")
@@ -35,10 +37,10 @@ def read_rules(table: Table) -> Iterator[Rule]:
 
 
 def read_patterns(patterns: Sequence[str], report: Report) -> tuple[str, ...]:
-    """Check the patterns of `--allow`; a pattern that could match no `SERVER.TOOL` is a mistake."""
+    """Check the patterns of `--allow`. A pattern that cannot match any `SERVER.TOOL` is a mistake."""
     for pattern in patterns:
         server, dot, tool = pattern.partition(".")
-        matches_something = bool(tool) if dot else "*" in pattern
+        matches_something = _TOOL_PATTERN.fullmatch(tool) if dot else "*" in pattern
         if not matches_something or not _SERVER_PATTERN.fullmatch(server):
             report.mistake(
                 f'found "{shown(pattern)}", expected SERVER.TOOL', "--allow", "write it like time.get_* or math.*"

@@ -1,4 +1,4 @@
-"""The configuration as frozen values, without behaviour."""
+"""The configuration as frozen dataclasses without behaviour."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ DIALECTS: tuple[Dialect, ...] = ("openai", "openai-responses", "anthropic", "gem
 
 _SPOKEN = ("native", "cline", "cherry", "json", "function", "react", "hermes")
 PROTOCOLS: tuple[str, ...] = (*_SPOKEN, "hub", *(f"hub+{name}" for name in _SPOKEN[1:]))
-"""All tool protocols; `hub` builds on `native`, `hub+NAME` on another."""
+"""All supported tool protocols. `hub` builds on `native`, and `hub+NAME` on the tool protocol NAME."""
 
 TRANSPORTS: tuple[Transport, ...] = ("stdio", "http", "sse")
 MODES: tuple[Mode, ...] = ("auto", "legacy", "2026-07-28")
+LOG_LEVELS: tuple[str, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""The levels of a server's log messages, least severe first."""
 ACTIONS: tuple[Action, ...] = ("allow", "ask", "deny")
 
 BUNDLED: tuple[str, ...] = ("math", "weather", "orders")
@@ -55,24 +57,27 @@ THEMES: tuple[str, ...] = (
     "textual-light",
     "tokyo-night",
 )
-"""Textual's themes, written out to check a name without loading Textual."""
+"""Names of Textual's themes, listed here to check a name without importing Textual."""
+
+REGISTRY = "https://registry.modelcontextprotocol.io"
+"""The official registry of MCP servers."""
 
 DEMO = "demo"
-"""The embedded model's provider name, which is reserved."""
+"""Provider name of the demo model; no other provider may use it."""
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
-"""A reference to the environment: group 1 is the name, group 2 the default (None without one)."""
+"""A reference to an environment variable: group 1 is the name, group 2 the default (None without a default)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Template:
-    """A string with references `${NAME}` and `${NAME:-default}` to the environment, resolved at use.
+    """A string with references `${NAME}` and `${NAME:-default}` to environment variables, filled in when the string is used.
 
-    The repr names the references and hides the text around them, which may be a key.
+    The repr shows only the names of the variables and hides other text, which may be a key.
 
     Attributes:
-        text: As configured.
-        literal: No references: the text was typed as an argument, already expanded by the shell.
+        text: The string as configured.
+        literal: The text contains no references: it was typed as an argument, and the shell has expanded it.
     """
 
     text: str
@@ -87,7 +92,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRef:
-    """A provider's model; as text `PROVIDER/MODEL`."""
+    """A model of a provider; as text `PROVIDER/MODEL`."""
 
     provider: str
     model: str
@@ -99,28 +104,28 @@ class ModelRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """An LLM endpoint.
+    """An endpoint that serves models.
 
     Attributes:
-        name: As in `PROVIDER/MODEL`.
+        name: The part PROVIDER of `PROVIDER/MODEL`.
         dialect: The wire format, one of `DIALECTS`.
-        base_url: The URL before the dialect's path; empty for the embedded model.
-        api_key: The credential; None if the preset's variable has it, or none is needed.
-        key_variable: The preset's environment variable for the key, None without a preset.
-        headers: Sent with each request.
-        options: Default options, `extra_body` included; profile and session override them.
-        models: Models to offer; empty means ask the provider.
-        default_model: The model to start with, None if none is obvious.
-        ca_file: Certificates to trust instead of the system's, None for the system's.
-        timeout: Seconds between bytes.
-        allow_http: Permits plain http to another machine.
-        api_version: For dialects with a version.
-        prices: By model, as configured.
-        preset: Comes from the table of presets, not from a file.
-        label: Display name.
-        embedded: The demo model, a process started by the host.
-        file: The file it is configured in, empty for a preset.
-        in_keyring: The `api_key` came from the system's keyring.
+        base_url: The URL before the dialect's path; empty for the demo model.
+        api_key: The key; None if the preset's variable holds it, or if no key is needed.
+        key_variable: The preset's environment variable for the key; None for a provider without a preset.
+        headers: Headers to send with each request.
+        options: Default model options, including `extra_body`; profile and session override them.
+        models: The models to offer; if empty, the provider is asked.
+        default_model: The model to start with, None if there is no obvious one.
+        ca_file: A file of certificates to trust instead of the system's; None for the system's.
+        timeout: Longest time between received bytes, in seconds.
+        allow_http: Whether plain http to another machine is permitted.
+        api_version: The API's version, for dialects that have one.
+        prices: Prices by model, as configured; not used yet.
+        preset: Whether the provider comes from the built-in table and not from a file.
+        label: The name to display.
+        embedded: Whether this is the demo model, whose process the host starts.
+        file: The file that configures the provider, empty for a preset.
+        in_keyring: Whether `api_key` came from the system's keyring.
     """
 
     name: str
@@ -146,23 +151,33 @@ class Provider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSpec:
-    """A configured server.
+    """The configuration of a server.
 
     Attributes:
-        name: `[A-Za-z0-9_-]{1,40}` without `__`.
-        transport: The transport.
-        command: The program, for stdio; None for a bundled or remote server.
-        args: The program's arguments; never through a shell.
-        env: Further environment variables of the program.
-        cwd: The program's working directory, None for ours.
-        url: The address for http and sse; None for a bundled server, whose process prints it.
-        headers: Sent with each request to `url`.
-        enabled: Connected at start.
-        timeout: Seconds for a request; 0 for no limit.
-        mode: The protocol era to speak.
-        bundled: Name of the bundled server, None for others.
-        watch: Files whose change restarts the server.
-        allow_http: Permits plain http to another machine.
+        name: 1 to 40 letters of any script, digits, `-` and `_`, without `__`.
+        transport: How to connect: stdio, http or sse.
+        command: The program to start, for stdio; None for a bundled or remote server.
+        args: The program's arguments, passed without a shell.
+        env: Environment variables to add for the program.
+        cwd: The program's working directory; None for this program's own.
+        url: The address for http and sse; None for a bundled server, whose process prints its address.
+        headers: Headers to send with each request to `url`.
+        enabled: Whether to connect at start.
+        timeout: Longest time for a request, in seconds; 0 for no limit.
+        mode: Which era of MCP to speak.
+        bundled: Name of the bundled server, None for other servers.
+        watch: Patterns of files, relative to `cwd` or to the folder of `file`; a change restarts the server.
+        allow_http: Whether plain http to another machine is permitted.
+        client_id: The client's id at the authorization server, where it was given; None to register.
+        client_secret: The secret that belongs to `client_id`, if any.
+        client_metadata_url: The address of a document that describes the client, for servers that take one as id; may be empty.
+        redirect_port: The port that a login returns to; 0 for any free port.
+        file: The file that configures the server, empty for a bundled or typed server.
+        sampling: Whether the server may ask for answers of the model.
+        instructions: Whether the server's instructions are sent to the model.
+        roots: Folders whose paths the server may know.
+        timeout_max: Longest time for a call that reports progress, in seconds.
+        log_level: Least severe level of the log messages that the server is asked for; empty leaves it to the server.
     """
 
     name: str
@@ -179,21 +194,31 @@ class ServerSpec:
     bundled: str | None = None
     watch: tuple[str, ...] = ()
     allow_http: bool = False
+    client_id: Template | None = None
+    client_secret: Template | None = None
+    client_metadata_url: str = ""
+    redirect_port: int = 0
+    file: str = field(default="", compare=False)
+    sampling: bool = False
+    instructions: bool = False
+    roots: tuple[str, ...] = ()
+    timeout_max: float = 600.0
+    log_level: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A named set of system prompt, model, tool protocol, servers and options: an agent. None leaves a setting unchanged.
+    """A named set of system prompt, model, tool protocol, servers and options: an agent. A field of None changes nothing.
 
     Attributes:
-        name: The name to choose it by.
-        system: The system prompt; `{time}` and `{servers}` are filled in when a turn begins.
-        servers: Servers whose tools are offered.
-        tools: Patterns `SERVER.TOOL`, with `*`, of offered tools.
+        name: The profile's name.
+        system: The system prompt. Its placeholders `{time}`, `{servers}` and `{server_instructions}` are filled in when a turn begins.
+        servers: Names of the servers whose tools are offered.
+        tools: Patterns `SERVER.TOOL` of the tools to offer, with `*` as wildcard.
         model: The model to switch to.
         protocol: The tool protocol to switch to.
-        options: Override the provider's, and are overridden by the session's.
-        file: The file it is configured in.
+        options: Model options, which override the provider's. The session's options override these.
+        file: The file that configures the profile.
     """
 
     name: str
@@ -208,13 +233,13 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Decides calls without asking: deny beats ask beats allow.
+    """A rule that decides calls without asking: deny beats ask beats allow.
 
     Attributes:
         server: A server's name, with `*` as wildcard.
         tool: A tool's name, with `*` as wildcard.
-        action: The decision.
-        where: The file it is configured in.
+        action: What to do with a call that matches.
+        where: The file that contains the rule.
     """
 
     server: str
@@ -228,9 +253,9 @@ class Limits:
     """Limits of a turn.
 
     Attributes:
-        steps: Most model exchanges in a turn.
+        steps: Largest number of model exchanges in a turn.
         connect_wait: Longest wait for connecting servers, in seconds from the later of the turn's and the server's start.
-        retries: Most automatic retries of a request refused temporarily (429, 5xx).
+        retries: Largest number of automatic retries of a request that is refused temporarily (429, 5xx).
     """
 
     steps: int = 25
@@ -240,11 +265,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """How long sessions are stored.
+    """How long sessions are stored, and how large the database may grow.
 
     Attributes:
-        keep: Seconds, None for ever.
-        max: Largest database in bytes, None for no limit.
+        keep: Seconds to keep a session; None keeps sessions for ever.
+        max: Largest size of the database in bytes; None for no limit.
     """
 
     keep: float | None = None
@@ -256,8 +281,8 @@ class Ui:
     """The appearance of the app.
 
     Attributes:
-        theme: A theme's name, None for the default.
-        ascii: Draw with ASCII alone; None decides by the terminal.
+        theme: The theme's name, None for the default theme.
+        ascii: Whether to draw with ASCII characters only; None decides by the terminal.
     """
 
     theme: str | None = None
@@ -266,27 +291,29 @@ class Ui:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The whole configuration: files, environment and arguments.
+    """The whole configuration, from files, environment and arguments.
 
     Attributes:
-        config_file: The configuration file, None if there is none.
-        config_dir: The folder for files saved by the app.
-        data_dir: The database's folder.
-        model: The chosen model; None means the embedded one.
-        protocol: The tool protocol.
+        config_file: The configuration file that was read, None if there is none.
+        config_dir: The folder in which the app saves files.
+        data_dir: The folder of the database.
+        model: The model to start with; None means the demo model.
+        protocol: The tool protocol to start with.
         profile: Name of the profile to start with, empty for none; already applied to `model` and `protocol`.
-        profiles: By name.
-        providers: By name: configured ones first, then presets, then the embedded one.
-        servers: By name, in the order of the files.
-        rules: From config.toml, then those saved by the app.
+        profiles: The profiles by name.
+        providers: The providers by name: configured ones first, then presets, then the demo model's.
+        servers: The servers by name, in the order of the files.
+        rules: The rules from config.toml, then the rules saved by the app.
         allow: The patterns of `--allow`, `SERVER.TOOL` with `*`.
         limits: Limits of a turn.
         store: How long sessions are stored.
         ui: The appearance of the app.
-        environment: The environment at the program's start.
-        notices: Warnings, a sentence each, without secrets.
-        default_servers: The bundled servers are used because none is configured.
-        fixed: Remembered choices that `config.toml` overrides.
+        environment: The environment variables at the program's start.
+        notices: Warnings, one sentence each, without secrets.
+        default_servers: Whether the bundled servers are used, because no server is configured.
+        fixed: Keys of remembered choices that `config.toml` overrides, such as `model` or `servers.NAME.enabled`.
+        registry: Base URL of the MCP registry for `servers add --registry`.
+        switches: Remembered switches by `SERVER` or `SERVER.TOOL`; those of servers are already applied to `servers`.
     """
 
     config_dir: Path
@@ -307,3 +334,5 @@ class Settings:
     notices: tuple[str, ...] = ()
     default_servers: bool = False
     fixed: frozenset[str] = frozenset()
+    registry: str = REGISTRY
+    switches: Mapping[str, bool] = field(default_factory=dict[str, bool])

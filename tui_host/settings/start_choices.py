@@ -1,4 +1,4 @@
-"""Chooses profile, model and tool protocol for a start from typed, configured and remembered values."""
+"""Chooses profile, model and tool protocol for a start: from typed, configured and remembered values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Origin: TypeAlias = Literal["typed", "config", "state", ""]
 
 
 class Typed(Protocol):
-    """The typed options; None if not typed."""
+    """The options typed on the command line; None for options not typed."""
 
     @property
     def model(self) -> str | None:
@@ -26,7 +26,7 @@ class Typed(Protocol):
 
     @property
     def needs_model(self) -> bool:
-        """Whether the command asks a model: if so, an unset variable in the configured model is a mistake."""
+        """Whether the command asks a model, so that an unset variable in the configured model is a mistake."""
         ...
 
     @property
@@ -42,12 +42,12 @@ class Typed(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The choices for a start.
+    """The profile, model and tool protocol for a start.
 
     Attributes:
-        profile: None for none.
-        model: None for the embedded model.
-        protocol: A tool protocol's name.
+        profile: The profile, None for no profile.
+        model: The model, None for the demo model.
+        protocol: The tool protocol's name.
     """
 
     profile: Profile | None
@@ -57,14 +57,14 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choosing:
-    """The sources of the choices.
+    """The values from which the choices are made, in their order of precedence.
 
-    Typed values win over the profile. A profile typed or configured wins over the configured model and tool protocol, and these win over
-    remembered values. A remembered model or tool protocol wins over a remembered profile, since it was chosen later.
+    Typed values win over the profile. A typed or configured profile wins over the configured model and tool protocol,
+    and these win over remembered values. A remembered model or tool protocol wins over a remembered profile.
 
     Attributes:
-        config: The user's file.
-        state: Remembered values, applied where the user's file is silent.
+        config: The user's configuration file.
+        state: Remembered values, used for keys that the user's file does not set.
     """
 
     config: Table
@@ -76,7 +76,7 @@ class Choosing:
     report: Report
 
     def choose(self) -> Chosen:
-        """Return the choices; mistakes go to the report."""
+        """Make the choices; mistakes go to the report."""
         profile, origin = self._profile()
         return Chosen(profile=profile, model=self._model(profile, origin), protocol=self._protocol(profile, origin))
 

@@ -1,7 +1,8 @@
-"""Keys in the system's keyring, under service `tui-host` and the provider's name as user.
+"""Secrets in the system's keyring, stored for the service `tui-host`: a provider's key has the provider's name as user.
 
-Every function blocks, on a bus or on a user who is asked to unlock: call it in a thread. The library is imported on first use.
-Keys are never stored in a file instead: a missing keyring counts as an empty one.
+Every function blocks, on a system service or until the user unlocks the keyring: call it in a thread. The library is
+imported on first use. Keys are never stored in a file instead: a missing keyring counts as an empty one. Logins at servers may be:
+see `login_storage`.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ SERVICE: Final = "tui-host"
 
 _T = TypeVar("_T")
 _NONE = frozenset({"keyring.backends.fail", "keyring.backends.null"})
-"""Modules of the stand-ins for a missing keyring."""
+"""Modules of the library's stand-ins for a missing keyring."""
 
 
 def may_have_key(provider: Provider) -> bool:
-    """Whether to ask the keyring for a provider's key: the provider names no key and may need one."""
+    """Whether to look in the keyring for a provider's key: the configuration has no key, and the provider may need one."""
     return (
         provider.api_key is None and not provider.embedded and not (provider.preset and provider.key_variable is None)
     )
 
 
 def keyring_name() -> str:
-    """Return the keyring's name; empty without a keyring, or for one that stores plain text.
+    """Return the keyring's name; empty if there is no keyring, or if it stores plain text.
 
     Raises:
         SettingsError: The keyring cannot be loaded.
@@ -41,7 +42,7 @@ def keyring_name() -> str:
 
 
 def stored_key(provider: str) -> str | None:
-    """Return a provider's key, None if there is none.
+    """Return a provider's key from the keyring, None if it has none.
 
     Raises:
         SettingsError: The keyring is locked, or fails.
@@ -52,7 +53,7 @@ def stored_key(provider: str) -> str | None:
 
 
 def with_stored_key(provider: Provider) -> Provider:
-    """Return the provider with its key from the keyring, or unchanged without one.
+    """Return the provider with its key from the keyring; unchanged if the keyring has none.
 
     Raises:
         SettingsError: The keyring is locked, or fails.
@@ -62,15 +63,15 @@ def with_stored_key(provider: Provider) -> Provider:
 
 
 def with_key(provider: Provider, key: str) -> Provider:
-    """Return the provider with a key from the keyring, taken literally."""
+    """Return the provider with a key from the keyring, used literally."""
     return replace(provider, api_key=Template(text=key, literal=True), in_keyring=True)
 
 
 def store_key(provider: str, key: str) -> str:
-    """Store a provider's key; returns the keyring's name.
+    """Store a provider's key in the keyring; returns the keyring's name.
 
     Raises:
-        SettingsError: The keyring is missing, locked, or fails. Nothing is stored then.
+        SettingsError: The keyring is missing, locked, or fails. The key is not stored.
     """
     backend = _backend()
     if backend is None:
@@ -84,7 +85,7 @@ def store_key(provider: str, key: str) -> str:
 
 
 def forget_key(provider: str) -> bool:
-    """Delete a provider's key; False if there was none.
+    """Delete a provider's key from the keyring; returns False if the keyring had none.
 
     Raises:
         SettingsError: The keyring is locked, or fails.
@@ -96,19 +97,47 @@ def forget_key(provider: str) -> bool:
     return True
 
 
+def stored_login(user: str) -> str | None:
+    """Return a login from the keyring, None if it has none.
+
+    Raises:
+        SettingsError: The keyring is locked, or fails.
+    """
+    backend = _backend()
+    return None if backend is None else _told("", lambda: backend.get_password(SERVICE, user))
+
+
+def store_login(user: str, login: str | None) -> bool:
+    """Store a login in the keyring, or delete it if None; returns False if there is no keyring.
+
+    Raises:
+        SettingsError: The keyring is locked, or fails.
+    """
+    backend = _backend()
+    if backend is None:
+        return False
+    if login is not None:
+        from keyring import set_password
+
+        _told("", lambda: set_password(SERVICE, user, login))
+    elif stored_login(user) is not None:
+        _told("", lambda: backend.delete_password(SERVICE, user))
+    return True
+
+
 def _backend() -> KeyringBackend | None:
-    """Return the system's keyring, or the one chosen in the library's own configuration."""
+    """Return the system's keyring, or the keyring chosen in the library's own configuration."""
     try:
         from keyring import get_keyring
     except ImportError:
-        return None  # installed without it, as a distribution may
+        return None  # the library is missing, as a distribution may decide
     backend = _told("", get_keyring)
     kind = type(backend)
     return None if kind.__module__ in _NONE or "Plaintext" in kind.__name__ else backend
 
 
 def _told(provider: str, work: Callable[[], _T]) -> _T:
-    """Run a backend call and turn any exception into words without the key."""
+    """Call the keyring and turn any exception into an error that does not show the key."""
     try:
         return work()
     except Exception as error:

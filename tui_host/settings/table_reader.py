@@ -1,4 +1,4 @@
-"""Reads TOML tables key by key, collecting mistakes instead of raising the first."""
+"""Reads TOML tables key by key, and collects mistakes instead of raising the first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T", bound=str)
 N = TypeVar("N", bound=float)
 
 DEEPEST = 32
-"""Deepest nesting of tables and arrays."""
+"""Deepest nesting of tables and arrays to accept."""
 
 LONGEST_SECONDS = 1e9
 
@@ -27,13 +27,13 @@ _POWERS = {"b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 def duration_of(text: str) -> float | None:
-    """Parse a duration such as `90d`, `12h`, `30m` into seconds; None if invalid."""
+    """Parse a duration such as `90d`, `12h` or `30m` into seconds; None if invalid."""
     match = _DURATION.fullmatch(text)
     return None if match is None else float(int(match.group(1)) * _SECONDS[match.group(2)])
 
 
 def size_of(text: str) -> int | None:
-    """Parse a size such as `5GB` or `500MB` into bytes, `GiB` in powers of 1024; None if invalid."""
+    """Parse a size such as `5GB` or `500MB` into bytes; None if invalid. `GiB` counts in powers of 1024."""
     match = _SIZE.fullmatch(text)
     if match is None:
         return None
@@ -52,14 +52,14 @@ def is_array(value: object) -> TypeGuard[list[object]]:
 
 
 class Table:
-    """A table of a file.
+    """A table of a TOML file.
 
-    Each method returns the value of a key, or the default if missing or wrong, and reports the mistake. `finish` reports keys that no
-    method asked for.
+    Each method returns the value of a key. If the value is missing or wrong, the method returns the default; a wrong
+    value is reported. `finish` reports keys that no method asked for.
 
     Attributes:
-        file: The file, as named in errors.
-        path: The table's key in the file, empty for the file itself.
+        file: The file's name for error messages.
+        path: The table's key in the file, empty for the top of the file.
         report: Receives mistakes.
     """
 
@@ -74,12 +74,12 @@ class Table:
         return key in self._data
 
     def where(self, key: str = "") -> str:
-        """Return file and key for an error."""
+        """Return the file and the key, for an error message."""
         path = f"{self.path}.{_key(key)}" if self.path and key else self.path or (_key(key) if key else "")
         return f"{self.file}: {path}" if path and self.file else path or self.file
 
     def mistake(self, key: str, what: str, remedy: str) -> None:
-        """Report a mistake at a key."""
+        """Report a mistake in the value of a key."""
         self.report.mistake(what, self.where(key), remedy)
 
     def text(self, key: str, *, hidden: bool = False) -> str | None:
@@ -88,7 +88,7 @@ class Table:
         return None if value is None else self._text(self.where(key), value, hidden=hidden)
 
     def choice(self, key: str, choices: Sequence[T], default: T) -> T:
-        """Read one of several words."""
+        """Read one of several allowed words."""
         value = self.text(key)
         if value is None:
             return default
@@ -112,7 +112,7 @@ class Table:
         return default
 
     def number(self, key: str, default: float, *, zero: bool) -> float:
-        """Read seconds, as an integer or a fraction; `zero` permits 0."""
+        """Read a number of seconds, possibly with a fraction; `zero` permits 0."""
         value = self._get(key)
         if value is None:
             return default
@@ -126,7 +126,7 @@ class Table:
         return default
 
     def count(self, key: str, default: int, *, least: int = 1) -> int:
-        """Read an integer of at least `least`."""
+        """Read an integer that is not below `least`."""
         value = self._get(key)
         if value is None:
             return default
@@ -140,15 +140,15 @@ class Table:
         return value
 
     def duration(self, key: str) -> float | None:
-        """Read seconds from text such as `90d`, `12h`, `30m`."""
+        """Read a duration such as `90d`, `12h` or `30m` as seconds."""
         return self._converted(key, duration_of, "a duration", "90d, 12h or 30m")
 
     def size(self, key: str) -> int | None:
-        """Read bytes from text such as `5GB` or `500MB`; `GiB` counts by 1024."""
+        """Read a size such as `5GB` or `500MB` as bytes; `GiB` counts in powers of 1024."""
         return self._converted(key, size_of, "a size", "5GB or 500MB")
 
     def template(self, key: str, *, hidden: bool = False) -> Template | None:
-        """Read a string that may hold references."""
+        """Read a string that may contain references."""
         value = self.text(key, hidden=hidden)
         return None if value is None else Template(text=value)
 
@@ -166,16 +166,16 @@ class Table:
         return tuple(item for item in read if item is not None)
 
     def templates(self, key: str) -> tuple[Template, ...]:
-        """Read an array of strings that may hold references."""
+        """Read an array of strings that may contain references."""
         return tuple(Template(text=item) for item in self.texts(key))
 
     def named_templates(self) -> dict[str, Template]:
-        """Read the whole table as strings under user-chosen names; values may hold references and be secrets."""
+        """Read the whole table as strings whose keys the user chooses. Values may contain references and be secret."""
         read = {name: self.template(name, hidden=True) for name in self.names()}
         return {name: template for name, template in read.items() if template is not None}
 
     def json(self, key: str) -> dict[str, JSON]:
-        """Read a table as JSON."""
+        """Read an inner table as JSON."""
         table = self.table(key)
         if table is None:
             return {}
@@ -188,7 +188,7 @@ class Table:
         return read
 
     def table(self, key: str) -> Table | None:
-        """Read an inner table, None if missing."""
+        """Read an inner table, None if it is missing."""
         value = self._get(key)
         if value is None:
             return None
@@ -200,7 +200,7 @@ class Table:
         return Table(value, file=self.file, path=self._path(key), report=self.report)
 
     def array(self, key: str) -> Iterator[Table]:
-        """Yield the tables of an array of tables, `[[key]]`."""
+        """Yield the tables of an array of tables `[[key]]`."""
         value = self._get(key)
         items = value if is_array(value) else []
         if value is not None and not is_array(value):
@@ -215,12 +215,12 @@ class Table:
                 )
 
     def names(self) -> tuple[str, ...]:
-        """Return all keys, for user-chosen names; none counts as unknown."""
+        """Return all keys of a table whose keys the user chooses, so that `finish` reports none of them."""
         self._asked.update(dict.fromkeys(self._data))
         return tuple(self._data)
 
     def finish(self) -> None:
-        """Report every key that no method asked for."""
+        """Report every key of the table that no method has asked for."""
         asked = tuple(self._asked)
         for key in self._data:
             if key not in self._asked:

@@ -1,4 +1,4 @@
-"""Reads TOML files whole, within limits; each failure is a mistake in the report."""
+"""Reads TOML files whole, up to a size limit. Each failure is reported as a mistake."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pathlib import Path
 from tui_host.settings.mistakes import Report, shown
 
 LARGEST = 1_000_000
-"""Largest configuration file, in bytes; more is a mistake, such as a wrong path."""
+"""Largest configuration file, in bytes. A larger file is a mistake, such as a wrong path."""
 
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 def read_document(path: Path, report: Report, *, needed: bool) -> dict[str, object] | None:
-    """Read the tables of a file. None without a file, or if the file cannot be read. Blocks on the disk.
+    """Read a TOML file. Returns None if the file does not exist or cannot be read. Blocks on the disk.
 
     Args:
-        path: The file.
+        path: The path to read.
         report: Receives mistakes.
-        needed: A missing file is a mistake.
+        needed: Whether a missing file is a mistake.
     """
     name = shown_path(path)
     try:
@@ -46,9 +46,9 @@ def read_document(path: Path, report: Report, *, needed: bool) -> dict[str, obje
 
 
 def files_of(folder: Path, report: Report) -> Iterator[tuple[str, Path]]:
-    """Yield name and path of each `NAME.toml` in a folder, sorted; nothing without the folder.
+    """Yield name and path of each `NAME.toml` in a folder, sorted; nothing if there is no folder.
 
-    Other files are ignored: editors and our own saving leave some.
+    Other files are skipped: editors and this program's own saving leave some.
     """
     try:
         paths = sorted(folder.iterdir())
@@ -64,12 +64,12 @@ def files_of(folder: Path, report: Report) -> Iterator[tuple[str, Path]]:
 
 
 def shown_path(path: Path) -> str:
-    """Return a path on one line: a file's name may contain anything but a slash."""
+    """Return a path as one line for a message: a file's name may contain any character except a slash."""
     return shown(str(path), longest=400)
 
 
 def _may_be_read(path: Path) -> bool:
-    """Whether reading will not block. An inaccessible file counts, so that its error is reported."""
+    """Whether the file can be read without waiting. An inaccessible file counts, so that its error is reported."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except OSError:

@@ -1,4 +1,4 @@
-"""Checks and splits URLs. Credentials may travel over https anywhere, over plain http only to this machine."""
+"""Checks and splits URLs. Credentials may be sent by https to any machine, by plain http only to this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def check_url(url: str, *, allow_http: bool, where: str = "") -> None:
     """Refuse an invalid URL, and plain http to another machine; `where` names file and key, or the provider or server.
 
     Raises:
-        SettingsError: Shows scheme and host alone, since the rest may hold a credential.
+        SettingsError: The URL is refused. The error shows only scheme and host, since the rest may hold a credential.
     """
     parts = split(url, where=where)
     if parts.scheme == "http" and not allow_http and not is_loopback(parts.hostname or ""):
@@ -24,10 +24,10 @@ def check_url(url: str, *, allow_http: bool, where: str = "") -> None:
 
 
 def split(url: str, *, where: str = "") -> SplitResult:
-    """Split an http or https URL.
+    """Split an http or https URL into its parts.
 
     Raises:
-        SettingsError: The URL is invalid; the text does not repeat it.
+        SettingsError: The URL is invalid. The error does not repeat the URL.
     """
     try:
         parts = urlsplit(url)
@@ -42,7 +42,7 @@ def split(url: str, *, where: str = "") -> SplitResult:
 
 
 def parts_of(url: str) -> SplitResult:
-    """Split a foreign URL; an invalid URL has no host."""
+    """Split a URL written by others. The result for an invalid URL has no host."""
     try:
         return urlsplit(url)
     except ValueError:
@@ -52,7 +52,7 @@ def parts_of(url: str) -> SplitResult:
 
 
 def shown(parts: SplitResult) -> str:
-    """Return scheme, host and port: the parts of a URL safe for errors and logs."""
+    """Return scheme, host and port as text: these parts of a URL are safe in errors and logs."""
     host = parts.hostname or ""
     host = f"[{host}]" if ":" in host else host
     port = f":{parts.port}" if parts.port is not None else ""
@@ -60,7 +60,7 @@ def shown(parts: SplitResult) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a URL's host is this machine, judged by spelling alone, without a lookup."""
+    """Whether a URL's host is this machine, judged by its spelling, without a DNS lookup."""
     if host.lower().rstrip(".") == "localhost":
         return True
     try:

@@ -1,1 +1,1 @@
-"""Relays for other hosts that record the traffic with models and servers."""
+"""Relays that stand between another host and its models or servers, and record the traffic."""

@@ -1,4 +1,4 @@
-"""Reading and writing descriptors, also nonblocking ones. Imported before the first byte flows."""
+"""Reads and writes file descriptors, also nonblocking ones. Imported before the first byte flows."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ READ_BYTES = 64 << 10
 
 
 def read(source: int) -> bytes:
-    """Read the next bytes, waiting for them; empty at the end."""
+    """Wait for the next bytes and return them; empty at the end."""
     while True:
         try:
             return os.read(source, READ_BYTES)
-        except BlockingIOError:  # whoever shares it has set it so
+        except BlockingIOError:  # another process that shares the descriptor has made it nonblocking
             _wait(source, select.POLLIN)
-        except OSError:  # reset, or a terminal that is gone
+        except OSError:  # the connection was reset, or the terminal has gone
             return b""
 
 
 def write(target: int, chunk: bytes) -> bool:
-    """Write all bytes; returns False if nobody takes them."""
+    """Write all bytes; returns False if nobody reads any more."""
     rest = memoryview(chunk)
     while rest:
         try:

@@ -1,4 +1,4 @@
-"""How long a message's body is, by its head: strict for requests, lenient for responses. Source: RFC 9112, section 6."""
+"""Reads from a head how long the body is: strictly for requests, leniently for responses. Source: RFC 9112, section 6."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Literal, TypeAlias
 from tui_host.tap.message_heads import HeadError, RequestHead, ResponseHead
 
 Framing: TypeAlias = int | Literal["none", "chunked", "close"]
-"""A body's framing: a number of bytes, no body, chunks, or everything until the connection ends."""
+"""How a body ends: after a number of bytes, no body, with the last chunk, or with the connection."""
 
 _BLANKS = b" \t"
 
 
 def request_framing(head: RequestHead) -> Framing:
-    """How long the request's body is.
+    """Return how a request's body ends.
 
     Raises:
         HeadError: The framing is ambiguous or unknown.
@@ -29,7 +29,7 @@ def request_framing(head: RequestHead) -> Framing:
 
 
 def response_framing(head: ResponseHead, method: bytes) -> Framing:
-    """How long the response's body is. Source: RFC 9112, section 6.3.
+    """Return how a response's body ends. Source: RFC 9112, section 6.3.
 
     Raises:
         HeadError: The length is unclear.
@@ -45,7 +45,7 @@ def response_framing(head: ResponseHead, method: bytes) -> Framing:
 
 
 def _length(values: list[bytes], status: int) -> int:
-    """The length if all values agree; the header itself passes unchanged. Source: RFC 9110, section 8.6."""
+    """Return the length if all values agree; the header itself is passed on unchanged. Source: RFC 9110, section 8.6."""
     length, *different = {value.strip(_BLANKS) for value in b",".join(values).split(b",")}
     if different:
         raise HeadError(status, "two different Content-Lengths")

@@ -1,7 +1,7 @@
-"""Heads of HTTP/1.1 messages, read from bytes and written back with every line unchanged.
+"""Heads of HTTP/1.1 messages, parsed from bytes and written back with every line unchanged.
 
-Requests are read strictly, except where every server is lenient: lines without CR, folded lines without influence on framing, a whole URL
-as target. Responses are read as leniently as clients read them. Source: RFC 9112, sections 2 to 5.
+Requests are parsed strictly, except where every server is lenient: lines without CR, folded lines without effect on
+framing, a whole URL as target. Responses are parsed as leniently as clients do. Source: RFC 9112, sections 2 to 5.
 """
 
 from __future__ import annotations
@@ -13,39 +13,39 @@ from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 HEAD_LIMIT = 256 << 10
-"""Bytes of a head; more are refused."""
+"""Largest head, in bytes; a larger one is refused."""
 
 _BLANKS = b" \t"
 _AROUND = b" \t\r\n"
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _TEXT = rb"[^\r\n\x00]*(?:\r?\n[ \t][^\r\n\x00]*)*"
-"""A value with blanks, since excluding them here would backtrack, and with folded lines as in RFC 2616."""
+"""A header's value. Includes spaces at its ends, since excluding them would backtrack, and folded lines as in RFC 2616."""
 _REQUEST_LINE = re.compile(rb"(" + _TOKEN + rb") ([^\x00-\x20\x7f]+) HTTP/1\.([01])(\r?\n)")
 _FIELD = re.compile(rb"(" + _TOKEN + rb"):(" + _TEXT + rb")\r?\n")
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01])[ \t]+([1-9][0-9]{2})(?:[ \t]" + _TEXT + rb")?\r?\n")
 _LENIENT_FIELD = re.compile(rb"([^:\x00-\x20\x7f][^:\x00-\x08\x0a-\x1f\x7f]*):(" + _TEXT + rb")\r?\n")
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 _LAST = len(b"\n\r")
-"""Bytes at the end that may begin an end of head."""
-_ENDS = (b"\r\n", b"\n")  # of a line; what comes without CR goes on so
+"""Number of bytes at the end that may be the beginning of a head's end."""
+_ENDS = (b"\r\n", b"\n")  # line ends; a line without CR is passed on without CR
 _IN_NO_LINE = re.compile(rb"[\r\n\x00]")
 _WHOLE_URL = re.compile(rb"http://([^/?#@]+)([/?#].*)?", re.IGNORECASE)
 _FOLD = re.compile(rb"\r?\n[ \t]+")
 _FRAMES = rb"(?:content-length|transfer-encoding|host|connection)"
 _FRAMING = re.compile(_FRAMES, re.IGNORECASE)
 _FOLD_THAT_FRAMES = re.compile(rb"\n[ \t]+(?:" + _FRAMES + rb"[ \t]*:|\r?\Z|\r?\n)", re.IGNORECASE)
-"""A folded line that looks like a framing header or a head's end."""
+"""A folded line that looks like a framing header or like a head's end."""
 
 NO_PROXY = "this is no proxy: the target of a request must be a path"
 _NO_OPTIONS = frozenset[bytes]()
 
 
 class HeadError(Exception):
-    """A message unfit to be passed on.
+    """A message that must not be passed on.
 
     Attributes:
-        status: The HTTP status for the client.
-        words: Why.
+        status: The HTTP status to answer with.
+        words: The reason.
     """
 
     def __init__(self, status: int, words: str) -> None:
@@ -59,16 +59,16 @@ class Field(NamedTuple):
 
     Attributes:
         name: The name.
-        value: The value in a single line, stripped.
-        line: The original line, or folded lines, with line ends.
+        value: The value on a single line, without spaces at its ends.
+        line: The original line or folded lines, with line ends.
     """
 
     name: bytes
     value: bytes
     line: bytes
 
-    def having(self, value: bytes) -> Field:
-        """The line with a new value.
+    def with_value(self, value: bytes) -> Field:
+        """Return the line with a new value.
 
         Raises:
             HeadError: The value contains a line break.
@@ -84,8 +84,8 @@ class Field(NamedTuple):
 Fields: TypeAlias = tuple[Field, ...]
 
 
-def made(name: bytes, value: bytes) -> Field:
-    """A header of our own.
+def new_field(name: bytes, value: bytes) -> Field:
+    """Make a header.
 
     Raises:
         HeadError: The value contains a line break.
@@ -94,7 +94,7 @@ def made(name: bytes, value: bytes) -> Field:
 
 
 def _in_line(value: bytes) -> bytes:
-    """Refuse a value with a line break."""
+    """Refuse a value that contains a line break."""
     if _IN_NO_LINE.search(value):
         raise HeadError(502, "a header with a line break")
     return value
@@ -102,12 +102,12 @@ def _in_line(value: bytes) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class _Head:
-    """The common part of request and response heads.
+    """The part that request and response heads have in common.
 
     Attributes:
-        minor: Of the version, HTTP/1.0 or HTTP/1.1.
+        minor: The minor version: 0 for HTTP/1.0, 1 for HTTP/1.1.
         fields: The headers.
-        end: The empty line behind the headers.
+        end: The empty line after the headers.
     """
 
     minor: int
@@ -116,7 +116,7 @@ class _Head:
 
     @cached_property
     def by_name(self) -> Mapping[bytes, list[bytes]]:
-        """The values of each header by lower-case name."""
+        """The values of each header, by name in lower case."""
         by_name: dict[bytes, list[bytes]] = {}
         for name, value, _ in self.fields:
             by_name.setdefault(name.lower(), []).append(value)
@@ -124,15 +124,15 @@ class _Head:
 
     @property
     def pairs(self) -> Iterator[tuple[bytes, bytes]]:
-        """Name and value of each header."""
+        """Yield name and value of each header."""
         return ((name, value) for name, value, _ in self.fields)
 
     def values(self, name: bytes) -> list[bytes]:
-        """All values of a header, by lower-case name."""
+        """Return all values of a header, by name in lower case."""
         return self.by_name.get(name, [])
 
     def value(self, name: bytes) -> bytes:
-        """The first value of a header, by lower-case name; empty if the header is missing."""
+        """Return the first value of a header, by name in lower case; empty if the header is missing."""
         values = self.by_name.get(name)
         return values[0] if values else b""
 
@@ -146,8 +146,8 @@ class _Head:
         return frozenset(option.strip() for option in named) - {b""}
 
     @property
-    def lasts(self) -> bool:
-        """Whether the connection may be used again afterwards."""
+    def keeps_alive(self) -> bool:
+        """Whether the connection may be used again after this message."""
         return b"close" not in self.options and (self.minor == 1 or b"keep-alive" in self.options)
 
 
@@ -157,9 +157,9 @@ class RequestHead(_Head):
 
     Attributes:
         method: The method.
-        target: The target, from the path on.
-        line_end: The end of the first line.
-        is_absolute: The target was a whole URL, whose host replaces the Host header.
+        target: The request's target; a path, even if the original was a whole URL.
+        line_end: The line end of the first line.
+        is_absolute: Whether the target was a whole URL, whose host replaces the Host header.
     """
 
     method: bytes
@@ -169,7 +169,7 @@ class RequestHead(_Head):
 
     @property
     def wants_websocket(self) -> bool:
-        """Whether the client asks to go on with WebSocket."""
+        """Whether the client asks to continue with WebSocket."""
         return b"upgrade" in self.options and self.value(b"upgrade").lower() == b"websocket"
 
 
@@ -178,8 +178,8 @@ class ResponseHead(_Head):
     """A response's first line and headers.
 
     Attributes:
-        status: Of three digits.
-        line: The original line, with its end.
+        status: The status code, of three digits.
+        line: The original first line, with its line end.
     """
 
     status: int
@@ -187,21 +187,21 @@ class ResponseHead(_Head):
 
     @property
     def is_final(self) -> bool:
-        """Whether the response is final, or switches protocols, instead of an interim response."""
+        """Whether this is the final response, or switches protocols; an interim response is neither."""
         return self.status >= 200 or self.status == 101
 
 
 class HeadEnd:
-    """Finds the end of a head that comes in pieces, looking at each byte once."""
+    """Finds the end of a head that arrives in pieces, and examines each byte only once."""
 
     def __init__(self) -> None:
         self._without = 0
 
     def find(self, data: bytearray) -> int | None:
-        """Find the end of the first head, including the empty line; None while the head is incomplete.
+        """Return the position after the first head and its empty line; None while the head is incomplete.
 
         Args:
-            data: The bytes so far, only ever extended; call `forget` before new bytes.
+            data: The bytes so far. They may only grow; call `forget` before passing other bytes.
 
         Raises:
             HeadError: The head is too long.
@@ -213,15 +213,15 @@ class HeadEnd:
         return match.end() if match else None
 
     def forget(self) -> None:
-        """Start over with new data."""
+        """Start again, for other bytes."""
         self._without = 0
 
 
 def read_request(block: bytes) -> RequestHead:
-    """Read a request's head, including the empty line at the end.
+    """Parse a request's head, including the empty line at the end.
 
-    A folded line is refused in a header that frames, and where it looks like one, as RFC 9112 (section 5.2) allows: what reads it as a line
-    of its own takes another framing from it than what joins it. All others tell the same to both.
+    Refuses a folded line in a header that frames, or one that looks like such a header (RFC 9112, section 5.2): servers
+    that join it and servers that do not would see different framing. Other folded lines mean the same to both.
 
     Raises:
         HeadError: The head is invalid or ambiguous.
@@ -247,10 +247,10 @@ def read_request(block: bytes) -> RequestHead:
 
 
 def _of_whole_url(head: RequestHead) -> RequestHead:
-    """Turn a whole URL as target into a path and a Host header. Source: RFC 9112, section 3.2.2.
+    """Split a target that is a whole URL into a path and a Host header. Source: RFC 9112, section 3.2.2.
 
     Raises:
-        HeadError: The target is no such URL.
+        HeadError: The target is not a URL of this kind.
     """
     url = _WHOLE_URL.fullmatch(head.target)
     if url is None:
@@ -259,11 +259,11 @@ def _of_whole_url(head: RequestHead) -> RequestHead:
     target = url[2] or b"/"
     if not target.startswith(b"/"):
         target = b"/" + target
-    return replace(head, target=target, fields=(made(b"Host", url[1]), *fields), is_absolute=True)
+    return replace(head, target=target, fields=(new_field(b"Host", url[1]), *fields), is_absolute=True)
 
 
 def read_response(block: bytes) -> ResponseHead:
-    """Read a response's head, including the empty line at the end.
+    """Parse a response's head, including the empty line at the end.
 
     Raises:
         HeadError: The head is invalid.
@@ -278,7 +278,7 @@ def read_response(block: bytes) -> ResponseHead:
 
 
 def _fields(block: bytes, at: int, pattern: re.Pattern[bytes]) -> tuple[Fields, bytes]:
-    """Read the headers from a position on; returns them and the rest."""
+    """Parse the headers from a position on; returns the headers and the rest."""
     fields: list[Field] = []
     while field := pattern.match(block, at):
         line, name, value = field[0], field[1], field[2].strip(_AROUND)
@@ -290,7 +290,7 @@ def _fields(block: bytes, at: int, pattern: re.Pattern[bytes]) -> tuple[Fields, 
 
 
 def request_bytes(head: RequestHead, target: bytes | None = None) -> bytes:
-    """A request's head on the wire, with `target` in place of the head's own if given.
+    """Return a request's head as bytes, with `target` in place of the head's own target if given.
 
     Raises:
         HeadError: The target contains a line break.
@@ -302,5 +302,5 @@ def request_bytes(head: RequestHead, target: bytes | None = None) -> bytes:
 
 
 def response_bytes(head: ResponseHead) -> bytes:
-    """A response's head on the wire."""
+    """Return a response's head as bytes."""
     return b"".join([head.line, *[field.line for field in head.fields], head.end])

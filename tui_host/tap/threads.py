@@ -1,7 +1,4 @@
-"""Threads whose start can fail without hanging, and forking beside threads. Imported before the first byte flows.
-
-Imported before the first byte flows.
-"""
+"""Threads whose failed start raises instead of hanging, and forking beside threads. Imported before the first byte flows."""
 
 from __future__ import annotations
 
@@ -15,17 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BEGIN_SECONDS = 5.0
-"""How long a thread may take to begin; a failure is silent."""
+"""Seconds that a thread may take to begin; a failed start is silent."""
 
 
 class Thread:
     """A running thread.
 
     Args:
-        work: What to run.
-
-    Attributes:
-        ident: The thread's id, as in `threading`.
+        work: The function to run.
 
     Raises:
         OSError: The thread cannot start.
@@ -38,7 +32,7 @@ class Thread:
         self._running = _thread.allocate_lock()
         self._running.acquire()
         try:
-            self.ident = _thread.start_new_thread(self._run, ())
+            _thread.start_new_thread(self._run, ())
         except RuntimeError as error:
             raise OSError(errno.EAGAIN, "no thread can be started") from error
         if not self._beginning.acquire(timeout=BEGIN_SECONDS):
@@ -57,21 +51,21 @@ class Thread:
         return self._running.locked()
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait for the thread's end, up to the given seconds."""
+        """Wait for the thread's end, at most the given seconds."""
         if self._running.acquire(timeout=-1 if seconds is None else seconds):
             self._running.release()
 
 
 def fork() -> int:
-    """As `os.fork` beside threads: the child must not take a lock from before the fork.
+    """Fork, also beside other threads: the child must not use a lock from before the fork.
 
     Raises:
         OSError: The process cannot be forked.
     """
     if sys.warnoptions:
-        import warnings  # it is there already
+        import warnings  # already imported at this point
 
-        # From Python 3.12 on, of locks that other threads may hold for ever. The child takes none of theirs, but ones made anew
-        # there; and who asks for warnings asks the server, whose standard error this is.
+        # Python 3.12 and later warn about locks that other threads may hold for ever. The child uses only new locks;
+        # and warnings were asked for from the server, whose standard error this is.
         warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     return os.fork()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import locale
 import os
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -18,21 +16,24 @@ from textual.filter import LineFilter
 from textual.screen import Screen
 from typing_extensions import override
 
-from tui_host.capture.visible import line, tool_name
+from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui import clipboard, textual_private
 from tui_host.tui.exit_filter import ExitFilter
 from tui_host.tui.exits import HANGUP, is_terminal_gone
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.key_tables import ACTIONS
+from tui_host.tui.late_loading import load_the_rest, restore_and_offer
 from tui_host.tui.masks import mask_of
+from tui_host.tui.open_asks import Ask, Asks
 from tui_host.tui.screens.main_screen import MainScreen
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from textual.notifications import Notify
     from textual.theme import Theme
 
-    from tui_host.chat.policy import Question
+    from tui_host.chat.policy import Question, StepLimit
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.tui.screens.sessions_screen import SessionsScreen
@@ -42,39 +43,19 @@ if TYPE_CHECKING:
 THEME = "textual-dark"
 PRESSES = (events.Key, events.Paste, events.MouseDown, events.MouseUp, events.Click)
 RATE = 1 / 25
-"""Seconds between two looks for news."""
-
-# Imported in a thread after the first frame, the most urgent first.
-LATE = (
-    "tui_host.chat.session",
-    "tui_host.tui.widgets.transcript.transcript_view",
-    "tui_host.tui.widgets.inspector.inspector_pane",
-    "tui_host.tui.sources.live",
-)
-LATER = (
-    "tui_host.tui.widgets.prompt.completion",
-    "tui_host.tui.screens.help_screen",
-    "tui_host.tui.screens.servers_screen",
-    "tui_host.tui.screens.model_screen",
-    "tui_host.tui.screens.sessions_screen",
-    "tui_host.tui.screens.request_screen",
-    "tui_host.tui.sources.tapped",
-    "tui_host.tui.widgets.approval.approval_panel",
-    "tui_host.host.crash_log",
-)
-SWITCH_SECONDS = 0.0005
-"""How soon a key gets the interpreter from a thread that imports."""
+"""Seconds between two checks for changes to show."""
 
 
 class TuiHost(App[int]):
-    """The full-screen front of a host.
+    """The full-screen app of a host.
 
     Attributes:
         host: The host that owns sessions, servers and the recorder.
+        asks: What servers ask of the person.
         begin: Makes the session that is shown first.
         crash: The error to report after the app has ended because of a bug; None if there was none.
         first_frame: Set once the first frame is painted.
-        complete: Set once chat and inspector are mounted. The host starts after that.
+        complete: Set once chat and inspector are mounted; the host starts then.
         reading: Placeholder text for chat and list while the first session is read from a file; empty otherwise.
     """
 
@@ -105,13 +86,14 @@ class TuiHost(App[int]):
         self._is_host_open = self._is_looking = False
         self._notices_shown = 0
         host.approver = self
+        self.asks = host.answerer = Asks(host, self._announce)
 
     # Start and end.
 
     @override
     def get_default_screen(self) -> Screen[None]:
-        """Return the main screen: it lies below all others, in place of Textual's blank one."""
-        return MainScreen(self.host, lambda: self.session, self.glyphs, self.reading)
+        """Return the main screen, which is below all others, instead of Textual's blank one."""
+        return MainScreen(self.host, self.asks, lambda: self.session, self.glyphs, self.reading)
 
     def on_mount(self) -> None:
         """Set the theme, and load everything else after the first frame."""
@@ -127,8 +109,8 @@ class TuiHost(App[int]):
             self.run_worker(self.load_the_rest)
 
     async def load_the_rest(self) -> None:
-        """Import and mount what the first frame did without."""
-        await _load_the_rest(self)
+        """Import and mount everything that the first frame did not need."""
+        await load_the_rest(self, self.complete, self.pressed)
 
     def _remember_theme(self, theme: Theme) -> None:
         """Save a newly chosen theme as the default for later starts."""
@@ -145,7 +127,7 @@ class TuiHost(App[int]):
 
     @override
     def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """End the app after saving the draft, even where the terminal reads nothing any more."""
+        """Save the draft and end the app, even if the terminal no longer reads."""
         try:
             if self.main is not None:
                 self.main.submissions.keep_draft()
@@ -181,8 +163,12 @@ class TuiHost(App[int]):
 
     # News.
 
+    def on_notify(self, event: Notify) -> None:
+        """Let a message take the place of an equal one."""
+        textual_private.remove_equal_messages(self, event.notification)
+
     async def _keep_looking(self) -> None:
-        """Look for news at the screen's rate."""
+        """Check for changes at the screen's rate."""
         while True:
             await asyncio.sleep(RATE)
             if self.is_running and not self._is_looking and self._has_news:
@@ -190,14 +176,14 @@ class TuiHost(App[int]):
 
     @property
     def _has_news(self) -> bool:
-        """Whether a look may find something; costs next to nothing."""
+        """Whether there may be changes to show; very cheap."""
         main = self.main
         if main is None or self.screen is not main or not self._is_host_open or self.host.fault is not None:
             return True
         return main.has_news or self._notices_shown < len(self.host.notices)
 
     def _look(self) -> None:
-        """Show what is new on the current screen and on the main one."""
+        """Show what has changed on the current screen and on the main one."""
         self._is_looking = False
         main = self.main
         if not self.is_running:
@@ -212,7 +198,7 @@ class TuiHost(App[int]):
         if self.host.pool is not None and not self._is_host_open:
             self._is_host_open = True
             if not self.session.turn:
-                self.run_worker(_restore_and_offer(self))
+                self.run_worker(restore_and_offer(self))
         if self._is_host_open:
             self._show_notices()
         if main is not None:
@@ -235,11 +221,21 @@ class TuiHost(App[int]):
         while any(question.open for question in questions):
             await asyncio.sleep(RATE)
 
+    async def decide_limit(self, limit: StepLimit) -> None:
+        """Wait until the user has answered. The main screen shows `session.step_limit` meanwhile."""
+        while limit.goes_on is None:
+            await asyncio.sleep(RATE)
+
+    def _announce(self, ask: Ask) -> None:
+        """Say what a server asks where another screen covers the question."""
+        if not hasattr(self.screen, "ignores"):  # no screen that shows questions
+            self.notify(f"{line(ask.server, 40)} {ask.words} (in the chat)", markup=False)
+
     @override
     async def on_event(self, event: events.Event) -> None:
         """Pass an event on, unless the quiet period ignores it: a key typed before a question was shown never decides.
 
-        Keys that come before any widget has the focus are kept for the first one; Textual would drop them.
+        Keys typed before any widget has the focus are kept for the first that gets it; Textual would drop them.
         """
         if self._early_keys is not None and isinstance(event, events.Key | events.Paste):
             self._early_keys.append(event)
@@ -251,12 +247,13 @@ class TuiHost(App[int]):
             self.pressed.set()
             if self.screen is not main:
                 main.note_press(event)
-            elif main.ignores(event):
+            ignores = getattr(self.screen, "ignores", None)
+            if callable(ignores) and ignores(event):
                 return
         await super().on_event(event)
 
     async def on_descendant_focus(self) -> None:
-        """Hand the early keys to the first widget that has the focus."""
+        """Pass the early keys to the first widget that gets the focus."""
         early, self._early_keys = self._early_keys, None
         for event in early or ():
             await self.on_event(event)
@@ -301,7 +298,7 @@ class TuiHost(App[int]):
         return next((screen for screen in self.screen_stack if isinstance(screen, MainScreen)), None)
 
     def show_session(self, session: Session) -> None:
-        """Show another session. The turn of the session that leaves the screen goes on."""
+        """Show another session. A running turn of the session shown before goes on."""
         self.session = session
         if self.main is not None:
             self.main.show_session(session)
@@ -328,25 +325,18 @@ class TuiHost(App[int]):
     # Actions: by key, from the palette, or by `/name` in the prompt.
 
     def run_command(self, name: str) -> None:
-        """Run the action of a `/name`."""
+        """Run the action of a `/name`, or fill in a server's prompt by `/server:prompt`."""
+        prompt = self.main.offers.prompt(name) if self.main is not None and ":" in name else None
+        if prompt is not None and self.main is not None and self.main.submissions.is_own():
+            from tui_host.tui.screens.prompt_screen import open_prompt
+
+            open_prompt(self.main, prompt)
         for action in ACTIONS:
             if action.name == name:
                 self.call_later(self.run_action, action.action)
 
     def on_prompt_command(self, event: Prompt.Command) -> None:
-        """Run a `/name`, or say which command may have been meant."""
-        names = [action.name for action in ACTIONS]
-        as_text = "A space before the / sends it as text."
-        words = ""
-        if event.name not in names:
-            from difflib import get_close_matches
-
-            near = " or ".join(f"/{name}" for name in get_close_matches(event.name, names, n=2, cutoff=0.5))
-            words = f"There is no command /{line(event.name, 40)}{f': {near}?' if near else '.'} {as_text}"
-        elif event.arguments:
-            words = f"/{event.name} takes no arguments; up brings back what you wrote. {as_text}"
-        if words:
-            self.notify(words, severity="warning", markup=False, timeout=8)
+        """Run a `/name`."""
         self.run_command(event.name)
 
     @override
@@ -356,10 +346,11 @@ class TuiHost(App[int]):
 
         for action in ACTIONS:
             if action.name != "palette":
-                key = f" ({action.shown})" if action.shown else ""
-                yield SystemCommand(f"{action.name}{key}", action.help, partial(self.run_command, action.name))
+                title = f"{action.name:<20}{action.shown:<8}{action.help}"
+                yield SystemCommand(title, "", partial(self.run_command, action.name))
         for name in shipped_documents():
-            yield SystemCommand(f"read: {name}", DOCUMENTS.get(name, ""), partial(self._read_document, name))
+            title = f"{f'read: {name}':<28}{DOCUMENTS.get(name, '')}"
+            yield SystemCommand(title, "", partial(self._read_document, name))
 
     def _read_document(self, name: str) -> None:
         from tui_host.tui.screens.help_screen import DocumentScreen
@@ -367,7 +358,7 @@ class TuiHost(App[int]):
         self.call_later(self.push_screen, DocumentScreen(name))
 
     def action_help(self) -> None:
-        """Show every key, first those of the place where the focus is; over whatever is shown."""
+        """Show every key on a screen of its own, first those that work where the focus is."""
         from tui_host.tui.screens.help_screen import HelpScreen, place_of
 
         if isinstance(self.screen, HelpScreen):
@@ -401,22 +392,27 @@ class TuiHost(App[int]):
             self.main.show_session(self.session)  # new already
 
     def action_again(self) -> None:
-        """Send the last request again, if it failed."""
+        """Send the last request again, if it failed; offer to leave turns out, if the conversation is too long."""
+        from tui_host.chat.omitted_turns import oldest_turns
+
+        note = self.session.end_note
         if self.session.busy:
             self.notify("A turn is running; escape stops it.", markup=False, timeout=4)
-        elif not can_try_again(self.session):
+        elif note is not None and note.is_full and oldest_turns(self.session):
+            self.action_open_screen("turns")
+        elif not self.session.can_try_again:
             self.notify("Nothing failed, so there is nothing to try again.", markup=False, timeout=4)
         else:
             self.host.again(self.session)
 
-    def action_revoke(self) -> None:
-        """Revoke every rule that was given for this session."""
-        policy = self.session.policy
-        names = ", ".join(tool_name(grant.server, grant.tool) for grant in policy.grants)
-        for grant in policy.grants:
-            policy.revoke(grant)
-        words = f"Revoked; asked again from now on: {names}" if names else "No rule was given for this session."
-        self.notify(line(words, 300), markup=False, timeout=6)
+    def action_reload(self) -> None:
+        """Apply the changed configuration of servers."""
+        from tui_host.host.server_watch import reload_servers
+
+        try:
+            self.notify(line(f"Servers: {reload_servers(self.host)}", 300), markup=False)
+        except TuiHostError as error:
+            self.notify(line(f"Nothing was reloaded: {error}", 300), severity="error", markup=False)
 
     def action_stop(self) -> None:
         """Stop the turn on screen."""
@@ -439,57 +435,13 @@ class TuiHost(App[int]):
         if self.main is not None:
             self.main.copy_code()
 
+    def on_transcript_contents_asked(self, event: Transcript.ContentsAsked) -> None:
+        """Open the screen with the contents of a call's result."""
+        from tui_host.tui.screens.contents_screen import open_contents
+
+        if self.main is not None:
+            open_contents(self.main, event.item)
+
     def on_transcript_copy_asked(self, event: Transcript.CopyAsked) -> None:
         """Copy a part of an item."""
         clipboard.send(self, event.what, event.text)
-
-
-def can_try_again(session: Session) -> bool:
-    """Whether the last turn ended with an error that the same request may not meet again."""
-    from tui_host.chat.conversation import NoteItem, SummaryItem
-
-    for item in reversed(session.conversation.items):
-        if isinstance(item, NoteItem):
-            return item.again
-        if not isinstance(item, SummaryItem):
-            return False
-    return False
-
-
-def _import(modules: Sequence[str]) -> None:
-    for module in modules:
-        importlib.import_module(module)
-
-
-async def _load_the_rest(app: TuiHost) -> None:
-    usual_seconds = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_SECONDS)
-    try:
-        await asyncio.to_thread(_import, LATE)
-        if app.main is not None:
-            await app.main.complete()
-        app.complete.set()
-        await asyncio.to_thread(_import, LATER)
-    finally:
-        sys.setswitchinterval(usual_seconds)
-    from tui_host.capture.store.temporary_store import remove_left_behind
-    from tui_host.tui.markdown.code_blocks import warm
-    from tui_host.tui.markdown.parser import load
-
-    await asyncio.to_thread(load)  # until then Markdown is drawn as plain text
-    await asyncio.to_thread(remove_left_behind)
-    await app.pressed.wait()
-    await asyncio.to_thread(warm)  # 4 MiB that an app nobody sits at does without
-
-
-async def _restore_and_offer(app: TuiHost) -> None:
-    """Restore an unsent draft of an earlier run, then offer the model servers that run on this machine."""
-    store = app.host.store
-    draft = await asyncio.to_thread(store.sessions.left_draft) if store is not None else None
-    if draft is not None and store is not None and app.main is not None and app.main.submissions.put_draft(draft[1]):
-        store.sessions.forget_draft(draft[0])
-    from tui_host.llm.probe import local_servers
-
-    servers = await local_servers()
-    if servers and app.main is not None:
-        app.main.offer(servers)

@@ -1,33 +1,24 @@
-"""Copy the current text to the terminal's clipboard, and say how much was copied.
+"""Copies text to the terminal's clipboard, and tells the user how much was copied.
 
-The text goes to the terminal itself (OSC 52), so it arrives over ssh too; nobody answers whether it did.
+The text is sent to the terminal (OSC 52), so copying works over ssh too. Terminals do not report success.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import hidden, visible
 
 if TYPE_CHECKING:
+    from textual.app import App
     from textual.widget import Widget
 
 MUCH = 74_000
-"""Characters of a text that some terminals refuse. Source: xterm's and hterm's limits of OSC 52."""
-
-
-class Terminal(Protocol):
-    """The methods of an app used for copying."""
-
-    def copy_to_clipboard(self, text: str) -> None:
-        """Send a text to the terminal's clipboard."""
-
-    def notify(self, message: str, *, timeout: float | None, markup: bool) -> None:
-        """Tell something for some seconds."""
+"""Number of characters from which some terminals refuse to copy. Source: xterm's and hterm's limits of OSC 52."""
 
 
 def current_source(focused: Widget | None) -> tuple[str, str]:
-    """Return the text of the focused view or its nearest ancestor, with a word for it; two empty strings if none has text."""
+    """Return the text of the focused view or its nearest ancestor, and what it is; two empty strings without one."""
     for node in focused.ancestors_with_self if focused is not None else ():
         source: object = getattr(node, "current_source", None)
         match source() if callable(source) else source:
@@ -38,8 +29,8 @@ def current_source(focused: Widget | None) -> tuple[str, str]:
     return "", ""
 
 
-def send(app: Terminal, what: str, text: str) -> None:
-    """Send a text to the terminal's clipboard, and notify the person of its size."""
+def send(app: App[int], what: str, text: str) -> None:
+    """Send a text to the terminal's clipboard, and show its size in a notice."""
     shown = visible(text)  # what is pasted elsewhere must not act there
     app.copy_to_clipboard(shown)
     notice = f"{what}: {len(text):,} characters sent to the terminal's clipboard"

@@ -1,7 +1,7 @@
-"""The exit filter: deletes characters and links that act on a terminal from every drawn line.
+"""The exit filter: removes characters and links that act on a terminal from every line before it is drawn.
 
-Entry (`capture.visible`) makes foreign text readable; this is the second layer, for what did not pass there.
-Controls take no cell, so that deleting them keeps a line's width.
+`capture.visible` makes foreign text harmless at its entry; this second layer catches what was missed there. Controls
+have no width, so removing them keeps a line's width.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ ACTING = re.compile(
 
 
 class ExitFilter(LineFilter):
-    """Deletes control, bidi and invisible characters, and every hyperlink.
+    """Removes control, bidi and invisible characters, and every hyperlink.
 
     Attributes:
-        others: What else is done to every line, before: Textual keeps a strip of each line for each filter, so there is one.
+        others: Filters to apply before; only one filter exists, since Textual keeps a copy of each line per filter.
     """
 
     def __init__(self, others: Sequence[LineFilter] = ()) -> None:

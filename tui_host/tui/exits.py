@@ -1,12 +1,12 @@
-"""Exits without a key: signals, a lost terminal, a bug, a blocked event loop."""
+"""Ends the app for other reasons than a key: signals, a lost terminal, a bug, a blocked event loop."""
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 HANGUP = 129
 SIGNALS = {signal.SIGHUP: HANGUP, signal.SIGINT: 130, signal.SIGTERM: 143}
 LAST_SECONDS = 8.0
-"""A program that was told to end by a signal, and has not within this time, ends at once. Quitting takes six at most."""
+"""Seconds after a signal until the program is ended by force. A normal exit takes six at most."""
 LOOK_SECONDS = 1.0
 
 
@@ -37,22 +37,23 @@ async def watched(
 ) -> AsyncGenerator[Callable[[], bool]]:
     """End the app in order on a signal or a lost terminal, within the block; yields a test for «a signal has come».
 
-    Plain handlers, and not the loop's: they work also while the loop waits for something.
+    Uses plain signal handlers instead of the loop's: they work even while the loop is blocked.
 
     Args:
-        app: What is ended.
+        app: The app to end.
         report_error: Called with errors of threads and tasks nobody awaits; Python would print these over the screen.
-        guard: Knows the terminal, which is put back where the app cannot do that any more.
+        guard: Restores the terminal if the app can no longer do so.
     """
     loop = asyncio.get_running_loop()
-    resort = threading.Event()
+    signals: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:
         del frame
         code = SIGNALS[signal.Signals(number)]
-        if not resort.is_set():
-            resort.set()
-            threading.Thread(target=_last_resort, args=(guard, code), name="tui-host-last", daemon=True).start()
+        signals.append(number)
+        # A second signal may interrupt this handler: a lock that it took here, as those of `threading`, would never be free again.
+        if len(signals) == 1:
+            _thread.start_new_thread(_last_resort, (guard, code))
         loop.call_soon_threadsafe(partial(app.exit, return_code=code))
 
     def failed(error: BaseException, thread: str) -> None:
@@ -67,7 +68,7 @@ async def watched(
             async with asyncio.TaskGroup() as group:
                 watch = group.create_task(_watch_terminal(app))
                 try:
-                    yield resort.is_set
+                    yield lambda: bool(signals)
                 finally:
                     watch.cancel()
     finally:
@@ -83,7 +84,7 @@ async def _watch_terminal(app: App[int]) -> None:
 
 
 def is_terminal_gone() -> bool:
-    """Whether standard input is no terminal any more."""
+    """Whether standard input is no longer a terminal."""
     return not os.isatty(0)
 
 
@@ -94,7 +95,7 @@ def _last_resort(guard: Guard, code: int) -> None:
 
 
 def leave_output(app: App[int], code: int, guard: Guard) -> None:
-    """Flush buffered output, or drop output nobody reads, so that the interpreter can end."""
+    """Flush buffered output, or drop it if nobody reads it, so that the interpreter can end."""
     if textual_private.is_stuck(app):
         restore(guard)
         os._exit(code)  # the interpreter would wait for the writer's lock

@@ -1,33 +1,35 @@
-"""The glyphs to draw with, and ASCII glyphs for terminals that draw ambiguous widths wide."""
+"""The characters to draw with, and ASCII replacements for terminals that draw some of them too wide."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glyphs:
-    """One set of glyphs, one cell each unless stated otherwise.
+    """A set of characters to draw with, one cell each unless stated otherwise.
 
     Attributes:
-        bar: Left rule of what the person said.
-        thin: Left rule of what others said.
+        bar: Line at the left of the user's messages.
+        thin: Line at the left of other texts.
         box: Corners top left, top right, bottom left, bottom right, then the horizontal and the vertical line.
+        question: Line of an arrow for what a server asks, and for the answer.
         cross: Lines of tables: crossing, tee down, tee up, tee right, tee left.
-        dot: Between figures.
-        more: Where something was cut.
-        done: It went well.
-        failed: It did not.
-        bullets: Of lists, by depth.
-        boxes: Of a task that is open, and of one that is done; one cell or three.
-        hidden: In the place of a secret; three cells.
-        state: A full and an empty circle, a half one for what is under way.
+        dot: Separates figures.
+        more: Marks where text was cut.
+        done: Success.
+        failed: Failure.
+        bullets: Bullets of lists, by depth.
+        boxes: An open and a done task; one cell or three.
+        hidden: Replaces a secret; three cells.
+        folds: Marks of folded and of open parts; one cell or three.
+        state: A full, an empty and a half circle; the half one for work under way.
     """
 
     bar: str = "▌"
     thin: str = "│"
     box: str = "╭╮╰╯─│"
+    question: str = "═"
     cross: str = "┼┬┴├┤"
     dot: str = "·"
     more: str = "…"
@@ -36,6 +38,7 @@ class Glyphs:
     bullets: str = "•◦‣"
     boxes: tuple[str, str] = ("☐", "☑")
     hidden: str = "•••"
+    folds: tuple[str, str] = ("▸", "▾")
     state: str = "●○◐"
 
 
@@ -44,6 +47,7 @@ ASCII = Glyphs(
     bar="|",
     thin="|",
     box="++++-|",
+    question="=",
     cross="+++++",
     dot="-",
     more="~",
@@ -52,21 +56,12 @@ ASCII = Glyphs(
     bullets="*-+",
     boxes=("[ ]", "[x]"),
     hidden="***",
+    folds=("[+]", "[-]"),
     state="*o~",
 )
 
 
-@runtime_checkable
-class Drawing(Protocol):
-    """An app with glyphs chosen for its terminal."""
-
-    @property
-    def glyphs(self) -> Glyphs:
-        """The marks to draw with."""
-        ...
-
-
 def glyphs_of(part: object) -> Glyphs:
     """Return the glyphs of a widget's or a screen's app; the Unicode ones by default."""
-    app: object = getattr(part, "app", None)
-    return app.glyphs if isinstance(app, Drawing) else UNICODE
+    glyphs = getattr(getattr(part, "app", None), "glyphs", None)
+    return glyphs if isinstance(glyphs, Glyphs) else UNICODE

@@ -1,4 +1,4 @@
-"""Files opened by the app: another process reads them, and the chat shows the progress."""
+"""Shows files that a separate process reads for the app, and their progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tui_host.errors import SettingsError, StoreError, TuiHostError
 from tui_host.opening.import_process import COMMAND, ImportState, import_state, request_line
 from tui_host.settings.environment_references import listed_environment
 from tui_host.tui.sources import ARRIVING
-from tui_host.tui.widgets.first_frame import reading_words
+from tui_host.tui.sources.source_words import reading_words
 
 if TYPE_CHECKING:
     from tui_host.chat.conversation import NoteItem
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.05
 STILL_LOOKS = 10
-"""So many times nothing is new before that is taken for the end: what is told later would take a note's place."""
+"""Number of looks without news after which the chat counts as complete."""
 WRITE_SECONDS = 5.0
-"""So long it is waited for the disk before an error is shown that would be kept there, too."""
+"""Longest wait for the disk, in seconds, before an error is shown."""
 
 
 class Incoming:
     """Files to read once the app's first frame is painted.
 
     Args:
-        paths: Which.
-        database: Where their session comes to, and nothing else.
-        settings: Whose secrets are taken out.
+        paths: The files to read.
+        database: The temporary database for their session.
+        settings: The settings whose secrets are removed.
 
     Attributes:
-        broken: Why only a part of them could be read, which is shown; None where that is not so.
+        broken: Why only a part of the files could be read; None otherwise.
 
     Raises:
-        SettingsError: One cannot be opened.
+        SettingsError: A file cannot be opened.
     """
 
     def __init__(self, paths: Sequence[Path], database: Path, settings: Settings) -> None:
@@ -67,7 +67,7 @@ class Incoming:
     async def shown_in(self, app: TuiHost) -> AsyncGenerator[None]:
         """Show the progress and then the result, while the block runs the app.
 
-        An error ends it where no row was shown yet; else what was read stays, and the error stands beside it.
+        An error ends the app if no row was shown yet; otherwise the rows stay and the error is shown beside them.
         """
         app.begin = partial(self._session_until_then, app)
         app.reading = reading_words(self._names)
@@ -103,7 +103,7 @@ class Incoming:
         """Start the reading process, and kill it at the end of the block.
 
         Raises:
-            TuiHostError: It cannot be started.
+            TuiHostError: The process cannot be started.
         """
         try:
             process = subprocess.Popen(  # noqa: S603 - our own module
@@ -138,11 +138,11 @@ class Incoming:
                 self._id = so_far.id
                 await self._show(so_far.id, app, first)
             elif app.main is not None and isinstance(source := app.main.source, ArrivingSource):
-                source.reached = f"reading {self._names}: {_words(so_far)}"
+                source.reached = _words(so_far, self._names)
         return so_far
 
     async def _show(self, name: str, app: TuiHost, first: Session) -> None:
-        """Replace the placeholder by the session, once the session has a record."""
+        """Replace the placeholder by the session when its first record is stored."""
         await app.host.ready()
         store = app.host.store
         assert store is not None  # noqa: S101 - it has what it shows
@@ -153,7 +153,7 @@ class Incoming:
             app.host.notices.append(f"{self._names} is being read; open it with f5.")
 
     def _is_shown(self, app: TuiHost) -> bool:
-        """Whether the person may have read something of the session, or has gone on to another session."""
+        """Whether the user may have read some of the session, or has opened another session."""
         if not self._id or app.session.id == ARRIVING:
             return False
         if app.session.id != self._id:
@@ -177,7 +177,7 @@ class Incoming:
         await self._note_in(app, note)
 
     async def _note_in(self, app: TuiHost, note: NoteItem) -> None:
-        """Add the note at the end of the chat once no more items come, if the session is still on screen."""
+        """Add a note at the end of the chat when no more items arrive, if the session is still on screen."""
         from tui_host.tui.sources.imported import ArrivingSource
 
         before, looks = (-1, -1), 0
@@ -196,9 +196,11 @@ class Incoming:
                 conversation.add(note)
 
 
-def _words(so_far: ImportState) -> str:
-    share = min(100 * so_far.done // max(so_far.expected, 1), 100)
-    return f"{share} % · {so_far.records:,} record{'s' * (so_far.records != 1)}"
+def _words(so_far: ImportState, names: str) -> str:
+    records = f"{so_far.records:,} record{'s' * (so_far.records != 1)}"
+    if 0 < so_far.expected <= so_far.done:
+        return f"linking the calls in {names}: {records}"
+    return f"reading {names}: {100 * so_far.done // max(so_far.expected, 1)} % · {records}"
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something a person can do anywhere in the app.
+    """An action that works anywhere in the app.
 
     Attributes:
         name: The `/name` in the prompt, also found in the palette.
@@ -46,8 +46,12 @@ ACTIONS = (
     Action("sessions", "open_screen('sessions')", "Search and open earlier sessions", "f5", is_in_footer=True),
     Action("new", "new", "Begin a new session", "ctrl+n"),
     Action("request", "open_screen('request')", "Show the coming request, byte for byte, before it is sent", "ctrl+o"),
-    Action("again", "again", "Send the last request again after it failed", "ctrl+r"),
-    Action("revoke", "revoke", "Revoke the rules given for this session, so that calls are asked about again"),
+    Action(
+        "again", "again", "Send the last request again after it failed, or go on without the oldest turns", "ctrl+r"
+    ),
+    Action("reload", "reload", "Read the configuration again, and connect, end or restart the servers that changed"),
+    Action("rules", "open_screen('rules')", "List the rules given for this session, and take them back"),
+    Action("revoke", "open_screen('rules')", "The same as /rules"),
     Action("stop", "stop", "Stop the turn; what came so far stays", keys_shown="escape"),
     Action("copy", "copy", _COPY, "ctrl+c"),
     Action("code", "copy_code", "Copy the code of the current or the last answer; again: its next block"),
@@ -62,13 +66,13 @@ ACTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of one place.
+    """A key that works in one place of the app.
 
     Attributes:
         names: Textual's names of the key, separated by commas as in a binding.
         shown: The key as written for people.
         help: What the key does.
-        brief: The same in a word or two for the line of keys; empty to leave the key out there.
+        brief: What the key does, in a word or two for the line of keys; empty to leave the key out there.
     """
 
     names: str
@@ -101,15 +105,23 @@ _CHOOSING = (
     Key("pageup,pagedown", "pageup pagedown", "move a page up or down"),
 )
 _OPENING = (Key("enter,space,plus,minus", "enter, space, + -", "open or close the current line"),)
-_TABS = "go to the next or the previous tab; 1 to 5 too"
+_TABS = Key("left,right,h,l,1,2,3,4,5", "left right, h l", "go to the next or the previous tab; 1 to 5 too", "tabs")
 
 PLACES: dict[str, tuple[Key, ...]] = {
     "Prompt": (
         Key("enter", "enter", "send"),
         Key("ctrl+j,shift+enter", "ctrl+j", "begin a new line (shift+enter too, if the terminal passes it on)"),
         Key("up,down", "up down", "from the first or the last line: bring back earlier messages"),
-        Key("slash", "/", "run a command by its name; tab completes. A space before it sends text that begins with /"),
-        Key("at", "@", "attach a file, an image or a text; tab completes its name. It is read when you choose it"),
+        Key(
+            "slash",
+            "/",
+            "run a command, or a server's prompt by /server:prompt; tab completes. A space before it sends text",
+        ),
+        Key(
+            "at",
+            "@",
+            "attach a file, or a server's resource by @server:uri; tab completes. It is read when you choose it",
+        ),
         Key("ctrl+u", "ctrl+u", "delete everything that is written"),
         Key("ctrl+z,ctrl+y", "ctrl+z ctrl+y", "undo and redo"),
         Key("ctrl+t", "ctrl+t", "show the text of a large paste in place of its mark"),
@@ -124,16 +136,17 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("pageup,pagedown", "pageup pagedown", "move a page up or down"),
         Key("home,g,end,G", "home end, g G", "go to the beginning, or to the end and follow it"),
         Key("c", "c", "copy the code of the current or the last answer; again: its next block"),
+        Key("v", "v", "view the contents of the current call's result: draw images, save, open"),
         *_SELECTING,
     ),
     "Approval": (
-        Key("y,a", "y", "approve this call once"),
-        Key("Y", "Y", "approve all remaining calls, once each was shown to its end"),
+        Key("y,a", "y", "approve this call once; what was not shown to its end is shown first"),
+        Key("Y", "Y", "approve all that remain, once the whole arguments of each were shown, in the list or below"),
         Key("A", "A, twice", "approve this tool for the session; the first A shows the rule in words"),
         Key("e", "e", "edit the arguments, then approve"),
         Key("n", "n", "reject"),
         Key("r", "r", "reject with a reason that the model is told"),
-        Key("escape", "escape", "reject, and stop the turn"),
+        Key("escape", "escape, twice", "reject, and stop the turn; from an edit, a reason or a description: go back"),
         Key("tab", "tab", "look around in the inspector, and back; no key decides there"),
         Key("left,right", "left right", "go to the call before or after, where several wait"),
         Key(
@@ -141,37 +154,92 @@ PLACES: dict[str, tuple[Key, ...]] = {
         ),
         Key("p", "p", "show the arguments indented, or byte for byte"),
         Key("d", "d", "show the server's whole description"),
+        Key("z", "z", "give the approval the width of the screen, and back"),
+    ),
+    "Question of a server": (
+        Key("tab,shift+tab", "tab", "go to the next field, then to the buttons; letters are text in the fields"),
+        Key("enter", "enter", "in a field: go to the next one; on a button: press it"),
+        Key("ctrl+d", "ctrl+d", "decline"),
+        Key("escape", "escape", "cancel: the question is closed without an answer"),
+        Key("o", "o", "open the address in the browser, where a page is to be visited"),
+        Key("up,down,space", "up down, space", "move in a list of values, and choose"),
+        Key("pageup,pagedown", "pageup pagedown", "scroll"),
     ),
     "Inspector, list": (
         *_MOVES,
         Key("left,h", "left, h", "go to the related row in the LLM lane, else to the nearest row there"),
         Key("right,l", "right, l", "go to the related row in the MCP lane, else to the nearest row there"),
-        Key("enter", "enter", "go to the details"),
-        Key("slash", "/", "filter by words, or by tool: method: id: dir: kind: status: server: turn:; escape clears"),
+        Key("enter", "enter", "go to the details; on a heading: fold or open its rows"),
+        Key(
+            "slash",
+            "/",
+            "filter by words, or by tool: method: id: dir: kind: status: server: turn:; up: the last one; escape clears",
+        ),
+        Key("question_mark", "?", "show what the signs of the list mean, in place of the row; again: the row"),
         Key("vertical_line", "|", "put the details side by side or one above the other, or show the other one"),
         Key("z", "z", "give the inspector the whole screen, and back"),
         *_SELECTING,
     ),
     "Inspector, details": (
         *_MOVES,
-        Key("left,right,h,l,1,2,3,4,5", "left right, h l", _TABS),
+        _TABS,
         *_OPENING,
         Key("slash", "/", "filter the list"),
+        Key("question_mark", "?", "as in the list"),
         Key("vertical_line", "|", "as in the list"),
         Key("z", "z", "as in the list"),
         *_SELECTING,
     ),
-    "Request": (
+    "Contents": (
+        Key("up,down,k,j", "up down, k j", "choose a content", "choose"),
+        Key("v,enter", "v, enter", "draw the image; read the source of a server's page", "view"),
+        Key("s", "s", "save the content to a file that you name", "save"),
+        Key("o", "o", "open the saved file with the platform's program", "open"),
+        Key("tab,shift+tab", "tab", "go to the content to scroll it, and back", "scroll"),
+        *_MOVES[1:],
+    ),
+    "Fill in": (
+        Key("enter", "enter", "take the chosen suggestion; else go to the next field, or finish", "next"),
+        Key("up,down", "up down", "choose a value that the server suggests", "suggestions"),
+        Key("tab,shift+tab", "tab", "go to the next or the former field", "field"),
+    ),
+    "Filled prompt": (
+        Key("enter", "enter", "send the messages", "send"),
         *_MOVES,
-        Key("left,right,h,l,1,2,3,4,5", "left right, h l", _TABS, "tabs"),
-        *_OPENING,
         *_SELECTING,
     ),
+    "Save": (Key("enter", "enter", "write the file; a second enter replaces an existing one", "save"),),
+    "Request": (*_MOVES, _TABS, *_OPENING, *_SELECTING),
     "Servers": (
         Key("up,down,k,j", "up down, k j", "choose a server", "choose"),
         Key("r", "r", "connect, or reconnect", "reconnect"),
+        Key("p", "p", "ask whether the server is alive", "ping"),
+        Key("o", "o", "switch the server, or in the details a tool, on or off until tui-host ends", "on/off"),
+        Key("O", "O", "switch it on or off for good", "for good"),
+        Key("i", "i", "send the server's instructions to the model, or no longer", "instructions"),
+        Key("slash", "/", "filter tools, resources and prompts", "filter"),
         Key("s", "s", "disconnect, and end the server's process", "stop"),
+        Key("t", "t", "call its tools, read its resources and fill in its prompts without a model", "try"),
+        Key("v", "v", "show its part of the next request, as the model sees it", "as the model sees it"),
+        Key("l", "l", "show its log, choose the level to ask for and the folders that it may know", "log"),
         Key("enter,tab,shift+tab", "enter, tab", "go to the server's details, and back", "details"),
+        *_OPENING,
+        *_MOVES[1:],
+        *_SELECTING,
+    ),
+    "Log and roots": (
+        Key("c", "c", "choose the level to ask for, and the folders that the server may know", "level and roots"),
+        *_OPENING,
+        *_MOVES,
+        *_SELECTING,
+    ),
+    "As the model sees it": (*_MOVES, *_OPENING, *_SELECTING),
+    "Requests": (
+        Key("up,down,k", "up down", "choose a tool, a resource, a prompt, or a kept request", "choose"),
+        Key("enter", "enter", "go to the form; in a field: to the next field; on a button: press it", "form"),
+        Key("tab,shift+tab", "tab", "go to the next field, the buttons, the result and its frames, the list", "next"),
+        Key("r", "r", "make the chosen kept request again, or the last one", "repeat"),
+        Key("j", "j", "write the arguments as JSON, or in the form", "JSON"),
         *_OPENING,
         *_MOVES[1:],
         *_SELECTING,
@@ -179,6 +247,8 @@ PLACES: dict[str, tuple[Key, ...]] = {
     "Model": (
         Key("", "letters", "filter the list, or type a whole PROVIDER/MODEL", "filter"),
         *_CHOOSING,
+        Key("tab,shift+tab", "tab", "go to the next group; shift+tab: the former one", "next group"),
+        Key("left,right", "left right", "where columns stand side by side and the field is empty: go to a column"),
         Key("enter", "enter", "use it in this session and in new ones", "use"),
     ),
     "Key": (Key("enter", "enter", "save the key in the system's keyring", "save"),),
@@ -188,6 +258,21 @@ PLACES: dict[str, tuple[Key, ...]] = {
         *_CHOOSING,
         Key("enter", "enter", "open the session, chat and inspector", "open"),
         Key("ctrl+l", "ctrl+l", "join a tap to the story above it, or part it from its story", "join or part a tap"),
+        Key(
+            "delete",
+            "delete, twice",
+            "remove the session for good; any other key after the first delete keeps it",
+            "remove",
+        ),
+    ),
+    "Rules": (
+        Key("up,down,k,j", "up down, k j", "choose a rule", "choose"),
+        Key("enter,delete", "enter, delete", "take the rule back: you are asked about its calls again", "take back"),
+    ),
+    "Oldest turns": (
+        Key("enter", "enter", "leave them out of this and all later requests, and go on", "go on without them"),
+        Key("s", "s", "send everything again, such as to another model", "send everything again"),
+        Key("up,down,k,j", "up down, k j", "move a line up or down"),
     ),
     "Help": (
         Key("1,2,3,4,5,6,7,8,9", "1 to 9", "read the document of that number", "documents"),
@@ -196,4 +281,4 @@ PLACES: dict[str, tuple[Key, ...]] = {
     ),
     "Document": (Key("z", "z", "go to the Chinese part, if there is one / 跳到中文部分", "中文"), *_MOVES, *_SELECTING),
 }
-"""The keys of each place, beside those that work everywhere."""
+"""The keys of each place, in addition to those that work everywhere."""

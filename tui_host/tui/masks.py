@@ -1,14 +1,16 @@
-"""Secrets on the screen: `••• NAME (length)` in place of values and of the marks in saved text.
+"""Hides secrets on the screen: `••• NAME (length)` replaces values, vendors' keys, and the marks in saved text.
 
-Copies and exports have the mark itself.
+Copies and exports contain the mark itself.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from tui_host.settings import vendor_keys
+from tui_host.settings.vendor_keys import VENDOR_KEY
 from tui_host.tui.glyphs import UNICODE, Glyphs
 
 if TYPE_CHECKING:
@@ -22,11 +24,19 @@ _MARK = re.compile(r"⟨secret:([\w.\-]+)⟩")
 
 def masked(text: str, redacted: Sequence[Redaction], hide: str = UNICODE.hidden) -> str:
     """Replace the marks of removed secrets by masks; marks written by people stay."""
-    if not redacted or _START not in text:
-        return text
-    from tui_host.capture.redact.redaction import name_in_mark
+    if redacted and _START in text:
+        from tui_host.capture.redact.redaction import name_in_mark
 
-    return _without_marks(text, {name_in_mark(secret.name): secret.length for secret in redacted}, hide)
+        text = _without_marks(text, {name_in_mark(secret.name): secret.length for secret in redacted}, hide)
+    return _masked_pieces(_with_vendor_keys(text), hide)
+
+
+def _with_vendor_keys(text: str) -> list[tuple[str, str]]:
+    return [(piece, VENDOR_KEY if is_key else "") for piece, is_key in vendor_keys.pieces(text)]
+
+
+def _masked_pieces(pieces: Iterable[tuple[str, str]], hide: str) -> str:
+    return "".join(f"{hide} {name} ({len(piece)})" if name else piece for piece, name in pieces)
 
 
 def _without_marks(text: str, lengths: Mapping[str, int], hide: str) -> str:
@@ -41,8 +51,8 @@ class Mask:
     """Hides the secrets known to the host.
 
     Args:
-        redactor: Gives what knows them; None knows none.
-        glyphs: The marks to draw with.
+        redactor: Returns the redactor, which knows the secrets; None hides no secrets.
+        glyphs: The characters to draw with.
     """
 
     def __init__(self, redactor: Callable[[], Redactor] | None = None, glyphs: Glyphs = UNICODE) -> None:
@@ -55,21 +65,22 @@ class Mask:
 
     def pieces(self, text: str) -> Sequence[tuple[str, str]]:
         """Cut a text at secret values: pieces with the secret's name, or an empty name."""
-        return [(text, "")] if self._redactor is None else self._redactor().pieces(text)
+        known = [(text, "")] if self._redactor is None else self._redactor().pieces(text)
+        return [part for piece, name in known for part in ([(piece, name)] if name else _with_vendor_keys(piece))]
 
     def values(self, text: str) -> str:
-        """Mask values only: a mark written by a person is sent and shown unchanged."""
-        return "".join(f"{self._hide} {name} ({len(piece)})" if name else piece for piece, name in self.pieces(text))
+        """Hide only values: a mark that the user typed is sent and shown unchanged."""
+        return _masked_pieces(self.pieces(text), self._hide)
 
     def found(self, text: str) -> list[str]:
         """Return the mask of each secret in a text, in order, without repeats."""
         return list(dict.fromkeys(self.values(piece) for piece, name in self.pieces(text) if name))
 
     def marks(self, text: str) -> str:
-        """Mask the marks in a saved text; marks of unknown secrets stay."""
-        if self._redactor is None or _START not in text:
-            return text
-        return _without_marks(text, self._redactor().lengths, self._hide)
+        """Mask the marks and the vendors' keys in a saved text; marks of unknown secrets stay."""
+        if self._redactor is not None and _START in text:
+            text = _without_marks(text, self._redactor().lengths, self._hide)
+        return _masked_pieces(_with_vendor_keys(text), self._hide)
 
 
 def mask_of(host: Host, glyphs: Glyphs = UNICODE) -> Mask:

@@ -1,4 +1,4 @@
-"""Runs app and host around each other: the host opens after the first screen is complete, and ends after the app."""
+"""Runs app and host together: the host opens after the first screen is complete, and ends after the app."""
 
 from __future__ import annotations
 
@@ -7,34 +7,36 @@ import gc
 import io
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_host.errors import SettingsError, TuiHostError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tui_host.guard.guard_client import Guard
     from tui_host.settings.schema import Settings
     from tui_host.tui.app import TuiHost
     from tui_host.tui.incoming_files import Incoming
 
 PLACELESS = frozenset({"", "dumb", "unknown"})
-"""Values of TERM that mean a terminal which cannot place text."""
+"""Values of TERM for terminals that cannot position text."""
 
 THRESHOLDS = (1000, 10, 100)
-"""How many more objects, and how many younger rounds, make the collector look; through all of them only now and then: next to
-nothing of ours waits for it, and the screen does."""
+"""Thresholds of the garbage collector: full collections are rare, since they delay the screen and find little."""
 
 
 def check_terminal(instead: str = "tui-host ask TEXT") -> None:
-    """Return where the app can draw.
+    """Refuse to start if the app cannot draw on the terminal.
 
     Args:
-        instead: What does the same without a terminal.
+        instead: The command that does the same without a terminal.
 
     Raises:
-        SettingsError: It cannot here.
+        SettingsError: The app cannot draw here.
     """
     if not all(os.isatty(descriptor) for descriptor in (0, 1, 2)):  # Textual draws on standard error
         raise SettingsError("the app needs a terminal", remedy=f"without one: {instead}")
@@ -46,13 +48,13 @@ def run_app(settings: Settings, *, record: bool = True, incoming: Incoming | Non
     """Run the app, and return the exit code.
 
     Args:
-        settings: What is configured.
-        record: Whether anything is kept on disk.
-        incoming: Files that are shown in place of a new session, once they are read.
+        settings: The configuration.
+        record: Whether to store anything on disk.
+        incoming: Files to show in place of a new session, once they are read.
 
     Raises:
-        SettingsError: There is no terminal that it can draw on.
-        TuiHostError: The host could not open, a mistake of ours ended the app, or of what it showed only a part could be read.
+        SettingsError: The app cannot draw on the terminal.
+        TuiHostError: The host failed to open, a bug ended the app, or the files could be read only in part.
     """
     check_terminal()
     from tui_host.guard.guard_client import Guard
@@ -80,8 +82,28 @@ def run_app(settings: Settings, *, record: bool = True, incoming: Incoming | Non
     return code
 
 
+def open_files(paths: Sequence[Path], settings: Settings) -> int:
+    """Run the app on captures from elsewhere, without servers, and return the exit code.
+
+    Records go to a temporary database, deleted when the app ends. The first frame waits for no file.
+
+    Raises:
+        SettingsError: There is no terminal to draw on, or a file cannot be opened.
+        TuiHostError: A file has an unknown format, or any error of `run_app`.
+    """
+    from tui_host.capture.store.temporary_store import fleeting_folder
+    from tui_host.settings.paths import DATABASE
+    from tui_host.settings.schema import Store
+    from tui_host.tui.incoming_files import Incoming
+
+    check_terminal("tui-host sessions import FILE, then tui-host sessions show last")
+    with fleeting_folder() as folder:
+        incoming = Incoming(paths, folder / DATABASE, settings)
+        return run_app(replace(settings, servers={}, store=Store()), incoming=incoming)
+
+
 def _write_utf8() -> None:
-    r"""Terminals read UTF-8, also where the locale names nothing or something older; Python would draw `\u2500` then."""
+    r"""Write UTF-8 even if the locale names another encoding or none: terminals read UTF-8."""
     if isinstance(sys.__stderr__, io.TextIOWrapper):
         sys.__stderr__.reconfigure(encoding="utf-8", errors="replace")
 

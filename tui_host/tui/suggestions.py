@@ -18,28 +18,32 @@ QUESTIONS = {
     "weather": "what is the weather in Paris and in Tokyo?",
     "orders": "订单 1042 到哪了？",
 }
-"""What the tools of a bundled server are good for."""
+"""Questions that the tools of each bundled server can answer."""
 ANYWHERE = ("which tools do you have?", "show me a table and some code", "写 100 字")
-"""What can be asked where not all of these servers are."""
+"""Questions for sessions without some of these servers."""
 HOW = "Press a number to ask its question. Nothing runs before you approve it."
 NONE_FOUND = "The demo model follows fixed rules; it is no AI. For a real model, set OPENAI_API_KEY (or another provider's key) or start Ollama, then choose it with f4."
 MOST = 4
-"""Keys, and local servers, that are named; the model screen has them all."""
+"""Number of keys and local servers to name; the model screen shows all."""
 
 
 class Offers(NamedTuple):
-    """The content of an empty chat: questions with their keys, and lines of advice."""
+    """The content of an empty chat: questions with their keys, lines of advice, and what failed."""
 
-    questions: tuple[tuple[str, str], ...]
-    lines: tuple[str, ...]
+    questions: tuple[tuple[str, str], ...] = ()
+    lines: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+
+
+NOTHING_OFFERED = Offers()
 
 
 def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Offers:
     """Return the content of an empty chat.
 
     Args:
-        settings: Where keys are looked for.
-        local: Model servers that answered on this machine; none before they were asked.
+        settings: The configuration, to look for keys.
+        local: Model servers that answered on this machine; empty until they were asked.
     """
     keys = [f"{PRESETS[name].key_variable} is set ({name})" for name in presets_with_keys(settings.environment)]
     servers = [_server(server) for server in local]

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from tui_host.guard.guard_client import Guard
 
 SIGNAL_SECONDS = 0.2
-"""How long a signal may be under way that was sent before the one that goes on: another thread may have to take it first."""
-TOLD_SECONDS = 5.0
-"""A shorter pause is not worth a word."""
+"""Longest time, in seconds, for an earlier signal to arrive after the one that resumes the program."""
+NOTICE_SECONDS = 5.0
+"""Shortest pause to tell the user about, in seconds."""
 
 
 class PausableLoop(asyncio.SelectorEventLoop):
@@ -39,7 +39,7 @@ class PausableLoop(asyncio.SelectorEventLoop):
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._heard = self._minded = 0
-        self._paused = self._told = 0.0
+        self._paused = self._reported = 0.0
         self._looked = self._gap_end = clock()
         self._gap = 0.0
         super().__init__()
@@ -67,7 +67,7 @@ class PausableLoop(asyncio.SelectorEventLoop):
     def skipped(self) -> float:
         """Return the seconds of pauses since the last call."""
         self.time()
-        seconds, self._told = self._paused - self._told, self._paused
+        seconds, self._reported = self._paused - self._reported, self._paused
         return seconds
 
 
@@ -78,10 +78,10 @@ class Pauses:
     in the midst of anything, also of another handler, and the terminal would be entered twice, or be waited for by its own writer.
 
     Args:
-        app: Leaves its terminal, is drawn anew, and told of a long pause.
-        loop: Its deadlines are moved.
-        guard: Leaves the terminal alone while it is the shell's.
-        is_told_to_end: Whether a signal has come that the app hears of only once it goes on.
+        app: Leaves the terminal, is redrawn, and is told of a long pause.
+        loop: The event loop, whose deadlines are moved.
+        guard: Does not touch the terminal while the shell has it.
+        is_told_to_end: Returns whether a signal has arrived that the app handles only after it resumes.
     """
 
     def __init__(self, app: App[int], loop: PausableLoop, guard: Guard, is_told_to_end: Callable[[], bool]) -> None:
@@ -90,7 +90,7 @@ class Pauses:
         self._guard = guard
         self._is_told_to_end = is_told_to_end
         self._is_due = False
-        self._told = asyncio.Event()
+        self._signalled = asyncio.Event()
 
     async def heed(self) -> None:
         """Pause whenever a signal asks for it, until cancelled. Call after Textual has begun to draw, to replace its handlers."""
@@ -99,8 +99,8 @@ class Pauses:
         try:
             await asyncio.to_thread(self._guard.draw)
             while True:
-                await self._told.wait()
-                self._told.clear()
+                await self._signalled.wait()
+                self._signalled.clear()
                 if self._is_due and self._app.return_code is None:  # else it is on its way out of the screen anyway
                     self._pause()
         finally:
@@ -111,7 +111,7 @@ class Pauses:
         del frame
         if number == signal.SIGTSTP:
             self._is_due = True
-            self._loop.call_soon_threadsafe(self._told.set)
+            self._loop.call_soon_threadsafe(self._signalled.set)
         else:
             self._is_due = False  # as in the system, where it takes back a stop that has not happened yet
             self._loop.go_on()
@@ -134,7 +134,7 @@ class Pauses:
         """Stop until the terminal is available.
 
         Raises:
-            InterruptedError: There may be none any more: the program was told to end.
+            InterruptedError: The terminal may be gone: the program was told to end.
         """
         while self._is_due:
             os.killpg(0, signal.SIGSTOP)  # with what started us in the same job, so that its shell notices
@@ -159,7 +159,7 @@ def _resume(app: App[int], loop: PausableLoop) -> None:
     if app.return_code is not None:
         return  # its screens are being taken down
     app.screen.refresh(layout=True)
-    if seconds >= TOLD_SECONDS:
+    if seconds >= NOTICE_SECONDS:
         from tui_host.tui.widgets.transcript.transcript_words import duration
 
         app.notify(f"paused for {duration(seconds)}; timeouts did not run meanwhile", markup=False)

@@ -1,4 +1,4 @@
-"""All uses of Textual's private names; `tests/tui/test_textual_private.py` guards each of them."""
+"""All uses of Textual's private names. `tests/tui/test_textual_private.py` tests each of them."""
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from textual._xterm_parser import XTermParser
 from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
 from textual.geometry import Region
+from textual.widgets._toast import ToastHolder
 from textual.worker import WorkerFailed
 from typing_extensions import override
 
@@ -25,21 +26,22 @@ if TYPE_CHECKING:
     from textual.app import App
     from textual.dom import DOMNode
     from textual.message import Message
+    from textual.notifications import Notification
     from textual.screen import Screen
     from textual.strip import Strip
     from textual.widget import Widget
 
 MOST_WAITING = 8
-"""Writes that may wait for the terminal; Textual's own queue blocks the event loop at 30."""
+"""Number of writes that may wait for the terminal; Textual's own queue blocks the event loop at 30."""
 PATIENCE = 1.0
-"""Seconds that a terminal may take to read the last of what it is sent, before the program ends without that."""
+"""Seconds that a terminal may take to read the last output before the program ends without it."""
 WRITER = "textual-output"
 """The name of the thread that writes to the terminal."""
 PASTE, PASTED = "\x1b[200~", "\x1b[201~"
 
 
 class Parser(XTermParser):
-    """Textual's parser, but escapes inside a paste stay text: Textual would read keys from them."""
+    """Textual's parser, except that escapes inside a paste stay text: Textual would read them as keys."""
 
     def __init__(self, debug: bool = False) -> None:  # noqa: FBT002 - as it is called
         super().__init__(debug)
@@ -73,16 +75,29 @@ def _beginning(text: str, mark: str) -> str:
 
 
 def keep_pastes_text() -> None:
-    """Let Textual's driver read input with our parser."""
+    """Make Textual's driver use this parser."""
     setattr(linux_driver, "XTermParser", Parser)  # noqa: B010 - a name of its own imports
 
 
 def writes_waiting(node: DOMNode) -> int:
-    """Return how many writes wait for a terminal that does not read."""
+    """Return how many writes wait because the terminal does not read."""
     driver = getattr(node.app, "_driver", None)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     writer = getattr(driver, "_writer_thread", None)
     queue = getattr(writer, "_queue", None)
     return 0 if queue is None else int(queue.qsize())
+
+
+def remove_equal_messages(app: App[int], notification: Notification) -> None:
+    """Remove the shown notifications with the text of one that is about to be shown.
+
+    Textual removes such a toast and leaves its frame, which takes a line that later toasts need: empty frames are removed too.
+    """
+    for shown in list(app._notifications):
+        if shown.message == notification.message:
+            app._unnotify(shown, refresh=False)
+    for screen in app.screen_stack[-1:]:  # none while the app ends
+        for holder in [holder for holder in screen.query(ToastHolder) if not holder.children]:
+            holder.remove()
 
 
 def end_messages(app: App[int]) -> None:
@@ -97,7 +112,7 @@ def first_exception(app: App[int]) -> Exception | None:
 
 
 def bound_the_end(app: App[int]) -> None:
-    """Let the app end though its terminal reads nothing: Textual would wait for ever."""
+    """Let the app end although its terminal does not read: Textual would wait for ever."""
     writer = getattr(app._driver, "_writer_thread", None)
     if isinstance(writer, WriterThread):
         setattr(writer, "stop", partial(_stop_writer, writer))  # noqa: B010 - a method is replaced, on this one object
@@ -125,10 +140,10 @@ def _stop_writer(writer: WriterThread) -> None:
 
 
 class ExactUpdate(CompositorUpdate):
-    """Strips with places on the screen.
+    """Lines of cells with their positions on the screen.
 
     Attributes:
-        placed: Column and line, from 0 on, and the strip that begins there.
+        placed: Column and line, from 0, and the strip that begins there.
     """
 
     def __init__(self, placed: Sequence[tuple[int, int, Strip]]) -> None:
@@ -141,13 +156,13 @@ class ExactUpdate(CompositorUpdate):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An uncovered part of a screen line.
+    """A part of a screen line that no other widget covers.
 
     Attributes:
-        first: Its first column.
-        end: The column behind it.
-        widget: Who is seen there.
-        place: All of the widget, in cells of the screen.
+        first: The first column.
+        end: The column after the last one.
+        widget: The widget that is visible there.
+        place: The region of the whole widget, in cells of the screen.
     """
 
     first: int
@@ -196,7 +211,7 @@ class ExactCompositor(Compositor):
             yield widget, place, Region(left, top, right - left, bottom - top)
 
     def _seen_at(self, y: int) -> Sequence[Seen]:
-        """Who is seen in a line of the screen."""
+        """Return the visible widgets of a line of the screen."""
         visible = self.visible_widgets
         if visible is not self._seen_of:
             self._seen_of = visible
@@ -243,3 +258,8 @@ def paint_now(screen: Screen[None], widget: Widget) -> None:
         return
     screen._compositor.update_widgets({widget})
     app._display(screen, screen._compositor.render_update(screen_stack=app._background_screens))  # pyright: ignore[reportUnknownMemberType]
+
+
+def is_leaving(widget: Widget) -> bool:
+    """Whether a widget is being removed: its children may be gone already."""
+    return widget._pruning

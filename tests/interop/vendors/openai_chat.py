@@ -4,75 +4,55 @@
 """OpenAI's own client over Chat Completions. Prints what it saw as one JSON object."""
 
 import json
-import sys
 
 import openai
+from turns import TOOLS, URL, caught, result_of, tell
 
-URL, QUESTION, PARALLEL, TOOLS, RESULTS = sys.argv[1], *json.loads(sys.argv[2])
 MODEL = "openai"
 client = openai.OpenAI(base_url=f"{URL}/v1", api_key="none", max_retries=0)
 tools = [{"type": "function", "function": tool} for tool in TOOLS]
 
 
+def first(question):
+    return [{"role": "user", "content": question}]
+
+
 def asked(messages, *, streamed):
+    options = {"model": MODEL, "messages": messages, "tools": tools}
     if not streamed:
-        whole = client.chat.completions.create(model=MODEL, messages=messages, tools=tools)
-        return whole.choices[0].message, whole.choices[0].finish_reason, whole.usage
-    with client.chat.completions.stream(
-        model=MODEL, messages=messages, tools=tools, stream_options={"include_usage": True}
-    ) as stream:
+        return client.chat.completions.create(**options)
+    with client.chat.completions.stream(**options, stream_options={"include_usage": True}) as stream:
         for _ in stream:
             pass
-        whole = stream.get_final_completion()
-    return whole.choices[0].message, whole.choices[0].finish_reason, whole.usage
+        return stream.get_final_completion()
 
 
-def turn(question, *, streamed):
-    messages = [{"role": "user", "content": question}]
-    steps = []
-    while True:
-        message, finish, usage = asked(messages, streamed=streamed)
-        if not message.tool_calls:
-            counts = usage.prompt_tokens > 0 and usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
-            return {"steps": steps, "answer": message.content, "finish": finish, "usage": counts}
-        steps.append([[call.function.name, json.loads(call.function.arguments)] for call in message.tool_calls])
-        messages.append(message.model_dump(exclude_none=True, include={"role", "content", "tool_calls"}))
-        for call in message.tool_calls:
-            result = RESULTS[f"{call.function.name} {json.dumps(json.loads(call.function.arguments), sort_keys=True)}"]
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+def step(messages, *, streamed):
+    whole = asked(messages, streamed=streamed)
+    message, usage = whole.choices[0].message, whole.usage
+    called = message.tool_calls or []
+    named = [(call.function.name, json.loads(call.function.arguments)) for call in called]
+    results = [
+        {"role": "tool", "tool_call_id": call.id, "content": result_of(*name)}
+        for call, name in zip(called, named, strict=True)
+    ]
+    answer = message.model_dump(exclude_none=True, include={"role", "content", "tool_calls"})
+    counts = usage.prompt_tokens > 0 and usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
+    return [answer], named, results, (message.content, whole.choices[0].finish_reason, counts)
 
 
 def error(question, *, streamed):
-    try:
-        answer = client.chat.completions.create(
-            model=MODEL, messages=[{"role": "user", "content": question}], stream=streamed
-        )
-        if streamed:
-            for _ in answer:
-                pass
-    except openai.APIError as found:
-        return [type(found).__name__, str(found)]
-    return ["", ""]
+    options = {"model": MODEL, "messages": first(question), "stream": streamed}
+    return caught(openai.APIError, lambda: client.chat.completions.create(**options))
 
 
-def thinking():
-    answer = client.chat.completions.create(
-        model=MODEL, messages=[{"role": "user", "content": "what is 2 + 3?"}], reasoning_effort="low"
-    )
-    return answer.choices[0].message.reasoning_content, answer.usage.completion_tokens_details.reasoning_tokens
-
-
-told, tokens = thinking()
-print(
-    json.dumps(
-        {
-            "models": [model.id for model in client.models.list()],
-            "streamed": turn(QUESTION, streamed=True),
-            "whole": turn(QUESTION, streamed=False),
-            "parallel": turn(PARALLEL, streamed=True),
-            "thinking": bool(told) and tokens > 0,
-            "refused": error("error 429", streamed=False),
-            "broken": error("error stream", streamed=True),
-        }
-    )
+thought = client.chat.completions.create(model=MODEL, messages=first("what is 2 + 3?"), reasoning_effort="low")
+reasoned = thought.usage.completion_tokens_details.reasoning_tokens
+tell(
+    first,
+    step,
+    models=[model.id for model in client.models.list()],
+    thinking=bool(thought.choices[0].message.reasoning_content) and reasoned > 0,
+    refused=error("error 429", streamed=False),
+    broken=error("error stream", streamed=True),
 )

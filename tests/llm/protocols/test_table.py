@@ -20,7 +20,7 @@ from tests.llm.protocols.answers import (
     speaking,
     text_of,
 )
-from tui_host.chat.tool_hub import INSPECT, INVOKE, LIST, Hub, Inner
+from tui_host.chat.tool_hub import INSPECT, INVOKE, LIST, Hub, InvokedCall
 from tui_host.llm.messages import Stop
 
 ONE = [("math__add", SUM)]
@@ -83,14 +83,6 @@ def test_an_invented_result(name: str) -> None:
 
 
 @protocols
-def test_a_call_that_rests_on_an_invented_result(name: str) -> None:
-    found = read_all_ways(name, f"{call(name)}\n{made_up(name)}\n{call(name, 'multiply')}")
-    assert found.calls[:1] == ONE
-    if name != "function":  # what it tells of results has no form of its own
-        assert (found.calls, found.text.strip()) == (ONE, "")
-
-
-@protocols
 def test_a_tag_in_prose(name: str) -> None:
     tag = call(name).partition("\n")[0].partition(" ")[0]
     answer = f"To call one, I write `{tag}` and then what it takes: {tag} again, `{call(name)[:20]}`."
@@ -104,11 +96,9 @@ def test_a_tag_in_prose(name: str) -> None:
     "around",
     [
         "> {}",
-        "Use it like -> {}",
         "Of its form: `{}`",
-        "~~~\nan example:\n{}\n~~~\nThat is all.",
-        "````text\n```xml\n{}\n```\n````\nThat is all.",
         "```\n{0}\n{0}\n```",
+        "````text\n```xml\n{}\n```\n````\nThat is all.",
     ],
 )
 def test_a_call_that_is_quoted_is_text(name: str, around: str) -> None:
@@ -116,13 +106,6 @@ def test_a_call_that_is_quoted_is_text(name: str, around: str) -> None:
     answer = around.format(inside)
     found = read_all_ways(name, answer)
     assert (found.calls, found.malformed, found.cut, found.text) == ([], [], "", answer)
-
-
-@protocols
-def test_a_fence_in_a_fence_closes_nothing_but_itself(name: str) -> None:
-    example = f"````markdown\n```xml\n{call(name, 'multiply')}\n```\n````\n"
-    found = read_all_ways(name, example + call(name))
-    assert (found.calls, found.text) == (ONE, example)
 
 
 @protocols
@@ -141,7 +124,7 @@ def test_hub(name: str) -> None:
 
     assert all(each in prompt for each in (LIST, INSPECT, INVOKE))
     assert "math__multiply" not in prompt
-    assert hub.meant(asked(*called)) == Inner(name="math__add", arguments='{"a": 6, "b": 5}')
+    assert hub.interpret(asked(*called)) == InvokedCall(name="math__add", arguments='{"a": 6, "b": 5}')
 
 
 @protocols

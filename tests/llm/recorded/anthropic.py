@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded
 from tests.llm.recorded.wire import event, text
@@ -124,24 +125,17 @@ RECORDED = Recorded(
     text=ended("end_turn"),
     tools=asking(words(0), call(1, IDS[0], WEATHER), ids=IDS[:1], text=TEXT),
     parallel=asking(mixed()),
-    thinking=Case(
-        body=b"".join(
-            (
-                began(),
-                thought(0),
-                opened(1, REDACTED) + closed(1),
-                thought(2, "", "Third"),
-                words(3),
-                call(4, IDS[0], WEATHER),
-                finished("tool_use") + STOP,
-            )
+    thinking=replace(
+        asking(
+            thought(0),
+            opened(1, REDACTED) + closed(1),
+            thought(2, "", "Third"),
+            words(3),
+            call(4, IDS[0], WEATHER),
+            ids=IDS[:1],
+            text=TEXT,
         ),
-        text=TEXT,
         thinking=THOUGHT,
-        calls=(WEATHER,),
-        ids=IDS[:1],
-        stop="tools",
-        vendor="tool_use",
         echoes=tuple(
             json.dumps(block, ensure_ascii=False, separators=(",", ":")).encode()
             for block in (THINKING, REDACTED, {"type": "thinking", "thinking": "", "signature": "Third"})
@@ -168,13 +162,7 @@ RECORDED = Recorded(
         failure="it broke",
     ),
     cut=Case(body=began(COUNTED) + words(), text=TEXT, stop="cut", usage=BEFORE),
-    nothing=Case(
-        body=began() + call(0, IDS[0], NOW, "") + finished("tool_use") + STOP,
-        calls=(NOW,),
-        ids=IDS[:1],
-        stop="tools",
-        vendor="tool_use",
-    ),
+    nothing=replace(asking(call(0, IDS[0], NOW, ""), ids=IDS[:1]), calls=(NOW,)),
     whole=Case(
         body=whole(),
         text=TEXT,
@@ -206,16 +194,6 @@ RECORDED = Recorded(
         "index always 0": asking(words(0), call(0, "a", WEATHER), call(0, "b", TIME), ids=("a", "b"), text=TEXT),
         "no ids": asking(call(0, "", WEATHER), call(1, "", TIME), ids=("", "")),
         "one id for both": asking(call(0, "a", WEATHER), call(1, "a", TIME), ids=("a", "a")),
-        "all in the first event": asking(
-            opened(0, {"type": "text", "text": TEXT}) + closed(0),
-            opened(1, {"type": "tool_use", "id": "a", "name": WEATHER[0]})[: -len("}}\n\n")]
-            + b', "input": '
-            + WEATHER[1].encode()
-            + b"}}\n\n"
-            + closed(1),
-            ids=("a",),
-            text=TEXT,
-        ),
         "blocks and events of tomorrow": asking(
             named({"type": "message_dream", "dream": 1}),
             opened(0, {"type": "dream", "dream": 1}) + more(0, "dream_delta", "dream", "x") + closed(0),
@@ -223,11 +201,6 @@ RECORDED = Recorded(
             call(2, "a", WEATHER),
             ids=("a",),
             text=TEXT,
-        ),
-        "the beginning of a block did not come": Case(
-            body=more(0, "text_delta", "text", TEXT[:3]) + more(0, "text_delta", "text", TEXT[3:]) + STOP,
-            text=TEXT,
-            vendor="message_stop",
         ),
         "[DONE]": Case(body=began() + words() + b"data: [DONE]\n\n", text=TEXT, vendor="[DONE]"),
     },

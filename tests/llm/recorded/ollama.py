@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded
 from tests.llm.recorded.wire import line, text
 from tui_host.errors import JSON
@@ -57,8 +59,9 @@ def ended(word: str, stop: Stop = "end") -> Case:
     return Case(body=words() + done(word), text=TEXT, stop=stop, vendor=word)
 
 
-def asking(*lines: bytes, ids: tuple[str, ...] = ("", "")) -> Case:
-    return Case(body=b"".join(lines) + done(), calls=(WEATHER, TIME), ids=ids, stop="tools", vendor="stop")
+def asking(*lines: bytes, ids: tuple[str, ...] = ("", ""), text: str = "") -> Case:
+    calls = (WEATHER, TIME)[: len(ids)]
+    return Case(body=b"".join(lines) + done(), text=text, calls=calls, ids=ids, stop="tools", vendor="stop")
 
 
 WEATHER_AND_TIME = (("", WEATHER), ("", TIME))
@@ -67,27 +70,18 @@ RECORDED = Recorded(
     dialect="ollama",
     framing="lines",
     text=ended("stop"),
-    tools=Case(
-        body=words() + asked((IDS[0], WEATHER)) + done(),
-        text=TEXT,
-        calls=(WEATHER,),
-        ids=IDS[:1],
-        stop="tools",
-        vendor="stop",
-    ),
+    tools=asking(words(), asked((IDS[0], WEATHER)), ids=IDS[:1], text=TEXT),
     parallel=asking(asked((IDS[0], WEATHER), (IDS[1], TIME)), ids=IDS),
-    thinking=Case(
-        body=said(b'"content": "", "thinking": ' + text(THOUGHT[:4]))
-        + said(b'"content": "", "thinking": ' + text(THOUGHT[4:]))
-        + words()
-        + asked((IDS[0], WEATHER))
-        + done(),
-        text=TEXT,
+    thinking=replace(
+        asking(
+            said(b'"content": "", "thinking": ' + text(THOUGHT[:4])),
+            said(b'"content": "", "thinking": ' + text(THOUGHT[4:])),
+            words(),
+            asked((IDS[0], WEATHER)),
+            ids=IDS[:1],
+            text=TEXT,
+        ),
         thinking=THOUGHT,
-        calls=(WEATHER,),
-        ids=IDS[:1],
-        stop="tools",
-        vendor="stop",
         echoes=(b'"thinking":' + text(THOUGHT),),
     ),
     usage=Case(body=words() + done(more=TIMES), text=TEXT, vendor="stop", usage=USED),
@@ -110,12 +104,7 @@ RECORDED = Recorded(
     ),
     ends={
         "length": ended("length", "length"),
-        "unload": ended("unload"),
-        "load": Case(body=done("load"), vendor="load"),
         "without a reason": Case(body=words() + done(None), text=TEXT, vendor="done"),
-        "done without a message": Case(
-            body=words() + line({"done": True, "done_reason": "stop"}), text=TEXT, vendor="stop"
-        ),
     },
     odd={
         "index always 0, one call a line": asking(
@@ -124,17 +113,13 @@ RECORDED = Recorded(
         "no ids": asking(asked(*WEATHER_AND_TIME)),
         "one id for both": asking(asked(("a", WEATHER), ("a", TIME)), ids=("a", "a")),
         "arguments as text": asking(asked(("", (WEATHER[0], text(WEATHER[1]).decode())), ("", TIME))),
-        "no arguments": Case(
-            body=said(b'"content": "", "tool_calls": [{"function": {"name": "now"}}]') + done(),
+        "no arguments": replace(
+            asking(said(b'"content": "", "tool_calls": [{"function": {"name": "now"}}]'), ids=("",)),
             calls=((NOW[0], ""),),
-            ids=("",),
-            stop="tools",
-            vendor="stop",
         ),
         "thinking between tags": Case(
             body=words("<think>", THOUGHT, "</think>") + words() + done(), text=TEXT, thinking=THOUGHT, vendor="stop"
         ),
-        "lines after the end": Case(body=words() + done() + words("more"), text=TEXT, vendor="stop"),
         "calls and the end in one line": Case(
             body=asked(("", WEATHER)).replace(b'"done": false', b'"done": true'),
             calls=(WEATHER,),

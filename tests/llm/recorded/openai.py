@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded
 from tests.llm.recorded.wire import text
 from tests.llm.streams import DONE, calls, chunk, event, fragment
@@ -36,9 +38,9 @@ def ended(finish: str, stop: Stop = "end") -> Case:
     return Case(body=SAID + chunk(finish=finish) + DONE, text=TEXT, stop=stop, vendor=finish)
 
 
-def asking(*fragments: bytes, ids: tuple[str, ...]) -> Case:
-    body = b"".join(fragments) + chunk(finish="tool_calls") + DONE
-    return Case(body=body, calls=(WEATHER, TIME), ids=ids, stop="tools", vendor="tool_calls")
+def asking(*pieces: bytes, ids: tuple[str, ...], said: str = "", finish: str = "tool_calls") -> Case:
+    body = b"".join(pieces) + chunk(finish=finish) + DONE
+    return Case(body=body, text=said, calls=(WEATHER, TIME)[: len(ids)], ids=ids, stop="tools", vendor=finish)
 
 
 def whole() -> bytes:
@@ -55,23 +57,11 @@ def whole() -> bytes:
 RECORDED = Recorded(
     dialect="openai",
     text=ended("stop"),
-    tools=Case(
-        body=SAID + ASKED + chunk(finish="tool_calls") + DONE,
-        text=TEXT,
-        calls=(WEATHER,),
-        ids=("call_1",),
-        stop="tools",
-        vendor="tool_calls",
-    ),
+    tools=asking(SAID, ASKED, ids=IDS[:1], said=TEXT),
     parallel=asking(BOTH, ids=IDS),
-    thinking=Case(
-        body=chunk({"reasoning_content": THOUGHT}) + SAID + ASKED + chunk(finish="tool_calls") + DONE,
-        text=TEXT,
+    thinking=replace(
+        asking(chunk({"reasoning_content": THOUGHT}), SAID, ASKED, ids=IDS[:1], said=TEXT),
         thinking=THOUGHT,
-        calls=(WEATHER,),
-        ids=("call_1",),
-        stop="tools",
-        vendor="tool_calls",
         echoes=(b'"reasoning_content":' + text(THOUGHT),),
     ),
     usage=Case(
@@ -87,12 +77,9 @@ RECORDED = Recorded(
         failure="it broke",
     ),
     cut=Case(body=SAID, text=TEXT, stop="cut"),
-    nothing=Case(
-        body=calls(fragment(index=0, wire_id="call_1", name=NOW[0], arguments="")) + chunk(finish="tool_calls") + DONE,
+    nothing=replace(
+        asking(calls(fragment(index=0, wire_id="call_1", name=NOW[0], arguments="")), ids=IDS[:1]),
         calls=((NOW[0], ""),),
-        ids=("call_1",),
-        stop="tools",
-        vendor="tool_calls",
     ),
     whole=Case(body=whole(), text=TEXT, calls=(WEATHER, TIME), ids=IDS, stop="tools", vendor="tool_calls", usage=USED),
     ends={
@@ -100,9 +87,7 @@ RECORDED = Recorded(
         "content_filter": ended("content_filter", "refused"),
         "without a word": Case(body=SAID + DONE, text=TEXT, vendor="[DONE]"),
         "without [DONE]": Case(body=SAID + chunk(finish="stop"), text=TEXT, vendor="stop"),
-        "stop with calls": Case(
-            body=ASKED + chunk(finish="stop") + DONE, calls=(WEATHER,), ids=("call_1",), stop="tools", vendor="stop"
-        ),
+        "stop with calls": asking(ASKED, ids=IDS[:1], finish="stop"),
     },
     odd={
         "no index": asking(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded
 from tests.llm.recorded.wire import event, text
 from tui_host.errors import JSON
@@ -133,6 +135,7 @@ def mixed() -> bytes:
 
 
 def ended(status: str, stop: Stop = "end", *, vendor: str = "", failure: str = "", **more: JSON) -> Case:
+    more |= {"incomplete_details": {"reason": vendor}} if vendor else {}
     body = BEGAN + words() + over(status, **more)
     return Case(body=body, text=TEXT, stop=stop, vendor=vendor or status, failure=failure)
 
@@ -174,23 +177,16 @@ RECORDED = Recorded(
     text=ended("completed"),
     tools=asking(words(0), call(1, WEATHER, IDS[0]), ids=IDS[:1], text=TEXT),
     parallel=asking(mixed()),
-    thinking=Case(
-        body=b"".join(
-            (
-                BEGAN,
-                thought(0),
-                words(1),
-                opened(2, {"type": "reasoning", "id": "rs_2", "summary": []}) + closed(2, HIDDEN),
-                call(3, WEATHER, IDS[0]),
-                over(),
-            )
+    thinking=replace(
+        asking(
+            thought(0),
+            words(1),
+            opened(2, {"type": "reasoning", "id": "rs_2", "summary": []}) + closed(2, HIDDEN),
+            call(3, WEATHER, IDS[0]),
+            ids=IDS[:1],
+            text=TEXT,
         ),
-        text=TEXT,
         thinking=THOUGHT,
-        calls=(WEATHER,),
-        ids=IDS[:1],
-        stop="tools",
-        vendor="completed",
         echoes=(
             compact(REASONING),
             b'"type":"message","id":"msg_1","status":"completed","phase":"commentary"}',
@@ -208,94 +204,35 @@ RECORDED = Recorded(
         failure="it broke",
     ),
     cut=Case(body=BEGAN + words(), text=TEXT, stop="cut"),
-    nothing=Case(
-        body=BEGAN
-        + opened(0, item((NOW[0], ""), IDS[0], "fc_1", is_done=False))
-        + closed(0, item((NOW[0], ""), IDS[0], "fc_1"))
-        + over(),
+    nothing=replace(
+        asking(
+            opened(0, item((NOW[0], ""), IDS[0], "fc_1", is_done=False)),
+            closed(0, item((NOW[0], ""), IDS[0], "fc_1")),
+            ids=IDS[:1],
+        ),
         calls=((NOW[0], ""),),
-        ids=IDS[:1],
-        stop="tools",
-        vendor="completed",
     ),
     whole=Case(
         body=text(WHOLE), text=TEXT, calls=(WEATHER, TIME), ids=IDS, stop="tools", vendor="completed", usage=USED
     ),
     ends={
-        "max_output_tokens": ended(
-            "incomplete", "length", vendor="max_output_tokens", incomplete_details={"reason": "max_output_tokens"}
-        ),
-        "content_filter": ended(
-            "incomplete", "refused", vendor="content_filter", incomplete_details={"reason": "content_filter"}
-        ),
-        "incomplete without a reason": ended("incomplete", "length"),
-        "incomplete for a reason of tomorrow": ended(
-            "incomplete", "length", vendor="steered", incomplete_details={"reason": "steered"}
-        ),
-        "incomplete, and called completed": Case(
-            body=BEGAN + words() + named("response.completed", response={"status": "incomplete"}),
-            text=TEXT,
-            stop="length",
-            vendor="incomplete",
-        ),
-        "failed, and called completed": Case(
-            body=BEGAN + words() + named("response.completed", response={"status": "failed"}),
-            text=TEXT,
-            stop="failed",
-            vendor="failed",
-            failure="the provider ended the answer with 'failed'",
-        ),
+        "max_output_tokens": ended("incomplete", "length", vendor="max_output_tokens"),
+        "content_filter": ended("incomplete", "refused", vendor="content_filter"),
         "failed": ended("failed", "failed", failure="it broke", error={"code": "server_error", "message": "it broke"}),
         "failed without a word": ended("failed", "failed", failure="the provider ended the answer with 'failed'"),
         "cancelled": ended("cancelled", "failed", failure="the provider ended the answer with 'cancelled'"),
         "a refusal": refusing(),
         "[DONE] alone": Case(body=BEGAN + words() + b"data: [DONE]\n\n", text=TEXT, vendor="[DONE]"),
-        "an error within": Case(
-            body=BEGAN
-            + words()
-            + named("error", error={"type": "server_error", "message": "it broke"})
-            + over("failed"),
-            text=TEXT,
-            stop="failed",
-            vendor="failed",
-            failure="it broke",
-        ),
-        "an error of no words": Case(
-            body=BEGAN + named("error", message=None), stop="failed", failure="an error without a word"
-        ),
     },
     odd={
         "no index": asking(words(None), call(None, WEATHER, "a"), call(None, TIME, "b"), ids=("a", "b"), text=TEXT),
         "index always 0": asking(words(0), call(0, WEATHER, "a"), call(0, TIME, "b"), ids=("a", "b"), text=TEXT),
         "no ids": asking(call(0, WEATHER, ""), call(1, TIME, ""), ids=("", "")),
         "one id for both": asking(call(0, WEATHER, "a", "fc"), call(1, TIME, "a", "fc"), ids=("a", "a")),
-        "ids that change": asking(
-            opened(0, item(WEATHER, "a", "fc_1", is_done=False)),
-            *pieces(0, "fc_2", *WEATHER[1]),
-            closed(0, item(WEATHER, "a", "fc_3")),
-            ids=("a",),
-        ),
         "wholes alone": asking(closed(0, said(0)), closed(1, item(WEATHER, "a", "fc_1")), ids=("a",), text=TEXT),
-        "wholes twice": asking(
-            call(0, WEATHER, "a"), closed(0, item(WEATHER, "a", "fc_a")), call(1, TIME, "b"), ids=("a", "b")
-        ),
         "all at the end": Case(
             body=BEGAN + over("completed", said(0), item(WEATHER, "a", "fc_1")),
             text=TEXT,
-            calls=(WEATHER,),
-            ids=("a",),
-            stop="tools",
-            vendor="completed",
-        ),
-        "wholes at the end": Case(
-            body=b"".join(
-                (
-                    BEGAN,
-                    opened(0, item(WEATHER, "a", "fc_1", is_done=False)),
-                    *pieces(0, "fc_1", WEATHER[1][:5]),
-                    over("completed", item(WEATHER, "a", "fc_1")),
-                )
-            ),
             calls=(WEATHER,),
             ids=("a",),
             stop="tools",
@@ -306,6 +243,9 @@ RECORDED = Recorded(
             *pieces(0, "fc_1", '{"city":"Rome"}'),
             closed(0, item(WEATHER, "a", "fc_1")),
             ids=("a",),
+        ),
+        "wholes twice": asking(
+            call(0, WEATHER, "a"), closed(0, item(WEATHER, "a", "fc_a")), call(1, TIME, "b"), ids=("a", "b")
         ),
         "no output at the end": Case(
             body=BEGAN + words() + named("response.completed", response={"output": None}), text=TEXT, vendor="completed"

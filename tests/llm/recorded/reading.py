@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tests.llm.recorded.case import Case, Recorded
 from tui_host.llm.dialects.dialect_table import dialect
@@ -45,17 +46,7 @@ def said(fold: Fold) -> Case:
 
 def means(case: Case) -> Case:
     """What a recorded stream should say."""
-    return Case(
-        body=b"",
-        text=case.text,
-        thinking=case.thinking,
-        calls=case.calls,
-        ids=case.ids,
-        stop=case.stop,
-        vendor=case.vendor,
-        usage=case.usage,
-        failure=case.failure,
-    )
+    return replace(case, body=b"", echoes=())
 
 
 def forms(recorded: Recorded, body: bytes) -> dict[str, bytes]:

@@ -1,4 +1,4 @@
-"""Exports of sessions: one module for each format, made from redacted records alone."""
+"""Exports of sessions, one module per format. They contain only records from which secrets were removed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tui_host.capture.session_summary import SessionInfo
 
 
 class Exported(Protocol):
-    """The source of a session to export: the store, or a story of several taps."""
+    """Where the exported session comes from: the store, or a story of several taps."""
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
-        """Return the records of a session in order; True with a record of a connection's preamble."""
+        """Return the records of a session in order, each with True if it belongs to a connection's preamble."""
         ...
 
     def session_items(self, session: str) -> Sequence[str]:
-        """Return the JSON of the items in the chat, in order."""
+        """Return the chat's items as JSON, in order."""
         ...
 
 
@@ -35,4 +35,4 @@ def _markdown(source: Exported, session: SessionInfo) -> Iterator[bytes]:
 EXPORTS: Mapping[str, Callable[[Exported, SessionInfo], Iterator[bytes]]] = MappingProxyType(
     {"jsonl": _jsonl, "markdown": _markdown}
 )
-"""Format names, and what gives a session's bytes in pieces."""
+"""The formats by name, each with a function that yields a session's bytes in pieces."""

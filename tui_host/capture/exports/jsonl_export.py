@@ -1,4 +1,4 @@
-"""Write a session as JSON lines, and read the lines back record by record."""
+"""Writes a session as JSON lines, and parses such lines."""
 
 from __future__ import annotations
 
@@ -9,35 +9,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction, Wire
+from tui_host.capture.exports.keyless import keyless, keyless_draft
+from tui_host.capture.record import DIRECTIONS, KINDS, WIRES, Draft, Head, Place, Record, Redaction
 from tui_host.capture.session_summary import SessionInfo, own_name, rfc3339
 from tui_host.errors import JSON, TuiHostError
 
 FORMAT = 1
 _WITH_DATA = frozenset(("request", "chunk", "frame", "line", "decision", "link"))
-_WIRES: Mapping[str, Wire] = {"llm": "llm", "mcp": "mcp", "stderr": "stderr", "host": "host"}
-_KINDS: Mapping[str, Kind] = {
-    "request": "request",
-    "response": "response",
-    "chunk": "chunk",
-    "end": "end",
-    "error": "error",
-    "frame": "frame",
-    "line": "line",
-    "decision": "decision",
-    "link": "link",
-}
-_DIRECTIONS: Mapping[str, Direction] = {"out": "out", "in": "in"}
 
 _ESCAPED = re.compile("[\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]")
 """What a terminal acts on, a reader of lines may split at, or UTF-8 cannot say; JSON's own escapes cover the rest."""
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _Known = TypeVar("_Known")
 
 
 def lines(session: SessionInfo, records: Iterable[tuple[Record, bool]]) -> Iterator[bytes]:
-    """Yield the lines of a session, each with a line end."""
+    """Yield a session's lines with line ends. `records` gives with each record whether it belongs to a preamble."""
     yield session_line(session)
     for record, is_preamble in records:
         yield record_line(record, is_preamble=is_preamble)
@@ -50,7 +39,7 @@ def session_line(session: SessionInfo) -> bytes:
 
 def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
     """Return one record as a line."""
-    draft = record.draft
+    draft = keyless_draft(record.draft)
     place = draft.place
     before: dict[str, JSON] = {
         "capture": own_name(record.capture),
@@ -82,17 +71,17 @@ def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
 
 
 def parse(line: bytes, *, session: str | None = None) -> tuple[Record, bool]:
-    """Parse the line of a record; return the record, and whether the record is part of a preamble.
+    """Parse a record's line. Returns the record, and whether it belongs to a preamble.
 
     Args:
-        line: As `record_line` wrote it; fields that are not known are passed over.
-        session: The session that records with a turn belong to.
+        line: A line from `record_line`; unknown fields are ignored.
+        session: The session to which records with a turn belong.
 
     Raises:
-        TuiHostError: It is not a record's line.
+        TuiHostError: The line is not a record.
     """
     try:
-        value = load_line(line)
+        value: JSON = json.loads(line)
         if not isinstance(value, Mapping):
             raise TypeError("it is no object")  # noqa: TRY301 - told below, with the line
         return _record(value, session), value.get("preamble") is True
@@ -101,27 +90,11 @@ def parse(line: bytes, *, session: str | None = None) -> tuple[Record, bool]:
         raise TuiHostError(f"this is not a record: {in_words(error)}", where, "export it again") from error
 
 
-def load_line(line: bytes) -> JSON:
-    """Parse a line as JSON.
-
-    Raises:
-        ValueError: It is none, or has a number of more digits than Python computes with.
-        RecursionError: It goes deeper than a parser may.
-    """
-    try:
-        value: JSON = json.loads(line)
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise
-    except ValueError as error:
-        raise ValueError("a number in it is too long") from error
-    return value
-
-
 def read_time(value: Mapping[str, JSON], name: str) -> int:
     """Read a member with a time as nanoseconds since 1970.
 
     Raises:
-        ValueError: It tells none; in words for a person.
+        ValueError: The member is not a time. The text can be shown to the user.
     """
     try:
         moment = datetime.fromisoformat(_required_text(value, name))
@@ -133,7 +106,7 @@ def read_time(value: Mapping[str, JSON], name: str) -> int:
 
 
 def in_words(error: Exception) -> str:
-    """Say for a person why a line cannot be read."""
+    """Describe for the user why a line cannot be read."""
     match error:
         case UnicodeDecodeError():
             return "it is no text"
@@ -146,9 +119,9 @@ def in_words(error: Exception) -> str:
 
 
 def _members(value: Mapping[str, JSON]) -> bytes:
-    """The members of an object that are not null, as JSON without the braces."""
+    """Return the members of an object that are not null, as JSON without the braces."""
     present = {name: item for name, item in value.items() if item is not None}
-    text = json.dumps(present, ensure_ascii=False, separators=(",", ":"))[1:-1]
+    text = _ENCODER.encode(present)[1:-1]
     if not text.isascii() or "\x7f" in text:
         text = _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     return text.encode()
@@ -157,7 +130,7 @@ def _members(value: Mapping[str, JSON]) -> bytes:
 def _session(session: SessionInfo) -> Mapping[str, JSON]:
     return {
         "id": own_name(session.id),
-        "title": session.title,
+        "title": keyless(session.title),
         "created": session.created,
         "updated": session.updated,
         "turns": session.turns,
@@ -168,13 +141,9 @@ def _session(session: SessionInfo) -> Mapping[str, JSON]:
 
 
 def _head(head: Head) -> Mapping[str, JSON]:
-    value: dict[str, JSON] = {
-        "method": head.method,
-        "url": head.url,
-        "status": head.status,
-        "headers": [[name, item] for name, item in head.headers],
-    }
-    return {name: item for name, item in value.items() if item is not None}
+    known: Mapping[str, JSON] = {"method": head.method, "url": head.url, "status": head.status}
+    headers: JSON = [[name, item] for name, item in head.headers]
+    return {name: item for name, item in known.items() if item is not None} | {"headers": headers}
 
 
 def _text(draft: Draft) -> str | None:
@@ -189,10 +158,10 @@ def _text(draft: Draft) -> str | None:
 def _record(value: Mapping[str, JSON], session: str | None) -> Record:
     turn, call = _number_or_none(value, "turn"), _text_or_none(value, "call")
     draft = Draft(
-        wire=_one_of(_WIRES, value, "wire"),
-        kind=_one_of(_KINDS, value, "kind"),
+        wire=_one_of(WIRES, value, "wire"),
+        kind=_one_of(KINDS, value, "kind"),
         peer=_text_or_none(value, "peer") or "",
-        direction=None if _text_or_none(value, "direction") is None else _one_of(_DIRECTIONS, value, "direction"),
+        direction=None if _text_or_none(value, "direction") is None else _one_of(DIRECTIONS, value, "direction"),
         place=Place(
             session=None if turn is None and call is None else session,
             turn=turn,

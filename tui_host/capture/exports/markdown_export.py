@@ -1,7 +1,7 @@
-"""Export a session as Markdown: the conversation, and under each step the requests, responses and frames as text.
+"""Exports a session as Markdown: the conversation, and under each step its requests, responses and frames.
 
-Foreign text stands in quotes and fences that nothing in it can end (a quote ends whatever was left open in it), so that
-what a model or server said never looks like what the host says of it. In a line it is code, or, in the heading, words without markup.
+Foreign text is put into quotes and fences that it cannot end (a quote closes whatever it leaves open), so that it
+cannot be mistaken for the host's own text. Within a line, foreign text is code; in a heading, words without markup.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeAlias
 
+from tui_host.capture.connection_end import reason_of_end
+from tui_host.capture.exports.keyless import keyless
 from tui_host.capture.frames.frame_heads import frame_head
 from tui_host.capture.http.decoded_body import PlainBody
 from tui_host.capture.http.exchange_end import missing_in_words, read_ending
@@ -26,15 +28,15 @@ StepKey: TypeAlias = tuple[int, int]
 
 _BREAK = re.compile(r"\r\n|\r|\n")
 _PIECE = 1 << 12
-"""Bytes that are decoded at a time: of the piece in which a fault is, nothing is had."""
+"""Number of bytes to decode at a time: of a piece with a fault, no text is shown."""
 _MARKUP = re.compile(r"[\\`*_\[\]<>!|~#&$]|:(?=//)|(?<=\bwww)\.|@(?=\w)")
-"""What begins markup or a link in a line, with what may end one."""
+"""Characters that begin markup or a link in a line, and those that may end one."""
 _TICKS = re.compile(r"`+")
 
 
 @dataclass(slots=True)
 class _Wires:
-    """A session's records, sorted into steps."""
+    """A session's records, sorted by step."""
 
     steps: dict[StepKey, list[Record]] = field(default_factory=dict[StepKey, list[Record]])
     preamble: list[Record] = field(default_factory=list[Record])
@@ -43,25 +45,26 @@ class _Wires:
     unasked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def take(self, turn: int, step: int | None = None) -> list[Record]:
-        """Take the records of a step, or all remaining records of a turn, out of the store of records."""
+        """Remove and return the records of a step, or all remaining records of a turn."""
         keys = [key for key in self.steps if key[0] == turn and step in {None, key[1]}]
         return [record for key in keys for record in self.steps.pop(key)]
 
 
 def pieces(session: SessionInfo, items: Iterable[str], records: Iterable[tuple[Record, bool]]) -> Iterator[bytes]:
-    """The document, piece by piece."""
+    """Yield the document piece by piece. Items that cannot be read are left out."""
     for block in _blocks(session, items, records):
-        yield f"{block}\n\n".encode("utf-8", "backslashreplace")
+        yield f"{keyless(block)}\n\n".encode("utf-8", "backslashreplace")
 
 
 def quote(text: str) -> str:
-    """Return a text as a block quote, where nothing in the text stays open."""
-    return "\n".join(f"> {line}".rstrip() for line in _BREAK.split(text))
+    """Return a text as a block quote in which no markup stays open and no character acts on a terminal."""
+    return "\n".join(f"> {visible(line)}".rstrip() for line in _BREAK.split(text))
 
 
 def fence(text: str, language: str = "") -> str:
-    """Return a text as a code block, with a fence longer than any in the text."""
-    longest = max(map(len, _TICKS.findall(text))) if "```" in text else 2  # bodies are large, and most have none
+    """Return a text as a code block, with a fence longer than any in the text, and with no character that acts or hides."""
+    text = visible(text.replace("\r\n", "\n"))
+    longest = max(map(len, _TICKS.findall(text))) if "```" in text else 2  # bodies are large, and most contain no fence
     ticks = "`" * (1 + longest)
     end = "" if text.endswith("\n") else "\n"
     return f"{ticks}{language}\n{text}{end}{ticks}"
@@ -73,7 +76,7 @@ def words(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Text as code in a line."""
+    """Return a text as code within a line."""
     text = visible(" ".join(text.split()))
     ticks = "`" * (1 + max(map(len, _TICKS.findall(text)), default=0))
     space = " " if "`" in text else ""
@@ -82,7 +85,7 @@ def code(text: str) -> str:
 
 def _blocks(session: SessionInfo, items: Iterable[str], records: Iterable[tuple[Record, bool]]) -> Iterator[str]:
     wires = _sorted(records)
-    yield f"# {words(session.title) or 'untitled'}"
+    yield f"# {words(keyless(session.title)) or 'untitled'}"
     yield f"{session.id} · {code(session.model)} · {code(session.protocol)} · {session.created}"
     for turn, of_turn in groupby(_placed(items), lambda placed: placed[0][0]):
         yield f"## Turn {turn}"
@@ -118,14 +121,14 @@ def _sorted(records: Iterable[tuple[Record, bool]]) -> _Wires:
         if is_preamble:
             wires.preamble.append(record)
             continue
-        if draft.place.turn is not None:  # what has no place of its own stands where it came
+        if draft.place.turn is not None:  # a record without a step stays where it was captured
             place = (draft.place.turn, draft.place.step or 0)
         wires.steps.setdefault(place, []).append(record)
     return wires
 
 
 def _placed(items: Iterable[str]) -> Iterator[tuple[StepKey, Item]]:
-    """Yield items with turn and step; a note stands in the step of its making."""
+    """Yield items with turn and step. A note belongs to the step in which it was made."""
     place: StepKey = (0, 0)
     for item in _read(items):
         turn = _number(item, "turn") or place[0]
@@ -147,7 +150,8 @@ def _read(items: Iterable[str]) -> Iterator[Item]:
 def _item(item: Item, user: str) -> Iterator[str]:
     match item.get("item"):
         case "user":
-            yield f"**{user}**"
+            origin, role = _text(item, "origin"), _text(item, "role")
+            yield f"**{user}**{f' · from the prompt {code(origin)}' if origin else ''}{f', as {code(role)}' if role else ''}"
             yield quote(_text(item, "text"))
         case "answer":
             if thinking := _text(item, "thinking"):
@@ -179,6 +183,15 @@ def _call(item: Item) -> Iterator[str]:
     if result := _text(item, "result"):
         yield "Its result:"
         yield fence(result)
+    if contents := _text(item, "contents"):
+        yield "The result contains:"
+        yield quote(contents)
+    if structured := _text(item, "structured"):
+        yield "Its structured content:"
+        yield fence(structured, "json")
+    if misfits := _text(item, "output_misfits"):
+        yield "The result does not fit the tool's output schema:"
+        yield quote(misfits)
 
 
 def _traffic(wires: _Wires, records: Sequence[Record]) -> Iterator[str]:
@@ -207,6 +220,8 @@ def _record(wires: _Wires, record: Record) -> Iterator[str]:
             yield f"{_way(draft)} response {code(status)}".rstrip() + _malformed(draft)
             if exchange not in wires.framed:
                 yield from _body(wires.bodies.get(exchange, ()))
+        case "end" if draft.exchange is None:
+            yield f"**{code(draft.peer)}** connection ended: {code(reason_of_end(draft))}"
         case "end" if read_ending(draft.data).reason == MISSING:
             yield f"{_way(draft)} {missing_in_words(len(wires.unasked & wires.bodies.keys()))}"
         case "error":
@@ -220,7 +235,7 @@ def _record(wires: _Wires, record: Record) -> Iterator[str]:
         case "decision":
             yield f"**Decision** {code(_decision(draft.data))}"
         case _:
-            return  # a link joins what stands here already; an end says nothing more
+            return  # links join what is already shown; ends add nothing
 
 
 def _way(draft: Draft) -> str:
@@ -265,7 +280,7 @@ def _body(drafts: Sequence[Draft]) -> Iterator[str]:
 
 
 def _decoded(drafts: Sequence[Draft]) -> tuple[bytes, str]:
-    """Return the readable part of a body, and why the rest cannot be read."""
+    """Return the readable part of a body, and why the rest is unreadable."""
     body = PlainBody()
     pieces: list[bytes] = []
     for draft in drafts:

@@ -1,7 +1,8 @@
-"""Find the call of a frame. Source: MCP 2025-11-25, Progress, Cancellation and Streamable HTTP.
+"""Finds the call to which a frame belongs. Source: MCP 2025-11-25, Progress, Cancellation and Streamable HTTP.
 
-Where a call is made, a context variable tells its place; the id of the request is learned there and nowhere else. From then on
-frames are told apart by ids alone: an answer by its id, progress by its token, a cancellation by the id it names.
+When a call is made, a context variable holds its place, under which the request's id is remembered. Later frames are
+assigned by ids alone: an answer by its id, progress by its token, a cancellation by the id it names. A request of the server
+names no call: it is assigned to the only call that is under way.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from tui_host.capture.frames.frame_heads import FrameHead
 from tui_host.capture.record import NOWHERE, Direction, Place
 
 REMEMBERED = 10_000
-"""Requests remembered on one connection; answers to older ones belong to no place."""
+"""Number of requests to remember on a connection; answers to older ones get no place."""
 
 
 @dataclass(slots=True)
@@ -24,11 +25,11 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """The place of a frame, and anything odd about the frame.
+    """The place of a frame, and what is unusual about the frame.
 
     Attributes:
-        method: Its own method, or that of the request it answers; empty if that is not known.
-        odd: What is unexpected about it in this place; empty if nothing is.
+        method: The frame's method, or the method of the request it answers; empty if unknown.
+        odd: What is unexpected about the frame here; empty if nothing is.
     """
 
     place: Place = NOWHERE
@@ -37,19 +38,20 @@ class Seen:
 
 
 class Correlator:
-    """Remember the requests of one connection in both directions, and find the place of later frames.
+    """Remembers the requests of a connection in both directions, and finds the place of later frames.
 
     Args:
-        is_whole: It sees all of them: an answer to another one is odd.
+        is_whole: Whether the correlator sees all requests, so that an answer to an unknown request is odd.
     """
 
     def __init__(self, *, is_whole: bool = True) -> None:
         self._is_whole = is_whole
         self._asked: dict[tuple[Direction, str], _Asked] = {}
         self._by_token: dict[tuple[Direction, str], Place] = {}
+        self._calls: dict[str, Place] = {}  # the host's calls that wait for an answer, by id
 
     def see(self, direction: Direction, head: FrameHead, place: Place = NOWHERE) -> Seen:
-        """Take in the next frame on the connection."""
+        """Read the next frame on the connection. `place` is that of the sending task or the HTTP exchange, if known."""
         if head.answers:
             return self._answer(direction, head, place)
         if head.kind == "request":
@@ -58,7 +60,17 @@ class Correlator:
             return Seen(place=self._place_of_notification(direction, head, place), method=head.method)
         return Seen(place=place, method=head.method)
 
+    def refused(self, identity: str) -> None:
+        """Forget a request of the host that the server refused by an HTTP status: it may be sent again, as after a login."""
+        self._asked.pop(("out", identity), None)
+        self._calls.pop(identity, None)
+
     def _request(self, direction: Direction, head: FrameHead, place: Place) -> Seen:
+        if direction == "out" and place.call:
+            self._calls[head.id] = place
+        elif direction == "in" and not place.call:
+            places = set(self._calls.values())
+            place = places.pop() if len(places) == 1 else place
         key = (direction, head.id)
         earlier = self._asked.pop(key, None)
         self._asked[key] = _Asked(place, head.method)
@@ -72,6 +84,8 @@ class Correlator:
 
     def _answer(self, direction: Direction, head: FrameHead, place: Place) -> Seen:
         odd = ""
+        if direction == "in":
+            self._calls.pop(head.id, None)
         asked = self._asked.get((_other(direction), head.id))
         if asked is None:
             asked = self._asked.get((_other(direction), _other_form(head.id)))
@@ -86,6 +100,8 @@ class Correlator:
     def _place_of_notification(self, direction: Direction, head: FrameHead, place: Place) -> Place:
         if head.request_id:
             asked = self._asked.get((direction, head.request_id))
+            if direction == "out":
+                self._calls.pop(head.request_id, None)
             return asked.place if asked is not None else place
         if head.progress_token:
             return self._by_token.get((direction, head.progress_token), place)
@@ -97,5 +113,5 @@ def _other(direction: Direction) -> Direction:
 
 
 def _other_form(identity: str) -> str:
-    """Return `"5"` for `5` and the reverse, since the SDK takes the two for equal."""
+    """Return `"5"` for `5` and the reverse: the SDK treats them as equal."""
     return identity[1:-1] if identity.startswith('"') else f'"{identity}"'

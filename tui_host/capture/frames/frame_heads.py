@@ -1,4 +1,4 @@
-"""Read the heads of JSON-RPC frames. No function raises, whatever the bytes are.
+"""Reads the heads of JSON-RPC frames. No function raises, whatever the bytes are.
 
 Source: JSON-RPC 2.0; MCP 2025-11-25, Base protocol. A frame is parsed whole where that is cheap. A larger one is skimmed: its first
 64 KB and its end are read, and what lies between is taken on trust: parsing would hold up the event loop.
@@ -7,11 +7,12 @@ Source: JSON-RPC 2.0; MCP 2025-11-25, Base protocol. A frame is parsed whole whe
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tui_host.capture.frames.frame_summary import words_of_error, words_of_request, words_of_result
+from tui_host.capture.json.file_values import BrokenError, elements
 from tui_host.capture.json.narrowing import WORDS, clean, mapping
 from tui_host.capture.json.reading import LEVELS, is_deeper
 from tui_host.capture.json.scan import Path, skim
@@ -20,22 +21,22 @@ from tui_host.errors import JSON
 FrameKind: TypeAlias = Literal["request", "notification", "result", "error", "batch", "malformed"]
 
 WHOLE = 2 << 20
-"""Bytes up to which a frame is parsed whole, if it has no more than `NODES` values."""
+"""Largest frame, in bytes, to parse whole, if it has no more than `NODES` values."""
 NODES = 20_000
 _MARGIN = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameHead:
-    """The parts of a frame for a row and for correlation; empty where the frame has none.
+    """The parts of a frame needed for a row and for correlation; empty if the frame lacks them.
 
     Attributes:
-        kind: What it is; `malformed` if it is no JSON-RPC message.
-        progress_token: The token of a progress notification, or the one a request gives for its progress, as JSON text.
+        kind: The kind of message; `malformed` if it is not JSON-RPC.
+        progress_token: The token of a progress notification, or that a request sets for its progress, as JSON text.
         request_id: The id that a cancellation names, as JSON text.
         name: `params.name`: the tool, or the prompt.
-        words: A short form of what it says, one line; `frame_head` alone looks for it.
-        reason: Why it is malformed, or what is odd about it.
+        words: A summary of the message on one line; only `frame_head` sets it.
+        reason: Why the frame is malformed, or what is unusual about it.
     """
 
     kind: FrameKind
@@ -56,11 +57,11 @@ class FrameHead:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A line, read once for everyone.
+    """A line that was parsed once, for all uses.
 
     Attributes:
-        head: What correlation needs of it, without words.
-        value: What it says; None where it is no JSON, or too large to be read for its head alone.
+        head: The parts needed for correlation, without words.
+        value: The parsed line; None if it is not JSON, or too large to be parsed for its head.
     """
 
     head: FrameHead
@@ -68,22 +69,22 @@ class Frame:
 
     @property
     def is_message(self) -> bool:
-        """Whether the line is one message."""
+        """Whether the line is a single message."""
         return self.head.kind not in {"malformed", "batch"}
 
 
 def read_frame(line: bytes) -> Frame:
-    """Read one message, or a broken line, with or without the line end."""
+    """Parse a message, or a broken line, with or without the line end."""
     return _read(line, lambda _: "")
 
 
 def made_frame(value: JSON) -> Frame:
-    """Make the frame of a value about to be written, or read before."""
+    """Make a frame from a parsed value, such as one to be sent."""
     return Frame(_of_value(value, ""), value)
 
 
 def frame_head(line: bytes) -> FrameHead:
-    """Read the head of a recorded message or broken line, with words for a row."""
+    """Parse the head of a recorded message or broken line, with a summary for a row."""
     return _read(line, _words).head
 
 
@@ -111,38 +112,14 @@ def _read(line: bytes, words: Callable[[JSON], str]) -> Frame:
 
 
 def frames_in(body: bytes) -> list[bytes]:
-    """Split the body of a request or response into messages: the body, or each member of a batch, as bytes."""
+    """Split the body of a request or response into messages: the body, or each member of a batch."""
     stripped = body.strip()
     if not stripped.startswith(b"["):
         return [stripped] if stripped else []
     try:
-        text = stripped.decode()
-        return [piece.encode() for piece in _members(text)] or [stripped]
-    except (ValueError, RecursionError):
+        return [stripped[start:end] for _, start, end in elements(stripped, 0)] or [stripped]
+    except BrokenError:
         return [stripped]
-
-
-def _members(text: str) -> Iterator[str]:
-    decode = json.JSONDecoder().raw_decode
-    at = 1
-    while True:
-        at = _after_space(text, at)
-        if text[at : at + 1] == "]":
-            return
-        start = at
-        _, at = decode(text, at)
-        yield text[start:at]
-        at = _after_space(text, at)
-        if text[at : at + 1] == ",":
-            at += 1
-        elif text[at : at + 1] != "]":
-            raise ValueError("a batch without an end")
-
-
-def _after_space(text: str, at: int) -> int:
-    while text[at : at + 1] in {" ", "\t", "\n", "\r"}:
-        at += 1
-    return at
 
 
 def _refuse(name: str) -> JSON:
@@ -153,7 +130,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _words(value: JSON) -> str:
-    """Summarise a message for the one line of a row."""
+    """Summarise a message in one line."""
     message = mapping(value)
     method = message.get("method")
     if isinstance(method, str):
@@ -226,7 +203,7 @@ def _id(value: JSON) -> str:
 
 
 def _malformed(line: bytes, reason: str) -> FrameHead:
-    """Make the head of an unreadable frame from beginning and end: with an id, the waiting caller is woken."""
+    """Make the head of an unreadable frame from its beginning and end. If it has an id, the waiting caller is woken."""
     scalars = skim(line)
     return FrameHead(
         kind="malformed",
@@ -237,7 +214,7 @@ def _malformed(line: bytes, reason: str) -> FrameHead:
 
 
 def _of_skimmed(line: bytes) -> FrameHead | None:
-    """Make the head of a frame too large to parse; None if beginning and end do not suffice."""
+    """Make the head of a frame too large to parse; None if its beginning and end do not suffice."""
     brackets = line[:_MARGIN].lstrip()[:1] + line[-_MARGIN:].rstrip()[-1:]
     if brackets == b"[]":
         return FrameHead(kind="batch", words="many messages")

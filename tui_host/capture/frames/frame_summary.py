@@ -1,4 +1,4 @@
-"""Summarise frames for the one line of a row. The summaries are foreign text."""
+"""Summarises frames in one line for a row. Summaries contain foreign text."""
 
 from __future__ import annotations
 
@@ -33,8 +33,19 @@ def words_of_request(method: str, params: Mapping[str, JSON]) -> str:
             return short(shown) if shown else ""
 
 
+INPUT_REQUIRED = "input required: "
+"""Begins the words of a result by which a server of 2026-07-28 asks for something."""
+
+
 def words_of_result(result: Mapping[str, JSON]) -> str:
-    """Return the first text of a result, or the number of listed things."""
+    """Return the first text of a result, the number of listed things, or what the server asks for first."""
+    if result.get("resultType") == "input_required":
+        requests = [mapping(request) for request in mapping(result.get("inputRequests")).values()]
+        sentences = [
+            f"{said(request.get('method'))} {said(mapping(request.get('params')).get('message'))}".strip()
+            for request in requests
+        ]
+        return INPUT_REQUIRED + ("; ".join(sentences) or "to be sent again")
     for block in items(result.get("content"))[:1]:
         text = mapping(block).get("text")
         return said(text if isinstance(text, str) else mapping(block).get("type"))
@@ -53,7 +64,7 @@ def words_of_result(result: Mapping[str, JSON]) -> str:
 
 
 def _introduction(result: Mapping[str, JSON]) -> str:
-    """Summarise a server by name, protocol versions and capabilities: `initialize`, or `server/discover` (2026-07-28)."""
+    """Summarise a server's introduction by name, protocol versions and capabilities: `initialize` or `server/discover`."""
     server = introduced(result, "serverInfo")
     versions = items(result.get("supportedVersions")) or [result.get("protocolVersion")]
     name = f"{said(server.get('name'))} {said(server.get('version'))}"
@@ -62,11 +73,11 @@ def _introduction(result: Mapping[str, JSON]) -> str:
 
 
 def introduced(said_of: Mapping[str, JSON], name: Literal["clientInfo", "serverInfo"]) -> Mapping[str, JSON]:
-    """Return how a program introduces itself in the `params` or the `result` of a frame, as in `initialize`, or in `_meta` (2026-07-28)."""
+    """Return how a program introduces itself: in `params` or `result`, as in `initialize`, or in `_meta` (2026-07-28)."""
     return mapping(said_of.get(name) or mapping(said_of.get("_meta")).get(f"io.modelcontextprotocol/{name}"))
 
 
 def words_of_error(error: JSON) -> str:
-    """Return code and message of an error, or the whole error without either."""
+    """Return code and message of an error; the whole error if it lacks both."""
     members = mapping(error)
     return f"{said(members.get('code'))} {said(members.get('message'))}".strip() or said(error)

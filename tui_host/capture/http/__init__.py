@@ -1,1 +1,1 @@
-"""http."""
+"""HTTP traffic: recording transports, exchanges, bodies, event streams, and the frames inside bodies."""

@@ -1,4 +1,4 @@
-"""Turn the errors of an HTTP client into the end of an exchange and into words, for any library."""
+"""Describes errors of HTTP clients, of any library: the reason of an exchange's end, and a text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REASONS: tuple[tuple[str, Reason], ...] = (
 
 
 def reason_of(error: BaseException) -> Reason:
-    """Return the end of an exchange for an error of an HTTP client, by the class names shared by httpx and httpx2."""
+    """Return the reason of an exchange's end for a client's error, by the class names that httpx and httpx2 share."""
     names = {kind.__name__ for kind in type(error).__mro__}
     for name, reason in _REASONS:
         if name in names:
@@ -29,7 +29,7 @@ def reason_of(error: BaseException) -> Reason:
 
 
 def words_of(error: BaseException) -> str:
-    """Return an error in words, with the message of the operating system."""
+    """Return a text for an error, with the operating system's message."""
     words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     system_words = next(
         (_said(cause) for cause in _causes(error) if isinstance(cause, OSError) and _has_number(cause)), ""
@@ -38,12 +38,12 @@ def words_of(error: BaseException) -> str:
 
 
 def _has_number(error: OSError) -> bool:
-    """Return whether the error number is the system's; an error of TLS has a number of OpenSSL."""
+    """Return whether an error number is the system's; errors of TLS have numbers of OpenSSL."""
     return bool(error.errno) and all(kind.__name__ != "SSLError" for kind in type(error).__mro__)
 
 
 def _said(error: OSError) -> str:
-    """Return the system's words for an error number; asyncio has put an address there. A name not found has a negative number."""
+    """Return the system's text for an error number: asyncio's contains an address. Look-ups have negative numbers."""
     number = error.errno or 0
     return os.strerror(number) if number > 0 else error.strerror or ""
 

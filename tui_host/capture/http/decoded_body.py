@@ -1,4 +1,4 @@
-"""Decode the chunks of a body one by one."""
+"""Decodes the chunks of a body one by one."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ import re
 from tui_host.capture.content_codings import CodingError, Decoder, decoder
 
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-"""Bytes that stand in no text, and in nearly all that is compressed."""
+"""Bytes that no text contains, and nearly all compressed data does."""
 
 
 class PlainBody:
-    """The chunks of one body, decoded in linear time.
+    """Decodes the chunks of a body in linear time.
 
     Text that is not in the coding that it names is read as it was sent: some say that they compress, and do not.
 
     Attributes:
-        problem: Why it cannot be read, or not to its end; empty while all is well.
+        problem: Why the body, or the rest of it, cannot be read; empty if it can.
     """
 
     def __init__(self) -> None:
         self.problem = ""
         self._decoder: Decoder | None = None
         self._is_sent_plain = False
-        self._held: list[bytes] = []  # what went in before anything came out: sent plain, it is wanted as it stands
+        self._held: list[bytes] = []  # what went in before anything came out, in case the body was sent plain
         self._has_given = False
 
     def feed(self, data: bytes, encoding: str | None) -> bytes | None:
-        """Decode the next chunk; None for a chunk behind a fault."""
+        """Decode the next chunk; returns None for a chunk after a fault."""
         if self._is_sent_plain or (encoding is None and self._decoder is not None):
-            self._is_sent_plain = True  # also from where on the body was kept decoded
+            self._is_sent_plain = True  # also when redaction has kept the body decoded from here on
             return data
         if self.problem:
             return None
@@ -46,7 +46,7 @@ class PlainBody:
         return plain
 
     def finish(self) -> None:
-        """End the body; a body that is not complete has a `problem`."""
+        """End the body; sets `problem` if the body is incomplete."""
         if self._decoder is None or self.problem or self._is_sent_plain:
             return
         try:

@@ -1,9 +1,9 @@
 """How an exchange ended: the data of `end` and `error` records.
 
-A JSON object: `{"reason", "bytes", "kept", "error"}`. `reason` is one of `Reason`; `bytes` counts the response's body as it was
-transferred, `kept` how many of these are in the capture (the limit stands in `http`); `error` says in words what failed. An
-exchange that is complete, or that the host itself closed, ends with an `end` record, as one does that was captured elsewhere
-without the answer's body; any other with an `error` record.
+A JSON object: `{"reason", "bytes", "kept", "error"}`. `reason` is one of `Reason`; `bytes` counts the response's body
+as transferred, `kept` how many of them are in the capture; `error` describes a failure. An exchange that is complete,
+or that the host closed, has an `end` record, as has one captured elsewhere without the answer's body; any other has an
+`error` record.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ Reason: TypeAlias = Literal[
 ]
 
 CUT = "cut off in the file"
-"""Says of an answer, in `error`, that whoever wrote down what was captured left some of it out, be it the end or the middle."""
+"""The text in `error` for an answer of which the capturing program left out a part, at the end or in the middle."""
 
 _REASONS: dict[str, Reason] = {reason: reason for reason in get_args(Reason)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """The end of an exchange.
+    """How an exchange ended, and how much was recorded.
 
     Attributes:
-        size: Bytes of the response's body that came.
-        kept: Bytes of it that were recorded.
+        size: Number of bytes of the response's body that were received.
+        kept: Number of them that were recorded.
     """
 
     reason: Reason = "complete"
@@ -42,11 +42,11 @@ class Ending:
 
     @property
     def kind(self) -> Kind:
-        """The kind of the end's record."""
+        """The kind of record for this end."""
         return "end" if self.reason in {"complete", "closed by host", MISSING} else "error"
 
     def to_bytes(self) -> bytes:
-        """The record's data."""
+        """Return the data for the record."""
         value: dict[str, JSON] = {"reason": self.reason, "bytes": self.size, "kept": self.kept}
         if self.error:
             value["error"] = self.error
@@ -54,7 +54,7 @@ class Ending:
 
 
 def read_ending(data: bytes) -> Ending:
-    """Parse the data of an `end` or `error` record; data in another form becomes the words of a failure."""
+    """Parse the data of an `end` or `error` record. Data in another form becomes the text of a failure."""
     try:
         value: JSON = json.loads(data)
     except (ValueError, RecursionError):
@@ -71,10 +71,10 @@ def read_ending(data: bytes) -> Ending:
 
 
 def missing_in_words(unasked: int) -> str:
-    """Say why a captured request has no answer.
+    """Return the text for a captured request without an answer.
 
     Args:
-        unasked: How many answers were captured with it that belong to no request for sure: one of them may be its own.
+        unasked: Number of captured answers that surely belong to no request; one may be this request's answer.
     """
     if not unasked:
         return f"the answer is {MISSING}"
@@ -83,6 +83,6 @@ def missing_in_words(unasked: int) -> str:
 
 
 def kept_in_words(ending: Ending) -> str:
-    """Say how much was recorded of a body; empty if all was."""
+    """Say how much of a body was recorded; empty if all of it."""
     is_less = ending.kept < ending.size and ending.reason != MISSING
     return f"{ending.kept} of {ending.size} bytes are kept" if is_less else ""

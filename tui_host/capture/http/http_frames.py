@@ -1,4 +1,4 @@
-"""JSON-RPC messages folded out of the bodies of HTTP exchanges. Source: MCP 2025-11-25, Transports."""
+"""Records the JSON-RPC messages in the bodies of HTTP exchanges. Source: MCP 2025-11-25, Transports."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from tui_host.capture.recorder_protocol import Recording
 
 
 class HttpFrames:
-    """Record the JSON-RPC messages in the bodies of one exchange, each in the place of the call by id."""
+    """Records the JSON-RPC messages of an exchange, each in the place of its call, which is found by id."""
 
     def __init__(self, recorder: Recording, correlator: Correlator, draft: Draft) -> None:
         self._recorder = recorder
         self._correlator = correlator
         self._draft = draft
         self._asked = self._is_refused = False
+        self._open: list[str] = []
         self._decoder: Decoder | None = None
         self._events: SseDecoder | None = None
         self._body: bytearray | None = None
 
     def sent(self, body: bytes) -> None:
-        """Record the messages in the request's body; a body without JSON-RPC (the form of a login) has none."""
+        """Record the messages in the request's body. A body without JSON-RPC, such as a login's form, has none."""
         if is_rpc(body):
             self._asked = True
             for data in frames_in(body):
                 self._record("out", data)
 
     def answered(self, status: int, content_type: str, encoding: str | None) -> None:
-        """Take the head of the response: an event stream has a frame for each event, JSON one for each message.
+        """Read the head of the response: an event stream has a frame per event, JSON a frame per message.
 
-        Of a refusal only what is JSON-RPC: what stands before a server, and wants a login or has no room, says why in a form of its own.
+        From a refusal, only JSON-RPC becomes a frame: proxies in front of a server refuse in forms of their own.
         """
         self._is_refused = status >= 400
         if content_type.startswith("text/event-stream"):
@@ -48,7 +49,7 @@ class HttpFrames:
             self._forget()
 
     def received(self, data: bytes) -> None:
-        """Bytes of the response's body."""
+        """Read bytes of the response's body."""
         if self._decoder is None or (self._events is None and self._body is None):
             return
         try:
@@ -63,13 +64,15 @@ class HttpFrames:
                 self._forget()
 
     def finished(self, *, whole: bool) -> None:
-        """The end of the response's body; half a message is none."""
+        """Finish the response's body; an incomplete message is not recorded."""
         if self._events is not None:
             self._take(self._events.finish())
         elif self._body is not None and whole:
             body = bytes(self._body)
             for data in frames_in(body) if is_rpc(body) or not self._is_refused else ():
                 self._record("in", data)
+        for identity in self._open if self._is_refused else ():
+            self._correlator.refused(identity)
         self._forget()
 
     def _take(self, events: Sequence[SseEvent]) -> None:
@@ -80,6 +83,10 @@ class HttpFrames:
     def _record(self, direction: Direction, data: bytes) -> None:
         head = read_frame(data).head
         seen = self._correlator.see(direction, head, self._draft.place)
+        if direction == "in":
+            self._open.clear()
+        elif head.kind == "request":
+            self._open.append(head.id)
         self._recorder.append(
             replace(
                 self._draft,
@@ -96,5 +103,5 @@ class HttpFrames:
 
 
 def is_rpc(body: bytes) -> bool:
-    """Whether a body is meant as JSON-RPC."""
+    """Whether a body is meant to be JSON-RPC."""
     return body.lstrip()[:1] in {b"{", b"["} and b'"jsonrpc"' in body

@@ -1,6 +1,6 @@
-"""A recording httpx2 transport under the SDK's client. Imported late, with the SDK.
+"""Records the SDK's HTTP traffic by an httpx2 transport. Imported late, with the SDK.
 
-It changes nothing but one header and hides nothing: faults are raised on, for what stands above to answer (`servers.http_gate`).
+The transport changes only one header. It raises every error again, for its caller to handle (`servers.http_gate`).
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import AsyncIterator
 import httpx2
 from typing_extensions import override
 
-from tui_host.capture.conversation_context import current_place
 from tui_host.capture.http.observer import ObservedExchange, Observer, header_pairs
+from tui_host.capture.record import current_place
 
 
 class RecordingTransport(httpx2.AsyncBaseTransport):
-    """Records requests and responses at the wire, above TLS and below decompression, and the frames in their bodies.
+    """Records requests and responses as sent (above TLS, below decompression), and the frames in their bodies.
 
-    A request belongs to the place of the task that makes it; the SDK carries the sender's context here. It asks for bodies as
-    they are (`Accept-Encoding: identity`), so that the bytes can be read and no small body becomes a large one.
+    A request belongs to the place of the task that makes it; the SDK carries the sender's context here. The transport
+    asks for bodies without coding (`Accept-Encoding: identity`), so that they are readable and cannot expand.
     """
 
     def __init__(self, observer: Observer, inner: httpx2.AsyncBaseTransport | None = None) -> None:

@@ -1,28 +1,27 @@
-"""A recording httpx transport under the model client. Imported late, with httpx."""
+"""Records the model client's HTTP traffic by an httpx transport. Imported late, with httpx."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
 import httpx
 from typing_extensions import override
 
-from tui_host.capture.conversation_context import current_place
 from tui_host.capture.http.observer import ObservedExchange, Observer, header_pairs
-from tui_host.capture.record import Shift
+from tui_host.capture.record import current_place
 
 EXCHANGE = "tui_host.exchange"
-"""The key in a request's and a response's `extensions` under which the exchange's id stands."""
+"""Key in the `extensions` of requests and responses that holds the exchange's id."""
 
 OBSERVED = "tui_host.observed"
-"""The key in a response's `extensions` under which the exchange itself stands."""
+"""Key in the `extensions` of a response that holds its `ObservedExchange`."""
 
 BEGAN = "tui_host.began"
-"""The key in a request's `extensions` under which a function may stand that is told the exchange's id before a byte is sent."""
+"""Key in the `extensions` of a request for a function to call with the exchange's id before the first byte is sent."""
 
 
 class RecordingTransport(httpx.AsyncBaseTransport):
-    """Records requests and responses at the wire, above TLS and below decompression.
+    """Records requests and responses as sent: above TLS, below decompression.
 
     A request belongs to the place of the task that makes it. Errors of the inner transport are recorded and raised on.
     """
@@ -59,18 +58,18 @@ class RecordingTransport(httpx.AsyncBaseTransport):
 
 
 def exchange_of(message: httpx.Request | httpx.Response) -> str | None:
-    """Return the exchange id of a request or response; None if nothing was sent.
+    """Return the exchange id of a request or response, None if nothing was sent.
 
-    An error of httpx carries its request, so the exchange of a failed request is found as well.
+    Errors of httpx contain their request, so this also finds the exchange of a failed request.
     """
     exchange: object = message.extensions.get(EXCHANGE)
     return exchange if isinstance(exchange, str) else None
 
 
-def shifts_of(response: httpx.Response) -> Sequence[Shift]:
-    """Return the places in the response's body, as far as received, where secrets were taken out."""
+def observed(response: httpx.Response) -> ObservedExchange | None:
+    """Return the exchange of a response that `RecordingTransport` recorded."""
     exchange: object = response.extensions.get(OBSERVED)
-    return exchange.shifts if isinstance(exchange, ObservedExchange) else ()
+    return exchange if isinstance(exchange, ObservedExchange) else None
 
 
 class _RecordedStream(httpx.AsyncByteStream):

@@ -1,7 +1,7 @@
-"""Record the HTTP traffic of one client, for any client library.
+"""Records the HTTP traffic of one client, for any client library.
 
-A transport tells the observer what goes over the wire: heads, chunks after transfer framing and before content decoding, ends. For an
-MCP server the JSON-RPC messages in the bodies become `frame` records beside the bytes.
+A transport reports what passes: heads, chunks (after removing transfer framing, before content decoding) and ends. For
+an MCP server, the JSON-RPC messages in bodies are recorded as `frame` records too.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from tui_host.capture.recorder_protocol import Recording
 from tui_host.capture.redact.coded import CodedStream
 
 BODY_LIMIT = 64 << 20
-"""Bytes of a body that are kept; more is counted, and told in the record of the exchange's end."""
+"""Largest number of a body's bytes to record. Further bytes are counted in the record of the exchange's end."""
 
 Headers = Sequence[tuple[str, str]]
 
 
 class Observer:
-    """The traffic of one client with one peer.
+    """Records the traffic of a client with one provider or server.
 
     Args:
-        recorder: Keeps the records; takes the secrets out of them.
+        recorder: Removes secrets from records and stores them.
         wire: Whether the peer is a model's provider or an MCP server.
         peer: The provider's or server's name.
-        connection: The connection's id, of an MCP server.
-        limit: Bytes of a body that are kept.
-        is_whole: It is there from the connection's beginning.
+        connection: For an MCP server, the connection's id.
+        limit: Largest number of a body's bytes to record.
+        is_whole: Whether the connection is observed from its beginning.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Observer:
     def begin(
         self, method: str, url: str, headers: Headers, body: bytes, place: Place, *, missed: int = 0
     ) -> ObservedExchange:
-        """Record a request with body and place before sending; `missed` is the number of body bytes not at hand."""
+        """Record a request before sending it. `missed` is the number of the body's bytes that are not available."""
         exchange = self._recorder.new_exchange()
         draft = replace(self._draft, exchange=exchange, place=place, direction="out")
         size = len(body) + missed
@@ -79,7 +79,7 @@ class Observer:
 
 
 class ObservedExchange:
-    """One exchange in progress. After the end nothing more is recorded."""
+    """An exchange in progress. After its end nothing more is recorded."""
 
     def __init__(self, recorder: Recording, draft: Draft, limit: int, frames: HttpFrames | None) -> None:
         self.id = draft.exchange or ""
@@ -94,7 +94,7 @@ class ObservedExchange:
 
     @contextmanager
     def sending(self) -> Generator[None]:
-        """While the block sends and waits for the head, take any error as the end of the exchange, and raise the error on."""
+        """Record any error in the block, which sends and waits for the head, as the exchange's end; raises it again."""
         try:
             yield
         except Exception as error:
@@ -107,8 +107,8 @@ class ObservedExchange:
     async def passing(self, body: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
         """Yield the chunks of the response's body, and record chunks and end.
 
-        Those that one look at the socket brought are one record, made as soon as whoever reads them waits for the next: before
-        anything can be shown of them. Where messages are found in the bytes, each chunk is recorded before it is passed on.
+        Chunks that arrived together become one record, made when the reader waits for the next chunk: before any of
+        them can be shown. If messages are searched in the body, each chunk is recorded before it is yielded.
         """
         gathered, record_soon = self._gathered, get_running_loop().call_soon
         try:
@@ -127,12 +127,22 @@ class ObservedExchange:
 
     @property
     def shifts(self) -> Sequence[Shift]:
-        """The places in the decoded response, as far as received, where secrets were taken out."""
+        """Places in the decoded response, as far as received, from which secrets were removed."""
         self._record_gathered()
         return self._redactor.shifts
 
+    @property
+    def is_open(self) -> bool:
+        """Whether streamed text is held back because it may be the beginning of a secret."""
+        self._record_gathered()
+        return self._redactor.is_open
+
+    def release(self) -> None:
+        """Record the text held back, because its rest does not arrive in time."""
+        self._keep(*self._redactor.release())
+
     def response(self, status: int, headers: Headers) -> None:
-        """The head of the response has come."""
+        """Record the response's head."""
         head = Head(status=status, headers=tuple(headers))
         self._recorder.append(replace(self._draft, kind="response", head=head))
         encoding = encoding_of(headers)
@@ -142,7 +152,7 @@ class ObservedExchange:
             self._frames.answered(status, value_of(headers, "content-type").strip().lower(), self._draft.encoding)
 
     def chunk(self, data: bytes) -> None:
-        """Record bytes of the response's body, before anybody reads the bytes."""
+        """Record bytes of the response's body. Call before the bytes are used."""
         if self._ended or not data:
             return
         kept = data[: max(self._limit - self._kept, 0)]
@@ -153,7 +163,7 @@ class ObservedExchange:
             self._frames.received(data)
 
     def missed(self, size: int) -> None:
-        """Count bytes of the response's body not at hand: nothing behind the gap is kept, and no message is looked for."""
+        """Count missing bytes of the response's body. Later bytes are not recorded, and no messages are searched."""
         self._record_gathered()
         self._size += size
         self._limit = self._kept
@@ -162,15 +172,15 @@ class ObservedExchange:
             self._frames = None
 
     def end(self) -> None:
-        """The response is complete."""
+        """Record that the response is complete."""
         self._finish("complete", "")
 
     def fail(self, error: str, reason: Reason = "failed") -> None:
-        """End the exchange with a failure; `error` says in words why."""
+        """Record that the exchange failed; `error` says why."""
         self._finish(reason, error)
 
     def close(self) -> None:
-        """End the exchange because the host reads no further, or a person stopped the turn."""
+        """Record the end of an exchange that the host stops reading, or that the user stopped."""
         self._finish("closed by host", "")
 
     def _record_gathered(self) -> None:
@@ -196,5 +206,5 @@ class ObservedExchange:
 
 
 def header_pairs(raw: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
-    """Return headers as sent, with one character for each byte."""
+    """Return headers as sent, with one character per byte."""
     return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in raw)

@@ -1,4 +1,4 @@
-"""Decode event streams, without I/O. Source: WHATWG HTML, Server-sent events."""
+"""Decodes event streams, without I/O. Source: WHATWG HTML, Server-sent events."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _FIELDS = frozenset({b"data", b"event", b"id", b"retry"})
 _END_OF_LINE = re.compile(rb"\r\n?|\n")
 
 
-class SseEvent(NamedTuple):  # a tuple is made in a fraction of the time, and there is one for each event
+class SseEvent(NamedTuple):  # a NamedTuple, since one is made per event and a dataclass takes much longer
     """An event, a comment or a broken block of an event stream.
 
     Attributes:
-        end: One past the last byte of its last line, line end not counted.
+        end: One past the last byte of the event's last line, without its line end.
         data: The data lines, joined; a comment's text; of `other` the lines that are no field's, where services put errors.
-        kind: `event` is what a client gets; `comment` (a keep-alive), `other` (a block without data) and `cut` (the last
-            block, broken off) are for the record only.
+        kind: Clients get only `event`. For the record there are `comment` (a keep-alive), `other` (a block without
+            data) and `cut` (an incomplete last block).
     """
 
     start: int
@@ -29,17 +29,15 @@ class SseEvent(NamedTuple):  # a tuple is made in a fraction of the time, and th
     data: bytes = b""
     kind: SseKind = "event"
     event: str = "message"
-    id: str | None = None
-    retry: int | None = None
 
 
 class SseDecoder:
-    """Split a body into events in linear time, for any sizes of chunks.
+    """Splits a body into events, in linear time for chunks of any size.
 
-    Lines end at CR, LF and CRLF and nowhere else. An event is given out with the line end that completes it.
+    Lines end only at CR, LF and CRLF. An event is returned with the line end that completes it.
 
     Args:
-        limit: Bytes that one event may have; a larger one is given out as `cut`, without its data.
+        limit: Largest event, in bytes; a larger one is returned as `cut`, without its data.
     """
 
     def __init__(self, limit: int = 64 << 20) -> None:
@@ -47,13 +45,13 @@ class SseDecoder:
         self._line = bytearray()
         self._line_start = 0
         self._position = 0
-        self._head: bytes | None = b""  # the first bytes, until they can be told from a byte order mark
+        self._head: bytes | None = b""  # the first bytes, until it is clear whether they are a byte order mark
         self._after_cr = False
-        self._skip = False  # the line that is being read has been forgotten
+        self._skip = False  # whether the current line is too long and was dropped
         self._clear()
 
     def feed(self, data: bytes) -> list[SseEvent]:
-        """Take in the next bytes, however many."""
+        """Read the next bytes and return the completed events."""
         if self._head is not None:
             self._head += data
             if len(self._head) < len(_BOM) and _BOM.startswith(self._head):
@@ -65,10 +63,10 @@ class SseDecoder:
         return self._split(data)
 
     def finish(self) -> list[SseEvent]:
-        """End of the body.
+        """Return the rest at the end of the body.
 
         Returns:
-            What was left: many servers forget the last blank line, so a block whose data is complete is an event.
+            Remaining events: many servers omit the last blank line, so a block with complete data counts as an event.
         """
         head, self._head = self._head, None
         events = self._split(head) if head else []
@@ -160,13 +158,9 @@ class SseDecoder:
             self._held += len(value)
         elif name == b"event":
             self._event = value.decode("utf-8", "replace")
-        elif name == b"id" and b"\0" not in value:
-            self._id = value.decode("utf-8", "replace")
-        elif name == b"retry" and value.isdigit() and len(value) <= 12:
-            self._retry = int(value)
 
     def _too_large(self) -> None:
-        """Forget an event beyond the limit; of an unfinished line remember only whether the line is empty."""
+        """Drop an event that exceeds the limit; of an unfinished line, remember only whether it is empty."""
         if self._start is None:
             self._start = self._line_start
         self._over = True
@@ -180,8 +174,6 @@ class SseDecoder:
             kind=kind,
             event=self._event or "message",
             data=b"\n".join(self._loose if kind == "other" else self._data or ()),
-            id=self._id,
-            retry=self._retry,
             start=self._start or 0,
             end=self._end,
         )
@@ -196,12 +188,10 @@ class SseDecoder:
         self._data: list[bytes] | None = None
         self._loose: list[bytes] = []
         self._event = ""
-        self._id: str | None = None
-        self._retry: int | None = None
 
 
 def _usual(block: bytes, start: int) -> SseEvent | None:
-    """Return the event in a block with one line of data, alone or behind a name, as all vendors send; None for any further form."""
+    """Return the event in a block with one data line, alone or after a name, the usual form; None for any other."""
     name = "message"
     line = block
     if line.startswith(b"event: "):

@@ -1,27 +1,31 @@
-"""Narrow foreign JSON to an expected type, and shorten JSON to one line."""
+"""Narrows foreign JSON to an expected type, and shortens JSON to one line."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
+from types import NoneType
 from typing import TypeGuard
 
 from tui_host.errors import JSON
 
+_NO_MAPPING = (str, list, int, float, NoneType)
+_NO_ITEMS = (str, dict, int, float, NoneType)
+"""Classes to check first: a check of abstract types takes ten times as long."""
 WORDS = 200
-"""Characters that one line of shortened JSON has at most."""
+"""Largest number of characters in a line of shortened JSON."""
 
 
 def said(value: JSON) -> str:
-    """Return a text without quotes, null as nothing, and any other value as short JSON."""
+    """Return a text without quotes, null as an empty text, and any other value as short JSON."""
     if isinstance(value, str):
         return _cut(value, WORDS)
     return "" if value is None else short(value)
 
 
 def short(value: JSON, limit: int = WORDS) -> str:
-    """Return JSON in one line, cut after `limit` characters; a large value costs no more than a small one."""
+    """Return JSON on one line, cut after `limit` characters; a large value takes no longer than a small one."""
     pieces: list[str] = []
     room = limit + 1
     for piece in _pieces(value, limit):
@@ -34,12 +38,26 @@ def short(value: JSON, limit: int = WORDS) -> str:
 
 def mapping(value: JSON) -> Mapping[str, JSON]:
     """Return the value if the value is an object, else an empty object."""
-    return value if isinstance(value, (dict, Mapping)) else {}  # a class is looked at faster than what is like one
+    if isinstance(value, dict):
+        return value
+    return {} if isinstance(value, _NO_MAPPING) or not isinstance(value, Mapping) else value
 
 
 def items(value: JSON) -> Sequence[JSON]:
     """Return the value if the value is an array, else an empty array."""
-    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+    if isinstance(value, list):
+        return value
+    return () if isinstance(value, _NO_ITEMS) or not isinstance(value, Sequence) else value
+
+
+def text_or_empty(value: object) -> str:
+    """Return the value if the value is a text, else an empty text."""
+    return value if isinstance(value, str) else ""
+
+
+def number_or_zero(value: object) -> int:
+    """Return the value if the value is an integer, else 0."""
+    return value if isinstance(value, int) else 0
 
 
 def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
@@ -53,7 +71,7 @@ def is_array(value: object) -> TypeGuard[list[object]]:
 
 
 def as_json(value: object) -> JSON:
-    """Return a value parsed by an SDK as JSON: a number outside of JSON becomes null, any further type a string."""
+    """Return a value parsed by an SDK as JSON: a number that JSON lacks becomes null, any other type a string."""
     if value is None or isinstance(value, str | int):
         return value
     if is_array(value):
@@ -66,7 +84,7 @@ def as_json(value: object) -> JSON:
 
 
 def clean(text: str) -> str:
-    """Return at most `WORDS` characters, with escapes for characters refused by the database."""
+    """Return at most `WORDS` characters, with escapes for characters that the database refuses."""
     if len(text) <= WORDS and text.isascii():
         return text
     return _cut(text, WORDS).encode("utf-8", "backslashreplace").decode()

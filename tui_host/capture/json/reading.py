@@ -1,4 +1,4 @@
-"""Parse foreign JSON: with integers of any length, with control characters in strings, and not deeper than callers can walk."""
+"""Parses foreign JSON: with integers of any length and control characters in strings, and a limit on nesting."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Final
 from tui_host.errors import JSON
 
 DEPTH: Final = 100
-"""Levels that foreign JSON may have where recursive functions walk it."""
+"""Deepest nesting of foreign JSON that recursive functions read."""
 LEVELS: Final = 500
-"""Levels that a frame may have: every version of Python can parse so many, however deep the call is."""
+"""Deepest nesting of a frame: every version of Python can parse as much, at any depth of the call stack."""
 
 _AS_SQUARE = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
@@ -20,31 +20,26 @@ _TOLERANT = json.JSONDecoder(strict=False)
 
 
 def load(text: str | bytes, *, strict: bool = True) -> JSON:
-    """Parse JSON. An integer with too many digits for Python is returned as text.
+    """Parse JSON. An integer with more digits than Python converts is returned as text.
 
     Raises:
-        ValueError: It is not JSON.
-        RecursionError: It nests deeper than Python parses.
+        ValueError: The text is not JSON.
+        RecursionError: The text nests deeper than Python can parse.
     """
     try:
         value: JSON = json.loads(text, strict=strict) if strict else _TOLERANT.decode(_decoded(text))
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise
-    except ValueError:  # of too many digits; this way is slower, as it calls back for each integer
+    except ValueError:  # too many digits; this way is slower, since it calls back for each integer
         value = json.loads(text, parse_int=integer, strict=strict)
     return value
-
-
-def load_tolerantly(text: str) -> JSON:
-    """Parse JSON with control characters in strings; raises as `load` does."""
-    return load(text, strict=False)
 
 
 def read_json(data: bytes | str) -> JSON:
     """Parse JSON tolerantly: control characters in strings, integers of any length, UTF-8, UTF-16 or UTF-32.
 
     Raises:
-        ValueError: It is not JSON, or it nests deeper than `DEPTH`.
+        ValueError: The text is not JSON, or nests deeper than `DEPTH`.
     """
     text = _decoded(data)
     if is_deeper(text):
@@ -53,7 +48,7 @@ def read_json(data: bytes | str) -> JSON:
 
 
 def integer(text: str) -> int | str:
-    """Return an integer, or the text where Python does not convert so many digits."""
+    """Return an integer, or the text if it has more digits than Python converts."""
     try:
         return int(text)
     except ValueError:
@@ -61,9 +56,9 @@ def integer(text: str) -> int | str:
 
 
 def is_deeper(text: str, limit: int = DEPTH) -> bool:
-    """Return whether brackets outside of strings nest deeper than the limit, without recursion; 4 MB take a fraction of a second.
+    """Return whether brackets outside strings nest deeper than the limit. Not recursive; 4 MB take a fraction of a second.
 
-    For a text that is not JSON the answer may be True too early, but is never False where a parser would go deeper.
+    For a text that is not JSON the result may be True too early, but never False if a parser would go deeper.
     """
     if text.count("[") + text.count("{") <= limit:
         return False
@@ -73,14 +68,14 @@ def is_deeper(text: str, limit: int = DEPTH) -> bool:
     for passed in range(limit):
         if passed + brackets.count(b"[") <= limit:
             return False
-        if brackets.count(b"[]") <= len(brackets) // _FEW:  # what is left goes up and down in long runs
+        if brackets.count(b"[]") <= len(brackets) // _FEW:  # the remaining brackets form long runs
             return passed + _deepest(brackets) > limit
         brackets = brackets.replace(b"[]", b"")  # removes the innermost level
     return b"[" in brackets
 
 
 def _deepest(brackets: bytes) -> int:
-    """Return the depth at the innermost pairs of brackets."""
+    """Return the depth of the innermost pairs of brackets."""
     between = (2 * piece.count(b"[") - len(piece) for piece in brackets.split(b"[]"))
     return max(accumulate(between)) + 1
 

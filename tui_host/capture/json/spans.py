@@ -1,4 +1,4 @@
-"""Find the byte ranges of members and elements in a JSON text.
+"""Finds the byte ranges of members and elements in a JSON text.
 
 The bytes are read as Latin-1, which maps each to one character: what JSON is built of is ASCII, and no byte of a character
 beyond that looks like it, so the offsets that the standard library's scanner (in C) gives are offsets in the bytes.
@@ -26,10 +26,10 @@ _DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A value with a byte range.
+    """A value with its range of bytes.
 
     Attributes:
-        members: Of an object that was walked: keys and values in order, also those that come twice.
+        members: For an object that was read inside: keys and values in order, also repeated keys.
     """
 
     kind: Kind
@@ -40,11 +40,11 @@ class Node:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
         return self.end - self.start
 
     def get(self, *path: str) -> Node | None:
-        """Return the member with a name, the last of several; with more names, descend."""
+        """Return the member with a name, the last one if repeated. Further names descend into it."""
         node: Node | None = self
         for name in path:
             node = next((value for key, value in reversed(node.members) if key == name), None)
@@ -57,16 +57,16 @@ class Node:
         return read_json(body[self.start : self.end])
 
     def text(self, body: bytes) -> str:
-        """Return the value of a string, nothing for any other value."""
+        """Return the value of a string, an empty text for any other value."""
         value = self.value(body) if self.kind == "string" else ""
         return value if isinstance(value, str) else ""
 
 
 def spans(body: bytes, *, walk: Collection[str] = (), depth: int = 8) -> Node | None:
-    """Read where the values of a JSON text stand.
+    """Find the values in a JSON text and their positions.
 
     Args:
-        body: UTF-8.
+        body: The text in UTF-8.
         walk: The members to look into, wherever they stand; the outermost value and an array's elements always are. All
             else is stepped over in one go.
         depth: How many levels to look into at most.
@@ -95,7 +95,7 @@ def _string(text: str, position: int) -> tuple[str, int]:
 
 
 class _Walk:
-    """Goes through a text once."""
+    """Walks through a text once."""
 
     def __init__(self, text: str, walk: frozenset[str]) -> None:
         self._text = text

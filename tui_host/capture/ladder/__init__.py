@@ -1,1 +1,1 @@
-"""Fold records into the rows of the inspector."""
+"""Makes the rows of the inspector from records."""

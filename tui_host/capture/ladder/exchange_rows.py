@@ -1,17 +1,23 @@
-"""Rows for exchanges: two for a model's exchange, none for a server's, unless the exchange failed or had no frames."""
+"""Makes rows for exchanges: two for an exchange with a model; one for a server's only if it failed or had no frames."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 
+from tui_host.capture.chain import read_object
 from tui_host.capture.http.exchange_end import Ending, kept_in_words, read_ending
 from tui_host.capture.http.http_frames import is_rpc
+from tui_host.capture.json.narrowing import mapping, text_or_empty
 from tui_host.capture.ladder.row import Row, RowState
 from tui_host.capture.ladder.row_table import LadderRows
-from tui_host.capture.record import BY_THE_TAP, MISSING, TAP, Head, Record
+from tui_host.capture.record import MISSING, TAP, Head, Record
 
 _SAID = 800
-"""Bytes of a refusal's body that are looked at for words."""
+"""Number of bytes of a refusal's body to search for a message."""
+
+_NO_STREAM = "GET", 405
+"""How a server refuses the stream that is optional. Source: MCP 2025-11-25, Listening for Messages from the Server."""
 
 _OF_EVENTS = b"\ndata:"
 _OF_LINES = b"\n"
@@ -22,23 +28,27 @@ class _Open:
     """An exchange in progress.
 
     Attributes:
-        request: The row of its request, or of its request's first frame; -1 if there is none.
-        response: The row of its response; -1 if there is none.
-        status: The response's status, 0 before it came.
+        request: Row of the request, or of its first frame; -1 without one.
+        response: Row of the response; -1 without one.
+        refusal: Row of the frame in a refusal's body, which represents the refusal; -1 without one.
+        status: The response's status, 0 before the response.
+        is_the_taps: Whether a tap made the response itself.
     """
 
     request: int = -1
     response: int = -1
+    refusal: int = -1
     method: str = ""
     url: str = ""
     status: int = 0
+    is_the_taps: bool = False
     said: bytes = b""
     has_own_row: bool = False
     count: EventCount = field(default_factory=lambda: EventCount(None))
 
 
 class LadderHttp:
-    """Folds the records of exchanges into rows."""
+    """Makes rows from the records of exchanges."""
 
     def __init__(self, rows: LadderRows) -> None:
         self._rows = rows
@@ -46,7 +56,7 @@ class LadderHttp:
         self._halves: dict[tuple[str, str], tuple[int, int]] = {}
 
     def add(self, record: Record) -> None:
-        """Take in the next record of an exchange."""
+        """Read the next record of an exchange."""
         key = (record.capture, record.draft.exchange or "")
         exchange = self._open.setdefault(key, _Open())
         match record.draft.kind:
@@ -62,14 +72,28 @@ class LadderHttp:
         if record.draft.wire == "llm":
             self._halves[key] = (exchange.request, exchange.response)
 
+    def close(self, capture: str) -> None:
+        """End what is open in a capture that is over: answers are cut there, and requests have none."""
+        for key in [key for key in self._open if key[0] == capture]:
+            exchange = self._open.pop(key)
+            if exchange.response >= 0:
+                is_stream = self._rows.table[exchange.response].lane == "mcp"
+                self._rows.end(exchange.response, "done" if is_stream else "cut")
+            elif exchange.request >= 0 and self._rows.partner(exchange.request) is None:
+                self._rows.end(exchange.request, "unanswered")
+
     def carried(self, record: Record, number: int) -> None:
-        """A frame of an exchange has become a row."""
+        """Note that a frame of an exchange has become a row."""
         exchange = self._open.get((record.capture, record.draft.exchange or ""))
-        if exchange is not None and exchange.request < 0:
+        if exchange is None:
+            return
+        if exchange.request < 0:
             exchange.request = number
+        elif exchange.status >= 400:
+            exchange.refusal = number
 
     def half(self, capture: str, exchange: str, *, is_request: bool) -> int | None:
-        """The row of a model's request or response."""
+        """Return the row of a model's request or response."""
         number = self._halves.get((capture, exchange), (-1, -1))[0 if is_request else 1]
         return number if number >= 0 else None
 
@@ -85,15 +109,14 @@ class LadderHttp:
         elif exchange.method != "POST" or not is_rpc(draft.data):
             row = self._rows.row_for(record, "mcp", "request")
             row = replace(row, method=exchange.method, url=exchange.url, state="open", size=0)
-            if draft.head is not None and draft.head.value("user-agent") == TAP:
-                row = replace(row, words=BY_THE_TAP)
             exchange.request = exchange.response = self._rows.add(row)
             exchange.has_own_row = True
 
     def _response(self, record: Record, exchange: _Open) -> None:
-        exchange.status = record.draft.head.status or 0 if record.draft.head is not None else 0
+        head = record.draft.head or Head()
+        exchange.status, exchange.is_the_taps = head.status or 0, head.value("server") == TAP
         if record.draft.wire == "llm":
-            exchange.count = EventCount(record.draft.head)
+            exchange.count = EventCount(head)
             self._answer_row(record, exchange)
         elif exchange.has_own_row:
             row = self._rows.table[exchange.response]
@@ -116,8 +139,11 @@ class LadderHttp:
             self._rows.pair(exchange.request, exchange.response)
 
     def _end(self, record: Record, exchange: _Open, ending: Ending) -> None:
-        refused = exchange.status >= 400
-        words = ending.error or (_first_words(exchange.said) if refused else "")
+        offers_no_stream = record.draft.wire == "mcp" and (exchange.method, exchange.status) == _NO_STREAM
+        refused = exchange.status >= 400 and not offers_no_stream
+        words = ending.error or ("no stream offered" if offers_no_stream else "")
+        if refused and not words:
+            words = _first_words(exchange.said, is_the_taps=exchange.is_the_taps)
         is_missing = ending.reason == MISSING
         if is_missing and exchange.response < 0:
             self._answer_row(record, exchange)
@@ -125,8 +151,6 @@ class LadderHttp:
             row = self._rows.table[exchange.response]
             state = "done" if row.lane == "mcp" and ending.reason == "closed by host" else _state(ending)
             state = "failed" if refused and state == "done" else state
-            if words and row.words == BY_THE_TAP:
-                words = f"{BY_THE_TAP}: {words}"
             self._rows.change(
                 replace(
                     row,
@@ -139,10 +163,13 @@ class LadderHttp:
                     missing=is_missing,
                 )
             )
+        elif exchange.refusal >= 0 and ending.kind == "end":
+            self._rows.change(replace(self._rows.table[exchange.refusal], status=exchange.status, error=True))
         elif record.draft.wire == "llm" or refused or ending.kind == "error":
             self._fault(record, exchange, ending, words)
 
     def _fault(self, record: Record, exchange: _Open, ending: Ending, words: str) -> None:
+        words = words or (_refusal(exchange.status) if exchange.status >= 400 else ending.reason)
         row: Row = self._rows.row_for(record, "llm" if record.draft.wire == "llm" else "mcp", "fault")
         number = self._rows.add(
             replace(
@@ -154,11 +181,20 @@ class LadderHttp:
                 size=ending.size,
                 state="failed" if exchange.status >= 400 else _state(ending),
                 error=True,
-                words=words or ending.reason,
+                words=words,
             )
         )
         if exchange.request >= 0:
             self._rows.pair(exchange.request, number)
+            if self._rows.is_open(exchange.request):
+                self._rows.end(exchange.request, "unanswered", words)
+
+
+def _refusal(status: int) -> str:
+    try:
+        return f"HTTP {status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"HTTP {status}"
 
 
 def _state(ending: Ending) -> RowState:
@@ -167,15 +203,19 @@ def _state(ending: Ending) -> RowState:
     return "failed" if ending.reason in {"not connected", "failed"} else "cut"
 
 
-def _first_words(said: bytes) -> str:
-    return " ".join(said.decode("utf-8", "backslashreplace").split())[:200]
+def _first_words(said: bytes, *, is_the_taps: bool) -> str:
+    words = " ".join(said.decode("utf-8", "backslashreplace").split())
+    if is_the_taps:
+        message = text_or_empty(mapping(read_object(said).get("error")).get("message"))
+        words = f"the tap itself answered: {message.removeprefix(f'{TAP}: ') or words}"
+    return words[:200]
 
 
 class EventCount:
-    """Count the events of one body by the beginnings or ends of lines.
+    """Counts the events of a body by the beginnings or ends of lines.
 
     Args:
-        head: The response's; what is coded, or no stream, has no events to be seen.
+        head: The response's head. A body with a content coding, or that is no stream, has no events.
     """
 
     def __init__(self, head: Head | None) -> None:

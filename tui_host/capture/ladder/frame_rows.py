@@ -1,4 +1,4 @@
-"""Rows for frames: an answer is joined to the request, repeats are folded, and a broken line is shown as a fault."""
+"""Makes rows for frames: joins answers to requests, folds repeats, and shows broken lines as faults."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from tui_host.capture.ladder.row_table import LadderRows
 from tui_host.capture.record import Direction, Record
 
 REMEMBERED = 10_000
-"""Requests whose answer is still looked for."""
+"""Number of requests to remember until their answer comes."""
+
+_LISTENING = "subscriptions/listen"
+"""The request that is open as long as its connection."""
 
 _Key = tuple[str, str, Direction, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Latest:
-    """The frame of the last row, which the next frame may repeat."""
+    """The frame of the last row, to compare with the next frame."""
 
     number: int
     connection: str
@@ -27,7 +30,7 @@ class _Latest:
 
 
 class LadderFrames:
-    """Folds `frame` records into rows."""
+    """Makes rows from `frame` records."""
 
     def __init__(self, rows: LadderRows) -> None:
         self._rows = rows
@@ -35,7 +38,7 @@ class LadderFrames:
         self._latest: _Latest | None = None
 
     def add(self, record: Record) -> None:
-        """Take in the next frame."""
+        """Read the next frame."""
         draft = record.draft
         head = frame_head(draft.data)
         latest = _Latest(
@@ -54,6 +57,13 @@ class LadderFrames:
         self._latest = latest
         self._row(record, head)
 
+    def close(self, capture: str, connection: str | None = None, ending: str = "") -> None:
+        """Leave the open requests of a connection, or of a whole capture, without an answer."""
+        for key, number in self._asked.items():
+            if key[0] == capture and connection in {None, key[1]} and self._rows.is_open(number):
+                is_to_last = self._rows.table[number].method == _LISTENING
+                self._rows.end(number, "done" if is_to_last else "unanswered", ending)
+
     def _row(self, record: Record, head: FrameHead) -> None:
         draft = record.draft
         is_broken = head.kind == "malformed"
@@ -66,6 +76,7 @@ class LadderFrames:
             tool=head.name if head.method == "tools/call" else "",
             words=head.words or (_first_line(draft.data) if is_broken else ""),
             malformed=draft.malformed or head.reason,
+            state="open" if head.kind == "request" else "done",
         )
         asked = self._question(record, head)
         if asked is not None:
@@ -82,11 +93,16 @@ class LadderFrames:
         number = self._rows.add(row)
         if asked is not None:
             self._rows.pair(asked, number)
+            self._rows.end(asked, "done")
         if head.kind == "request" and draft.direction is not None:
             self._remember((record.capture, draft.connection or "", draft.direction, head.id), number)
+        if head.request_id and draft.direction is not None:
+            cancelled = self._asked.get((record.capture, draft.connection or "", draft.direction, head.request_id))
+            if cancelled is not None and self._rows.is_open(cancelled):
+                self._rows.end(cancelled, "unanswered", "cancelled")
 
     def _question(self, record: Record, head: FrameHead) -> int | None:
-        """Return the row of the request answered by a frame, readable or not."""
+        """Return the row of the request that a frame answers, readable or not."""
         draft = record.draft
         if (
             not head.id
@@ -109,7 +125,7 @@ class LadderFrames:
 
 
 def _repeats(head: FrameHead, before: _Latest, latest: _Latest) -> bool:
-    """Return whether a frame repeats the frame before: with equal bytes, or more progress of an equal token."""
+    """Return whether a frame repeats the last one: equal bytes, or more progress for the same token."""
     if (before.connection, before.direction) != (latest.connection, latest.direction):
         return False
     if head.kind == "notification" and head.method == "notifications/progress":

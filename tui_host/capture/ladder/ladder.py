@@ -1,28 +1,29 @@
-"""Fold records into the rows of the inspector as they come."""
+"""Makes the rows of the inspector from records as they arrive."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tui_host.capture.chain import read_link, read_object
-from tui_host.capture.json.narrowing import WORDS
+from tui_host.capture.connection_end import is_orderly, reason_of_end, why_unanswered
+from tui_host.capture.json.narrowing import WORDS, text_or_empty
 from tui_host.capture.ladder.exchange_rows import LadderHttp
 from tui_host.capture.ladder.frame_rows import LadderFrames
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.row_filter import RowFilter, RowTest
 from tui_host.capture.ladder.row_table import LadderRows
+from tui_host.capture.ladder.sections import Sections
 from tui_host.capture.link import Link
 from tui_host.capture.record import Place, Record
-from tui_host.errors import JSON
 
 
 class Ladder:
-    """The rows of a session or a capture. Each record costs the same, however many came before.
+    """The rows of a session or a capture. Adding a record takes the same time, however many came before.
 
     Args:
-        clock: Names the clock that the records of all captures were put on; empty where each has its own.
+        clock: Name of the common clock of all captures; empty if each has its own.
 
     Attributes:
         hosts: Whose each turn is, where it is of several hosts: anew by whoever finds that out.
@@ -41,18 +42,45 @@ class Ladder:
 
     @property
     def rows(self) -> Sequence[Row]:
-        """All rows, in the order of their first bytes; the place of a row is the row's number."""
+        """All rows, in the order of their first bytes. A row's index is its number."""
         return self._rows.table
 
     @property
+    def sections(self) -> Sections:
+        """The section of each row: a step of a turn, or connections."""
+        return self._rows.sections
+
+    @property
     def revision(self) -> int:
-        """Grows when rows came or changed."""
+        """Grows when rows were added or changed."""
         return self._rows.revision
 
     def feed(self, records: Iterable[Record]) -> None:
-        """Take in the next records, in order; several captures may follow each other."""
+        """Read the next records in order; several captures may follow each other."""
         for record in records:
             self._add(record)
+        self._rows.settle()
+
+    def close(self, running: Container[str] = ()) -> None:
+        """End what is open in captures that are over: their requests have no answer.
+
+        Args:
+            running: The captures to which more may come.
+        """
+        for capture in self._rows.captures:
+            if capture not in running:
+                self._frames.close(capture)
+                self._http.close(capture)
+        self._rows.settle()
+
+    def put_into_turns(self, turns: Mapping[tuple[str, int], tuple[int, int]]) -> None:
+        """Assign rows, named by their first record, to turns and steps that were found later."""
+        for key, (turn, step) in turns.items():
+            number = self.row_of(key)
+            if number is not None:
+                self._rows.put_into_turn(number, turn, step)
+        if turns:
+            self._rows.sections = Sections()  # those before began without these turns
         self._rows.settle()
 
     def changed_since(self, revision: int) -> Sequence[int]:
@@ -60,7 +88,7 @@ class Ladder:
         return self._rows.changed_since(revision)
 
     def doubt(self, calls: Mapping[tuple[str, int], str]) -> None:
-        """Set the possible calls of rows, named by first record, where nothing decides between the calls; clear all others."""
+        """Set the possible calls of rows, named by first record, if it is unknown which call is right; clears all others."""
         before = self._doubtful
         for key in [key for key in {**before, **calls} if before.get(key) != calls.get(key)]:
             number = self.row_of(key)
@@ -70,11 +98,11 @@ class Ladder:
         self._rows.settle()
 
     def partner(self, number: int) -> int | None:
-        """Return the partner of a row: request and response, question and answer."""
+        """Return the partner of a row: a request's response, or a question's answer."""
         return self._rows.partner(number)
 
     def relatives(self, number: int) -> tuple[int, ...]:
-        """Return the rows with a call in common, nearest first; for a row without calls the partner."""
+        """Return the rows that share a call with a row, nearest first; for a row without calls its partner."""
         numbers = {
             relative
             for call in self._rows.table.calls_of(number)
@@ -87,11 +115,11 @@ class Ladder:
         return tuple(sorted(numbers, key=lambda relative: (abs(relative - number), relative)))
 
     def row_of(self, key: tuple[str, int]) -> int | None:
-        """Return the row with a first record, named by capture and number."""
+        """Return the row whose first record has this capture and number."""
         return self._rows.row_of(*key)
 
     def request_of(self, capture: str, exchange: str) -> int | None:
-        """The row of an exchange's request to a model."""
+        """Return the row of the request of an exchange with a model."""
         return self._http.half(capture, exchange, is_request=True)
 
     def links(self, row: Row) -> Sequence[tuple[str, int]]:
@@ -99,14 +127,14 @@ class Ladder:
         return [(row.capture, seq) for seq in self._links.get((row.capture, row.exchange), ())] if row.exchange else []
 
     def filter(self, text: str) -> array[int]:
-        """Return the numbers of the rows kept by a filter, in order: all tokens and all plain words must fit.
+        """Return the numbers of rows that match a filter, in order: all tokens and all plain words must match.
 
         Tokens are `tool:`, `method:`, `id:`, `dir:` (in, out), `kind:`, `status:`, `server:` and `turn:`.
         """
         return self._filter.numbers(text)
 
     def row_test(self, text: str) -> RowTest:
-        """Return a test for rows against a filter, with plain words in the shown text as well."""
+        """Return a test of rows against a filter, which also searches the shown text for plain words."""
         return RowTest(text, self._rows)
 
     def _add(self, record: Record) -> None:
@@ -123,6 +151,8 @@ class Ladder:
                 self._decision(record)
             case "link":
                 self._link(record)
+            case "end" if draft.exchange is None:
+                self._connection_end(record)
             case _:
                 self._http.add(record)
                 self._give_waiting(record)
@@ -139,10 +169,20 @@ class Ladder:
         row = replace(self._rows.row_for(record, "mcp", "line"), outward=False, words=words, events=1)
         self._lines = self._rows.add(row)
 
+    def _connection_end(self, record: Record) -> None:
+        draft = record.draft
+        reason = reason_of_end(draft)
+        row = replace(self._rows.row_for(record, "mcp", "end"), outward=False, words=reason, size=0)
+        self._rows.add(replace(row, error=not is_orderly(reason)))
+        self._frames.close(record.capture, draft.connection or "", why_unanswered(draft.peer, reason))
+
     def _decision(self, record: Record) -> None:
         value = read_object(record.draft.data)
-        server, tool = _text(value.get("server")), _text(value.get("tool"))
-        words = _text(value.get("words")) or f"{_text(value.get('decision'))} by {_text(value.get('by'))}"
+        server, tool = text_or_empty(value.get("server")), text_or_empty(value.get("tool"))
+        words = (
+            text_or_empty(value.get("words"))
+            or f"{text_or_empty(value.get('decision'))} by {text_or_empty(value.get('by'))}"
+        )
         row = replace(self._rows.row_for(record, "host", "decision"), peer=server, tool=tool, words=words[:WORDS])
         self._rows.add(row)
         for call in row.calls:
@@ -154,6 +194,9 @@ class Ladder:
             return
         if link.span.exchange is not None:
             self._links.setdefault((record.capture, link.span.exchange), array("Q")).append(record.seq)
+        if link.relation == "vendor":
+            row = self._rows.row_for(record, "llm", "vendor")
+            self._rows.add(replace(row, outward=False, words=link.words, size=0))
         if not link.call:
             return  # of no call: bytes alone
         if link.tool:
@@ -170,7 +213,7 @@ class Ladder:
         return self._rows.row_of(capture, link.span.seq) if link.span.seq is not None else None
 
     def _join(self, number: int, link: Link, place: Place) -> None:
-        """Give a row the call of a link, and a message to a server the turn; give a response the words of the call."""
+        """Add a link's call to a row, the turn to a message to a server, and the call's words to a response."""
         row = self._rows.table[number]
         if link.call in row.calls:
             return
@@ -185,7 +228,7 @@ class Ladder:
         self._rows.change(replace(row, turn=turn, step=step, calls=calls, words=words, inferred=inferred))
 
     def _give_waiting(self, record: Record) -> None:
-        """Apply links received before the row."""
+        """Apply links that were received before the row."""
         if not self._waiting:
             return
         key = (record.capture, record.draft.exchange or "")
@@ -198,7 +241,3 @@ class Ladder:
                 self._join(number, link, place)
         if left and record.draft.kind not in {"end", "error"}:
             self._waiting[key] = left
-
-
-def _text(value: JSON) -> str:
-    return value if isinstance(value, str) else ""

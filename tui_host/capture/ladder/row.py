@@ -6,37 +6,39 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Lane: TypeAlias = Literal["llm", "host", "mcp"]
-RowState: TypeAlias = Literal["open", "done", "failed", "cut"]
-RowKind: TypeAlias = Literal["request", "response", "frame", "decision", "line", "fault"]
+RowState: TypeAlias = Literal["open", "done", "failed", "cut", "unanswered"]
+RowKind: TypeAlias = Literal["request", "response", "frame", "decision", "line", "fault", "end", "vendor"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One row; replaced by a new value while the exchange is growing.
+    """A row; replaced by a new value while its exchange grows.
 
     Attributes:
-        number: Its place in the ladder, from 0; never changes.
-        lane: Left of the host's line, on it, or right of it.
+        number: The row's index in the ladder, from 0. Never changes.
+        lane: Whether the row is left of the host's line, on it, or right of it.
         kind: `request` and `response` are the two halves of an HTTP exchange with a model; `frame` one JSON-RPC message,
             `decision` what became of a call, `line` standard error (several lines fold into one row), `fault` what broke
-            (an exchange without a response, bytes that are no frame).
-        clock: What its times are counted on: the capture, or what several captures were put on one clock for.
-        mono_ns: The first byte's time, on that clock; None where it is not known.
-        turn: The turn, 0 for what belongs to none (a server's start).
-        method: The request's HTTP method, or the frame's JSON-RPC method (an answer has that of its request).
+            (an exchange without a response, bytes that are no frame), `end` that a connection to a server is over,
+            `vendor` that the vendor ran a tool of its own while it answered.
+        clock: The clock of the times: the capture, or the name of a common clock of several captures.
+        mono_ns: Time of the first byte, on that clock; None if unknown.
+        turn: The turn, 0 if the row belongs to none, such as a server's start.
+        method: The request's HTTP method, or the frame's JSON-RPC method; an answer has its request's method.
         rpc_id: The frame's id as JSON text, empty for notifications.
-        answer: The frame is a result or an error.
-        error: The frame is a JSON-RPC error or its result has `isError`; the exchange failed.
+        answer: Whether the frame is a result or an error.
+        error: Whether the frame is a JSON-RPC error or a result with `isError`, or the exchange failed.
         events: Events of a streamed body so far, however many pieces it came in (none of one that is coded); lines of standard error, or
             repeats folded into this row.
-        state: `open` while bytes may still come.
-        tool: The tool that a call's frames and decision name, by its own name; empty for all others.
+        state: `open` while bytes or the answer may still come, `unanswered` where no answer will.
+        ending: Why no answer came: `lab exited 134`; empty where that is not known.
+        tool: The own name of the tool in a call's frames and decision; empty for other rows.
         words: A short form of what it says, foreign text as it came (one line, at most 200 characters): the decision's words,
             the asked call, the arguments, the result's first text, the standard error's line, the fault's reason.
-        malformed: Why its bytes are not what they should be, empty if they are.
-        doubtful: The calls that it may carry, in words, where nothing tells which; empty for all others.
-        missing: Its bytes are not in the file that others captured it in.
-        inferred: A call that it has to do with was found by what it says alone: in another host nobody tells.
+        malformed: What is wrong with the bytes, empty if nothing is.
+        doubtful: The calls that the row may belong to, as text, if it is unknown which; otherwise empty.
+        missing: Whether the bytes are missing in the imported file.
+        inferred: Whether a call of the row was found only by comparing contents, as in captures of other hosts.
     """
 
     number: int
@@ -70,10 +72,11 @@ class Row:
     malformed: str = ""
     redacted: bool = False
     doubtful: str = ""
+    ending: str = ""
     missing: bool = False
     inferred: bool = False
 
     @property
     def is_absent(self) -> bool:
-        """Whether nothing was captured: the row stands for a missing request or answer."""
+        """Whether the row stands for a request or answer that was not captured."""
         return self.missing and not (self.status if self.kind == "response" else self.method)

@@ -1,4 +1,4 @@
-"""Filter rows by tokens in any combination, and plain words."""
+"""Filters rows by tokens and plain words in any combination."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tui_host.capture.ladder.row_table import (
 from tui_host.capture.record import MISSING as NOT_THERE
 
 _TELLING = 4
-"""Letters of which one of our own words is known by a part: fewer stand in too many."""
+"""Shortest part, in letters, by which one of this program's words matches: shorter parts occur in too many words."""
 Test: TypeAlias = Callable[[int], bool]
-"""Whether the row of a number fits."""
+"""Returns whether the row with a number matches."""
 
 
 class RowFilter:
-    """Filter the rows of a ladder; after the first time, only changed rows are looked at."""
+    """Filters the rows of a ladder. After the first time, only changed rows are tested."""
 
     def __init__(self, rows: LadderRows) -> None:
         self._rows = rows
@@ -37,7 +37,7 @@ class RowFilter:
         self._kept = array("q")
 
     def numbers(self, text: str) -> array[int]:
-        """Return the numbers of the fitting rows, in order."""
+        """Return the numbers of the matching rows, in order."""
         table = self._rows.table
         if text != self._text or not self._is_still_right(text):
             self._text, self._seen, self._kept = text, 0, array("q")
@@ -60,10 +60,10 @@ class RowFilter:
 
 
 class RowTest:
-    """Test rows against a filter with plain words that may stand in the shown text.
+    """Tests rows against a filter whose plain words may also occur in the shown text.
 
     Attributes:
-        is_of_values: What rows show does not matter: there is no plain word.
+        is_of_values: Whether the shown text is irrelevant, because there is no plain word.
     """
 
     def __init__(self, text: str, rows: LadderRows) -> None:
@@ -73,11 +73,11 @@ class RowTest:
         self.is_of_values = not self._plain
 
     def may_fit(self, number: int) -> bool:
-        """Return whether a row fits if all plain words are shown."""
+        """Return whether a row matches if its shown text contains all plain words."""
         return all(test(number) for test in self._tokens)
 
     def fits(self, number: int, shown: str) -> bool:
-        """Return whether a row with a shown text fits."""
+        """Return whether a row with a shown text matches."""
         folded = shown.casefold()
         return all(word in folded or test(number) for word, test in self._plain)
 
@@ -131,13 +131,14 @@ def _facts(word: str, rows: LadderRows) -> list[Test]:
         "events": lambda number: events[number] > 1 and kinds[number] == response,
         "cut": lambda number: STATES[states[number]] == "cut",
         "failed": lambda number: STATES[states[number]] == "failed",
+        "unanswered": lambda number: STATES[states[number]] == "unanswered",
     }
     facts = [test for words, test in said.items() if word in words.split() or (len(word) >= _TELLING and word in words)]
     return [*facts, _status(word, rows)] if word.isdecimal() else facts
 
 
 def _hits(table: RowTable, value: str) -> bytearray:
-    """Return for each text shared by rows whether the value is part of the text."""
+    """Return for each text that rows share whether it contains the value."""
     return bytearray(value in text.casefold() for text in table.texts.texts)
 
 
@@ -201,7 +202,7 @@ def _kind(value: str, rows: LadderRows) -> Test:
 
 
 def _status(value: str, rows: LadderRows) -> Test:
-    """An HTTP status, `4xx`, or how a row stands: open, done, failed, cut."""
+    """An HTTP status, `4xx`, or how a row stands: open, done, failed, cut, unanswered."""
     table = rows.table
     status, states = table.small["status"], table.states
     if value.isdecimal() and len(value) < 9:
@@ -222,9 +223,9 @@ def _server(value: str, rows: LadderRows) -> Test:
 
 
 def _turn(value: str, rows: LadderRows) -> Test:
-    turns = rows.table.small["turn"]
+    """Return a test for the rows under the heading of a turn."""
     wanted = int(value) if value.isdecimal() and len(value) < 9 else -1
-    return lambda number: turns[number] == wanted
+    return lambda number: rows.sections.turn_of(number) == wanted
 
 
 _TOKENS: dict[str, Callable[[str, LadderRows], Test]] = {

@@ -1,4 +1,4 @@
-"""Store rows in little memory: a column for each value, and an index of calls, records, partners and changes."""
+"""Stores rows in little memory: a column per value, and an index of calls, records, partners and changes."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from typing import overload
 from typing_extensions import override
 
 from tui_host.capture.ladder.row import Lane, Row, RowKind, RowState
+from tui_host.capture.ladder.sections import Sections
 from tui_host.capture.record import Record
 
 LANES: tuple[Lane, ...] = ("llm", "host", "mcp")
-KINDS: tuple[RowKind, ...] = ("request", "response", "frame", "decision", "line", "fault")
-STATES: tuple[RowState, ...] = ("open", "done", "failed", "cut")
+KINDS: tuple[RowKind, ...] = ("request", "response", "frame", "decision", "line", "fault", "end", "vendor")
+STATES: tuple[RowState, ...] = ("open", "done", "failed", "cut", "unanswered")
 
 OUTWARD, ANSWER, ERROR, REDACTED, INFERRED, MISSING = 1, 2, 4, 8, 16, 32
 
 NUMBERS = ("seq", "last_seq", "time_ns", "size")
 TIMES = ("mono_ns", "end_mono_ns")
-"""Those that may not be known."""
+"""Columns of times, which may be unknown."""
 UNTOLD = -1
-"""Stands for one that is not."""
+"""Stands for an unknown time."""
 SMALL = ("turn", "step", "status", "events")
-TEXTS = ("capture", "peer", "connection", "method", "url", "tool", "malformed", "clock", "doubtful")
-"""Values that many rows have in common: kept once, numbered."""
+TEXTS = ("capture", "peer", "connection", "method", "url", "tool", "malformed", "clock", "doubtful", "ending")
+"""Columns whose values many rows share: each value is stored once, with a number."""
 
 _numbers: Callable[[Row], tuple[int, ...]] = attrgetter(*NUMBERS, *SMALL)
 _times: Callable[[Row], tuple[int | None, ...]] = attrgetter(*TIMES)
@@ -36,14 +37,14 @@ _texts: Callable[[Row], tuple[str, ...]] = attrgetter(*TEXTS)
 
 
 class Texts:
-    """Texts by number, each kept once; number 0 is the empty text."""
+    """Texts by number, each stored once; number 0 is the empty text."""
 
     def __init__(self) -> None:
         self._numbers = {"": 0}
         self.texts = [""]
 
     def number(self, text: str) -> int:
-        """Return the number of a text, a new number for a new text."""
+        """Return the number of a text, which gets a new number if it is new."""
         number = self._numbers.get(text)
         if number is None:
             number = self._numbers[text] = len(self.texts)
@@ -52,7 +53,7 @@ class Texts:
 
 
 class RowTable(Sequence[Row]):
-    """The rows in order; the place of a row is the number.
+    """The rows in order; a row's index is its number.
 
     Columns are read directly by `filter`, for 100,000 rows at once.
     """
@@ -98,7 +99,7 @@ class RowTable(Sequence[Row]):
         return map(self._row, range(len(self)))
 
     def add(self, row: Row) -> None:
-        """Add a row under the next number."""
+        """Add a row with the next number."""
         for column, value in zip(self._columns, self._values(row), strict=True):
             column.append(value)
         self.ids.append(row.rpc_id)
@@ -139,11 +140,11 @@ class RowTable(Sequence[Row]):
 
     def _row(self, number: int) -> Row:
         values = [column[number] for column in self._columns]
-        seq, last_seq, time_ns, size, turn, step, status, events, *later = values[:19]
+        seq, last_seq, time_ns, size, turn, step, status, events, *later = values[:20]
         mono_ns, end_mono_ns = (None if time == UNTOLD else time for time in later[:2])
         texts = map(self.texts.texts.__getitem__, later[2:])
-        capture, peer, connection, method, url, tool, malformed, clock, doubtful = texts
-        lane, kind, state, flags = values[19:]
+        capture, peer, connection, method, url, tool, malformed, clock, doubtful, ending = texts
+        lane, kind, state, flags = values[20:]
         return Row(
             number=number,
             lane=LANES[lane],
@@ -176,6 +177,7 @@ class RowTable(Sequence[Row]):
             malformed=malformed,
             redacted=bool(flags & REDACTED),
             doubtful=doubtful,
+            ending=ending,
             missing=bool(flags & MISSING),
             inferred=bool(flags & INFERRED),
         )
@@ -189,11 +191,13 @@ class LadderRows:
     """Rows by number, with an index of calls, records and partners.
 
     Attributes:
-        tools: `server.tool` of each call of which it is known.
+        sections: The section of each row, up to the last finished revision.
+        tools: `server.tool` of each call, if known.
     """
 
     def __init__(self, clock: str = "") -> None:
         self.table = RowTable()
+        self.sections = Sections()
         self._clock = clock
         self.revision = 0
         self.tools: dict[str, str] = {}
@@ -206,7 +210,7 @@ class LadderRows:
         return len(self.table)
 
     def row_for(self, record: Record, lane: Lane, kind: RowKind) -> Row:
-        """Make a row from the first record, without adding the row."""
+        """Return a new row for a first record, without adding it."""
         draft = record.draft
         place = draft.place
         return Row(
@@ -248,11 +252,12 @@ class LadderRows:
         """Put a newer value in the place of a row."""
         before = frozenset(self.table.calls_of(row.number))
         self.table.put(row)
+        self.sections.move(row.number, (row.clock, row.turn, row.step))
         self._index(row.calls - before, row.number)
         self._journal.note(self.revision + 1, row.number)
 
     def grow(self, number: int, record: Record, events: int) -> None:
-        """Add the bytes of a record, and a number of events, to an open row."""
+        """Add a record's bytes, and a number of events, to an open row."""
         draft = record.draft
         self.table.grow(
             number,
@@ -279,6 +284,21 @@ class LadderRows:
             )
         )
 
+    def is_open(self, number: int) -> bool:
+        """Whether bytes of a row, or its answer, may still come."""
+        return STATES[self.table.states[number]] == "open"
+
+    def end(self, number: int, state: RowState, ending: str = "") -> None:
+        """Set how a row ended."""
+        self.table.states[number] = STATES.index(state)
+        self.table.named["ending"][number] = self.table.texts.number(ending)
+        self._journal.note(self.revision + 1, number)
+
+    def put_into_turn(self, number: int, turn: int, step: int) -> None:
+        """Give a row a turn and a step."""
+        self.table.small["turn"][number], self.table.small["step"][number] = turn, step
+        self._journal.note(self.revision + 1, number)
+
     def pair(self, first: int, second: int) -> None:
         """Make two rows partners; a row keeps the first partner."""
         for row, partner in ((first, second), (second, first)):
@@ -295,6 +315,11 @@ class LadderRows:
         """Return the rows of a call, in the order of joining."""
         return self._by_call.get(call, ())
 
+    @property
+    def captures(self) -> Iterable[str]:
+        """The captures with rows."""
+        return self._by_seq
+
     def row_of(self, capture: str, seq: int) -> int | None:
         """Return the row with a first record."""
         seqs, numbers = self._by_seq.get(capture, ((), ()))
@@ -302,7 +327,8 @@ class LadderRows:
         return numbers[at] if at < len(seqs) and seqs[at] == seq else None
 
     def settle(self) -> None:
-        """End a batch; with any change a new revision begins."""
+        """End a batch of changes; if there were any, a new revision begins."""
+        self.sections.take(self.table, self.partner)
         if self._journal.last > self.revision:
             self.revision = self._journal.last
             self._journal.shorten(len(self.table))
@@ -317,7 +343,7 @@ class LadderRows:
 
 
 class _Journal:
-    """The changed rows of each revision; for one row the last change is enough."""
+    """The changed rows of each revision; only the last change of a row counts."""
 
     def __init__(self) -> None:
         self._revisions = array("q")

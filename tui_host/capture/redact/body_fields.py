@@ -1,4 +1,4 @@
-"""Find fields of JSON, forms and multipart bodies in linear time, and put marks in the places of credentials."""
+"""Finds fields of JSON, forms and multipart bodies in linear time, and replaces credentials by marks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEADS = SPACE + rb":" + SPACE
 TEXT = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
 """The pattern of a string in JSON, for `re.DOTALL`; its content is a group."""
 Learn: TypeAlias = Callable[[str, str], None]
-"""Takes the name and the value of what was taken out."""
+"""Called with name and value of a credential that was removed."""
 ReplaceContent: TypeAlias = Callable[[re.Match[bytes], bytes], bytes]
 """Takes the match that ends with the first bracket, and what stands between the brackets; returns what is to stand there."""
 
@@ -35,13 +35,13 @@ _PARTS_NAME = re.compile(rb'\bname="?([\w.\[\]-]+)', re.IGNORECASE)
 
 
 class Brackets:
-    """Find pairs of brackets with strings between, and without further brackets of a kind but in strings.
+    """Finds pairs of brackets that contain strings but no brackets of the same kind, except inside strings.
 
     Takes linear time. One regular expression would follow each beginning without an end to the end of the body.
 
     Args:
-        begin: The pattern of what leads to a pair, up to and with the first bracket.
-        brackets: Both brackets.
+        begin: Pattern of what comes before a pair, including the first bracket.
+        brackets: The two brackets.
     """
 
     def __init__(self, begin: bytes, brackets: bytes) -> None:
@@ -105,7 +105,7 @@ class _Strings:
 
 
 class Marker:
-    """Put marks in the places of credentials, and collect what stood there."""
+    """Replaces credentials by marks, and collects the redactions."""
 
     def __init__(self, learn: Learn) -> None:
         self._learn = learn
@@ -117,7 +117,7 @@ class Marker:
         return tuple(self._found)
 
     def value(self, name: str, raw: bytes, value: str, *, is_sure: bool = True) -> bytes:
-        """Return the mark for a value written as `raw`. A doubtful credential is learned only if opaque."""
+        """Return the mark for a value that is written as `raw`. A doubtful credential is learned only if it looks random."""
         if not raw or raw.startswith(_MARK):
             return raw
         if is_sure or _OPAQUE.fullmatch(value):
@@ -126,12 +126,12 @@ class Marker:
         return mark(name).encode()
 
     def member(self, match: re.Match[bytes], *, is_sure: bool = True, name: str = "") -> bytes:
-        """Return a member of an object (groups: key, colon, string) with a mark, under the name of the key or a given name."""
+        """Return a member (groups: key, colon, string) with a mark as its value, named by the key or by `name`."""
         marked = self.text(name or match[1].decode("latin-1"), match[3], is_sure=is_sure)
         return b'"%s"%s%s' % (match[1], match[2], marked)
 
     def number(self, match: re.Match[bytes]) -> bytes:
-        """Return a member with a mark instead of a number. Digits stand elsewhere by chance, and are not learned."""
+        """Return a member with a mark in place of its number. The digits are not learned: they occur elsewhere by chance."""
         name = match[1].decode("latin-1")
         self._found.append(Redaction(where="data", name=name, length=len(match[3])))
         return b'"%s"%s"%s"' % (match[1], match[2], mark(name).encode())

@@ -1,4 +1,4 @@
-"""Find credentials by their place: in heads of HTTP, and in requests to models.
+"""Finds credentials by their place: in HTTP heads, and in requests to models.
 
 In a request to a model, a string under a name that is a key to somebody's account is taken out, with the headers for the servers of its
 tools and the credentials in URLs. In the request's settings, beside the conversation, more names count: a `key` or `token` there is
@@ -11,7 +11,7 @@ import base64
 import binascii
 import re
 from collections.abc import Collection, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from urllib.parse import unquote_plus
 
 from tui_host.capture.record import Head
@@ -52,6 +52,7 @@ from tui_host.settings.credential_places import TELLING_FROM, Span, beside_origi
 
 _MEMBER = re.compile(rb'"([\w.-]++)"(' + SPACE + rb":" + SPACE + rb")" + TEXT, re.DOTALL)
 _OBJECT = Brackets(rb'"((?:\w{1,40}_)?headers|auth(?:entication)?|credentials?)"' + LEADS + rb"\{", b"{}")
+_NAMES_OF_OBJECTS = (b'headers"', b'auth"', b'authentication"', b'credential"', b'credentials"')
 _MEMBER_OF_MANY = Brackets(rb'"([\w.-]+)"' + LEADS + rb"\[", b"[]")
 _LIST = Brackets(rb'"(?:\w{1,40}_)?headers"' + LEADS + rb"\[", b"[]")
 """Headers as a list: `[{"name": "Authorization", "value": "Bearer X"}]`."""
@@ -72,7 +73,8 @@ _OF_SERVERS = ("tools", "mcp_servers", "mcpServers", "session")
 _IN_SCHEMA = (b'"type"', b'"description"', b'"additionalProperties"')
 _DEPTH = 8
 
-_NAME = re.compile(rb'"([\w.-]{1,100}+)"' + SPACE + b":" + SPACE + b'"')
+_NAME = re.compile(rb'"([\w.-]{1,100}+)"' + SPACE + b":" + SPACE + b'(?=")')
+"""The name of each text. Where none may name a key, no body is searched further."""
 _SETTING = re.compile(rb'"([\w.-]{1,100}+)"(' + SPACE + b":" + SPACE + b")" + TEXT, re.DOTALL)
 _CONVERSATION = frozenset(
     ("messages", "message", "input", "inputs", "contents", "content", "prompt", "prompts", "history", "documents")
@@ -96,17 +98,19 @@ _WORDS = re.compile(r"(?!\s*\{|-----BEGIN).*\s.*|.*[^\x00-\x7f].*|[^/?#\s]*://.*
 
 
 def without_keys(data: bytes, learn: Learn) -> Kept:
-    """Take the keys out of a request to a model."""
+    """Remove the keys from a request to a model."""
     marker = Marker(learn)
     data, written = with_plain_names(data), data
     if data.lstrip(BLANKS).startswith(b"--"):
         data = in_parts(data, lambda part: marker.part(part, _is_key))
     # the parts are searched too: one may be JSON, as in a batch of requests
-    headers = _Headers(data, marker)
-    data = _OBJECT.sub(headers.without, data)
-    if b'headers"' in data:
+    if any(name in data for name in _NAMES_OF_OBJECTS):
+        headers = _Headers(data, marker)
+        data = _OBJECT.sub(headers.without, data)
         data = _LIST.sub(headers.without_in_list, data)
-    data = without_keys_beside(_KEY.sub(marker.member, data), marker)
+    names = {name for name in set(_NAME.findall(data)) if _may_name_a_key(name)}
+    if names:  # hardly ever: so the slower patterns are seldom run
+        data = without_keys_beside(_KEY.sub(marker.member, data), marker, names)
     if b"://" in data or b":\\/\\/" in data:
         data = _URL.sub(marker.url, data)
     return (data, marker.found) if marker.found else (written, ())
@@ -191,10 +195,14 @@ def _headers(value: JSON, depth: int) -> Iterator[JSON]:
         yield from _headers(item, depth - 1)
 
 
-def without_keys_beside(data: bytes, marker: Marker) -> bytes:
-    """Take the keys out of a request's settings, beside the conversation."""
-    names = {name for name in set(_NAME.findall(data)) if is_credential_key(_text(name))}
-    request = read(data) if names else None
+@lru_cache(1 << 10)
+def _may_name_a_key(name: bytes) -> bool:
+    return _NAME_OF_KEY.fullmatch(name) is not None or is_credential_key(_text(name))
+
+
+def without_keys_beside(data: bytes, marker: Marker, names: Collection[bytes]) -> bytes:
+    """Remove the keys with these names from a request's settings, but not from its conversation."""
+    request = read(data)
     if (
         not isinstance(request, dict)
         or "jsonrpc" in request
@@ -246,7 +254,7 @@ def _text(raw: bytes) -> str:
 
 
 def in_header(name: str, value: str, also: Collection[str]) -> list[Span]:
-    """Return the spans of credentials in a header's value, without a scheme."""
+    """Return where credentials are in a header's value, without the scheme."""
     is_named = name in also or is_credential_header(name)
     if is_named or is_credential_value(value) or is_credential_by_value(name, value) or is_one_time(name, value):
         scheme, space, _ = value.partition(" ")
@@ -264,21 +272,24 @@ def in_header(name: str, value: str, also: Collection[str]) -> list[Span]:
 
 
 def shown_by(head: Head) -> Iterator[tuple[str, str]]:
-    """Yield names and values of the lasting credentials in the head of a request, which may be repeated anywhere."""
+    """Yield names and values of the lasting credentials in a request's head, which may occur elsewhere too."""
     for name, value in head.headers:
-        key = name.lower()
-        is_one = is_credential_header(key) or is_credential_by_value(key, value)
-        if is_credential_value(value) or (is_one and is_lasting(key)):
-            credential = credential_in(value).strip()
-            yield key, credential
-            yield from ((key, part) for part in parts_of_credential(value))
-            yield from _in_basic(value, credential)
-        elif key == PROTOCOLS:
-            yield from credentials_in_protocols(value)
-        elif not is_credential_header(key):
-            yield from _in_urls(value)
-            yield from ((key, match[0]) for match in several_in(key, value))
+        yield from _shown_by_header(name.lower(), value)
     yield from _in_urls(head.url or "")
+
+
+@lru_cache(1 << 8)
+def _shown_by_header(name: str, value: str) -> tuple[tuple[str, str], ...]:
+    is_one = is_credential_header(name) or is_credential_by_value(name, value)
+    if is_credential_value(value) or (is_one and is_lasting(name)):
+        credential = credential_in(value).strip()
+        parts = ((name, part) for part in parts_of_credential(value))
+        return ((name, credential), *parts, *_in_basic(value, credential))
+    if name == PROTOCOLS:
+        return tuple(credentials_in_protocols(value))
+    if is_credential_header(name):
+        return ()
+    return (*_in_urls(value), *((name, match[0]) for match in several_in(name, value)))
 
 
 def _in_urls(text: str) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Search bytes for known secrets, in every spelling made by encoders, and put marks in their places."""
+"""Searches bytes for known secrets, in every spelling that encoders make, and replaces them by marks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tui_host.capture.record import Redaction
 from tui_host.settings.credential_places import is_telling
 
 Kept: TypeAlias = tuple[bytes, tuple[Redaction, ...]]
-"""Bytes without secrets, and what was taken out of them."""
+"""Bytes without secrets, and what was removed from them."""
 
 BY_VALUE_FROM = 8
-"""Characters from which a secret is searched for everywhere."""
+"""Shortest secret, in characters, that is searched for everywhere."""
 LEARNED_MOST, LEARNED_LENGTH = 64, 8192
-"""How many credentials of other hosts are remembered (those used last), and the characters of one."""
+"""Largest number of other hosts' credentials to remember (the last ones used), and largest length of one."""
 
 _NOT_IN_A_NAME = re.compile(r"[^\w.\-]")
 _PIECE = 4
@@ -59,7 +59,7 @@ _HEX_ESCAPE = re.compile(r"%[0-9A-F]{2}|\\u[0-9A-F]{4}|\\x[0-9A-F]{2}|&#x[0-9A-F
 
 @dataclass(frozen=True, slots=True)
 class Needle:
-    """One spelling of one secret, with the mark."""
+    """A spelling of a secret, with the mark that replaces it."""
 
     name: str
     data: bytes
@@ -68,7 +68,7 @@ class Needle:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A place where a needle stands."""
+    """A place where a needle was found."""
 
     start: int
     end: int
@@ -100,7 +100,7 @@ class Spellings:
 
 
 class Needles:
-    """Search for many spellings at once.
+    """Searches for many spellings at once.
 
     A secret has some twenty spellings, and searching for each would take twenty times as long. So one word of several is compared with the
     words of all long needles, which mostly match nothing. The few short needles are searched for one by one.
@@ -127,20 +127,10 @@ class Needles:
         for needle in self._likely(data):
             if needle.data in data:
                 hits.extend(_occurrences(data, needle))
-        if len(hits) < 2:
-            return hits
-        hits.sort(key=lambda hit: (hit.start, -hit.end))  # stable: of equal hits the first stays first
-        merged = [hits[0]]
-        for hit in hits[1:]:
-            last = merged[-1]
-            if hit.start >= last.end:
-                merged.append(hit)
-            elif hit.end > last.end:
-                merged[-1] = Hit(last.start, hit.end, last.needle)
-        return merged
+        return merged(hits)
 
     def open_end(self, data: bytes) -> int:
-        """Return the start of the longest end of the bytes with which a needle may begin; the length without one."""
+        """Return where the longest end that may begin a needle starts; the length of the bytes if there is none."""
         size = len(data)
         if not data or data[-1] not in self._last:
             return size
@@ -154,8 +144,12 @@ class Needles:
                 at = needle.data.rfind(piece, 0, at + _PIECE - 1)
         return size - longest
 
+    def beginning(self, data: bytes) -> Needle | None:
+        """Return a needle that begins with the bytes, and goes on."""
+        return next((needle for needle in self._short + self._long if needle.data[:-1].startswith(data)), None)
+
     def _likely(self, data: bytes) -> tuple[Needle, ...]:
-        """Return the needles worth searching for, with all needles in the bytes among them."""
+        """Return the needles worth searching for, among them all needles that the bytes contain."""
         if not self._words or len(data) < _LONG:
             return self._short
         compared = memoryview(data)[: len(data) - len(data) % _WORD].cast("Q")[::_STEP].tolist()
@@ -168,7 +162,7 @@ class Needles:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The secrets known at one time.
+    """The secrets known at one moment.
 
     Attributes:
         learned: The name of each credential that other hosts have shown, by its value.
@@ -185,7 +179,7 @@ def _spellings(name: str, value: str) -> Spellings:
 
 
 class KnownSecrets:
-    """The secrets to search for by value: configured, given, or learned from other hosts.
+    """The secrets to search for by value: configured, passed in, or learned from other hosts.
 
     Methods may be called from any thread.
 
@@ -205,7 +199,7 @@ class KnownSecrets:
         self.add(secrets)
 
     def add(self, secrets: Iterable[tuple[str, str]]) -> None:
-        """Search for further secrets, from now on."""
+        """Search from now on for these secrets too."""
         with self._lock:
             names = dict(self.names)
             for name, given in secrets:
@@ -220,7 +214,7 @@ class KnownSecrets:
                 self._take_snapshot()
 
     def learn(self, name: str, value: str) -> None:
-        """Search for a credential of another host, if unlikely to stand in a text by chance."""
+        """Search from now on for a credential of another host, unless it may occur in a text by chance."""
         value = value.strip()
         if not BY_VALUE_FROM <= len(value) <= LEARNED_LENGTH or value.startswith("⟨secret:") or not is_telling(value):
             return
@@ -243,7 +237,7 @@ class KnownSecrets:
         return self.now.needles
 
     def forgotten(self, learned: Mapping[str, str], since: Snapshot) -> tuple[tuple[str, str], ...]:
-        """Return names and values of learned credentials that were not known all the time since."""
+        """Return names and values of learned credentials that were dropped at some time since a snapshot."""
         learned_since: Mapping[str, str] = since.learned if since is self.now else {}
         if learned is learned_since:
             return ()
@@ -272,15 +266,34 @@ def name_in_mark(name: str) -> str:
     return _NOT_IN_A_NAME.sub("_", name)
 
 
+def merged(hits: list[Hit]) -> list[Hit]:
+    """Return hits in order, with overlapping hits merged."""
+    if len(hits) < 2:
+        return hits
+    hits.sort(key=lambda hit: (hit.start, -hit.end))  # stable: of equal hits the first stays first
+    merged_hits = [hits[0]]
+    for hit in hits[1:]:
+        last = merged_hits[-1]
+        if hit.start >= last.end:
+            merged_hits.append(hit)
+        elif hit.end > last.end:
+            merged_hits[-1] = Hit(last.start, hit.end, last.needle)
+    return merged_hits
+
+
 def without(data: bytes, hits: list[Hit]) -> Kept:
-    """Replace the hits by marks; return the bytes and the redactions."""
+    """Replace the hits by marks; returns the bytes and the redactions."""
     pieces: list[bytes] = []
     end = 0
     for hit in hits:
         pieces += (data[end : hit.start], hit.needle.mark)
         end = hit.end
     pieces.append(data[end:])
-    redactions = tuple(Redaction(where="data", name=hit.needle.name, length=hit.end - hit.start) for hit in hits)
+    redactions = tuple(
+        Redaction(where="data", name=hit.needle.name, length=max(hit.end - hit.start, len(hit.needle.data)))
+        for hit in hits
+        if hit.needle.mark  # else a further part of the secret before
+    )
     return b"".join(pieces), redactions
 
 

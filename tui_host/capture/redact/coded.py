@@ -1,4 +1,4 @@
-"""Redact bodies with a content coding: decode once, and keep the decoded bytes from the first secret on."""
+"""Redacts bodies with a content coding: decodes them once, and stores them decoded from the first secret on."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _BY_CHANCE = frozenset(("deflate", "utf-16-le", "utf-16-be"))
 
 
 class CodedStream:
-    """Redact one body in pieces.
+    """Redacts one body in pieces.
 
     A body with a content coding is decoded, and secrets are looked for in the coded and in the decoded bytes. While there is none, the coded
     bytes pass as they came. From the first secret on, the decoded bytes pass, without secrets. A coding that no header names is known
     by the first bytes. Where no secret is known, every body passes as it came.
 
     Args:
-        redactor: Takes the secrets out.
-        encoding: The content coding that the header names.
-        held_limit: Coded bytes that may wait.
+        redactor: Removes the secrets.
+        encoding: The content coding named by the header.
+        held_limit: Largest number of coded bytes that may wait.
         depth: How often the body may be coded beyond what the header says.
 
     Attributes:
-        decoded_from: The coding that was undone; empty while bytes pass as they came.
+        decoded_from: The coding that was undone; empty while bytes are passed on unchanged.
     """
 
     def __init__(
@@ -62,19 +62,33 @@ class CodedStream:
         self._is_over = False
 
     @property
+    def _text(self) -> RedactedStream | None:
+        return self._plain if self._plain is not None else self._coded and self._coded.inner
+
+    @property
     def shifts(self) -> Sequence[Shift]:
         """The places in the decoded body where secrets were taken out."""
-        stream = self._plain if self._plain is not None else self._coded and self._coded.inner
+        stream = self._text
         return stream.shifts if stream is not None else ()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether text of a model is held back because a secret may begin with the text."""
+        stream = self._text
+        return stream is not None and stream.is_open
+
+    def release(self) -> Kept:
+        """Return the text held back; coded bytes keep waiting."""
+        return self._plain.release() if self._plain is not None else (b"", ())
+
     def feed(self, data: bytes, /) -> Kept:
-        """Take in the next bytes; return bytes to keep, and redactions."""
+        """Take the next bytes; returns bytes to store, and redactions."""
         if self._plain is not None:
             return self._plain.feed(data)
         return self._feed(data, is_all=False)
 
     def flush(self) -> Kept:
-        """Return the remaining bytes to keep."""
+        """Return the remaining bytes to store."""
         first, in_first = self._feed(b"", is_all=True)
         if self._plain is not None:
             rest, in_rest = self._plain.flush()
@@ -253,6 +267,7 @@ class _WholeBody:
     """Redact a whole body by a function at the end; makes further streams like itself."""
 
     is_needed = True
+    is_open = False
     left_out = 0
     shifts: Sequence[Shift] = ()
 
@@ -273,12 +288,15 @@ class _WholeBody:
         self._data += data
         return b"", ()
 
+    def release(self) -> Kept:
+        return b"", ()
+
     def flush(self) -> Kept:
         return self._take_out(self._data)
 
 
 def request_without(draft: Draft, redactor: BodyRedactor) -> Draft:
-    """Redact the body of a request; return the draft itself if nothing is taken out."""
+    """Remove secrets from a request's body; returns the draft itself if it has none."""
     stream = CodedStream(redactor, draft.encoding, held_limit=len(draft.data))
     first, in_first = stream.feed(draft.data)
     rest, in_rest = stream.flush()
@@ -298,7 +316,7 @@ def request_without(draft: Draft, redactor: BodyRedactor) -> Draft:
 
 
 def body_without(draft: Draft, take_out: TakeOut) -> Draft:
-    """Redact the body of a request by a function for the whole decoded body."""
+    """Redact a request's body by a function that is called with the whole decoded body."""
     return request_without(draft, _WholeBody(take_out))
 
 

@@ -1,4 +1,4 @@
-"""Find credentials in the bodies of logins: in forms, JSON, multipart bodies and markup."""
+"""Finds credentials in the bodies of logins: forms, JSON, multipart bodies and markup."""
 
 from __future__ import annotations
 
@@ -45,6 +45,8 @@ _OF_LOGINS = frozenset(
 _TO_LOG_IN = frozenset(("grant_type", "client_id", "client_assertion", "assertion", "username", "login", "email"))
 """What a login's body has beside its secrets. Source: RFC 6749 and 7521."""
 _OF_MODELS = frozenset(("model", "messages", "input", "inputs", "contents", "prompt", "tools", "jsonrpc"))
+_BEGINS_AS_TO_MODEL = re.compile(rb'\s*\{\s*"(?:%s)"\s*:' % "|".join(sorted(_OF_MODELS)).encode())
+"""The usual case, known without parsing."""
 _LOGIN_LIMIT = 64 << 10
 """Bytes that a login's body has at most."""
 _LAST_WORD = re.compile(r"[A-Z]?[a-z]+(?=\d*$)|[A-Z]+(?=\d*$)")
@@ -59,7 +61,7 @@ _NAME_LIMIT = 100
 
 
 def without_tokens(data: bytes, learn: Learn) -> Kept:
-    """Take the secrets out of a login's form or document, or of an answer with a new key. A body that is no text is taken out whole."""
+    """Remove the secrets from a login's form or document, or an answer with a new key. Removes a body that is not text."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -111,7 +113,7 @@ def _without_fields(data: bytes, marker: Marker) -> bytes:
 
 
 def is_json_without_login(data: bytes) -> bool:
-    """Return whether a body is a JSON object without a member of a login, switches aside."""
+    """Return whether a body is a JSON object without members of a login, apart from switches."""
     login = read(data)
     if not isinstance(login, dict):
         return False
@@ -119,8 +121,10 @@ def is_json_without_login(data: bytes) -> bool:
 
 
 def is_json_of_login(data: bytes) -> bool:
-    """Return whether a body is a JSON object with credentials, and no request to a model."""
-    login = read(data) if len(data) <= _LOGIN_LIMIT and data.lstrip(BLANKS).startswith(b"{") else None
+    """Return whether a body is a JSON object with credentials and not a request to a model."""
+    if len(data) > _LOGIN_LIMIT or not data.lstrip(BLANKS).startswith(b"{") or _BEGINS_AS_TO_MODEL.match(data):
+        return False
+    login = read(data)
     if not isinstance(login, dict) or not _OF_MODELS.isdisjoint(login):
         return False
     return "grant_type" in login or any(
@@ -149,7 +153,7 @@ def _is_token(name: str, raw: bytes) -> bool:
 
 
 def is_named(name: str) -> bool:
-    """Return whether a name ends like a credential's; the alias of a key and the type of a token do not."""
+    """Return whether a name ends like a credential's. A key's alias and a token's type do not."""
     if len(name) > _NAME_LIMIT:
         return False
     name = name.rstrip(_ENDS)  # as in `user[password]`

@@ -1,4 +1,4 @@
-"""Recorders for logins and for other hosts' requests to models, which keep no credentials in bodies."""
+"""Recorders for logins and for other hosts' requests to models, which remove credentials from bodies."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tui_host.errors import JSON
 from tui_host.settings.urls import parts_of
 
 LIMIT = 1 << 20
-"""Bytes that are held at most: no answer to a login is larger, and no metadata document."""
+"""Largest body to hold, in bytes: answers to logins and metadata documents are smaller."""
 
 
 class BodyBuffer:
-    """Hold a body to the end, unless larger than `LIMIT`."""
+    """Holds a body to its end, unless it is larger than `LIMIT`."""
 
     def __init__(self) -> None:
         self._data = b""
         self._is_passing = False
 
     def feed(self, data: bytes) -> bytes:
-        """Take in the next bytes; return nothing until the body is too large, then all bytes."""
+        """Take bytes; returns nothing until the body is too large, then all bytes."""
         self._data += data
         if len(self._data) <= LIMIT and not self._is_passing:
             return b""
@@ -35,7 +35,7 @@ class BodyBuffer:
         return self.finish()
 
     def finish(self) -> bytes:
-        """Return the whole body, nothing for a body too large."""
+        """Return the whole body; nothing for a body that was too large."""
         data, self._data = self._data, b""
         return data
 
@@ -49,7 +49,7 @@ _LOGIN_PATH = re.compile(
 
 
 def is_login(target: bytes, kind: bytes, body: bytes) -> bool:
-    """Return whether a request is to get, renew or create a credential, by target, content type and body.
+    """Return whether a request gets, renews or creates a credential, by target, content type and body.
 
     Forms are sent for little else; but curl declares a form where no type was given.
     """
@@ -59,11 +59,11 @@ def is_login(target: bytes, kind: bytes, body: bytes) -> bool:
 
 
 def without_credentials(draft: Draft, learn: Learn) -> Draft:
-    """Take the credentials known by place out of the body of another host's request or answer.
+    """Remove the credentials from the body of another host's request or answer, found by their place.
 
     Args:
         draft: A request, or a chunk that is a whole body.
-        learn: Takes the name and the value of what was taken out.
+        learn: Called with name and value of each credential removed.
     """
     if not draft.data or draft.kind not in {"request", "chunk"}:
         return draft
@@ -93,15 +93,15 @@ def _content_type(head: Head) -> bytes:
 
 
 class WithoutTokens:
-    """Record the exchanges of other hosts, without keys in requests to a model, and without tokens in answers.
+    """Records exchanges of other hosts without keys in requests to models and without tokens in answers.
 
     Args:
-        recorder: Keeps the records.
-        is_login: The exchanges are known to be of a login; otherwise each body tells.
+        recorder: Stores the records.
+        is_login: Whether the exchanges are known to be a login's; otherwise each body is examined.
     """
 
     is_needed = True
-    """Any answer may hand out a token."""
+    """Every answer may contain a token."""
 
     def __init__(self, recorder: Recording, *, is_login: bool) -> None:
         self._recorder = recorder
@@ -122,11 +122,11 @@ class WithoutTokens:
         return self._recorder.redactor.stream_by_value()
 
     def learn_value(self, name: str, value: str, /) -> None:
-        """Search for a credential from now on."""
+        """Search from now on for a credential."""
         self._recorder.redactor.learn_value(name, value)
 
     def append(self, draft: Draft, /) -> int:
-        """Append a record, with secrets taken out of a request's body; return the number."""
+        """Record a draft, with secrets removed from a request's body; returns the record's number."""
         if draft.kind == "request" and self._is_login:
             draft = _without(draft, self.learn_value, is_of_login=True, is_to_model=draft.wire == "llm")
         elif draft.kind == "request":
@@ -146,7 +146,7 @@ _OF_MODELS = ("choices", "candidates", "output", "content")
 
 
 def tells_token(data: bytes) -> bool:
-    """Return whether a body is a page, or a JSON object with a token, directly or in nested objects.
+    """Return whether a body is a page, or a JSON object with a token in it or in nested objects.
 
     What models say and which tools they call stands in lists, in every dialect, so lists are not searched. A JSON-RPC message is not
     either: what a tool returns stays as it is. A body larger than `LIMIT` is no answer to a login.
@@ -181,11 +181,11 @@ def _is_token(name: str, value: JSON) -> bool:
 
 
 class AnswerStream:
-    """Redact the body of an answer. A body that may hand out a token is held to the end; any other passes after the first bytes.
+    """Redacts an answer's body. A body that may contain a token is held to its end; others pass after the first bytes.
 
     Args:
-        redactor: Takes the known secrets out.
-        is_login: The answer is one to a login, and may hand out a token in any form.
+        redactor: Removes the known secrets.
+        is_login: Whether the answer is to a login, and may contain a token in any form.
     """
 
     left_out = 0
@@ -200,11 +200,20 @@ class AnswerStream:
 
     @property
     def shifts(self) -> Sequence[Shift]:
-        """The places where secrets were taken out by value."""
+        """The places from which secrets were removed by value."""
         return self._inner.shifts
 
+    @property
+    def is_open(self) -> bool:
+        """Whether text is held back because it may be the beginning of a secret."""
+        return self._inner.is_open
+
+    def release(self) -> Kept:
+        """Return the text held back, because its rest does not arrive in time."""
+        return self._inner.release()
+
     def feed(self, data: bytes, /) -> Kept:
-        """Return the bytes of a body without a token as soon as decided."""
+        """Take bytes; returns bytes as soon as it is clear that the body has no token."""
         if self._is_passing:
             return self._inner.feed(data)
         self._held += data

@@ -1,10 +1,10 @@
-"""Take secrets out of everything before storing.
+"""Removes secrets from everything before it is stored.
 
 By value: each known secret of at least eight characters, wherever it stands and however it is spelled there.
 By place: what stands in a header or behind a query key named like a credential, or in a URL's userinfo, known or not, whatever its length.
 Learned: what stood in such a place of a request is looked for by value from then on, since a peer may say it again.
 
-What it cannot find: a secret in a coding that is not undone here, or one that a model spells in several events of its stream.
+What it cannot find: a secret in a coding that is not undone here.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
 from tui_host.capture.json.reading import load
-from tui_host.capture.record import Draft, Head, Redaction, Shift
+from tui_host.capture.record import Draft, Head, Redaction
 from tui_host.capture.redact.by_place import in_header, shown_by
-from tui_host.capture.redact.by_value import BY_VALUE_FROM, Hit, KnownSecrets, Snapshot, mark, name_in_mark, without
+from tui_host.capture.redact.by_value import BY_VALUE_FROM, KnownSecrets, Snapshot, mark, name_in_mark, without
 from tui_host.capture.redact.coded import request_without
+from tui_host.capture.redact.stream_redactor import StreamRedactor
 from tui_host.errors import JSON
 from tui_host.settings.credential_places import Span, in_url
 
@@ -28,17 +29,20 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
 
 EXACT_FROM = 4
-"""Characters from which a short secret is taken out where it is all of a header's or query key's value or a path's segment."""
+"""Shortest secret, in characters, that is removed if it is a whole header, query value or path segment."""
 
+REMEMBERED_HEADERS = 500
+"""Number of headers without secrets to remember, since clients repeat them."""
 _SEGMENT = re.compile(r"[^/?&=#]+")
 
 
 class Redactor:
-    """Takes secrets out of drafts and texts. Callable from any thread."""
+    """Removes secrets from drafts and texts. Callable from any thread."""
 
     def __init__(self, secrets: Iterable[tuple[str, str]] = ()) -> None:
         self._known = KnownSecrets(secrets)
         self._headers: frozenset[str] = frozenset()
+        self._in_headers: tuple[Snapshot, dict[tuple[str, str], tuple[str, list[Redaction]]]] = self._known.now, {}
         self._former: tuple[tuple[tuple[str, str], ...], Redactor] | None = None
 
     def add(self, name: str, value: str) -> None:
@@ -46,21 +50,22 @@ class Redactor:
         self._known.add([(name, value)])
 
     def learn(self, head: Head) -> None:
-        """Search for the credentials in the head of another host's request, which are not configured here."""
+        """Search from now on for the credentials in the head of another host's request."""
         for name, value in shown_by(head):
             self._known.learn(name, value)
 
     def learn_value(self, name: str, value: str) -> None:
-        """Search for a credential of another host, found elsewhere."""
+        """Search from now on for a credential of another host that was found elsewhere."""
         self._known.learn(name, value)
 
     def add_places(self, *, headers: Iterable[str]) -> None:
-        """Take out the whole value of further headers: configured headers with a reference."""
+        """Remove the whole value of these headers too: headers configured with a reference."""
         self._headers = self._headers.union(name.lower() for name in headers)
+        self._in_headers = self._known.now, {}
 
     @property
     def learned(self) -> Mapping[str, str]:
-        """The credentials of other hosts known now, to be passed to `draft` later."""
+        """The credentials of other hosts known now, to pass to `draft` later."""
         return self._known.now.learned
 
     def draft(self, draft: Draft, learned: Mapping[str, str] | None = None) -> Draft:
@@ -71,7 +76,7 @@ class Redactor:
         return former.draft(draft) if former else draft
 
     def may_be_in(self, data: bytes, learned: Mapping[str, str] | None = None) -> bool:
-        """Return whether the bytes contain a secret known by value, now or at the time of `learned`."""
+        """Return whether the bytes contain a secret known by value, now or when `learned` was read."""
         now = self._known.now
         if now.needles.are_in(data):
             return True
@@ -80,17 +85,17 @@ class Redactor:
 
     def bytes(self, data: bytes) -> tuple[bytes, tuple[Redaction, ...]]:
         """Return bytes without the secrets known by value, and the redactions."""
-        hits = self.hits(data)
+        hits = self._known.needles.hits(data)
         return without(data, hits) if hits else (data, ())
 
     def text(self, text: str) -> str:
-        """A text without the secrets known by value."""
+        """Return a text without the secrets known by value."""
         return self._text(text)[0]
 
     def pieces(self, text: str) -> list[tuple[str, str]]:
-        """Cut a text at secrets known by value: each piece with the name of the secret, empty for plain text."""
+        """Split a text at secrets known by value: each piece with the secret's name, empty for plain text."""
         data = text.encode("utf-8", "surrogatepass")
-        hits = self.hits(data)
+        hits = self._known.needles.hits(data)
         if not hits:
             return [(text, "")] if text else []
         pieces: list[tuple[str, str]] = []
@@ -108,7 +113,7 @@ class Redactor:
         return self._known.lengths
 
     def json_text(self, text: str) -> str:
-        """JSON without the secrets known by value; still JSON, even where a number looks like a secret."""
+        """Return JSON without the secrets known by value; the result is JSON, even if a number looks like a secret."""
         redacted = self.text(text)
         if redacted == text:
             return text
@@ -128,20 +133,10 @@ class Redactor:
         return bool(self._known.needles)
 
     def stream(self) -> StreamRedactor:
-        """Return a stream for a body in pieces, so as to find a secret cut in two."""
-        return StreamRedactor(self)
+        """Return a stream for a body in pieces, which also finds secrets split between pieces."""
+        return StreamRedactor(lambda: self._known.needles)
 
-    def stream_by_value(self) -> StreamRedactor:
-        """Return a stream without a search by place, as `stream` does."""
-        return StreamRedactor(self)
-
-    def hits(self, data: bytes) -> list[Hit]:
-        """Where secrets stand in the bytes, in order, without overlap."""
-        return self._known.needles.hits(data)
-
-    def open_end(self, data: bytes) -> int:
-        """Return the start of the longest end of the bytes with which a secret may begin; the length without one."""
-        return self._known.needles.open_end(data)
+    stream_by_value = stream
 
     def _draft(self, draft: Draft) -> Draft:
         if draft.kind == "request" and self.is_needed:
@@ -159,7 +154,7 @@ class Redactor:
         return replace(draft, data=data, head=head, malformed=malformed, redacted=draft.redacted + redactions)
 
     def _before(self, now: Snapshot, learned: Mapping[str, str] | None) -> Redactor | None:
-        """Return a redactor for credentials learned then and dropped since; None without any, the usual case."""
+        """Return a redactor for credentials that were known then and dropped since; usually None."""
         forgotten = () if learned is None else self._known.forgotten(learned, now)
         if not forgotten:
             return None
@@ -171,11 +166,9 @@ class Redactor:
     def _text(self, text: str) -> tuple[str, tuple[Redaction, ...]]:
         if not self._known.needles:
             return text, ()
-        data = text.encode("utf-8", "surrogatepass")
-        hits = self.hits(data)
-        if not hits:
+        data, redactions = self.bytes(text.encode("utf-8", "surrogatepass"))
+        if not redactions:
             return text, ()
-        data, redactions = without(data, hits)
         return data.decode("utf-8", "surrogatepass"), tuple(
             replace(redaction, where="head") for redaction in redactions
         )
@@ -201,10 +194,19 @@ class Redactor:
         return (replace(head, url=url, headers=headers), tuple(found)) if found else (head, ())
 
     def _header(self, name: str, value: str, found: list[Redaction]) -> str:
-        spans = in_header(name, value, self._headers)
-        if not spans and self._is_short_secret(value):
-            spans = [Span(0, len(value), name)]
-        return self._by_value(self._without(value, spans, found), found)
+        now, results = self._in_headers
+        if now is not self._known.now or len(results) > REMEMBERED_HEADERS:
+            now, results = self._in_headers = self._known.now, {}
+        result = results.get((name, value))
+        if result is None:
+            taken_out: list[Redaction] = []
+            spans = in_header(name, value, self._headers)
+            if not spans and self._is_short_secret(value):
+                spans = [Span(0, len(value), name)]
+            text = self._by_value(self._without(value, spans, taken_out), taken_out)
+            result = results[name, value] = text, taken_out
+        found += result[1]
+        return result[0]
 
     def _url(self, url: str, found: list[Redaction]) -> str:
         url = self._without(url, in_url(url), found)
@@ -236,7 +238,7 @@ class Redactor:
             return value
         name = self._known.names.get(value.strip()) or self._known.names.get(unquote_plus(value))
         if name is None:
-            hits = self.hits(value.encode("utf-8", "surrogatepass"))
+            hits = self._known.needles.hits(value.encode("utf-8", "surrogatepass"))
             name = hits[0].needle.name if hits else place
         found.append(Redaction(where="head", name=name, length=len(value)))
         return mark(name)
@@ -249,45 +251,3 @@ def redactor_of(settings: Settings) -> Redactor:
     redactor = Redactor((secret.name, secret.reveal()) for secret in secrets_of(settings))
     redactor.add_places(headers=secret_headers(settings))
     return redactor
-
-
-class StreamRedactor:
-    """Redact bytes in pieces; hold back only an end with which a secret may begin.
-
-    One for each body; not for several threads at once.
-
-    Attributes:
-        shifts: What was taken out so far, in order.
-    """
-
-    left_out = 0
-
-    def __init__(self, redactor: Redactor) -> None:
-        self.shifts: list[Shift] = []
-        self._redactor = redactor
-        self._held = b""
-        self._settled = 0  # bytes of the body before what is held back
-
-    def feed(self, data: bytes) -> tuple[bytes, tuple[Redaction, ...]]:
-        """Return bytes to keep, possibly none, and the redactions."""
-        data = self._held + data
-        cut = self._redactor.open_end(data)
-        hits = self._redactor.hits(data)
-        for hit in reversed(hits):  # a hit that reaches over the cut may be part of a longer secret
-            if hit.start < cut < hit.end:
-                cut = hit.start
-        self._held = data[cut:]
-        return self._settle(data[:cut], [hit for hit in hits if hit.end <= cut])
-
-    def flush(self) -> tuple[bytes, tuple[Redaction, ...]]:
-        """Return the bytes held back, at the end."""
-        data, self._held = self._held, b""
-        return self._settle(data, self._redactor.hits(data))
-
-    def _settle(self, data: bytes, hits: list[Hit]) -> tuple[bytes, tuple[Redaction, ...]]:
-        at = self._settled
-        self._settled += len(data)
-        if not hits:
-            return data, ()
-        self.shifts += [(at + hit.start, at + hit.end, len(hit.needle.mark)) for hit in hits]
-        return without(data, hits)

@@ -1,1 +1,1 @@
-"""stdio."""
+"""Recording the lines of a stdio server's pipes."""

@@ -1,15 +1,15 @@
-"""Bytes cut into lines."""
+"""Splits bytes into lines."""
 
 from __future__ import annotations
 
 LINE_LIMIT = 64 << 20
-"""Bytes that a line may have; a server that writes more is faulty."""
+"""Largest line, in bytes; a server that writes more is faulty."""
 LINE_KEPT = 1 << 20
-"""Bytes that are kept of a line over the limit."""
+"""Number of bytes to keep of a line that is too long."""
 
 
 class Splitter:
-    """Split bytes into lines. Pieces of an unfinished line are joined once, at the end of the line."""
+    """Splits bytes into lines. Pieces of an unfinished line are joined once, when it ends."""
 
     def __init__(self, limit: int = LINE_LIMIT) -> None:
         self._limit = limit
@@ -32,16 +32,16 @@ class Splitter:
 
     @property
     def size(self) -> int:
-        """The size of the unfinished line."""
+        """Size of the unfinished line, in bytes."""
         return self._size
 
     @property
     def too_long(self) -> bool:
-        """The unfinished line is over the limit."""
+        """Whether the unfinished line is too long."""
         return self._size > self._limit
 
     def rest(self) -> bytes:
-        """Return the unfinished line, and forget the line."""
+        """Return the unfinished line and remove it."""
         rest = b"".join(self._parts)
         self._parts, self._size = [], 0
         return rest

@@ -1,4 +1,4 @@
-"""The host's ends of a child's pipes on the event loop: chunks out of one, lines into the other."""
+"""The host's ends of a child's pipes on the event loop: reads chunks from one, writes lines to another."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tui_host.errors import JSON
 
 READ_BYTES = 256 << 10
 WRITES_WAITING = 64 << 20
-"""Bytes that may wait for a server that does not read; then its callers wait too."""
+"""Bytes that may wait for a server that does not read; with more, callers wait."""
 UNREAD_SECONDS = 5.0
-"""After so long it is told that a server does not read."""
+"""Seconds until the user is told that a server does not read."""
 _AHEAD = 4
-"""Chunks that are read before somebody takes them."""
+"""Number of chunks to read before they are taken."""
 
 
 class ReadPipe:
-    """The reading end of a pipe, watched by the loop from enter to exit.
+    """The reading end of a pipe, watched by the event loop inside its `with` block.
 
     Args:
-        pipe: Our end.
+        pipe: The host's end of the pipe.
         at_once: Gets each chunk while nothing else waits and `chunk` is waited for; False if it must wait there all the same.
     """
 
@@ -45,7 +45,7 @@ class ReadPipe:
         """Return the next chunk, at most 256 KB; empty at the end.
 
         Raises:
-            OSError: It cannot be read.
+            OSError: The pipe cannot be read.
         """
         while not self._chunks:
             if self._fault is not None:
@@ -97,22 +97,22 @@ class ReadPipe:
 
 
 Record: TypeAlias = Callable[[bytes, Mapping[str, JSON], Place, int], None]
-"""Takes a line, what it says, what it belongs to, and when it was written."""
+"""Called with a written line, its parsed message, its place, and the time of writing."""
 
 
 class LineWriter:
-    """Write lines to a pipe: at once if there is room, else in order in `run`.
+    """Writes lines to a pipe: at once if there is room, otherwise in order in `run`.
 
     Args:
-        pipe: Our end; `run` closes it when it ends.
+        pipe: The host's end of the pipe; `run` closes it at its end.
         record: Takes each line the moment after it was given to the system, so that whoever reads it need not wait for that;
             the last value is what `now` said before.
-        now: A clock.
-        changed: Called when what is told of it has changed.
+        now: Returns the current time.
+        changed: Called when an attribute below has changed.
 
     Attributes:
-        waiting: Bytes that were sent and are not written yet.
-        unread_since: Monotonic seconds since when nobody has read what waits, None if somebody reads.
+        waiting: Number of bytes that are not written yet.
+        unread_since: When the server stopped reading, in monotonic seconds; None if it reads.
     """
 
     def __init__(self, pipe: IO[bytes], record: Record, now: Callable[[], int], changed: Callable[[], None]) -> None:
@@ -134,7 +134,7 @@ class LineWriter:
         """Write or queue a line with the line end; wait only while 64 MB are queued.
 
         Raises:
-            anyio.ClosedResourceError: It is closed, or whoever should read it has closed the other end.
+            anyio.ClosedResourceError: The writer is closed, or the reader has closed the other end.
         """
         while self.waiting > WRITES_WAITING and not self._is_closing:
             self._room = anyio.Event()
@@ -153,7 +153,7 @@ class LineWriter:
             self._wake.set()
 
     async def run(self) -> None:
-        """Write the queued lines, until closed."""
+        """Write the queued lines until closed."""
         try:
             while not self._is_closing:
                 if self._rest:
@@ -171,7 +171,7 @@ class LineWriter:
             self._pipe.close()
 
     def close(self) -> None:
-        """Let nothing more be written."""
+        """Close the writer: no more lines are written."""
         self._is_closing = True
         self._wake.set()
         self._room.set()

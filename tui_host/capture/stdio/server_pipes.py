@@ -1,4 +1,4 @@
-"""The pipes of a stdio server: every line is recorded as bytes before anyone reads the line, standard error too.
+"""The pipes of a stdio server. Every line is recorded before it is used, also lines of standard error.
 
 Nothing here knows the SDK. Source: MCP 2025-11-25 and 2026-07-28, Transports, stdio.
 """
@@ -19,15 +19,16 @@ from tui_host.capture.frames.frame_heads import Frame
 from tui_host.capture.record import Place
 from tui_host.capture.stdio.line_splitter import LINE_KEPT, LINE_LIMIT, Splitter
 from tui_host.capture.stdio.pipes import LineWriter, ReadPipe
+from tui_host.capture.stdio.stdio_tap import StdioTap
 from tui_host.errors import JSON
 from tui_host.guard.child_process import Process
 
 JUNK_LIMIT = 64 << 20
-"""Bytes of standard output that may be no messages, in the life of a connection."""
+"""Bytes of standard output without messages to accept in the life of a connection."""
 STDERR_KEPT = 8 << 20
-"""Bytes of standard error that are kept, and that are recorded in one burst."""
+"""Bytes of standard error to keep, and to record in one burst."""
 PATIENCE = 2.0
-"""Seconds for each step of an end: after closing stdin, after SIGTERM."""
+"""Seconds for each step of ending a server: after closing stdin, after SIGTERM."""
 
 _SLICE = 200
 _LINE_COST = 256
@@ -35,50 +36,26 @@ _JUNK_BURST = 1 << 20
 _REFILL_PER_SECOND = 128 << 10
 
 
-class LineTap(Protocol):
-    """Receives everything on the pipes, in the order of the wire, before anything acts on a line."""
-
-    def now(self) -> int:
-        """The clock of the capture."""
-        ...
-
-    def out(self, line: bytes, value: Mapping[str, JSON], place: Place, at_ns: int) -> None:
-        """Take a line for the server's standard input, with the parsed message."""
-        ...
-
-    def into(self, line: bytes, fault: str | None) -> Frame:
-        """Take a line of the server's standard output; `fault` says why the line is broken. Return the parsed frame."""
-        ...
-
-    def junk(self, block: bytes, lines: int) -> None:
-        """Take many lines without messages together: one record for each would be too many."""
-        ...
-
-    def error(self, line: bytes, fault: str | None) -> None:
-        """Take a line of standard error, with the line end."""
-        ...
-
-
 class Listener(Protocol):
-    """Acts on the messages of a server."""
+    """Handles the messages of a server."""
 
     def take(self, line: bytes, frame: Frame) -> None:
-        """Take the next message, recorded before. Includes broken messages, for which somebody may wait."""
+        """Handle the next message, which is already recorded; also broken messages, for which a caller may wait."""
         ...
 
     @property
     def is_full(self) -> bool:
-        """Whether no more messages are taken for now, so that the pipe is not read."""
+        """Whether no more messages are accepted for now, so that the pipe is not read."""
         ...
 
     async def has_room(self) -> None:
-        """Wait until more may come."""
+        """Wait until more messages are accepted."""
         ...
 
 
 @dataclass(slots=True)
 class _Budget:
-    """The number of lines still to be recorded one by one: a burst, then a steady trickle."""
+    """How many lines may still be recorded one by one: a burst, then a steady trickle."""
 
     left: float
     limit: float
@@ -99,13 +76,13 @@ def _budget(burst: int) -> _Budget:
 
 
 class Errors:
-    """Standard error: the last 8 MB, and the total size.
+    """Standard error: its last 8 MB, and its total size.
 
     Attributes:
         unrecorded: Bytes that came too fast to be recorded; they are counted, and kept while they are among the last.
     """
 
-    def __init__(self, tap: LineTap) -> None:
+    def __init__(self, tap: StdioTap) -> None:
         self._tap = tap
         self._ring: deque[bytes] = deque()
         self._held = 0
@@ -168,17 +145,17 @@ class Errors:
 
 
 class StdioChild:
-    """The process of a server, with the pipes being served.
+    """A server's process with its pipes.
 
-    `run` belongs into the connection's task group; it ends when the process and all its output have ended.
+    Call `run` in the connection's task group. It ends when the process has ended and its output is read.
 
     Attributes:
-        listener: Gets what its standard output says, all of it recorded; None while nobody acts on it.
-        over: Set when nothing more will come.
-        fault: What the server did that its connection cannot go on, None if nothing.
+        listener: Handles recorded messages; None while there is no handler.
+        over: Set when nothing more will arrive.
+        fault: What the server did that ends its connection, None if nothing.
     """
 
-    def __init__(self, process: Process, tap: LineTap, changed: Callable[[], None]) -> None:
+    def __init__(self, process: Process, tap: StdioTap, changed: Callable[[], None]) -> None:
         self.process = process
         self.errors = Errors(tap)
         self.listener: Listener | None = None
@@ -202,12 +179,12 @@ class StdioChild:
         """Write a line, with the parsed message; wait only while 64 MB are queued.
 
         Raises:
-            anyio.ClosedResourceError: It is being stopped, or has closed its standard input.
+            anyio.ClosedResourceError: The server is being stopped, or has closed its standard input.
         """
         await self._input.send(line, value, place)
 
     async def run(self) -> None:
-        """Serve the pipes until the process has ended and all output was read."""
+        """Serve the pipes until the process has ended and all output is read."""
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._input.run)
@@ -221,7 +198,7 @@ class StdioChild:
     async def stop(self) -> None:
         """End the process: close standard input, wait, SIGTERM, wait, SIGKILL; under 5 seconds, shielded.
 
-        Its output is read, recorded and not handed on meanwhile. What holds its pipes afterwards is not waited for.
+        Meanwhile its output is recorded but not handled. Other processes that hold its pipes are not waited for.
         """
         with anyio.CancelScope(shield=True):
             self.listener = None
@@ -236,7 +213,7 @@ class StdioChild:
             self._changed()
 
     def close(self) -> None:
-        """Give up our ends of the pipes; `run` must have ended or been cancelled."""
+        """Close the host's ends of the pipes. Call after `run` has ended or was cancelled."""
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             with suppress(OSError):  # closed with what it could not flush: nobody reads it
                 pipe.close()

@@ -1,10 +1,11 @@
-"""Record the lines of a stdio server, each in the place of the call in the conversation."""
+"""Records the lines of a stdio server, each with the place of its call in the conversation."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Protocol
 
+from tui_host.capture.connection_end import connection_end
 from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.frames.frame_heads import Frame, made_frame, read_frame
 from tui_host.capture.record import NOWHERE, Direction, Draft, Place
@@ -24,10 +25,10 @@ class Recording(Protocol):
 
 
 class StdioTap:
-    """The tap of one connection.
+    """Records the lines of one connection.
 
     Attributes:
-        malformed: Lines of standard output that are no messages.
+        malformed: Number of lines of standard output that are not messages.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class StdioTap:
         return frame
 
     def junk(self, block: bytes, lines: int) -> None:
-        """Record lines without messages, together."""
+        """Record several lines without messages as one record."""
         self.received += lines
         self.malformed += lines
         reason = f"{lines:,} lines that are no messages, too fast for a record each"
@@ -96,6 +97,10 @@ class StdioTap:
             malformed=fault or None,
         )
         self._recorder.append(draft, at_ns)
+
+    def ended(self, reason: str, at_ns: int) -> None:
+        """Record how the connection ended."""
+        self._recorder.append(connection_end(self._peer, self._connection, reason, self._place), at_ns)
 
     def _keep(self, direction: Direction, data: bytes, malformed: str, place: Place, at_ns: int | None = None) -> None:
         draft = Draft(

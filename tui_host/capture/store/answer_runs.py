@@ -1,16 +1,15 @@
-"""Store an answer of a model, with head, pieces and end, as one row once complete: small pieces take twice the room as rows.
+"""Stores a complete answer of a model as a single row, since many small rows take twice the room.
 
 A run stands at the key of its first record, and has that one's kind. What its row's `data` unpacks to: how many records there are
 (4 bytes); for each the distances to the one before it in key, monotonic clock, and how much farther the wall clock went; its
 kind's place in `KINDS`; whether it has the row's encoding; the bytes of its head, 0 without one; the bytes of its data. Numbers are
-doubled, and one less than that negative where they are negative; 8 bytes each, little-endian; of one column the first bytes of all
+doubled, and one less than that negative where they are negative; 8 bytes each, in the machine's byte order; of one column the first bytes of all
 stand first, then the second, so that they pack well. Then heads and data of all, in order.
 """
 
 from __future__ import annotations
 
 import sqlite3
-import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -58,35 +57,48 @@ class Piece:
 
 
 class Runs:
-    """Puts answers together, in the writer's open transaction."""
+    """Joins the records of answers, in the writer's open transaction."""
 
     def __init__(self, connection: sqlite3.Connection, packer: Packer) -> None:
         self._connection = connection
         self._packer = packer
 
     def pack(self, place: int, session: str | None) -> None:
-        """Join the records of a place on the model's wire."""
-        run: list[Piece] = []
-        for row in self._connection.execute(_PIECES, (place,)).fetchall():
-            piece = Piece(*row)
-            if run and not _goes_on(run, piece):
-                self._replace(place, session, run)
-                run = []
-            run.append(piece)
-        if run:
-            self._replace(place, session, run)
+        """Join the stored records of a place on the model's wire."""
+        for run in _runs_of([Piece(*row) for row in self._connection.execute(_PIECES, (place,)).fetchall()]):
+            if len(run) > 1:
+                self._connection.executemany("DELETE FROM records WHERE key = ?", ((piece.key,) for piece in run))
+                self._insert(place, session, run)
 
-    def _replace(self, place: int, session: str | None, run: Sequence[Piece]) -> None:
+    def keep(self, place: int, session: str | None, pieces: Sequence[Piece]) -> Sequence[Piece]:
+        """Store a whole answer as rows of many records; returns the records that need rows of their own."""
+        alone: list[Piece] = []
+        for run in _runs_of(pieces):
+            if len(run) > 1:
+                self._insert(place, session, run)
+            else:
+                alone += run
+        return alone
+
+    def _insert(self, place: int, session: str | None, run: Sequence[Piece]) -> None:
         first, last = run[0], run[-1]
-        if len(run) == 1:
-            return
         whole = pack_run(run)
         packed = self._packer.pack_answer(first.key, session, whole)
-        self._connection.executemany("DELETE FROM records WHERE key = ?", ((piece.key,) for piece in run))
         stamps = first.key, place, first.time_ns, first.mono_ns
         self._connection.execute(
             _INSERT, (*stamps, first.kind, _encoding(run), packed.base, len(whole), last.key, packed.data)
         )
+
+
+def _runs_of(pieces: Sequence[Piece]) -> Iterator[Sequence[Piece]]:
+    run: list[Piece] = []
+    for piece in pieces:
+        if run and not _goes_on(run, piece):
+            yield run
+            run = []
+        run.append(piece)
+    if run:
+        yield run
 
 
 def _goes_on(run: Sequence[Piece], piece: Piece) -> bool:
@@ -117,10 +129,10 @@ def pack_run(run: Sequence[Piece]) -> bytes:
 
 
 def unpack_run(first: Piece) -> Iterator[Piece]:
-    """The records of a run, in order.
+    """Yield the records of a run, in order.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The data is not a run.
     """
     whole = first.data
     count = int.from_bytes(whole[:4], "little")
@@ -147,7 +159,7 @@ def unpack_run(first: Piece) -> Iterator[Piece]:
 
 
 def _spread(column: Sequence[int]) -> bytes:
-    raw = _little(array("Q", [number << 1 ^ number >> 63 for number in column])).tobytes()
+    raw = array("Q", [number << 1 ^ number >> 63 for number in column]).tobytes()
     return b"".join(raw[place::8] for place in range(8))
 
 
@@ -155,10 +167,4 @@ def _gathered(spread: bytes, count: int) -> list[int]:
     raw = bytearray(8 * count)
     for place in range(8):
         raw[place::8] = spread[place * count : (place + 1) * count]
-    return [number >> 1 ^ -(number & 1) for number in _little(array("Q", bytes(raw)))]
-
-
-def _little(numbers: array[int]) -> array[int]:
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers
+    return [number >> 1 ^ -(number & 1) for number in array("Q", bytes(raw))]

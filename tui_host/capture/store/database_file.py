@@ -1,4 +1,4 @@
-"""Open the file of the database: make the file private, check it, set a damaged or early one aside, bring it to the newest form."""
+"""Opens the database's file: makes it private, checks it, sets a damaged or too old file aside, and upgrades it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tui_host.errors import SettingsError, StoreError
 from tui_host.settings.paths import ensure_private_dir
 
 CHECKED_UP_TO = 4 << 20
-"""Bytes up to which a file is checked whole at each start; a larger one where something was wrong with it before."""
+"""Largest file, in bytes, to check completely at each start; a larger file is checked after damage was seen."""
 
 _UNFINISHED = frozenset((sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY))
 """The process that wrote the file was killed: SQLite undoes its last transaction once the file is opened for writing."""
@@ -38,8 +38,8 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     """Open a connection for reading, even in a folder without permission to write, or on a full disk.
 
     Raises:
-        OlderFormError: It must be brought up to date before.
-        StoreError: It cannot be read, or not by this version.
+        OlderFormError: The file must be upgraded first.
+        StoreError: The file cannot be read, or not by this version.
     """
     quoted = path.absolute().as_uri()
     room = Room(path)
@@ -77,16 +77,27 @@ def _checked_to_read(path: Path, uri: str) -> sqlite3.Connection:
     return connection
 
 
+def damage_to_tell(path: Path) -> str:
+    """Return a notice about damage for a user who reads a database, empty if none is known. Large files are not searched."""
+    try:
+        with closing(connect_to_read(path)) as connection:
+            if _is_sound(path, connection):
+                return ""
+    except sqlite3.DatabaseError:
+        pass
+    return f"{path} is damaged: what can be read is shown. Start tui-host to carry it over into a new database"
+
+
 def open_to_write(
     path: Path, room: Room, connect: Connect, migrations: Migrations, notices: list[str]
 ) -> tuple[sqlite3.Connection, Lock]:
     """Open the database for writing and take this process's lock. A damaged database is set aside, and readable content carried over.
 
-    What a person should know is told in `notices`.
+    Adds messages for the user to `notices`.
 
     Raises:
         StoreError: The folder or the file cannot be used.
-        SettingsError: A newer version of the program has written it; nothing in it is touched.
+        SettingsError: A newer version of the program has written the file, which is left unchanged.
     """
     try:
         _make_folder_private(path.parent, notices)
@@ -152,26 +163,21 @@ def _lock(path: Path, connection: sqlite3.Connection, notices: list[str]) -> Loc
 
 
 def doubt(path: Path) -> None:
-    """Have the database checked at the next start."""
+    """Mark the database to be checked at the next start."""
     with suppress(OSError):  # it cannot be used either way, and that is told
         doubted(path).touch(0o600)
 
 
 def doubted(path: Path) -> Path:
-    """Return the path of the file by whose presence a database of any size is checked."""
+    """Return the path of the file whose presence makes the next start check the database."""
     return path.with_name(path.name + ".check")
 
 
-_LOG = b"\x37\x7f\x06"
-"""A log begins so, with one of two bytes behind. Source: SQLite, Database File Format, 4.1."""
-
-
 class Whereabouts:
-    """The opened file, as seen from outside by a process holding the file open."""
+    """Watches the opened file for being removed, replaced or damaged."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._log = path.with_name(f"{path.name}-wal")
         self._known = _identity(path)
 
     def is_gone(self) -> bool:
@@ -181,20 +187,12 @@ class Whereabouts:
         except OSError:
             return False  # it cannot be seen at the moment
 
-    def is_log_cut(self) -> bool:
-        """Return whether the log, just written, has no beginning, and so can be read by nobody."""
-        try:
-            with self._log.open("rb", buffering=0) as log:
-                return log.read(len(_LOG)) == bytes(len(_LOG))
-        except OSError:
-            return False  # there is none, or it cannot be seen at the moment
-
     def doubt(self) -> None:
-        """Have the database checked at the next start."""
+        """Mark the database to be checked at the next start."""
         doubt(self._path)
 
     def is_doubted(self) -> bool:
-        """Return whether any process met damage in the file."""
+        """Return whether any process has seen damage in the file."""
         return doubted(self._path).exists()
 
 
@@ -241,12 +239,12 @@ def _is_damaged(path: Path, migrations: Migrations) -> bool:
     Nothing may write in what is damaged: not even what stands in its log.
     """
     try:
-        connection = connect(path, uri=f"{path.absolute().as_uri()}?mode=ro")
-        try:
+        with closing(connect(path, uri=f"{path.absolute().as_uri()}?mode=ro")) as connection:
             refuse_foreign(path, connection, max(migrations))
-            return not _is_sound(path, connection)
-        finally:
-            connection.close()
+            if not _is_sound(path, connection):
+                return True
+            doubted(path).unlink(missing_ok=True)
+            return False
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode in _UNFINISHED:
             return False
@@ -258,10 +256,7 @@ def _is_damaged(path: Path, migrations: Migrations) -> bool:
 def _is_sound(path: Path, connection: sqlite3.Connection) -> bool:
     if path.stat().st_size > CHECKED_UP_TO and not doubted(path).exists():
         return True
-    result: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if result == "ok":
-        doubted(path).unlink(missing_ok=True)
-    return result == "ok"
+    return connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
 
 
 def _begin_anew(path: Path, migrations: Migrations) -> str:

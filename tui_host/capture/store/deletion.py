@@ -1,4 +1,4 @@
-"""Delete for good: rows, then the pages of the rows, then the rest in the write-ahead log.
+"""Deletes for good: rows, then the pages of the rows, then their copies in the write-ahead log.
 
 `secure_delete`, which every connection has on, overwrites what is freed. Functions run on the writer's connection.
 """
@@ -27,7 +27,7 @@ LOG_MILLISECONDS = 1000
 
 
 class Run(Protocol):
-    """Runs work on the writer's connection, and waits for the result."""
+    """Runs work on the writer's connection and waits for the result."""
 
     def __call__(self, work: Callable[[sqlite3.Connection], T], /) -> T:
         """Run the work."""
@@ -55,7 +55,7 @@ _OF_CAPTURE = (
 
 
 def copies_of(database: Path) -> list[Path]:
-    """Return the copies of the database in older forms."""
+    """Return the copies of the database that upgrades have left."""
     return list(database.parent.glob(f"{database.name}.form*"))
 
 
@@ -72,12 +72,12 @@ def in_transaction(work: Callable[[sqlite3.Connection], T]) -> Callable[[sqlite3
 
 
 def set_aside_beside(database: Path) -> list[Path]:
-    """Return the damaged databases set aside, which only the person removes."""
+    """Return the damaged databases set aside, which only the user removes."""
     return sorted(path for path in database.parent.glob(f"{database.name}.damaged-*") if not path.name.endswith("-wal"))
 
 
 def delete_all(run: Run, keys: Sequence[int]) -> None:
-    """Delete records in slices, with a chance for the writer between slices. A later record goes before the earlier base."""
+    """Delete records in slices, so that the writer can work between slices. Later records go before their base."""
     at = 0
     while at < len(keys):
         at += run(in_transaction(partial(_delete_some, keys=keys[at : at + SLICE])))
@@ -97,18 +97,18 @@ def _delete_some(connection: sqlite3.Connection, keys: Sequence[int]) -> int:
 
 
 def delete_records(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
-    """Delete records in a transaction. A later record goes before the earlier base, or together."""
+    """Delete records in a transaction, later records before their base."""
     connection.executemany("DELETE FROM records WHERE key = ?", ((key,) for key in keys))
 
 
 def delete_session(connection: sqlite3.Connection, session: str) -> None:
-    """Delete everything of a session but records, in a transaction; delete the records before."""
+    """Delete everything of a session except its records, in a transaction. Delete the records first."""
     for statement in _OF_SESSION:
         connection.execute(statement, (session,))
 
 
 def delete_capture(connection: sqlite3.Connection, capture: int) -> None:
-    """Delete everything of a capture but records, in a transaction; delete the records before."""
+    """Delete everything of a capture except its records, in a transaction. Delete the records first."""
     for statement in _OF_CAPTURE:
         connection.execute(statement, (capture,))
 
@@ -121,7 +121,7 @@ def delete_empty_captures(connection: sqlite3.Connection, is_live: Callable[[str
 
 
 def give_pages_back(connection: sqlite3.Connection) -> bool:
-    """Give some free pages back to the system, outside a transaction; return whether there are more."""
+    """Return some free pages to the system, outside a transaction; returns whether there are more."""
     # a script: `execute` stops after a statement's first step, which is one page
     connection.executescript(f"PRAGMA incremental_vacuum({PAGES})")
     free: int = connection.execute("PRAGMA freelist_count").fetchone()[0]
@@ -129,7 +129,7 @@ def give_pages_back(connection: sqlite3.Connection) -> bool:
 
 
 def empty_log(connection: sqlite3.Connection) -> bool:
-    """Write the log into the file, and truncate the log; return False while another process reads in the log."""
+    """Write the log into the file and truncate the log; returns False while another process reads the log."""
     waits: int = connection.execute("PRAGMA busy_timeout").fetchone()[0]
     connection.execute(f"PRAGMA busy_timeout = {LOG_MILLISECONDS}").fetchall()
     try:
@@ -140,7 +140,7 @@ def empty_log(connection: sqlite3.Connection) -> bool:
 
 
 def give_back(run: Run) -> bool:
-    """Give all free pages back and empty the log, with a chance for the writer between; return whether the log is empty."""
+    """Return all free pages to the system and empty the log; returns whether the log is empty."""
     while run(give_pages_back):
         pass
     return run(empty_log)

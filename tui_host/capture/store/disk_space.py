@@ -1,4 +1,4 @@
-"""Hold some disk space back, because deleting needs room before freeing any, and keep the log short on a nearly full disk."""
+"""Reserves some disk space, since deleting needs room before it frees any, and keeps the log short on a full disk."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 HELD = 4 << 20
-"""Bytes held back, where there is so much."""
+"""Number of bytes to reserve, if available."""
 LEAST = 256 << 10
-"""Bytes that are left free, for what must be written to open the database; less is as good as nothing."""
+"""Number of bytes to leave free, needed to open the database."""
 SHORT = 64 << 20
 """Bytes free below which the log is kept short: what stands in it needs as much room again in the file."""
 LOG_PAGES = 4000
@@ -19,14 +19,14 @@ SHORT_LOG_PAGES = 256
 
 
 class Room:
-    """The disk space beside one database."""
+    """The reserved disk space beside a database."""
 
     def __init__(self, database: Path) -> None:
         self._folder = database.parent
         self._path = database.with_name(database.name + ".ballast")
 
     def hold(self) -> None:
-        """Hold space back, as much as there is."""
+        """Reserve space, as much as is available."""
         with suppress(OSError):  # none there, or none to be had on this kind of disk: then there is none to give up
             held = self._path.stat().st_size if self._path.exists() else 0
             size = min(HELD, self._free() + held - LEAST)
@@ -34,7 +34,7 @@ class Room:
                 self._reserve(size)
 
     def give_up(self) -> bool:
-        """Free the space held back; return whether there was any."""
+        """Free the reserved space; returns whether there was any."""
         try:
             self._path.unlink()
         except OSError:
@@ -43,7 +43,7 @@ class Room:
 
     @contextmanager
     def given_up(self) -> Generator[None]:
-        """While something is deleted."""
+        """Free the reserved space while the block deletes."""
         self.give_up()
         try:
             yield
@@ -51,14 +51,14 @@ class Room:
             self.hold()
 
     def is_full(self) -> bool:
-        """Whether next to nothing is free."""
+        """Whether the disk is almost full."""
         try:
             return self._free() < LEAST
         except OSError:
             return False
 
     def log_pages(self) -> int:
-        """How long the log may become."""
+        """Largest length of the log, in pages."""
         try:
             return LOG_PAGES if self._free() >= SHORT else SHORT_LOG_PAGES
         except OSError:

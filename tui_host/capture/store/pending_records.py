@@ -1,8 +1,9 @@
-"""Records on their way to the database: stamped already, their secrets still to be taken out."""
+"""Records on their way to the database: with number and times, but with secrets still to be removed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Protocol
 
@@ -10,11 +11,11 @@ from tui_host.capture.record import Draft, Record
 from tui_host.capture.redact.redaction import Redactor
 
 AT_ONCE = 4 << 20
-"""Bytes in which secrets are looked for at once, at most: they are copied for it."""
+"""Largest number of bytes to search for secrets at once: they are copied for the search."""
 
 
 class Source(Protocol):
-    """Where records come from; called in the writer's thread.
+    """A source of records for the writer, which calls it in its own thread.
 
     It announces itself with the first record that is new, and again with the first after they were taken: so a record costs its
     caller no more than a place in a list.
@@ -25,20 +26,20 @@ class Source(Protocol):
         ...
 
     def settled(self, seq: int, fault: str) -> None:
-        """Take note: records up to this number are stored, or wait in memory for the reason given."""
+        """Called when records up to this number are stored, or wait in memory for the given reason."""
         ...
 
     def refused(self) -> None:
-        """Take note of one record impossible to store."""
+        """Called for a record that can never be stored."""
         ...
 
 
 class Slot:
-    """A record on the way to the database; to save memory, a smaller draft may take the place of the draft.
+    """A record on the way to the database. To save memory, a smaller draft may replace its draft.
 
     Attributes:
-        draft: As it is now; nobody may look at it before `finish`.
-        redactor: What takes the secrets out; None once they are.
+        draft: The current draft. Do not use before `finish`.
+        redactor: Removes the secrets; None once they are removed.
         learned: The credentials of others that it knew when the record came: until it is looked through, they may have had to make room.
     """
 
@@ -67,18 +68,18 @@ class Slot:
 
     @property
     def record(self) -> Record:
-        """The record as of now."""
+        """The record in its current state."""
         return Record(capture=self.capture, seq=self.seq, time_ns=self.time_ns, mono_ns=self.mono_ns, draft=self.draft)
 
     def finish(self) -> None:
-        """Take the secrets out. Called by the writer, since the search takes longer than a caller may wait."""
+        """Remove the secrets. Called by the writer, since the search takes longer than a caller may wait."""
         if self.redactor is not None:
             self.draft = self.redactor.draft(self.draft, self.learned)
             self.redactor = self.learned = None
 
 
 def finish_all(slots: Sequence[Slot]) -> int:
-    """Take the secrets out of all records, searching all bytes at once; return the bytes taken in memory."""
+    """Remove the secrets from all records in one search; returns the bytes they take in memory."""
     for (redactor, learned), those in groupby(slots, lambda slot: (slot.redactor, slot.learned)):
         if redactor is not None:
             _finish(list(those), redactor, learned)
@@ -92,6 +93,10 @@ def _finish(slots: Sequence[Slot], redactor: Redactor, learned: Mapping[str, str
     for slot in slots:
         draft = slot.draft
         if is_clean and draft.head is None and draft.malformed is None:
+            slot.redactor = slot.learned = None
+        elif is_clean and draft.encoding is None and draft.data[:1] in {b"{", b"["} and draft.data[1:2] > b"\0":
+            bare = redactor.draft(replace(draft, data=b""), learned)  # the body is text as it stands, and was searched
+            slot.draft = replace(bare, data=draft.data)
             slot.redactor = slot.learned = None
         else:
             slot.finish()

@@ -1,4 +1,4 @@
-"""Tell running processes by locks: each writing process locks a small file, and the system frees the lock with the process.
+"""Recognises running processes by locks: each writing process locks a small file, and the system unlocks it at its end.
 
 A number of a process says less: it is given again, and means nothing in another container that shares the folder.
 """
@@ -16,14 +16,14 @@ _TRIES = 10
 
 
 class Lock:
-    """A lock held by this process until `release`, or the end of the process.
+    """A lock that this process holds until `release` or its end.
 
     Attributes:
-        token: Names it; what is kept with whatever this process owns.
-        fault: Why nobody else can see that this process runs; empty if all can.
+        token: The lock's name, stored with everything that this process owns.
+        fault: Why other processes cannot see that this one runs; empty if they can.
 
     Raises:
-        OSError: The folder allows no file.
+        OSError: No file can be created in the folder.
     """
 
     def __init__(self, database: Path, *, _flock: Callable[[int, int], None] = fcntl.flock) -> None:
@@ -55,12 +55,12 @@ class Lock:
 
 
 def is_live(database: Path, token: str | None) -> bool:
-    """Return whether the process with a lock still runs."""
+    """Return whether the process that holds a lock is running."""
     return bool(token) and _is_held(_lock_file(database, token or ""))
 
 
 def remove_left_behind(database: Path) -> None:
-    """Remove the files of locks held by nobody."""
+    """Remove lock files that no process holds."""
     for path in database.parent.glob(f"{database.name}.live-*"):
         if not _is_held(path):
             path.unlink(missing_ok=True)
@@ -68,10 +68,10 @@ def remove_left_behind(database: Path) -> None:
 
 @contextmanager
 def alone(database: Path) -> Generator[None]:
-    """Keep all other processes out of the block, for one database; wait for the turn.
+    """Keep all other processes out of the block, for one database; waits for its turn.
 
     Raises:
-        OSError: The folder allows no file.
+        OSError: No file can be created in the folder.
     """
     path = database.with_name(database.name + ".alone")
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -1,4 +1,4 @@
-"""Turn rows of the database into records."""
+"""Makes records from rows of the database."""
 
 from __future__ import annotations
 
@@ -10,7 +10,19 @@ from heapq import heappop, heappush
 from types import NoneType
 from typing import TypeAlias
 
-from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction, Wire
+from tui_host.capture.record import (
+    DIRECTIONS,
+    KINDS,
+    WIRES,
+    Direction,
+    Draft,
+    Head,
+    Kind,
+    Place,
+    Record,
+    Redaction,
+    Wire,
+)
 from tui_host.capture.store.answer_runs import Piece, unpack_run
 from tui_host.capture.store.migrations import SEQ_BITS
 from tui_host.capture.store.stored_bodies import Bodies, Packed
@@ -53,28 +65,18 @@ def storable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def text_or_empty(value: SQLValue) -> str:
-    """Return a text of the database; empty for anything else."""
-    return value if isinstance(value, str) else ""
-
-
-def number_or_zero(value: SQLValue) -> int:
-    """Return a number of the database; 0 for anything else."""
-    return value if isinstance(value, int) else 0
-
-
 def storable_or_none(text: str | None) -> str | None:
     """Return the text as `storable` does, None for none."""
     return None if text is None else storable(text)
 
 
 def record_key(capture_key: int, seq: int) -> int:
-    """A record's key in the database."""
+    """Return a record's key in the database."""
     return (capture_key << SEQ_BITS) + seq
 
 
 def in_order(rows: Iterable[Sequence[Keyed]]) -> Iterator[Keyed]:
-    """Yield records in the order of keys, out of rows in the order of first keys; a run may reach over further rows."""
+    """Yield records in the order of keys, from rows in the order of first keys; a run may overlap later rows."""
     waiting: list[tuple[int, int, Record]] = []
     for row in rows:
         while waiting and waiting[0][0] < row[0][0]:
@@ -87,9 +89,9 @@ def in_order(rows: Iterable[Sequence[Keyed]]) -> Iterator[Keyed]:
 
 
 def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> Sequence[Keyed]:
-    """Return the records of a row selected by `SELECT`, with keys. A record with damaged bytes says so and has no data."""
+    """Return the records of a row, with keys. A record whose bytes are damaged says so and has no data."""
     if not _is_sound(*map(type, row)) or row[1] >> _TIME_BITS or (row[2] + 1) >> _TIME_BITS:
-        row = _damaged(row)
+        row = _mended(row)
     (key, time, mono, kind, direction, encoding, malformed, head, redacted, base, size, last, data) = row[:13]
     (wire, peer, session, turn, step, call, connected, exchange, capture) = row[13:]
     heads: Sequence[Head | None] = ()
@@ -137,16 +139,42 @@ def _is_sound(*types: type) -> bool:
     return all(kind in allowed for kind, allowed in zip(types, _TYPES, strict=True))
 
 
-def _damaged(row: Sequence[SQLValue]) -> StoredRow:
-    """Return a row that stands for a damaged one, at the same place in the order."""
-    key, capture = row[0], row[-1]
-    place = (key if isinstance(key, int) else 0, 0, UNTOLD)
-    peer = ("host", "", None, None, None, None, None, None, capture if isinstance(capture, str) else "damaged")
-    return (*place, "line", None, None, _DAMAGED, None, None, None, None, None, b"", *peer)
+def _mended(row: Sequence[SQLValue]) -> StoredRow:
+    """Return a damaged row with the columns that are sound; the bytes only where every column that they need is."""
+    texts = [value if isinstance(value, str) else None for value in row]
+    numbers = [value if isinstance(value, int) else None for value in row]
+    data = row[12]
+    is_head = isinstance(row[7], str | int | None)
+    has_bytes = isinstance(data, bytes) and is_head and all(isinstance(number, int | None) for number in row[9:12])
+    time_ns, mono_ns = numbers[1] or 0, UNTOLD if numbers[2] is None else numbers[2]
+    return (
+        numbers[0] or 0,
+        0 if time_ns >> _TIME_BITS else time_ns,
+        UNTOLD if (mono_ns + 1) >> _TIME_BITS else mono_ns,
+        KINDS.get(texts[3] or "", "line"),
+        DIRECTIONS.get(texts[4] or ""),
+        texts[5],
+        _DAMAGED,
+        (numbers[7] if texts[7] is None else texts[7]) if has_bytes else None,
+        texts[8],
+        numbers[9] if has_bytes else None,
+        numbers[10] if has_bytes else None,
+        numbers[11] if has_bytes else None,
+        data if has_bytes and isinstance(data, bytes) else b"",
+        WIRES.get(texts[13] or "", "host"),
+        texts[14] or "",
+        texts[15],
+        numbers[16],
+        numbers[17],
+        texts[18],
+        texts[19],
+        texts[20],
+        texts[21] or "damaged",
+    )
 
 
 def head_to_json(head: Head) -> str:
-    """Return a head in ASCII, as stored: a header without UTF-8 has lone surrogates, refused by SQLite."""
+    """Return a head as stored: in ASCII, since SQLite refuses the lone surrogates of headers without UTF-8."""
     return json.dumps((head.method, head.url, head.status, head.headers), separators=(",", ":"))
 
 

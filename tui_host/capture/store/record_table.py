@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from tui_host.capture.chain import read_object
 from tui_host.capture.record import Draft, Kind
-from tui_host.capture.store.answer_runs import LONGEST, Runs
+from tui_host.capture.store.answer_runs import KINDS, LONGEST, Piece, Runs
 from tui_host.capture.store.migrations import SEQ_BITS
 from tui_host.capture.store.pending_records import Slot
 from tui_host.capture.store.record_rows import (
@@ -29,7 +29,7 @@ Row: TypeAlias = "tuple[SQLValue, ...]"
 Like: TypeAlias = "tuple[str, str | None, str | None, str, str, str | None, int | None, int | None, str | None]"
 """What makes a place: the ids of capture, exchange and connection; peer, wire; session, turn, step, call."""
 
-KNOWN = 4096
+KNOWN = 512
 """Keys remembered at most, of each kind."""
 
 _CAPTURE = "INSERT INTO captures (id, kind, started, pid, owner) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO"
@@ -41,11 +41,11 @@ _NEW_PLACE = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
-_PLAIN = "key, place, time, mono, kind, direction, data"
-_WHOLE = f"{_PLAIN}, encoding, malformed, head, redacted, base, size"
+_PLAIN = "key, place, time, mono, kind, direction, encoding, head, data"
+_WHOLE = f"{_PLAIN}, malformed, redacted, base, size"
 _PLAIN_KINDS: frozenset[Kind] = frozenset(("response", "chunk", "end", "error", "frame", "line"))
-_STREAM_KINDS: frozenset[Kind] = frozenset(("chunk", "end", "error"))
-_VALUES_AT_ONCE = 994
+_COLUMNS = 9
+_VALUES_AT_ONCE = 110 * _COLUMNS
 """SQLite's older limit is 999; few enough, too, that a statement is soon over."""
 _INSERT = f"INSERT INTO records ({_WHOLE}) VALUES ({', '.join('?' * 13)})"  # noqa: S608 - constants alone
 _DECISION = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -53,12 +53,12 @@ _LINK = "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)"
 
 
 def begin_capture(capture: str, kind: str, time_ns: int, owner: str) -> tuple[str, tuple[SQLValue, ...]]:
-    """Return the statement, with values, by which a capture becomes this process's, new or begun before."""
+    """Return the statement and values that make a capture this process's own, whether new or continued."""
     return _TAKE_OVER, (capture, kind, time_ns, os.getpid(), owner)
 
 
 class Places:
-    """Find or make the keys of captures, connections and places, in the writer's transaction."""
+    """Finds or creates the keys of captures, connections and places, in the writer's transaction."""
 
     def __init__(self, connection: sqlite3.Connection, owner: str) -> None:
         self._connection = connection
@@ -118,7 +118,7 @@ class Places:
 
 
 class RecordTable:
-    """Insert records with all references, in the writer's transaction."""
+    """Inserts records with everything they refer to, in the writer's transaction."""
 
     def __init__(self, connection: sqlite3.Connection, owner: str) -> None:
         self._places = Places(connection, owner)
@@ -126,18 +126,19 @@ class RecordTable:
         self._packer = Packer(connection)
         self._runs = Runs(connection, self._packer)
         self._plain: list[SQLValue] = []
+        self._answers: dict[int, list[Piece]] = {}
         self._streamed: dict[int, int] = {}
 
     def forget(self) -> None:
-        """Forget the state of a transaction rolled back."""
+        """Forget the state of a transaction rolled back, or of sessions that nobody writes any more."""
         self._places.forget()
         self._packer.forget()
         self._plain.clear()
+        self._answers.clear()
         self._streamed.clear()
 
     def add(self, records: Sequence[Slot]) -> None:
         """Insert records of one capture."""
-        plain = self._plain
         at, exchange, connection, peer, wire = None, "", "", "", ""
         place = start = 0
         for record in records:
@@ -152,25 +153,40 @@ class RecordTable:
                 place, start = self._places.of(record)
                 at, exchange, connection = draft.place, draft.exchange, draft.connection
                 peer, wire = draft.peer, draft.wire
-            kind, data = draft.kind, draft.data
-            is_bare = draft.encoding is draft.malformed is draft.head is None and not draft.redacted
-            if is_bare and kind in _PLAIN_KINDS and len(data) < LARGE:
+            kind, data, key = draft.kind, draft.data, start + record.seq
+            is_answer = wire == "llm" and kind in KINDS
+            if draft.malformed is None and not draft.redacted and kind in _PLAIN_KINDS and len(data) < LARGE:
                 mono_ns = UNTOLD if record.mono_ns is None else record.mono_ns
-                plain += (start + record.seq, place, record.time_ns, mono_ns, kind, draft.direction, data)
-                if len(plain) >= _VALUES_AT_ONCE:
-                    self._insert_plain()
+                head = None if draft.head is None else head_to_json(draft.head)
+                encoding = storable_or_none(draft.encoding)
+                if is_answer and draft.direction == "in":
+                    piece = Piece(key, record.time_ns, mono_ns, kind, encoding, head, data)
+                    self._answers.setdefault(place, []).append(piece)
+                else:
+                    self._plain += (key, place, record.time_ns, mono_ns, kind, draft.direction, encoding, head, data)
+                    self._insert_plain(_VALUES_AT_ONCE)
             else:
                 self._insert_plain()
-                self._insert_whole(record, start + record.seq, place)
-            if wire == "llm" and kind in _STREAM_KINDS:
+                self._insert_whole(record, key, place)
+            if is_answer and kind != "response":
                 self._streamed_on(place, draft)
+        for place, pieces in self._answers.items():
+            self._insert_pieces(place, pieces)
+        self._answers.clear()
         self._insert_plain()
 
-    def _insert_plain(self) -> None:
-        """Insert the gathered plain rows."""
-        if self._plain:
+    def _insert_pieces(self, place: int, pieces: Sequence[Piece]) -> None:
+        """Insert pieces of an answer that goes on, a row for each."""
+        for piece in pieces:
+            stamps = piece.key, place, piece.time_ns, piece.mono_ns
+            self._plain += (*stamps, piece.kind, "in", piece.encoding, piece.head, piece.data)
+            self._insert_plain(_VALUES_AT_ONCE)
+
+    def _insert_plain(self, least: int = 1) -> None:
+        """Insert the gathered plain rows, if they have so many values."""
+        if len(self._plain) >= least:
             # Many in one statement: after each, the thread waits for the interpreter's lock, 5 ms where another is busy.
-            self._connection.execute(_insert_plain(len(self._plain) // 7), self._plain)
+            self._connection.execute(_insert_plain(len(self._plain) // _COLUMNS), self._plain)
             self._plain.clear()
 
     def _streamed_on(self, place: int, draft: Draft) -> None:
@@ -180,8 +196,13 @@ class RecordTable:
             self._streamed[place] = count
             return
         self._streamed.pop(place, None)
+        pieces, session = self._answers.pop(place, []), storable_or_none(draft.place.session)
+        if pieces and pieces[0].kind == "response":  # all of the answer came at once
+            self._insert_pieces(place, self._runs.keep(place, session, pieces))
+            return
+        self._insert_pieces(place, pieces)
         self._insert_plain()
-        self._runs.pack(place, storable_or_none(draft.place.session))
+        self._runs.pack(place, session)
 
     def _insert_whole(self, record: Slot, key: int, place: int) -> None:
         draft = record.draft
@@ -202,10 +223,10 @@ class RecordTable:
             UNTOLD if record.mono_ns is None else record.mono_ns,
             draft.kind,
             draft.direction,
-            packed.data,
             storable_or_none(draft.encoding),
-            storable_or_none(draft.malformed),
             head,
+            packed.data,
+            storable_or_none(draft.malformed),
             redacted_to_json(draft.redacted) if draft.redacted else None,
             packed.base,
             None if packed.size is None else len(draft.data),
@@ -217,9 +238,9 @@ class RecordTable:
             self._connection.execute(_LINK, _link_row(key, draft))
 
 
-@lru_cache(_VALUES_AT_ONCE // 7)
+@lru_cache(_VALUES_AT_ONCE // _COLUMNS)
 def _insert_plain(rows: int) -> str:
-    return f"INSERT INTO records ({_PLAIN}) VALUES {', '.join(['(?, ?, ?, ?, ?, ?, ?)'] * rows)}"  # noqa: S608 - constants alone
+    return f"INSERT INTO records ({_PLAIN}) VALUES {', '.join(['(?, ?, ?, ?, ?, ?, ?, ?, ?)'] * rows)}"  # noqa: S608 - constants alone
 
 
 def _decision_row(key: int, draft: Draft) -> Row:

@@ -1,4 +1,4 @@
-"""Delete the oldest sessions, and captures without sessions, by age and by size."""
+"""Deletes the oldest sessions, and captures without sessions, by age and by size."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
 from tui_host.capture.store.deletion import copies_of, delete_all, delete_capture, give_back, in_transaction
 from tui_host.capture.store.migrations import SEQ_BITS
-from tui_host.capture.store.record_rows import number_or_zero, text_or_empty
 from tui_host.errors import StoreError, TuiHostError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _KEYS_OF_CAPTURE = "SELECT key FROM records WHERE key BETWEEN ? AND ? ORDER BY k
 
 @dataclass(frozen=True, slots=True, order=True)
 class Old:
-    """A session, capture or copy to be deleted.
+    """A session, capture or copy that may be deleted.
 
     Attributes:
         time_ns: Its last change, wall clock.
@@ -55,7 +55,7 @@ class Old:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The age and size to keep.
+    """The limits of age and size.
 
     Attributes:
         before_ns: What did not change since then goes; None lets age alone.
@@ -68,7 +68,7 @@ class Limits:
 
 @dataclass(slots=True, kw_only=True)
 class Pruned:
-    """The result of pruning.
+    """The result of a cleanup.
 
     Attributes:
         is_whole: Nothing of it is left in the log beside the database; while another process reads there, something may be.
@@ -80,7 +80,11 @@ class Pruned:
 
 
 def prune(store: Store, limits: Limits, *, dry: bool = False, stopped: Callable[[], bool] = lambda: False) -> Pruned:
-    """Delete everything beyond the limits, oldest first, but nothing of a running process. Blocks, without stopping recording."""
+    """Delete everything beyond the limits, oldest first, except of running processes. Blocks, without stopping recording.
+
+    With `dry`, only count what would be deleted. `stopped` is asked before each deletion; True leaves the rest for another time.
+    Raises `StoreError` if the database cannot be read or written.
+    """
     with nullcontext() if dry else store.making_room():
         return _pruned(store, limits, dry, stopped)
 
@@ -107,7 +111,7 @@ def _pruned(store: Store, limits: Limits, dry: bool, stopped: Callable[[], bool]
 
 
 def used_bytes(store: Store) -> int:
-    """Return the bytes taken by the database and copies in older forms, free pages left out."""
+    """Return the bytes that the database and its copies take, without free pages."""
     pages, free, size = (store.read(f"PRAGMA {name}")[0][0] for name in ("page_count", "freelist_count", "page_size"))
     return (number_or_zero(pages) - number_or_zero(free)) * number_or_zero(size) + sum(
         path.stat().st_size for path in copies_of(store.path)

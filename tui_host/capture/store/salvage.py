@@ -1,4 +1,4 @@
-"""Carry everything readable of a damaged database over into a new one. The damaged file is only read.
+"""Copies everything readable of a damaged database into a new one. The damaged file is only read.
 
 Rows are copied in the order of the tree that they stand in; where it is broken, the next one that can be reached is looked for.
 Whoever refers to a row that is lost goes with it, or gets the least that it needs to be found.
@@ -49,8 +49,8 @@ _MENDED = (
     "DELETE FROM places WHERE capture NOT IN (SELECT key FROM captures)",
     """
     INSERT INTO connections (key, capture, id, peer)
-    SELECT connection, capture, peer || '#salvaged-' || connection, peer FROM places
-    WHERE connection NOT IN (SELECT key FROM connections) GROUP BY 1
+    SELECT connection, capture, coalesce(peer, '') || '#salvaged-' || connection, coalesce(peer, '') FROM places
+    WHERE connection IS NOT NULL AND connection NOT IN (SELECT key FROM connections) GROUP BY 1
     """,
     "DELETE FROM connections WHERE capture NOT IN (SELECT key FROM captures)",
     "DELETE FROM records WHERE place NOT IN (SELECT key FROM places)",
@@ -77,34 +77,37 @@ _MENDED = (
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The result of salvaging.
+    """The result of copying a damaged database.
 
     Attributes:
         records: Rows of records; an answer is one.
         fault: Why nothing was; empty if something was, or there is nothing that could have been read.
+        damaged_tables: The tables of which some rows could not be read.
     """
 
     sessions: int = 0
     records: int = 0
     fault: str = ""
+    damaged_tables: tuple[str, ...] = ()
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the new database is empty."""
+        """Whether nothing was copied."""
         return not (self.sessions or self.records)
 
     @property
     def words(self) -> str:
-        """The result in words for a person."""
+        """Describe the result for the user."""
         if self.fault:
             return f"what can be read of it could not be carried over: {self.fault}; to try again, end this and move it back"
         if self.is_nothing:
             return "nothing in it could be read"
-        return f"{self.sessions:,} sessions and {self.records:,} records could be read, and are in the new one"
+        lost = f"; some rows of {', '.join(self.damaged_tables)} could not" if self.damaged_tables else ""
+        return f"{self.sessions:,} sessions and {self.records:,} records could be read, and are in the new one{lost}"
 
 
 def salvage(damaged: Path, fresh: Path, migrations: Migrations = MIGRATIONS) -> Carried:
-    """Make a new database of everything readable in a damaged one. Blocks as long as copying takes."""
+    """Make a new database of everything readable in a damaged one. Blocks. What stands at `fresh` is removed first."""
     carried = _salvage(damaged, fresh, migrations, "mode=ro")
     if carried.is_nothing and not carried.fault:  # its log may be what is damaged: without it more can be read
         carried = _salvage(damaged, fresh, migrations, "mode=ro&immutable=1")
@@ -135,9 +138,12 @@ def _carried(source: sqlite3.Connection, target: sqlite3.Connection, migrations:
     for pragma in ("auto_vacuum = INCREMENTAL", "synchronous = OFF", "foreign_keys = OFF"):
         target.execute(f"PRAGMA {pragma}")
     migrate_once(target, {number: statements for number, statements in migrations.items() if number <= form})
+    damaged_tables: tuple[str, ...] = ()
     for (table,) in target.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
         target.execute("BEGIN")
-        _Table(source, target, table).copy()
+        copied = _Table(source, target, table)
+        copied.copy()
+        damaged_tables += (table,) * copied.is_damaged
         target.execute("COMMIT")
     while version_of(target) < max(migrations):
         migrate_once(target, migrations)
@@ -150,16 +156,21 @@ def _carried(source: sqlite3.Connection, target: sqlite3.Connection, migrations:
     ).fetchone()
     target.execute("PRAGMA synchronous = FULL")
     target.execute("PRAGMA journal_mode = WAL").fetchall()  # and with that all of it is on the disk
-    return Carried(sessions, records)
+    return Carried(sessions, records, damaged_tables=damaged_tables)
 
 
 class _Table:
-    """One table to copy from the damaged database."""
+    """One table to copy from the damaged database.
+
+    Attributes:
+        is_damaged: Some rows could not be read.
+    """
 
     def __init__(self, source: sqlite3.Connection, target: sqlite3.Connection, name: str) -> None:
         self._source = source
         self._target = target
         self._name = name
+        self.is_damaged = False
         columns = [row[1] for row in target.execute(f"PRAGMA table_info({name})")]
         self._rows = f"SELECT {', '.join(columns)} FROM {name} NOT INDEXED WHERE"  # noqa: S608
         self._numbered = f"SELECT rowid FROM {name} NOT INDEXED WHERE"  # noqa: S608
@@ -169,7 +180,7 @@ class _Table:
         """Copy all readable rows."""
         if self._name == "turns":  # its rows have no number: they stand under their session
             for session in self._target.execute("SELECT id FROM sessions").fetchall():
-                self._copy("session = ?", session)
+                self.is_damaged |= not self._copy("session = ?", session)
             return
         at: int | None = 0
         while at is not None:
@@ -189,6 +200,7 @@ class _Table:
 
     def _past(self, at: int) -> int | None:
         """Return the next reachable row behind an unreadable one; None without one."""
+        self.is_damaged = True
         here = self._numbers(at, 1)
         bad = here[0] if here else at
         step = 1

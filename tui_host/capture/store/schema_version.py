@@ -1,4 +1,4 @@
-"""Connect to the database, check the form, and bring an older form up to date."""
+"""Connects to the database, checks its form, and upgrades an older form."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ damaged_text = partial(str, encoding="utf-8", errors="backslashreplace")
 
 
 class OlderFormError(StoreError):
-    """The database was opened for reading, but has to be brought up to date first."""
+    """Raised if the database was opened for reading, but has to be upgraded first."""
 
 
 def connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
@@ -61,7 +61,7 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def make_private(path: Path) -> None:
-    """Create a file readable only by the owner, or take the permissions of others away."""
+    """Create a file readable only by its owner, or remove other users' permissions."""
     try:
         # created here and not by SQLite, which gives its two other files the same mode
         file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -74,7 +74,7 @@ def make_private(path: Path) -> None:
 
 
 def migrate(path: Path, connection: sqlite3.Connection, migrations: Migrations) -> None:
-    """Bring a file to the newest form, each form in a transaction, with a copy of the old file beside."""
+    """Upgrade a file to the newest form, each form in a transaction, with a copy of the old file."""
     version = version_of(connection)
     newest = max(migrations)
     if 0 < version < newest:
@@ -84,7 +84,7 @@ def migrate(path: Path, connection: sqlite3.Connection, migrations: Migrations) 
 
 
 def migrate_once(connection: sqlite3.Connection, migrations: Migrations) -> None:
-    """Go on by one form in one transaction. A new file gets all forms at once, and is never seen half made."""
+    """Upgrade by one form in a transaction. A new file gets all forms at once, so no process sees it half made."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = version_of(connection)  # asked again: another process may have done it

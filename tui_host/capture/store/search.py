@@ -1,4 +1,4 @@
-"""Sessions found by the words in their titles and messages. A scan: a word of two characters, as in Chinese, is found too."""
+"""Searches sessions by words in titles and messages. Scans all texts, so that short words, as in Chinese, are found."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tui_host.capture.store.stored_sessions import Sessions
 from tui_host.errors import JSON
 
 AROUND = 40
-"""Characters shown on either side of what was found."""
+"""Number of characters to show on either side of a match."""
 
 _NOT_SAID = frozenset(
     (
@@ -19,12 +19,12 @@ _NOT_SAID = frozenset(
         *("item", "state", "call", "decision", "by", "words", "kind", "progress"),
     )
 )
-"""Fields of a message, and of an item of a chat, that nobody said."""
+"""Fields of messages and chat items that are not part of what was said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A session with all words.
+    """A session that contains all words.
 
     Attributes:
         excerpt: Foreign text around the first word in the messages, one line; empty where the title alone has it.
@@ -68,7 +68,7 @@ def _in_session(sessions: Sessions, session: SessionInfo, wanted: Sequence[str])
 
 
 def _may_contain(text: str, words: set[str]) -> bool:
-    """Whether the JSON is worth reading."""
+    """Whether the JSON may contain the words, so that parsing pays."""
     folded = text.casefold()
     return "\\" in folded or any(word in folded for word in words)
 

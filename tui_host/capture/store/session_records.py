@@ -1,4 +1,4 @@
-"""Find the records of a session.
+"""Finds the records of a session.
 
 Its own: those whose place names it. With them, of each connection that one of its own was on (a call, or the link of a
 request that offered its tools: they were used then, called or not):
@@ -35,7 +35,6 @@ _OTHERS = f"""
 """
 _FIRST_USE = f"SELECT min(records.key) {_RECORDS} WHERE connection = ? AND session IS NOT NULL"
 _USERS = "SELECT 1 FROM places WHERE connection = ? AND session <> ? LIMIT 1"
-_NAMED = "SELECT key FROM connections WHERE id = ?"
 _LAST_KEY = (1 << 63) - 1
 _OF_CALL = f"""
     SELECT records.key {_RECORDS} WHERE session = :session AND call = :call AND kind IN ('decision', 'frame')
@@ -50,7 +49,7 @@ _OF_CALL = f"""
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Keys of a session's records, each in order."""
+    """The keys of a session's records, in order."""
 
     preamble: list[int]
     belonging: list[int]
@@ -77,23 +76,13 @@ def select_session(connection: sqlite3.Connection, session: str) -> Selection:
     return Selection(sorted(preamble), sorted(belonging))
 
 
-def keys_at(connection: sqlite3.Connection, session: str | None, link: str | None, within: range) -> Sequence[int]:
-    """Return the keys of the records of a session, of a connection, or of both, in order."""
-    wanted: list[tuple[str, str | None]] = [("session = ?", session), (f"connection IN ({_NAMED})", link)]
-    wanted = [(condition, value) for condition, value in wanted if value is not None]
-    conditions = "".join(f"{condition} AND " for condition, _ in wanted)
-    sql = f"SELECT records.key {_RECORDS} WHERE {conditions}records.key BETWEEN ? AND ? ORDER BY 1"
-    values = (*(value for _, value in wanted), within.start, within.stop - 1)
-    return [row[0] for row in connection.execute(sql, values)]
-
-
 def chain_keys(connection: sqlite3.Connection, session: str, call: str) -> Sequence[int]:
     """Return the keys of all records about one call, in order."""
     return [row[0] for row in connection.execute(_OF_CALL, {"session": session, "call": call})]
 
 
 def doomed_keys(connection: sqlite3.Connection, session: str, is_live: Callable[[str | None], bool]) -> list[int]:
-    """Return the keys to delete with a session, last first: the records, and on the connections everything unused elsewhere.
+    """Return the keys to delete with a session, last first: its records, and its connections' if unused elsewhere.
 
     A connection of a process that still runs keeps its beginning: a later session may use it.
     """

@@ -18,7 +18,7 @@ from tui_host.capture.record import Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.answer_runs import SPAN
-from tui_host.capture.store.database_file import Whereabouts, connect_to_read, doubt, open_to_write
+from tui_host.capture.store.database_file import Whereabouts, connect_to_read, damage_to_tell, doubt, open_to_write
 from tui_host.capture.store.disk_space import Room
 from tui_host.capture.store.migrations import MIGRATIONS, SEQ_BITS, Migrations
 from tui_host.capture.store.pending_records import Source
@@ -26,7 +26,7 @@ from tui_host.capture.store.process_lock import Lock, is_live
 from tui_host.capture.store.record_rows import SELECT, Keyed, SQLValue, StoredRow, from_row, in_order, record_key
 from tui_host.capture.store.record_table import begin_capture
 from tui_host.capture.store.schema_version import Connect, connect, despite_damage
-from tui_host.capture.store.session_records import chain_keys, keys_at, select_session
+from tui_host.capture.store.session_records import chain_keys, select_session
 from tui_host.capture.store.store_faults import is_damage
 from tui_host.capture.store.stored_bodies import Bodies
 from tui_host.capture.store.stored_sessions import Sessions
@@ -38,14 +38,6 @@ PAGE = 128
 """Records read at once, so that no reader holds on to an old state of the file for long."""
 _REACHING = "WHERE last > ? AND last <= ? AND records.key <= ? ORDER BY records.key"
 _IN_ORDER = "WHERE records.key > ? AND records.key <= ? ORDER BY records.key LIMIT ?"
-_OF_EXCHANGE = """
-    WHERE records.key IN (
-        SELECT records.key FROM captures
-            JOIN places ON places.exchange = ? AND places.capture = captures.key
-            JOIN records ON records.place = places.key
-        WHERE captures.id = ? AND records.kind IN (?, ?)
-    ) ORDER BY records.key
-"""
 
 T = TypeVar("T")
 
@@ -54,9 +46,9 @@ class Store:
     """An open database.
 
     Attributes:
-        owner: Names the lock that this process holds while it writes; empty where it does not.
-        notices: What a person should be told, one sentence each.
-        redactor: What every saved text passes.
+        owner: Name of the lock that this process holds while it writes; empty if it only reads.
+        notices: Messages for the user, one sentence each.
+        redactor: Removes secrets from every saved text.
     """
 
     def __init__(self, path: Path, writer: Writer | None, lock: Lock | None, notices: list[str]) -> None:
@@ -84,11 +76,11 @@ class Store:
     ) -> Store:
         """Open or create the database, readable only by the owner. Blocks.
 
-        A damaged one is set aside, with what can be read of it carried over, and that is told in `notices`.
+        A damaged database is set aside and its readable content copied; `notices` says so.
 
         Raises:
-            StoreError: It cannot be used here; says what to do.
-            SettingsError: A newer version of the program has written it; it is left as it is.
+            StoreError: The database cannot be used here. Says what to do.
+            SettingsError: A newer version of the program has written the database, which is left unchanged.
         """
         notices = [] if notices is None else notices
         room = Room(path)
@@ -100,18 +92,19 @@ class Store:
 
     @classmethod
     def open_to_read(cls, path: Path) -> Store:
-        """Open a database for reading alone. Blocks.
+        """Open a database only for reading; known damage is reported in `notices`. Blocks.
 
         Raises:
-            StoreError: It cannot be read.
+            StoreError: The database cannot be read.
             SettingsError: A newer version of the program has written it.
         """
         connect_to_read(path).close()
-        return cls(path, None, None, [])
+        damage = damage_to_tell(path)
+        return cls(path, None, None, [damage] if damage else [])
 
     @property
     def fault(self) -> str:
-        """Why nothing can be written at the moment, empty if all is well."""
+        """Why nothing can be written now, empty if writing works."""
         return self._writer.fault if self._writer is not None else "the database is open for reading alone"
 
     @property
@@ -143,7 +136,7 @@ class Store:
         return bool(owner) and (owner == self.owner or is_live(self.path, owner))
 
     def owns(self, path: Path) -> bool:
-        """Return whether a path leads to the database or to SQLite's files beside, which nothing else may open meanwhile.
+        """Return whether a path is the database or a file of SQLite beside it: nothing else may open these.
 
         Who closes a file gives up all locks that the process has on it. Source: SQLite, How To Corrupt An SQLite Database File, 2.2.
         """
@@ -156,11 +149,11 @@ class Store:
     # Writing.
 
     def put(self, item: Source | Write) -> bool:
-        """Hand a statement to the writer, or announce records; never blocks. False once the writer has ended."""
+        """Pass a statement to the writer, or announce records; never blocks. Returns False once the writer has ended."""
         return self._writer is not None and self._writer.put(item)
 
     def hurry(self) -> None:
-        """Tell the writer to wait no longer for more records."""
+        """Tell the writer not to wait for more records."""
         if self._writer is not None:
             self._writer.hurry()
 
@@ -170,19 +163,19 @@ class Store:
         """Run work on the writer's connection, after everything put before, and wait for the result.
 
         Args:
-            work: What to do, outside any transaction.
+            work: The function to run, outside any transaction.
             timeout: Seconds; None waits for ever.
-            makes_room: It is done also while nothing that was put before can be written.
+            makes_room: Whether to run the work even while earlier statements cannot be written.
 
         Raises:
-            StoreError: It could not be written, or not in time.
+            StoreError: Nothing could be written, or not in time.
         """
         if self._writer is None:
             raise StoreError(self.fault, str(self.path))
         return self._writer.run(work, timeout, makes_room=makes_room)
 
     def making_room(self) -> AbstractContextManager[None]:
-        """Free the space held back on the disk while the block deletes."""
+        """Free the reserved disk space while the block deletes."""
         return Room(self.path).given_up()
 
     def begin_capture(self, capture: str, kind: CaptureKind, time_ns: int) -> None:
@@ -197,7 +190,7 @@ class Store:
     # Reading. From any thread; blocks on the disk, and raises `StoreError` if the file cannot be read.
 
     def read(self, sql: str, *values: SQLValue) -> list[tuple[SQLValue, ...]]:
-        """All rows of a query."""
+        """Return all rows of a query."""
         with self._reader() as reader:
             return despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
 
@@ -217,14 +210,12 @@ class Store:
     def records(
         self,
         *,
-        session: str | None = None,
         capture: str | None = None,
-        connection: str | None = None,
         after: int = 0,
         until_seq: int | None = None,
         limit: int | None = None,
     ) -> Iterator[Record]:
-        """Records in the order of captures and numbers; `after` and `until_seq` are numbers in the capture, and `until_seq` is included."""
+        """Yield records in the order of captures and numbers, in `capture` after `after` and up to `until_seq`."""
         low, high = 0, (1 << 63) - 1
         if capture is not None:
             key = self._key_of(capture)
@@ -232,25 +223,12 @@ class Store:
                 return
             low = record_key(key, after)
             high = record_key(key, (1 << SEQ_BITS) - 1 if until_seq is None else until_seq)
-        if session is not None or connection is not None:
-            with self._reader() as reader:
-                keys = keys_at(reader, session, connection, range(low + 1, high + 1))
-            in_range = (record for key, record in in_order(self._with_keys(keys)) if low < key <= high)
-            yield from islice(in_range, limit)
-            return
         read = in_order(self._pages(low, high))
         yield from islice((record for key, record in read if low < key <= high), limit)
 
     def record(self, capture: str, seq: int) -> Record | None:
         """Return one record, None without one."""
         return next(self.records(capture=capture, after=seq - 1, until_seq=seq), None)
-
-    def body(self, capture: str, exchange: str, side: Literal["request", "response"]) -> bytes:
-        """Return an HTTP body as transferred: the data of the request, or the joined chunks of the response."""
-        kind = "request" if side == "request" else "chunk"
-        holder = "request" if side == "request" else "response"  # at whose key a whole answer stands
-        rows = self._read_records(f"{SELECT} {_OF_EXCHANGE}", (exchange, capture, kind, holder), Bodies())
-        return b"".join(record.draft.data for _, record in in_order(rows) if record.draft.kind == kind)
 
     def chain(self, session: str, call: str) -> Chain:
         """Return the chain of one call, without reading the rest of the session."""

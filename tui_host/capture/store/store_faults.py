@@ -1,4 +1,4 @@
-"""Interpret errors of SQLite: a fault of the place, a broken file, or a fault of the values."""
+"""Interprets errors of SQLite: a fault of the disk, a damaged file, or invalid values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOCKED = "another process holds the database locked"
 
 
 def is_storage(error: sqlite3.Error) -> bool:
-    """Return whether the place is at fault (full, locked, read-only, broken), and not the values."""
+    """Return whether an error comes from the file or disk (full, locked, read-only, damaged), not from the values."""
     if isinstance(error, sqlite3.OperationalError):
         return _code(error) != sqlite3.SQLITE_ERROR
     return type(error) is sqlite3.DatabaseError or isinstance(error, sqlite3.InternalError)
@@ -30,7 +30,7 @@ def _code(error: sqlite3.Error) -> int:
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Whether the file itself is broken."""
+    """Whether an error means that the file is damaged."""
     return _code(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 

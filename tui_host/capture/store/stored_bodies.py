@@ -1,4 +1,4 @@
-"""Compress bodies against earlier bodies: each request of a conversation repeats the request before and adds a little.
+"""Compresses bodies against earlier ones: each request of a conversation repeats the last one and adds a little.
 
 The bodies of one conversation are numbered as they come, and each is a zstd frame whose prefix is an earlier one: that of its
 number without the lowest bit (5 against 4, 6 against 4), but never more than 16 before, save at every 128th, where it is half the
@@ -10,17 +10,19 @@ from __future__ import annotations
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tui_host.capture.store.migrations import SEQ_BITS
-from tui_host.capture.zstd import LONGEST, compress, decompress
 
 SMALL = 512
 """Bytes of a request's body below which packing gains nothing."""
 LARGE = 16 << 10
 """Bytes from which anything else is packed too, by itself."""
-GOOD = 40
+GOOD = 16
 """A body packed to less than this part of it has found what it repeats: no other is tried."""
+GOOD_ANSWER = 8
+"""An answer packed to less than this part of it is not tried by itself."""
 LIKE = 0.8
 """The part of what a body takes by itself to which an earlier one must bring it, else it begins a chain of its own."""
 WORTH = 0.9
@@ -39,20 +41,16 @@ GREAT = 16 << 20
 """Bytes from which a body stands by itself: to pack it against another takes several times the memory of both."""
 
 _PACKED = "SELECT base, size, data FROM records WHERE key = ?"
-_LAST = """
-    SELECT max(records.key) FROM places JOIN records ON records.place = places.key
-    WHERE session = ? AND wire = 'llm' AND kind = 'request' AND records.key < ?
-"""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Data as stored.
+    """Data as it is stored, possibly compressed.
 
     Attributes:
         data: A zstd frame, or the bytes as they are.
-        size: Of the bytes that the frame unpacks to; None if it is none.
-        base: The key of the record whose data is the frame's prefix; None if it has none.
+        size: Number of bytes after unpacking; None for data that is not compressed.
+        base: Key of the record whose data is the frame's prefix; None without a prefix.
     """
 
     data: bytes
@@ -61,15 +59,14 @@ class Packed:
 
 
 class Bodies:
-    """Read data back, with all bases; the last bodies read are cached."""
+    """Reads stored data, with all bases; the last bodies read are cached."""
 
-    def __init__(self, room: int = RECENT) -> None:
-        self._room = room
+    def __init__(self) -> None:
         self._held = 0
         self._recent: OrderedDict[int, bytes] = OrderedDict()
 
     def forget(self) -> None:
-        """Read from the database again."""
+        """Forget the cache, to read from the database again."""
         self._recent.clear()
         self._held = 0
 
@@ -77,46 +74,49 @@ class Bodies:
         """Remember a body."""
         self._held += len(data) - len(self._recent.pop(key, b""))
         self._recent[key] = data
-        while self._held > self._room and len(self._recent) > 1:
+        while self._held > RECENT and len(self._recent) > 1:
             self._held -= len(self._recent.popitem(last=False)[1])
 
     def read(self, connection: sqlite3.Connection, key: int) -> bytes:
-        """The data of a record, unpacked.
+        """Return the data of a record, unpacked.
 
         Raises:
-            ValueError: It is damaged, or not there.
+            ValueError: The data is damaged or missing.
         """
         held = self._recent.get(key)
         if held is not None:
             self._recent.move_to_end(key)
             return held
-        row: tuple[int | None, int | None, bytes] | None = connection.execute(_PACKED, (key,)).fetchone()
-        if row is None:
-            raise ValueError("what it stands against is not there")
-        return self.unpack(connection, key, Packed(data=row[2], size=row[1], base=row[0]))
+        return self.unpack(connection, key, _packed(connection, key))
 
     def unpack(self, connection: sqlite3.Connection, key: int, packed: Packed) -> bytes:
         """Return the data of a record with a row at hand.
 
         Raises:
-            ValueError: It, or what it stands against, is damaged.
+            ValueError: The data, or its base, is damaged.
         """
         if packed.size is None:
             return packed.data
+        from tui_host.capture.zstd import decompress
+
         waiting = [(key, packed)]
         prefix = b""
         while (base := waiting[-1][1].base) is not None:
             if base in self._recent:
                 prefix = self.read(connection, base)
                 break
-            row: tuple[int | None, int | None, bytes] | None = connection.execute(_PACKED, (base,)).fetchone()
-            if row is None:
-                raise ValueError("what it stands against is not there")
-            waiting.append((base, Packed(data=row[2], size=row[1], base=row[0])))
+            waiting.append((base, _packed(connection, base)))
         for base_key, part in reversed(waiting):
             prefix = part.data if part.size is None else decompress(part.data, prefix)
             self.hold(base_key, prefix)
         return prefix
+
+
+def _packed(connection: sqlite3.Connection, key: int) -> Packed:
+    row: tuple[int | None, int | None, bytes] | None = connection.execute(_PACKED, (key,)).fetchone()
+    if row is None:
+        raise ValueError("what it stands against is not there")
+    return Packed(data=row[2], size=row[1], base=row[0])
 
 
 @dataclass(slots=True)
@@ -154,7 +154,7 @@ class _Chain:
 
 
 class Packer:
-    """Compress data before insertion, in the writer's transaction."""
+    """Compresses data before insertion, in the writer's transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -163,7 +163,7 @@ class Packer:
         self._answers: OrderedDict[str, int] = OrderedDict()
 
     def forget(self) -> None:
-        """Begin anew, as the bodies compressed last may be rolled back or deleted."""
+        """Forget earlier bodies, which may be rolled back or deleted."""
         self._sessions.clear()
         self._answers.clear()
         self._bodies.forget()
@@ -172,6 +172,8 @@ class Packer:
         """Compress data without a base."""
         if len(data) < LARGE:
             return Packed(data)
+        from tui_host.capture.zstd import compress
+
         return _smaller(data, compress(data))
 
     def pack_answer(self, key: int, session: str | None, whole: bytes) -> Packed:
@@ -180,16 +182,19 @@ class Packer:
         Returns:
             A frame, whether it is smaller or not.
         """
+        from tui_host.capture.zstd import compress
+
         name = _name(key, session)
         before = self._answers.get(name)
-        alone = compress(whole)
+        frame: bytes | None = None
         if before is not None:
-            try:
+            with suppress(ValueError):  # damaged, or deleted since
                 frame = compress(whole, self._bodies.read(self._connection, before))
-            except ValueError:
-                frame = alone  # damaged, or deleted since
-            if len(frame) < len(alone):
+            if frame is not None and len(frame) * GOOD_ANSWER < len(whole):
                 return Packed(data=frame, size=len(whole), base=before)
+        alone = compress(whole)
+        if frame is not None and len(frame) < len(alone):
+            return Packed(data=frame, size=len(whole), base=before)
         self._bodies.hold(key, whole)
         self._answers[name] = key
         if len(self._answers) > SESSIONS:
@@ -208,6 +213,8 @@ class Packer:
             return Packed(data)
         if len(data) > GREAT:
             return self.pack(data)
+        from tui_host.capture.zstd import compress
+
         chains = self._chains(session, key)
         best: tuple[bytes, _Chain, int, int] | None = None
         for chain, base, depth, prefix in self._candidates(chains, data):
@@ -235,6 +242,8 @@ class Packer:
 
     def _candidates(self, chains: list[_Chain], data: bytes) -> Iterator[tuple[_Chain, int, int, bytes]]:
         """Yield possible bases, the likeliest first: with the key, the depth and the bytes."""
+        from tui_host.capture.zstd import LONGEST
+
         for chain in sorted(chains, key=lambda chain: abs(chain.size - len(data))):
             base, depth = chain.base()
             if depth + 1 >= DEEPEST:
@@ -247,35 +256,15 @@ class Packer:
                 yield chain, base, depth, prefix
 
     def _chains(self, session: str | None, key: int) -> list[_Chain]:
-        """Return the chains of a session, last used last; at first the chain stored by an earlier process."""
+        """Return the chains of a session, last used last. None was begun by an earlier process."""
         name = _name(key, session)
         chains = self._sessions.get(name)
         if chains is None:
             chains = self._sessions[name] = []
-            if session:
-                chains += self._earlier(session, key)
             while len(self._sessions) > SESSIONS:
                 self._sessions.popitem(last=False)
         self._sessions.move_to_end(name)
         return chains
-
-    def _earlier(self, session: str, key: int) -> list[_Chain]:
-        last: int | None = self._connection.execute(_LAST, (session, key)).fetchone()[0]
-        if last is None:
-            return []
-        chain = _Chain()
-        depth, base = -1, last
-        size = 0
-        while base is not None and depth < DEEPEST:
-            row: tuple[int | None, int | None, int] | None = self._connection.execute(
-                "SELECT base, size, length(data) FROM records WHERE key = ?", (base,)
-            ).fetchone()
-            if row is None:
-                return []
-            size = size or row[1] or row[2]
-            depth, base = depth + 1, row[0]
-        chain.add(last, depth, size)
-        return [chain]
 
 
 def _name(key: int, session: str | None) -> str:

@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.session_summary import SessionInfo, SessionState, Source
+from tui_host.capture.session_summary import SessionInfo, Source
 from tui_host.capture.store.deletion import (
     copies_of,
     delete_all,
@@ -24,7 +25,7 @@ from tui_host.capture.store.deletion import (
     give_back,
     in_transaction,
 )
-from tui_host.capture.store.record_rows import SQLValue, number_or_zero, storable, text_or_empty
+from tui_host.capture.store.record_rows import SQLValue, storable
 from tui_host.capture.store.session_records import doomed_keys
 from tui_host.capture.store.writer import Write
 from tui_host.errors import TuiHostError
@@ -54,6 +55,10 @@ _CAME = """
     WHERE kind = 'import' GROUP BY session
 """
 """When what files brought came here; its own times are those that it had there."""
+_TRAFFIC = """
+    SELECT peer, sum(wire = 'llm' AND kind = 'request'), sum(wire = 'mcp' AND kind = 'frame'), sum(length(data))
+    FROM places CROSS JOIN records ON records.place = places.key WHERE session = ? GROUP BY peer ORDER BY min(records.key)
+"""
 _LAST = (1 << 63) - 1
 _SOURCES: Mapping[str, Source] = {"ask": "ask", "tap": "tap", "import": "import"}
 _LATEST_NS = 1 << 62
@@ -91,23 +96,23 @@ class Sessions:
 
     # Saving: at once, in order.
 
-    def save(self, state: SessionState) -> None:
-        """Create a session owned by this process, or update the session."""
+    def save(self, info: SessionInfo, draft: str = "") -> None:
+        """Create a session owned by this process, or update the session; turns are counted as they are saved."""
         text = self._store.redactor.text
         self._store.put(
             Write(
                 sql=_SAVE,
                 row=(
-                    state.id,
-                    storable(text(state.title)),
-                    state.created_ns,
-                    state.updated_ns,
-                    state.source,
-                    state.model,
-                    state.protocol,
-                    storable(text(state.profile)),
-                    storable(self._store.redactor.json_text(state.options)),
-                    storable(text(state.draft)),
+                    info.id,
+                    storable(text(info.title)),
+                    info.created_ns,
+                    info.updated_ns,
+                    info.source,
+                    info.model,
+                    info.protocol,
+                    storable(text(info.profile)),
+                    storable(self._store.redactor.json_text(info.options)),
+                    storable(text(draft)),
                     self._store.owner,
                 ),
             )
@@ -145,6 +150,14 @@ class Sessions:
         """Return the sessions with a turn, and sessions of taps and imports; the last changed first."""
         rows = self._store.read(f"{_INFO} WHERE listed ORDER BY updated DESC, id DESC")
         return [self._info(row) for row in rows]
+
+    def left_open(self) -> Sequence[SessionInfo]:
+        """Return the sessions with a turn whose process ended without releasing them."""
+        rows = self._store.read(
+            f"{_INFO} WHERE turns > 0 AND source IN ('chat', 'ask') AND owner IS NOT NULL AND owner != ?",
+            self._store.owner,
+        )
+        return [info for info in map(self._info, rows) if not info.live]
 
     def taps(self, since_ns: int) -> Sequence[SessionInfo]:
         """Return the sessions of taps possibly recording after a time."""
@@ -214,10 +227,23 @@ class Sessions:
         rows = self._store.read("SELECT json FROM items WHERE session = ? ORDER BY number", session)
         return [text_or_empty(row[0]) for row in rows]
 
-    def items(self, session: str) -> Sequence[tuple[int, str]]:
-        """Numbers and JSON of the chat's items, in order."""
-        rows = self._store.read("SELECT number, json FROM items WHERE session = ? ORDER BY number", session)
-        return [(number_or_zero(row[0]), text_or_empty(row[1])) for row in rows]
+    def first_items(self, session: str, beginning: str, most: int) -> Sequence[str]:
+        """Return the JSON of the first items of the chat that begins so."""
+        sql = "SELECT json FROM items WHERE session = ? AND substr(json, 1, ?) = ? ORDER BY number LIMIT ?"
+        return [text_or_empty(row[0]) for row in self._store.read(sql, session, len(beginning), beginning, most)]
+
+    def models(self, session: str) -> Sequence[tuple[str, str]]:
+        """Return the models of the turns with their tool protocols, in order, each pair once."""
+        sql = "SELECT model, protocol FROM turns WHERE session = ? GROUP BY model, protocol ORDER BY min(number)"
+        return [(text_or_empty(model), text_or_empty(protocol)) for model, protocol in self._store.read(sql, session)]
+
+    def traffic(self, session: str) -> Sequence[tuple[str, int, int, int]]:
+        """Return for each provider and server: the name, the requests to a model, the frames, and the bytes on the disk."""
+        rows = self._store.read(_TRAFFIC, session)
+        return [
+            (text_or_empty(peer), number_or_zero(requests), number_or_zero(frames), number_or_zero(size))
+            for peer, requests, frames, size in rows
+        ]
 
     # Owning and deleting.
 
@@ -233,10 +259,10 @@ class Sessions:
 
         return self._store.run(in_transaction(take), makes_room=True)  # a full disk keeps nobody from what is kept
 
-    def release(self, session: str) -> None:
-        """Let other processes write the session."""
+    def release(self, session: str, *, forgets: bool = False) -> None:
+        """Let other processes write the session; `forgets` frees what the writer remembers of it, and of others."""
         sql = "UPDATE sessions SET owner = NULL WHERE id = ? AND owner = ?"
-        self._store.put(Write(sql=sql, row=(session, self._store.owner)))
+        self._store.put(Write(sql=sql, row=(session, self._store.owner), forgets=forgets))
 
     def delete(self, session: str) -> bool:
         """Remove a session from the disk for good, with all records used by no other session, and copies in older forms.

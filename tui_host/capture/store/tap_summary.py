@@ -1,4 +1,4 @@
-"""Summarise taps without reading records. Every function raises `StoreError` if the file cannot be used."""
+"""Summarises taps without reading records. Every function raises `StoreError` if the file cannot be used."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _LINK = "INSERT OR REPLACE INTO tap_links (tap, other, joined) VALUES (?, ?, ?)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passed:
-    """How much passed a tap."""
+    """How much traffic passed a tap."""
 
     exchanges: int = 0
     frames: int = 0
@@ -60,7 +60,7 @@ NOTHING = Passed()
 
 
 def captures_of(store: Store, session: str) -> Sequence[str]:
-    """Return the captures of a session, in the order of beginning: one of a tap, several of an import."""
+    """Return the captures of a session, in the order of beginning."""
     return [str(row[0]) for row in store.read(_CAPTURES, session)]
 
 
@@ -103,13 +103,13 @@ def _counts(store: Store, sql: str) -> Mapping[str, int]:
 
 
 def tap_links(store: Store) -> Mapping[tuple[str, str], bool]:
-    """Return what a person decided of pairs of taps: True if both are one story, False if not. The smaller id comes first."""
+    """Return the user's decisions on pairs of taps: True if both are one story, False if not. The smaller id comes first."""
     rows = store.read("SELECT tap, other, joined FROM tap_links")
     return {(str(tap), str(other)): bool(joined) for tap, other, joined in rows}
 
 
 def save_tap_links(store: Store, pairs: Iterable[tuple[str, str]], *, joined: bool) -> None:
-    """Save a decision for pairs of taps, in place of any earlier one. Blocks until the decision is on the disk."""
+    """Save a decision for pairs of taps, replacing earlier ones. Blocks until it is on the disk."""
     rows = [(*sorted(pair), int(joined)) for pair in pairs]
 
     def save(connection: sqlite3.Connection) -> None:

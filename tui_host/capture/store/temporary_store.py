@@ -1,4 +1,4 @@
-"""A folder for the database of files opened for a look, gone with the process.
+"""A temporary folder for the database of files that are opened only to look at them.
 
 A process that is killed cannot clear up behind it: the next one does. Whose owner still runs is told by a lock on the folder itself, which
 the system lets go of with the process; and no file is removed that is not of a name that only we give.
@@ -24,10 +24,10 @@ _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextmanager
 def fleeting_folder() -> Generator[Path]:
-    """Make a private folder for the length of the block.
+    """Create a private folder, and remove it after the block.
 
     Raises:
-        OSError: None can be made.
+        OSError: No folder can be created.
     """
     folder, held = _made()
     try:

@@ -1,11 +1,13 @@
-"""The thread that writes to the database: it takes all waiting records and commits them at once.
+"""The thread that writes to the database: takes all waiting records and commits them together.
 
 What cannot be written now stays in memory, in order, and is tried again every few seconds.
 """
 
 from __future__ import annotations
 
+import ctypes
 import sqlite3
+import sys
 import threading
 import time
 from collections import deque
@@ -31,34 +33,30 @@ LOOK_AFTER = 1 << 20
 """Bytes of records after which the room on the disk is looked at again."""
 RESTARTS = 1
 GONE = "the database was removed, or another file put in its place"
-CUT = "the database's log was cut off: what stood in it alone is lost"
-_LEFT_OPEN: list[sqlite3.Connection] = []
-"""Connections to databases whose log was cut: who closes one puts what is left of the log into the file, and with that breaks it.
-
-The collector, too, would close one that nobody refers to any more: they stay until the process ends.
-"""
 T = TypeVar("T")
 
 
 class FileGoneError(Exception):
-    """The written file is gone, replaced, or without the beginning of the log. The message says which."""
+    """The file being written was removed or replaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """One statement.
+    """A statement with its values.
 
     Attributes:
         row: Its values, or what makes them: that is left to the writer where it takes longer than a caller may wait.
+        forgets: Whether the writer then frees what it remembers of earlier records, such as the last requests.
     """
 
     sql: str
     row: Row | Callable[[], Row]
+    forgets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work on the writer's connection, run after everything put before, for a waiting caller.
+    """Work to run on the writer's connection, after everything put before, for a waiting caller.
 
     Where that cannot be written, work that makes room runs all the same.
     """
@@ -85,7 +83,7 @@ Item: TypeAlias = "Source | Write | Job | None"
 
 
 class Writer:
-    """Writes in the order of `put`.
+    """Writes statements and records in the order of `put`.
 
     Args:
         connection: In autocommit mode and usable from any thread; the writer owns it.
@@ -121,7 +119,7 @@ class Writer:
         self._hurry = threading.Event()
         self._pending: deque[Statement | Job] = deque()
         self._stopping = False
-        self._ended = self._is_log_cut = False
+        self._ended = False
         self._thread = threading.Thread(target=self._supervise, name="store", daemon=True)
         self._thread.start()
 
@@ -135,7 +133,7 @@ class Writer:
         return DAMAGED if self._file.is_doubted() else ""
 
     def put(self, item: Source | Write) -> bool:
-        """Hand over a statement, or announce new records; never blocks.
+        """Add a statement, or announce new records; never blocks.
 
         Returns:
             Whether it will be written; False once the writer has ended.
@@ -144,7 +142,7 @@ class Writer:
         return not self._ended
 
     def hurry(self) -> None:
-        """Do not wait for more: there are many records, or a caller waits."""
+        """Stop waiting for more: there are many records, or a caller waits."""
         self._hurry.set()
 
     def run(
@@ -181,9 +179,6 @@ class Writer:
         self._hurry.set()
         self._thread.join(timeout)
         if self._thread.is_alive():
-            return False
-        if self._is_log_cut:
-            _LEFT_OPEN.append(self._connection)
             return False
         with suppress(sqlite3.Error):  # full, or another process writes: the few pages have time
             give_pages_back(self._connection)
@@ -318,12 +313,11 @@ class Writer:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        if any(isinstance(item, Write) and item.forgets for item in batch):
+            self._records.forget()
+            _give_memory_back()
         if self._file.is_gone():
             raise FileGoneError(GONE)
-        if self._file.is_log_cut():
-            self._is_log_cut = True
-            self._file.doubt()
-            raise FileGoneError(CUT)
 
     def _commit_each(self, batch: Sequence[Statement]) -> None:
         """Commit one by one, to find an impossible statement and go on without."""
@@ -381,3 +375,10 @@ class Writer:
         newest = {item[-1].source: item[-1].seq for item in batch if isinstance(item, list)}
         for source, seq in newest.items():
             source.settled(seq, fault)
+
+
+def _give_memory_back() -> None:
+    """Give freed memory back to the system; glibc alone would keep what lies between pieces still in use."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)

@@ -1,1 +1,1 @@
-"""The demo model: a program that follows rules and speaks a model's HTTP API on loopback."""
+"""The demo model: follows rules, and serves models' HTTP APIs on the loopback interface."""

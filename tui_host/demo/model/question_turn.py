@@ -1,4 +1,4 @@
-"""The current turn of a conversation: the question, and the results of calls since."""
+"""The current turn of a conversation: the question, and the results of the calls since."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _REJECTED = re.compile(
 _STOPPED = re.compile(r"\bstopped the turn\b|\bthe turn was stopped\b", re.IGNORECASE)
 _FAILED = re.compile(r"\s*(?:error\b|the tool execution failed)", re.IGNORECASE)
 _ASIDE = re.compile(r"(?:\s*\[[A-Z][^\[\]\n]{8,300}\.\])+\s*")
-"""What a host says in the user's place, in brackets: that an answer was stopped, or broke off."""
+"""A host's note in place of the user, in brackets, such as that an answer was stopped or broke off."""
 _BESIDE = re.compile(r"<(system-reminder|session_context|environment_context)>.*?</\1>\s*", re.DOTALL)
-"""Text of other hosts beside the user's words, in the same message."""
+"""Text that other hosts add to the user's words in the same message."""
 _FILE = re.compile(r'\n\n<(file(?:-\d+)?) name="[^"\n]*">\n.*?\n</\1>', re.DOTALL)
 _MARK = re.compile(r"\[[^\[\]\n]+: (?:image/\w+|text), [\d.]+ k?M?B(?:, \d+)?\]")
-"""A file that came with the question, and the mark that stands in it for one: no rule is meant for what they say."""
+"""A file attached to the question, and the mark in its place: no rule applies to their text."""
 _CORRECTED = re.compile(r"\bnothing (?:\w+ ){0,3}was run\b|没有运行|未运行", re.IGNORECASE)
 _CORRECTION = re.compile(r"\s*(?:your (?:call|answer)\b|你的调用)", re.IGNORECASE)
 _REASON = re.compile(r"\breason(?:\s+(?:is|was))?\s*[:：]\s*(.+)", re.IGNORECASE | re.DOTALL)
@@ -43,22 +43,22 @@ _REASON = re.compile(r"\breason(?:\s+(?:is|was))?\s*[:：]\s*(.+)", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoneCall:
-    """A call of the turn with the host's words about it.
+    """A call of the turn with the host's answer to it.
 
     Attributes:
-        images: The images with the result, described in words.
-        is_error: Whether the host marked it as an error.
+        images: The images in the result, described as text.
+        is_error: Whether the host marked the result as an error.
     """
 
     call: Call
-    told: str
+    result: str
     images: tuple[str, ...] = ()
     is_error: bool = False
 
     @property
     def fate(self) -> Fate:
-        """The outcome of the call by the host's words: most APIs have no field for it."""
-        head = self.told[:300]
+        """What became of the call, according to the host's words: most APIs have no field for it."""
+        head = self.result[:300]
         if _STOPPED.search(head):
             return "stopped"
         if _REJECTED.search(head):
@@ -67,21 +67,21 @@ class DoneCall:
 
     @property
     def reason(self) -> str:
-        """The person's reason for a rejection, empty if absent."""
-        match = _REASON.search(self.told[:2_000])
+        """The user's reason for a rejection, empty if none is given."""
+        match = _REASON.search(self.result[:2_000])
         return " ".join(match[1].split()) if match else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """The question to answer now.
+    """The question to answer, and what has happened since.
 
     Attributes:
-        question: The last thing that the user said, without what a host says in brackets.
-        rounds: The calls of each assistant message since, with their results, in order.
-        tools: What was offered.
-        images: The images with the question, described in words.
-        is_corrected: Whether the host has complained about a wrong call in a plain message since.
+        question: The user's last message, without a host's notes in brackets.
+        rounds: The calls of each later assistant message with their results, in order.
+        tools: The offered tools.
+        images: The images with the question, described as text.
+        is_corrected: Whether the host has since complained about a wrong call in a plain message.
     """
 
     question: str
@@ -93,16 +93,16 @@ class Turn:
 
     @property
     def head(self) -> str:
-        """The beginning of the question, for rules matching anywhere in a short sentence."""
+        """The beginning of the question, for rules that match anywhere in a short sentence."""
         return self.question[:_HEAD]
 
     @property
     def done(self) -> tuple[DoneCall, ...]:
-        """The calls of all rounds."""
+        """The calls of all rounds that have results."""
         return tuple(call for calls in self.rounds for call in calls)
 
     def words(self, english: str, chinese: str) -> str:
-        """Choose by the question's language."""
+        """Return the text in the language of the question."""
         return chinese if self.language == "zh" else english
 
     def answer(self, text: str) -> Plan:
@@ -111,16 +111,20 @@ class Turn:
         return Plan(text=f"{text.strip()}\n\n*{label}*")
 
     def ask(self, calls: list[AskedCall], text: str = "") -> Plan:
-        """Asks for tools."""
+        """Make an answer that asks for tools."""
         return Plan(text=text, calls=tuple(calls))
 
 
 def turn_of(conversation: Conversation) -> Turn:
-    """Return the turn of a conversation; the question is empty without a user message."""
+    """Return the current turn of a conversation. The question is empty if there is no user message."""
     start, question, images = _question(conversation)
     results = _told(conversation.messages[start:])
     rounds = tuple(
-        tuple(_done(call, results[call.id]) for call in message.calls if call.id in results)
+        tuple(
+            DoneCall(call=call, result=result.text, images=result.images, is_error=result.is_error)
+            for call in message.calls
+            if (result := results.get(call.id)) is not None
+        )
         for message in conversation.messages[start:]
         if isinstance(message, AssistantSaid) and message.calls
     )
@@ -140,7 +144,7 @@ def turn_of(conversation: Conversation) -> Turn:
 
 
 def _told(messages: Sequence[Message]) -> dict[str, ToolSaid]:
-    """Return results by call id; images in a user message after a result are the result's."""
+    """Return the results by call id. Images in a user message after a result belong to the result."""
     results: dict[str, ToolSaid] = {}
     last: ToolSaid | None = None
     for message in messages:
@@ -152,12 +156,8 @@ def _told(messages: Sequence[Message]) -> dict[str, ToolSaid]:
     return results
 
 
-def _done(call: Call, told: ToolSaid) -> DoneCall:
-    return DoneCall(call=call, told=told.text, images=told.images, is_error=told.is_error)
-
-
 def language_of(text: str) -> Language:
-    """Return Chinese for texts with Chinese characters and without plain English words (a city's name decides nothing)."""
+    """Return Chinese for a text with Chinese characters and no plain English words, apart from names of cities."""
     return "zh" if _CHINESE.search(text) and not _ENGLISH.search(text) else "en"
 
 
@@ -167,11 +167,11 @@ def _question(conversation: Conversation) -> tuple[int, str, tuple[str, ...]]:
         message = messages[position]
         if not isinstance(message, UserSaid):
             continue
-        # What a host says of a call that its API has no place for stands alone, or in the same message.
+        # A host's note about a call may be a message of its own, or part of the next one.
         has_more = any(isinstance(earlier, UserSaid) for earlier in messages[:position])
         if has_more and _CORRECTED.search(message.text[:_HEAD]) and _CORRECTION.match(message.text):
             continue
-        # Images of a tool's result come as a user message after it, since a tool message cannot hold them.
+        # Images of a tool's result come in a user message after it, since a tool message cannot contain images.
         if message.images and position and isinstance(messages[position - 1], ToolSaid):
             continue
         question = _ASIDE.sub("", message.text, count=1) if _ASIDE.match(message.text) else message.text

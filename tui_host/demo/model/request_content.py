@@ -1,4 +1,4 @@
-"""A request's content in neutral values, made by the wires and read by the brain."""
+"""The content of a request, independent of the API: read by the wires, used by the rules."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from tui_host.demo.model.json_values import object_at, text_at, texts_at
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """An offered tool.
 
     Attributes:
-        name: The name for calls.
-        types: The JSON Schema `type` of each parameter, empty where none is given.
-        required: The required parameters.
-        is_of_host: Whether it is one of the protocol's own, and of no server.
+        name: The name by which the tool is called.
+        types: The JSON Schema `type` of each parameter, empty if none is given.
+        required: The names of the required parameters.
+        is_of_host: Whether the tool belongs to the tool protocol itself and not to a server.
     """
 
     name: str
@@ -25,9 +27,21 @@ class Tool:
     is_of_host: bool = False
 
 
+def parameters(schema: object) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Read a tool's JSON Schema: the `type` of each parameter, empty if none is given, and the required parameters."""
+    types = {name: text_at(definition, "type").lower() for name, definition in object_at(schema, "properties").items()}
+    return types, texts_at(schema, "required")
+
+
+def tool_of(name: str, description: str, schema: object) -> Tool:
+    """Make a tool from its name, description and JSON Schema."""
+    types, required = parameters(schema)
+    return Tool(name=name, description=description, types=types, required=required)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A call in the conversation; `arguments` is its text, JSON or not."""
+    """A call in the conversation. `arguments` is its text, JSON or not."""
 
     id: str
     name: str
@@ -39,8 +53,8 @@ class UserSaid:
     """A user message.
 
     Attributes:
-        text: All its text.
-        images: The images with the message, described by type and size.
+        text: The whole text of the message.
+        images: The images in the message, described by type and size.
     """
 
     text: str
@@ -60,7 +74,7 @@ class ToolSaid:
     """The host's message about a call.
 
     Attributes:
-        images: The images that came with it, each in words: its type and size.
+        images: The images in the result, each described by type and size.
         is_error: Whether the host marked an error, in APIs with such a mark.
     """
 
@@ -83,12 +97,12 @@ Message: TypeAlias = UserSaid | AssistantSaid | ToolSaid | SystemSaid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """A request.
+    """The content of a request for an answer.
 
     Attributes:
-        parallel: Whether several calls may be asked for at once.
-        thinking: Whether it is thought before the answer: where the question asks for it, by an option of the request, or
-            not at all by such an option.
+        parallel: Whether an answer may contain several calls.
+        thinking: Whether to think before the answer: if the question asks for it, always, or never, as an option of the
+            request says.
     """
 
     messages: tuple[Message, ...]

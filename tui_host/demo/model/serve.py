@@ -1,4 +1,4 @@
-"""The program `demo-model`: listens on loopback, prints its address, and ends on demand."""
+"""The program `demo-model`: listens on the loopback interface and prints its address."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _HOST = "127.0.0.1"
 
 
 def main(argv: Sequence[str]) -> int:
-    """Serves until SIGTERM or SIGINT, or until the end of standard input with `--lifeline`.
+    """Serve until SIGTERM or SIGINT; with `--lifeline`, also until standard input ends.
 
-    The first line on standard output is `{"url": …, "dialects": {NAME: …}}`, with the base URL of each dialect as its vendor's
-    client takes it; it is written when it listens.
+    The first line on standard output is `{"url": …, "dialects": {NAME: …}}`, with the base URL for the client of each
+    dialect. It is printed once the program listens.
 
     Returns:
-        The exit code: 0 done, 1 the address could not be had. A wrong use raises `SystemExit(2)`.
+        The exit code: 0 done, 1 the address was not available. Wrong arguments raise `SystemExit(2)`.
     """
     options = _grammar().parse_args(argv, namespace=_Options())
     return anyio.run(_serve, options)
@@ -42,7 +42,7 @@ class _Parser(argparse.ArgumentParser):
     """Reports mistakes in a single line, as all commands do.
 
     Attributes:
-        color: Whether help is coloured on a terminal, for Python from 3.14 on.
+        color: Whether help has colours on a terminal, for Python 3.14 and later.
     """
 
     color: bool
@@ -56,10 +56,10 @@ def _grammar() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="tui-host demo-model", description="A model that follows rules, on a port of the loopback interface."
     )
-    parser.color = False  # plain, as the help of every command
+    parser.color = False  # plain text, as in the help of every command
     parser.add_argument("--port", type=_port, default=0, help="the port (default: any free one)")
-    parser.add_argument("--pace", type=_pace, default=1.0, metavar="FACTOR", help="delays times this; 0 for none")
-    parser.add_argument("--lifeline", action="store_true", help="end when standard input, a pipe, ends")
+    parser.add_argument("--pace", type=_pace, default=1.0, metavar="FACTOR", help="factor for all delays; 0 for none")
+    parser.add_argument("--lifeline", action="store_true", help="end when standard input ends")
     return parser
 
 
@@ -94,7 +94,7 @@ async def _serve(options: _Options) -> int:
 
     async def serve_client(stream: anyio.abc.ByteStream) -> None:
         try:
-            await serve_connection(stream, model.handle, model.refuse)
+            await serve_connection(stream, model.handle)
         except Exception as error:  # noqa: BLE001 - a failed request must not end the others; it is printed
             print(f"demo-model: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
 

@@ -1,62 +1,61 @@
-"""Answers requests: from a route to a wire, from the wire to the brain, and back at the pace of a model."""
+"""Answers requests: the path chooses a wire, the rules make a plan, and the wire sends it at the pace of a model."""
 
 from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import unquote
 
 import anyio
 
-from tui_host.demo.model.http_connection import MOST_BODY, Exchange, Request
+from tui_host.demo.model.http_connection import Exchange, Request
+from tui_host.demo.model.json_values import json_line
 from tui_host.demo.model.listings import Listing, listing
-from tui_host.demo.model.plan import Breakage, Ended, Piece, Plan, Refusal, pieces, stopped
+from tui_host.demo.model.plan import Plan, pieces, stopped
 from tui_host.demo.model.protocols.respond import respond
-from tui_host.demo.model.wires.anthropic_wire import AnthropicWire
-from tui_host.demo.model.wires.gemini_wire import PATH as GEMINI_PATH
-from tui_host.demo.model.wires.gemini_wire import GeminiWire
-from tui_host.demo.model.wires.ollama_wire import OllamaWire
-from tui_host.demo.model.wires.openai_wire import OpenAIWire
-from tui_host.demo.model.wires.responses_wire import ResponsesWire
-from tui_host.demo.model.wires.wire import Asked, RequestRefused, ResponseWriter, Wire, json_line, unknown_model
+from tui_host.demo.model.wires import gemini_wire
+from tui_host.demo.model.wires.anthropic_wire import ANTHROPIC
+from tui_host.demo.model.wires.gemini_wire import GEMINI
+from tui_host.demo.model.wires.ollama_wire import OLLAMA
+from tui_host.demo.model.wires.openai_wire import OPENAI
+from tui_host.demo.model.wires.responses_wire import RESPONSES
+from tui_host.demo.model.wires.wire import ChatRequest, RequestRefused, ResponseWriter, Wire, unknown_model
 
+_CHATS: dict[str, Wire] = {
+    "/v1/chat/completions": OPENAI,
+    "/v1/responses": RESPONSES,
+    "/v1/messages": ANTHROPIC,
+    "/api/chat": OLLAMA,
+}
+"""The wires whose path is fixed, by path."""
 _FIRST_DELAY_SECONDS = 0.12
-"""The wait before the first piece, at a pace of 1."""
+"""Seconds before the first piece, at a pace of 1."""
 _PIECE_DELAY_SECONDS = 0.005
-"""The wait between two pieces: 500 words take some three and a half seconds."""
+"""Seconds between two pieces: 500 words take some three and a half seconds."""
 _LONGEST_DELAY_SECONDS = 2.0
-"""The longest wait for an answer that is not streamed."""
+"""Longest wait for an answer that is not streamed, in seconds."""
 _REMEMBERED_CONVERSATIONS = 10_000
-"""How many conversations with an error that comes once are remembered."""
+"""Number of conversations to remember in which an error came once."""
 
 _GREETING = (
     b"The demo model of tui-host: it follows rules and is no AI. It speaks at "
     b"/v1/chat/completions, /v1/responses, /v1/messages, /v1beta/models/gemini:generateContent and /api/chat.\n"
 )
 _PAGE = b"<!doctype html><title>Sign in</title><h1>Sign in to this network</h1><p>The demo model was asked for this page.</p>\n"
+_BROKEN = "The server had an error in mid-stream. (The demo model was asked for it.)"
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class DemoModel:
-    """The service behind all connections.
+    """The service that answers the requests of all connections.
 
     Attributes:
-        pace: Factor on all delays; 0 for none.
+        pace: Factor for all delays; 0 for no delay.
     """
 
-    def __init__(self, *, pace: float = 1.0, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, *, pace: float = 1.0) -> None:
         self.pace = pace
-        self._clock = clock
-        self._fallback = OpenAIWire()
-        self._gemini = GeminiWire()
-        self._chats: dict[str, Wire] = {
-            "/v1/chat/completions": self._fallback,
-            "/v1/responses": ResponsesWire(),
-            "/v1/messages": AnthropicWire(),
-            "/api/chat": OllamaWire(),
-        }
         self._refused: dict[int, None] = {}
         self._answers = 0
 
@@ -64,40 +63,32 @@ class DemoModel:
         """Answer a request."""
         request = exchange.request
         if not _is_local(request.headers.get("host", "")):
-            await self.refuse(exchange, 403, "This server answers to names of the loopback interface only.")
+            await self._refuse(exchange, 403, "This server answers to names of the loopback interface only.")
             return
-        wire = self._wire(request)
+        wire = _wire(request)
         listed = listing(request) if wire is None else None
         form = wire or (listed.wire if listed else None)
-        if request.is_too_large:
-            await self.refuse(exchange, 413, f"The body is larger than {MOST_BODY:,} bytes.", form)
-        elif wire is not None and request.method == "POST":
+        if wire is not None and request.method == "POST":
             await self._chat(exchange, wire)
         elif wire is not None:
-            await self.refuse(exchange, 405, f"{request.path} takes POST.", form)
+            await self._refuse(exchange, 405, f"{request.path} takes POST.", form)
         elif listed is not None and request.method.replace("HEAD", "GET") == listed.method:
             await self._list(exchange, listed)
         elif request.method in {"GET", "HEAD"} and request.path == "/":
             await exchange.reply(200, "text/plain; charset=utf-8", _GREETING)
         else:
-            await self.refuse(exchange, 404, f"Unknown request URL: {request.method} {request.path[:200]}.", form)
+            await self._refuse(exchange, 404, f"Unknown request URL: {request.method} {request.path[:200]}.", form)
 
-    async def refuse(self, exchange: Exchange, status: int, reason: str, wire: Wire | None = None) -> None:
-        """Answer with an error in a vendor's form, in OpenAI's if no API is known."""
-        body = (wire or self._fallback).refusal(RequestRefused(status=status, message=reason))
+    async def _refuse(self, exchange: Exchange, status: int, reason: str, wire: Wire | None = None) -> None:
+        """Answer with an error in a vendor's form; in OpenAI's form if the API is unknown."""
+        body = json_line((wire or OPENAI).error(RequestRefused(status=status, message=reason), ""))
         await exchange.reply(status, "application/json", body)
-
-    def _wire(self, request: Request) -> Wire | None:
-        match = GEMINI_PATH.fullmatch(unquote(request.path))
-        if match is not None:
-            return self._gemini if match[2] in {"generateContent", "streamGenerateContent"} else None
-        return self._chats.get(request.path)
 
     async def _list(self, exchange: Exchange, listed: Listing) -> None:
         try:
             body = json_line(listed.body(exchange.request))
         except RequestRefused as refused:
-            await exchange.reply(refused.status, "application/json", listed.wire.refusal(refused))
+            await exchange.reply(refused.status, "application/json", json_line(listed.wire.error(refused, "")))
             return
         await exchange.reply(200, "application/json", body)
 
@@ -108,29 +99,37 @@ class DemoModel:
         if wire.request_id_header:
             exchange.headers.append((wire.request_id_header, f"req_{identity}"))
         try:
-            asked = wire.read(request)
-            if asked.model != wire.model:
-                raise unknown_model(asked.model, wire.model)
-            plan = self._past_errors(respond(asked.conversation), hash(asked.conversation.messages))
+            chat = wire.read(request)
+            if chat.model != wire.model:
+                raise unknown_model(chat.model, wire.model)
+            plan = self._past_errors(respond(chat.conversation), hash(chat.conversation.messages))
         except RequestRefused as refused:
             if wire.request_id_header and refused.status == 429:
                 exchange.headers.append(("retry-after", "1"))
-            body = wire.refusal(refused, identity=identity, request=request)
-            await exchange.reply(refused.status, "application/json", body)
+            await exchange.reply(refused.status, "application/json", json_line(wire.error(refused, identity)))
             return
-        plan = stopped(plan, asked.stops)
-        writer = wire.writer(asked, identity=identity, created=int(self._clock()))
-        if isinstance(plan.trouble, Breakage) and plan.trouble.kind in {"hang", "html"}:
-            content_type = writer.stream_type if asked.is_streamed else "application/json"
-            await _break_at_once(exchange, plan.trouble, content_type)
-        elif asked.is_streamed:
-            await self._stream(exchange, plan, asked, writer)
+        plan = stopped(plan, chat.stops)
+        writer = wire.writer(chat, identity, int(time.time()))
+        trouble = plan.trouble.kind if plan.trouble else ""
+        if trouble == "html":
+            await exchange.reply(200, "text/html; charset=utf-8", _PAGE)
+        elif trouble == "hang":
+            await exchange.begin(200, writer.stream_type if chat.is_streamed else "application/json")
+            await exchange.wait_for_the_end()
+        elif chat.is_streamed:
+            await self._stream(exchange, plan, chat, writer)
+        elif trouble == "error":
+            await exchange.reply(500, "application/json", json_line(wire.error(RequestRefused(status=500), "")))
+        elif trouble == "cut":
+            await exchange.begin(200, "application/json", size=1_000)
+            await exchange.write(b'{"id":')
+            await exchange.cut()
         else:
-            await self._whole(exchange, plan, asked, wire, writer)
+            await self._whole(exchange, plan, chat, writer)
 
     def _past_errors(self, plan: Plan, conversation: int) -> Plan:
-        """Return the plan, without an error of the kind `once` already sent. Raises `RequestRefused` for any other error."""
-        if not isinstance(plan.trouble, Refusal):
+        """Return the plan, without a `once` error that was already sent. Raises `RequestRefused` for other errors."""
+        if not plan.trouble or plan.trouble.kind != "status":
             return plan
         if plan.trouble.once:
             if conversation in self._refused:
@@ -140,61 +139,41 @@ class DemoModel:
             self._refused[conversation] = None
         raise RequestRefused(status=plan.trouble.status)
 
-    async def _stream(self, exchange: Exchange, plan: Plan, asked: Asked, writer: ResponseWriter) -> None:
+    async def _stream(self, exchange: Exchange, plan: Plan, chat: ChatRequest, writer: ResponseWriter) -> None:
         exchange.headers.append(("cache-control", "no-cache"))
         await exchange.begin(200, writer.stream_type)
         due = anyio.current_time() + self.pace * _FIRST_DELAY_SECONDS
         await anyio.sleep_until(due)
         await exchange.write(writer.begin())
-        for piece in pieces(plan, asked.most_tokens):
-            if isinstance(piece, Ended):
-                await self._end_stream(exchange, plan, writer, piece)
-                return
-            # Against a clock, not one delay after the other: the pace is kept on a busy machine too.
+        sent, ended = pieces(plan, chat.most_tokens)
+        for piece in sent:
+            # Measured by the clock and not delay by delay, so that the pace is kept on a busy machine too.
             due += self.pace * _PIECE_DELAY_SECONDS
             await anyio.sleep_until(due)
             await exchange.write(writer.piece(piece))
-
-    async def _end_stream(self, exchange: Exchange, plan: Plan, writer: ResponseWriter, ended: Ended) -> None:
-        if isinstance(plan.trouble, Breakage):
-            if plan.trouble.kind == "error":
-                await exchange.write(
-                    writer.failure("The server had an error in mid-stream. (The demo model was asked for it.)")
-                )
-                await exchange.end()
-            else:
-                await exchange.cut()
-            return
-        await exchange.write(writer.end(ended))
+        if not plan.trouble:
+            await exchange.write(writer.end(ended))
+        elif plan.trouble.kind == "error":
+            await exchange.write(writer.failure(_BROKEN))
+        else:
+            await exchange.cut()
         await exchange.end()
 
-    async def _whole(self, exchange: Exchange, plan: Plan, asked: Asked, wire: Wire, writer: ResponseWriter) -> None:
-        if isinstance(plan.trouble, Breakage):
-            if plan.trouble.kind == "error":
-                await exchange.reply(500, "application/json", wire.refusal(RequestRefused(status=500)))
-                return
-            await exchange.begin(200, "application/json", size=1_000)
-            await exchange.write(b'{"id":')
-            await exchange.cut()
-        sent: list[Piece] = []
-        for piece in pieces(plan, asked.most_tokens):
-            if isinstance(piece, Ended):
-                delay = min(_LONGEST_DELAY_SECONDS, _FIRST_DELAY_SECONDS + len(sent) * _PIECE_DELAY_SECONDS)
-                await anyio.sleep(delay * self.pace)
-                await exchange.reply(200, "application/json", writer.whole(sent, piece))
-            else:
-                sent.append(piece)
+    async def _whole(self, exchange: Exchange, plan: Plan, chat: ChatRequest, writer: ResponseWriter) -> None:
+        sent, ended = pieces(plan, chat.most_tokens)
+        delay = min(_LONGEST_DELAY_SECONDS, _FIRST_DELAY_SECONDS + len(sent) * _PIECE_DELAY_SECONDS)
+        await anyio.sleep(delay * self.pace)
+        await exchange.reply(200, "application/json", json_line(writer.whole(sent, ended)))
 
 
-async def _break_at_once(exchange: Exchange, breakage: Breakage, content_type: str) -> None:
-    if breakage.kind == "html":
-        await exchange.reply(200, "text/html; charset=utf-8", _PAGE)
-        return
-    await exchange.begin(200, content_type)
-    await exchange.wait_for_the_end()
+def _wire(request: Request) -> Wire | None:
+    match = gemini_wire.PATH.fullmatch(unquote(request.path))
+    if match is not None:
+        return GEMINI if match[2] in {"generateContent", "streamGenerateContent"} else None
+    return _CHATS.get(request.path)
 
 
 def _is_local(host: str) -> bool:
-    """Tell whether a Host header names the loopback interface; a web page's name leading here does not."""
+    """Return whether a Host header names the loopback interface. A web page's own name for it does not count."""
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
     return not host or name in _LOOPBACK

@@ -11,42 +11,51 @@ from tui_host.demo.model.request_content import Tool
 _HOSTS_OWN = "mcp__"
 """The prefix of other hosts before the server's name."""
 _JOINED = "__"
-"""What tells where the server's name ends. Others join the two with a sign that stands in a tool's own name as well."""
-_ANOTHER = 2
-"""How strange a server is that is not named at all."""
+"""What separates the server's name from the tool's. Other hosts use a character that tools' names contain too."""
+_OTHER_SERVER = 2
+"""The grade of a tool whose name does not contain the server's."""
 
 
 class Toolbox:
-    """The offered tools. Names are looked up, and parsed only to guess a tool's purpose."""
+    """The offered tools. Names are looked up, and split only to guess a tool's purpose."""
 
     def __init__(self, tools: tuple[Tool, ...]) -> None:
         self.tools = tools
 
     def ending(self, *names: str, prefer: str = "") -> Tool | None:
         """Return the first offered tool among these names, preferably of the server `prefer`."""
-        for name in names:
-            if candidates := self._own(name, prefer):
-                return min(candidates, key=lambda each: _strangeness(each[0], prefer))[1]
-        return None
+        return next((graded[0][1] for name in names if (graded := self._graded(name, prefer))), None)
 
-    def _own(self, own: str, server: str) -> list[tuple[str, Tool]]:
-        """Return the tools with this name of their own, each with the host's prefix."""
-        prefixed = ((_before(tool.name, own, server), tool) for tool in self.tools)
-        return [(host, tool) for host, tool in prefixed if host is not None]
+    def _graded(self, own: str, server: str) -> list[tuple[int, Tool]]:
+        """Return the tools with this own name, each with a grade, best first.
+
+        The grade is 0 if the part before the name is the server's, 1 if that part contains the server's name.
+        """
+        wanted, host = _words(own), _words(server)
+        graded: list[tuple[int, Tool]] = []
+        for tool in self.tools:
+            words = _words(tool.name)
+            before = words[: len(words) - len(wanted)]
+            is_behind_server = bool(host) and before[-len(host) :] == host
+            if words[len(before) :] != wanted or not (is_behind_server or _can_be_own(tool.name, wanted)):
+                continue
+            places = range(len(before) - len(host) + 1)
+            has_host = bool(host) and any(before[place : place + len(host)] == host for place in places)
+            graded.append((0 if before == host else 1 if has_host else _OTHER_SERVER, tool))
+        return sorted(graded, key=lambda pair: pair[0])
 
     def named(self, asked: str) -> Tool | None:
-        """Return the tool for a person's `SERVER.TOOL`, bare name, or full name."""
+        """Return the tool that a user names as `SERVER.TOOL`, by its own name, or by its full name."""
         server, dot, own = asked.partition(".")
         joined = f"{server}{_JOINED}{own}" if dot else asked
-        wanted = [joined, _clean(joined), asked]
-        for name in wanted:
+        for name in (joined, _clean(joined), asked):
             for tool in self.tools:
                 if tool.name == name:
                     return tool
-        return self._shortened(wanted[1]) or self._by_own_name(own or asked, server if dot else "")
+        return self._shortened(_clean(joined)) or self._by_own_name(own or asked, server if dot else "")
 
     def _shortened(self, wanted: str) -> Tool | None:
-        # A name that was too long or taken ends in a hash: what stands before it begins the full name.
+        # A full name that was too long or already used ends in a hash: compare its beginning.
         for tool in self.tools:
             cut = re.fullmatch(r"(.+__.+)_[0-9a-f]{6,}", tool.name)
             if cut and wanted.startswith(cut[1]):
@@ -54,17 +63,12 @@ class Toolbox:
         return None
 
     def _by_own_name(self, own: str, server: str) -> Tool | None:
-        candidates = self._own(own, server) or self._own(_clean(own), server)
-        if not server or not candidates:
-            return candidates[0][1] if candidates else None
-        host, tool = min(candidates, key=lambda each: _strangeness(each[0], server))
-        if _strangeness(host, server) < _ANOTHER:
-            return tool
-        hosts = {"_".join(_words(host)): tool for host, tool in reversed(candidates)}
-        return next((hosts[close] for close in difflib.get_close_matches(_clean(server), list(hosts), n=1)), None)
+        graded = self._graded(own, server)
+        is_servers = bool(graded) and (not server or graded[0][0] < _OTHER_SERVER)
+        return graded[0][1] if is_servers else None
 
     def close_to(self, asked: str) -> list[str]:
-        """Return similar names of offered tools."""
+        """Return names of offered tools that are similar to a name."""
         names = {tool.name.replace("__", ".", 1): tool.name for tool in self.tools}
         own = asked.rpartition(".")[2]
         ends = [name for name in names.values() if own_name(name) == own]
@@ -72,52 +76,37 @@ class Toolbox:
         return list(dict.fromkeys([*ends, *(names[name] for name in close)]))
 
     def by_server(self) -> dict[str, int]:
-        """How many tools each server offers, in the order of the request."""
+        """Count the tools of each server, in the order of the request."""
         return dict(Counter(server_name(tool.name) or "?" for tool in self.tools if not tool.is_of_host))
 
 
-def _before(name: str, own: str, server: str) -> str | None:
-    """Return the host's prefix before a tool's own name. None if the own name differs.
-
-    It ends with a sign: inside a word no name begins. Where two lines tell where the server's name ends, the own one begins behind them,
-    and nowhere else but behind the server that is known.
-    """
-    host = name[: max(0, len(name) - len(own))]
-    if name[len(host) :].casefold() != own.casefold() or host[-1:].isalnum():
-        return None
-    is_told = not host or host.endswith(_JOINED) or _JOINED not in host.removeprefix(_HOSTS_OWN)
-    return host if is_told or (server and _words(host)[-len(_words(server)) :] == _words(server)) else None
-
-
-def _strangeness(host: str, server: str) -> int:
-    """Grade a prefix: 0 if it names the server, 1 if it contains the server's name, else 2."""
-    words, wanted = _words(host), _words(server)
-    if words == wanted:
-        return 0
-    places = range(len(words) - len(wanted) + 1)
-    return 1 if wanted and any(words[place : place + len(wanted)] == wanted for place in places) else _ANOTHER
+def _can_be_own(name: str, wanted: list[str]) -> bool:
+    """Return whether words at the end of a name may be the tool's own name: after `__` if there is one, else anywhere."""
+    parts = name.removeprefix(_HOSTS_OWN).split(_JOINED)
+    places = range(1, len(parts))
+    return len(parts) == 1 or any(_words(_JOINED.join(parts[place:])) == wanted for place in places)
 
 
 def _words(name: str) -> list[str]:
-    """Split a server's name into words, without another host's prefix."""
+    """Split a name into words, without another host's prefix."""
     words = [word.casefold() for word in re.split(r"[\W_]+", name) if word]
     return words[1:] if words[:1] == [_HOSTS_OWN.strip("_")] and len(words) > 1 else words
 
 
 def own_name(name: str) -> str:
-    """Return the part of a tool's name after the server's."""
+    """Return the part of a tool's name after the server's name."""
     bare = name.removeprefix(_HOSTS_OWN)
     return bare.partition("__")[2] or bare
 
 
 def server_name(name: str) -> str:
-    """The server in a tool's name, empty if none can be told."""
+    """Return the server's part of a tool's name, empty if unknown."""
     server, marker, _ = name.removeprefix(_HOSTS_OWN).partition("__")
     return server if marker else ""
 
 
 def parameter(tool: Tool, *names: str) -> str:
-    """Choose the tool's parameter for a value: a given name, else the first required parameter, else the first name."""
+    """Choose a tool's parameter for a value: a given name, else the first required one, else the first given name."""
     for name in names:
         if name in tool.types:
             return name

@@ -1,4 +1,4 @@
-"""Runs an ASGI application under uvicorn, ended by cancellation and by nothing else."""
+"""Runs an ASGI application under uvicorn until it is cancelled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing_extensions import override
 
 
 class _WithoutSignals(uvicorn.Server):
-    """Leaves the signals to the program: uvicorn's own way ends with the signal instead of 0."""
+    """Leaves signals to the program: uvicorn would end the process by the signal, not with exit code 0."""
 
     @override
     @contextlib.contextmanager
@@ -21,6 +21,6 @@ class _WithoutSignals(uvicorn.Server):
 
 
 async def serve_asgi(application: Starlette, listening: socket.socket) -> None:
-    """Serve on a listening socket until cancelled; open streams end then."""
+    """Serve on a listening socket until cancelled. Open streams end then."""
     config = uvicorn.Config(application, log_level="critical", access_log=False, ws="none", loop="asyncio", http="h11")
     await _WithoutSignals(config).serve(sockets=[listening])

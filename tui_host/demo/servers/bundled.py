@@ -1,4 +1,4 @@
-"""The content of a bundled server, independent of the SDK."""
+"""The content of a bundled server: its tools, resources and prompts, without the SDK."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tui_host.errors import JSON
 
 
 class ToolFailed(Exception):  # noqa: N818 - it is told to the model as a result, not raised to a person
-    """The tool failed; the text goes back to the model as a result with `isError`."""
+    """Raised by a tool that fails. The text goes to the model as a result with `isError`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A tool's result, as text for a model and as data for a program."""
+    """A tool's result: a text for the model, and data for programs."""
 
     text: str
     structured: dict[str, JSON]
@@ -23,12 +23,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundledTool:
-    """A tool, read-only and idempotent as its annotations say.
+    """A tool that its annotations call read-only and idempotent.
 
     Attributes:
-        properties: JSON Schema of each parameter; all are required, no others are taken.
-        output: JSON Schema of each field of the structured result; all are there.
-        answer: Works on arguments whose names have been checked.
+        properties: JSON Schema of each parameter. All are required, and others are not accepted.
+        output: JSON Schema of each field of the structured result; all fields are always present.
+        answer: Makes the result from arguments whose names were checked.
     """
 
     name: str
@@ -39,14 +39,14 @@ class BundledTool:
     answer: Callable[[Mapping[str, object]], Answer]
 
     def call(self, arguments: Mapping[str, object]) -> Answer:
-        """Answer raw arguments. Raises `ToolFailed`."""
+        """Answer a call with unchecked arguments. Raises `ToolFailed`."""
         _check_names(arguments, self.properties)
         return self.answer(arguments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundledResource:
-    """A resource, read whole: a text, or bytes."""
+    """A resource with its whole content, a text or bytes."""
 
     uri: str
     name: str
@@ -58,11 +58,11 @@ class BundledResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundledPrompt:
-    """A prompt with a required argument.
+    """A prompt with one required argument.
 
     Attributes:
         argument: Name and description of the argument.
-        write: The user message for a value of the argument.
+        write: Returns the user message for a value of the argument.
     """
 
     name: str
@@ -105,7 +105,7 @@ def _check_names(arguments: Mapping[str, object], properties: Mapping[str, JSON]
 
 
 def text_argument(arguments: Mapping[str, object], name: str) -> str:
-    """Return a non-blank text argument. Raises `ToolFailed`."""
+    """Return an argument that is a text and not blank. Raises `ToolFailed`."""
     value = arguments[name]
     if not isinstance(value, str) or not value.strip():
         raise ToolFailed(f"{name!r} must be a text that is not empty, got {value!r:.80}")
@@ -113,7 +113,7 @@ def text_argument(arguments: Mapping[str, object], name: str) -> str:
 
 
 def whole_argument(arguments: Mapping[str, object], name: str) -> int:
-    """A whole number. Raises `ToolFailed`."""
+    """Return an argument that is a whole number. Raises `ToolFailed`."""
     value = number_argument(arguments, name)
     if value != int(value):
         raise ToolFailed(f"{name!r} must be a whole number, got {value!r}")
@@ -121,7 +121,7 @@ def whole_argument(arguments: Mapping[str, object], name: str) -> int:
 
 
 def number_argument(arguments: Mapping[str, object], name: str) -> int | float:
-    """A finite number within the range of a double. Raises `ToolFailed`."""
+    """Return an argument that is a finite number within the range of a double. Raises `ToolFailed`."""
     value = arguments[name]
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ToolFailed(f"{name!r} must be a number, got {value!r:.80}")

@@ -1,4 +1,4 @@
-"""The bundled server `math`: the four operations on two numbers."""
+"""The bundled server `math`: addition, subtraction, multiplication and division of two numbers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from decimal import Context, Decimal, Overflow
 from tui_host.demo.servers.bundled import Answer, BundledServer, BundledTool, ToolFailed, number_argument
 from tui_host.errors import JSON
 
-# Decimal, so that 0.1 + 0.2 is 0.3; digits enough for whole numbers, which stay exact.
+# Decimal, so that 0.1 + 0.2 is 0.3; with enough digits for whole numbers to stay exact.
 _EXACT = Context(prec=700, Emax=10_000, Emin=-10_000)
 _SHOWN_DIGITS = 17
-"""Digits of a result that is not whole: what a double can hold."""
+"""Number of digits in a result that is not whole: as many as a double holds."""
 
 
 def _in_decimal(operation: Callable[[Decimal, Decimal], Decimal]) -> Callable[[Mapping[str, object]], Answer]:

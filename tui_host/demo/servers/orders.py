@@ -1,10 +1,11 @@
-"""The bundled server `orders`: a handful of constant orders."""
+"""The bundled server `orders`: a few orders that never change."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from tui_host.demo.servers.bundled import (
     Answer,
@@ -16,65 +17,48 @@ from tui_host.demo.servers.bundled import (
 )
 from tui_host.errors import JSON
 
+_TABLE = Path(__file__).with_name("orders.csv")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Order:
     number: int
     customer: str
     items: tuple[tuple[str, int], ...]
-    total_cents: int
+    total: float
     status: str
     where: str
     expected: str
 
     def line(self) -> str:
-        """Write the order in a line."""
+        """Format the order as a line of text."""
         items = ", ".join(f"{count} × {item}" for item, count in self.items)
         return (
-            f"Order {self.number} ({self.customer}): {items}; {self.total_cents / 100:.2f} EUR; "
+            f"Order {self.number} ({self.customer}): {items}; {self.total:.2f} EUR; "
             f"{self.status}, {self.where}; {self.expected}"
         )
 
     def data(self) -> dict[str, JSON]:
-        """The order as structured content."""
-        return {
-            "number": self.number,
-            "customer": self.customer,
-            "items": [{"name": item, "count": count} for item, count in self.items],
-            "total": self.total_cents / 100,
-            "currency": "EUR",
-            "status": self.status,
-            "where": self.where,
-            "expected": self.expected,
-        }
+        """Return the order as structured content."""
+        items: JSON = [{"name": item, "count": count} for item, count in self.items]
+        return {**asdict(self), "items": items, "currency": "EUR"}
 
 
-def _order(number: int, customer: str, items: tuple[tuple[str, int], ...], total_cents: int, fate: str) -> _Order:
-    status, where, expected = fate.split("; ")
+def _order(line: str) -> _Order:
+    number, customer, items, total, status, where, expected = line.split("|")
+    pairs = (item.partition(" ") for item in items.split("; "))
     return _Order(
-        number=number,
+        number=int(number),
         customer=customer,
-        items=items,
-        total_cents=total_cents,
+        items=tuple((name, int(count)) for count, _, name in pairs),
+        total=float(total),
         status=status,
         where=where,
         expected=expected,
     )
 
 
-_ORDERS = {
-    order.number: order
-    for order in (
-        _order(1038, "Amara Okafor", (("notebook", 3),), 1485, "delivered; with the customer; signed on 3 March"),
-        _order(1039, "李明", (("茶杯", 2), ("绿茶", 1)), 3890, "delivered; with the customer; signed on 5 March"),
-        _order(1040, "Jonas Weber", (("desk lamp", 1),), 6900, "returned; in the warehouse; refund on 12 March"),
-        _order(1041, "Sofia Rossi", (("fountain pen", 1), ("ink, blue", 2)), 5230, "shipped; at customs; on 14 March"),
-        _order(1042, "Mei Tanaka", (("mechanical keyboard", 1),), 11900, "shipped; in Rotterdam; on 12 March"),
-        _order(1043, "王芳", (("字帖", 4),), 2360, "packed; in the warehouse; leaves on 10 March"),
-        _order(1044, "Noah Smith", (("monitor arm", 2),), 15800, "paid; in the warehouse; waits for stock"),
-        _order(1045, "Lucía Pérez", (("headphones", 1),), 8450, "cancelled; never left; refunded on 9 March"),
-    )
-}
+_ORDERS = {order.number: order for order in map(_order, _TABLE.read_text(encoding="utf-8").splitlines()[1:])}
 
 
 def _get_order(arguments: Mapping[str, object]) -> Answer:

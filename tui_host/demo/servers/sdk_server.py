@@ -17,10 +17,10 @@ _READS = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, idem
 
 
 def sdk_server(bundled: BundledServer, version: str) -> Server[dict[str, object]]:
-    """Return an SDK server for `bundled`, with handlers for the offered things alone."""
+    """Return an SDK server for `bundled`, with handlers only for what it offers."""
     handlers = _Handlers(bundled)
     has_resources, has_prompts = bool(bundled.resources), bool(bundled.prompts)
-    # The low-level class: the schemas are ours to the letter, and a start without pydantic models for each tool is quicker.
+    # The low-level class: it keeps our schemas exactly, and starts faster without pydantic models for each tool.
     return Server(
         bundled.name,
         version=version,
@@ -80,7 +80,7 @@ class _Handlers:
     async def list_templates(
         self, context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """None: but who offers resources is asked for templates too."""
+        """Return no templates: clients ask every server with resources for templates too."""
         del context, params
         return types.ListResourceTemplatesResult(resource_templates=[])
 

@@ -8,28 +8,32 @@ import json
 import signal
 import socket
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tui_host.demo.servers.bundled import BundledServer
+from tui_host.demo.servers.math import MATH
+from tui_host.demo.servers.orders import ORDERS
+from tui_host.demo.servers.weather import WEATHER
 
 if TYPE_CHECKING:
     from mcp.server import Server
 
 _VERSION = "1.0.0"
+_SERVERS = {server.name: server for server in (MATH, WEATHER, ORDERS)}
 
 
 def main(argv: Sequence[str]) -> int:
     """Serve until standard input ends (stdio), or until SIGTERM, SIGINT or the lifeline (HTTP).
 
-    Standard output carries the protocol alone; over HTTP its one line is `{"url": …}`, once it listens.
+    Only the protocol is written to standard output; over HTTP only one line, `{"url": …}`, once the server listens.
 
     Returns:
-        The exit code: 0 done, 1 the address could not be had. A wrong use raises `SystemExit(2)`.
+        The exit code: 0 done, 1 the address was not available. Wrong arguments raise `SystemExit(2)`.
     """
     options = _grammar().parse_args(argv, namespace=_Options())
-    bundled = _SERVERS[options.name]()
+    bundled = _SERVERS[options.name]
     if not options.http:
         return _serve_stdio(bundled)
     try:
@@ -57,33 +61,12 @@ def _grammar() -> argparse.ArgumentParser:
     return parser
 
 
-def _math() -> BundledServer:
-    from tui_host.demo.servers.math import MATH
-
-    return MATH
-
-
-def _weather() -> BundledServer:
-    from tui_host.demo.servers.weather import WEATHER
-
-    return WEATHER
-
-
-def _orders() -> BundledServer:
-    from tui_host.demo.servers.orders import ORDERS
-
-    return ORDERS
-
-
-_SERVERS: dict[str, Callable[[], BundledServer]] = {"math": _math, "weather": _weather, "orders": _orders}
-
-
 @contextmanager
 def _quick_import() -> Generator[None]:
-    """Makes importing the SDK cheaper: three servers start with the app, on as few as two cores.
+    """Make importing the SDK faster: three servers start with the app, on as few as two cores.
 
-    Pydantic builds the validators of a few hundred protocol models at import, of which a server uses a dozen:
-    `defer_build` leaves each to its first use. Collecting garbage finds none while modules load.
+    At import, pydantic builds validators for a few hundred protocol models, of which a server uses a dozen:
+    `defer_build` postpones each to its first use. Garbage collection is off, since it finds nothing while modules load.
     """
     import pydantic
 
@@ -107,7 +90,7 @@ def _announce(bundled: BundledServer) -> None:
 
 
 def _serve_stdio(bundled: BundledServer) -> int:
-    # The host ends a stdio server by closing its input, then by signals: their default action is right, and quick.
+    # The host ends a stdio server by closing its input, then by signals; their default action is right and fast.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     server = _prepare(bundled)
     import anyio
@@ -135,7 +118,7 @@ def _serve_http(bundled: BundledServer, listening: socket.socket, *, has_lifelin
             if has_lifeline:
                 group.start_soon(wait_for_end_of_stdin, group.cancel_scope)
             url = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
-            # The socket listens already: whoever reads the line may connect at once.
+            # The socket already listens: whoever reads the line may connect at once.
             print(json.dumps({"url": url}), flush=True)
             _announce(bundled)
             await serve_asgi(server.streamable_http_app(host="127.0.0.1"), listening)

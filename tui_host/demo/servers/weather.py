@@ -1,4 +1,4 @@
-"""The bundled server `weather`: constant observations of some cities, labelled as canned."""
+"""The bundled server `weather`: observations of some cities that never change, labelled as canned."""
 
 from __future__ import annotations
 
@@ -29,46 +29,31 @@ class _City:
     aliases: tuple[str, ...]
     celsius: int
     sky: str
+    chinese_sky: str
     humidity: int
     wind: int
     alert: str
+    chinese_alert: str
 
-
-_SKIES = {
-    "clear": "晴",
-    "partly cloudy": "多云",
-    "overcast": "阴",
-    "light rain": "小雨",
-    "heavy rain": "大雨",
-    "thunderstorms": "雷阵雨",
-    "snow": "雪",
-    "fog": "雾",
-    "windy": "大风",
-}
-_ALERTS = {
-    "": "",
-    "strong wind until the evening": "大风预警，持续到傍晚",
-    "flooding possible near the river": "河边可能出现洪水",
-    "extreme heat in the afternoon": "下午高温预警",
-    "icy roads in the morning": "早晨道路结冰",
-    "a typhoon passes in the night": "夜间有台风经过",
-    "dense fog on the roads": "道路大雾预警",
-}
 
 _TABLE = Path(__file__).with_name("cities.csv")
 
 
 def _city(line: str) -> _City:
-    name, chinese, aliases, celsius, sky, humidity, wind, alert = line.split("|")
+    name, chinese, aliases, celsius, skies, humidity, wind, alerts = line.split("|")
+    sky, _, chinese_sky = skies.rpartition(" ")
+    alert, _, chinese_alert = alerts.rpartition(" ")
     return _City(
         name=name,
         chinese=chinese,
         aliases=tuple(alias for alias in aliases.split(",") if alias),
         celsius=int(celsius),
         sky=sky,
+        chinese_sky=chinese_sky,
         humidity=int(humidity),
         wind=int(wind),
         alert=alert,
+        chinese_alert=chinese_alert,
     )
 
 
@@ -77,7 +62,7 @@ _BY_NAME = {name.casefold(): city for city in _CITIES for name in (city.name, ci
 
 
 def _find(arguments: Mapping[str, object]) -> tuple[_City, bool]:
-    """Return the city, and whether its name was Chinese."""
+    """Return the city that the arguments name, and whether its name was in Chinese."""
     asked = text_argument(arguments, "city")
     city = _BY_NAME.get(asked.casefold())
     if city is None:
@@ -92,11 +77,11 @@ def _cities() -> str:
 
 
 _WIDE, _HIGH = 12, 96
-"""Pixels of one city's stripe."""
+"""Width and height of a city's stripe, in pixels."""
 
 
 def _stripes() -> bytes:
-    """A PNG with a stripe for each city, coldest first, from blue to red. Source: RFC 2083 (PNG 1.0)."""
+    """Draw a PNG with a stripe per city, coldest first, from blue to red. Source: RFC 2083 (PNG 1.0)."""
     degrees = sorted(city.celsius for city in _CITIES)
     coldest, span = degrees[0], max(1, degrees[-1] - degrees[0])
     row = b"".join(
@@ -114,7 +99,7 @@ def _get_forecast(arguments: Mapping[str, object]) -> Answer:
     city, in_chinese = _find(arguments)
     if in_chinese:
         text = (
-            f"{city.chinese}：{city.celsius} °C，{_SKIES[city.sky]}，湿度 {city.humidity}%，风速 {city.wind} km/h。"
+            f"{city.chinese}：{city.celsius} °C，{city.chinese_sky}，湿度 {city.humidity}%，风速 {city.wind} km/h。"
             f"固定的演示数据（{_CANNED}），不是真实天气。"
         )
     else:
@@ -138,7 +123,7 @@ def _get_forecast(arguments: Mapping[str, object]) -> Answer:
 def _get_alerts(arguments: Mapping[str, object]) -> Answer:
     city, in_chinese = _find(arguments)
     if in_chinese:
-        text = f"{city.chinese}：{_ALERTS[city.alert] or '没有预警'}。固定的演示数据（{_CANNED}）。"
+        text = f"{city.chinese}：{city.chinese_alert or '没有预警'}。固定的演示数据（{_CANNED}）。"
     else:
         text = f"{city.name}: {city.alert or 'no alerts'}. This is {_CANNED}."
     alerts: list[JSON] = [city.alert] if city.alert else []

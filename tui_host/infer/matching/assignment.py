@@ -1,14 +1,12 @@
-"""Find the pairs in every largest assignment of frames to calls, by Hopcroft and Karp's matching.
+"""Find the pairs in every largest assignment of frames to calls.
 
-Source: J. Hopcroft, R. Karp, "An n^(5/2) algorithm for maximum matchings in bipartite graphs" (1973); a matched pair is in
-every largest matching if no alternating path from a free vertex, and no alternating cycle, goes through the pair (C. Berge,
-1957).
+A matched pair is in every largest matching if no alternating path from a free vertex, and no alternating cycle, goes through
+the pair (C. Berge, 1957).
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
@@ -43,55 +41,34 @@ def largest_matching(edges: Edges) -> dict[FrameKey, str]:
     """Return one assignment of calls to frames with as many pairs as possible."""
     call_of: dict[FrameKey, str] = {}
     frame_of: dict[str, FrameKey] = {}
-    while True:
-        levels = _levels(edges, call_of, frame_of)
-        left = {frame: iter(calls) for frame, calls in edges.items()}
-        matched = [
-            frame for frame in edges if frame not in call_of and _augment(frame, left, levels, call_of, frame_of)
-        ]
-        if not matched:
-            return call_of
-
-
-def _levels(edges: Edges, call_of: Mapping[FrameKey, str], frame_of: Mapping[str, FrameKey]) -> dict[FrameKey, int]:
-    """Return the distance of each frame from the frames without a call."""
-    levels = {frame: 0 for frame in edges if frame not in call_of}
-    waiting = deque(levels)
-    while waiting:
-        frame = waiting.popleft()
-        for call in edges[frame]:
-            holder = frame_of.get(call)
-            if holder is not None and holder not in levels:
-                levels[holder] = levels[frame] + 1
-                waiting.append(holder)
-    return levels
+    is_growing = True
+    while is_growing:
+        tried = set[str]()  # a call from which no path went on leads nowhere until the next round
+        free = [frame for frame in edges if frame not in call_of]
+        is_growing = sum(_augment(frame, edges, tried, call_of, frame_of) for frame in free) > 0
+    return call_of
 
 
 def _augment(
-    first: FrameKey,
-    left: Mapping[FrameKey, Iterator[str]],
-    levels: Mapping[FrameKey, int],
-    call_of: dict[FrameKey, str],
-    frame_of: dict[str, FrameKey],
+    first: FrameKey, edges: Edges, tried: set[str], call_of: dict[FrameKey, str], frame_of: dict[str, FrameKey]
 ) -> bool:
     """Give a frame a call along an augmenting path; return False if there is no path."""
-    path: list[tuple[FrameKey, str]] = []
-    frame = first
-    while True:
-        for call in left[frame]:
-            holder = frame_of.get(call)
-            if holder is None:
-                for taker, taken in (*path, (frame, call)):
-                    call_of[taker], frame_of[taken] = taken, taker
-                return True
-            if levels.get(holder, -1) == levels[frame] + 1:
-                path.append((frame, call))
-                frame = holder
-                break
-        else:
-            if not path:
-                return False
-            frame, _ = path.pop()
+    path, taken = [(first, iter(edges[first]))], list[str]()
+    while path:
+        call = next((call for call in path[-1][1] if call not in tried), None)
+        if call is None:
+            path.pop()
+            del taken[-1:]
+            continue
+        tried.add(call)
+        taken.append(call)
+        holder = frame_of.get(call)
+        if holder is None:
+            for (taker, _), own in zip(path, taken, strict=True):
+                call_of[taker], frame_of[own] = own, taker
+            return True
+        path.append((holder, iter(edges[holder])))
+    return False
 
 
 def _reached(

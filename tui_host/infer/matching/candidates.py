@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TypeAlias
 
-from tui_host.infer.call_values import Asked, FrameKey, Line, Says, Sent, Told
+from tui_host.infer.call_values import AnswerContent, Call, CallFrame, FrameKey, Result
 from tui_host.infer.same_result import END, HINT, OTHER, denies, fails, gives_up, refuses, tells
 from tui_host.infer.tool_aliases import names_server
 
@@ -18,7 +18,7 @@ _EVER_NS = 1 << 62
 """When everything is over."""
 
 
-class Places:
+class PossibleResults:
     """The results of an answer's calls where only the order assigns results to calls.
 
     All of these calls share one object, so that a frame is compared with each result only once.
@@ -31,7 +31,7 @@ class Places:
         self._texts = frozenset(texts)
         self._best: dict[Hashable, int | None] = {}
 
-    def tell(self, frame: Sent, at_ns: int) -> int | None:
+    def tell(self, frame: CallFrame, at_ns: int) -> int | None:
         """Return the best grade of the results for a frame's answer; None if some grade is open and no result fits."""
         state = _outcome(frame, at_ns)
         if state not in self._best:
@@ -41,7 +41,7 @@ class Places:
         return self._best[state]
 
 
-def places_of(results: Mapping[Asked, Told | None]) -> Mapping[Asked, Places]:
+def places_of(results: Mapping[Call, Result | None]) -> Mapping[Call, PossibleResults]:
     """Return the possible results of each call whose result neither id nor name determines.
 
     Args:
@@ -56,7 +56,7 @@ def places_of(results: Mapping[Asked, Told | None]) -> Mapping[Asked, Places]:
         (call.name, place.by_name): named[call.name] | (set[str]() if place.by_name else unnamed)
         for call, place in open_ones.items()
     }
-    places = {key: Places(several) for key, several in texts.items() if len(several) > 1}
+    places = {key: PossibleResults(several) for key, several in texts.items() if len(several) > 1}
     places_by_call = {call: places.get((call.name, place.by_name)) for call, place in open_ones.items()}
     return {call: several for call, several in places_by_call.items() if several is not None}
 
@@ -66,98 +66,96 @@ class Candidate:
     """A call that frames may carry.
 
     Attributes:
-        asked: The call.
+        call: The call.
         arguments: The arguments in canonical form; None if not JSON.
         tools: Server and own name of the tools that the call's name may stand for.
-        talk: The key of the conversation's first exchange.
-        agent: The agent that made the call, as far as requests tell agents apart.
-        connections: The connections that the call's host may use; None for all.
+        conversation: The key of the conversation's first exchange.
+        agent: The agent that made the call, as far as requests tell agents apart: capture, host and headers.
         until_ns: When the conversation continued; None while waiting.
-        told: The first result, None if there is none yet.
+        result: The first result, None if there is none yet.
         places: The results that may be the call's, where only the order assigns results; None where the call's own result
             is known.
         is_twin: Whether an equal call of the answer has a different result and only the order tells the calls apart.
         is_timed: Whether the time of the call was recorded; else only the order is known.
-        is_uncaptured: Whether the call was made before the capture began and is known from a request alone.
-        clock: Capture and peer whose log has the call's times: an imported capture may have several logs.
-        cut_ns: How much later than recorded the events may be, as the model's clock leaves out fractions.
         boot_ns: The zero of the tap's monotonic clock; None if unknown.
     """
 
-    asked: Asked
+    call: Call
     arguments: str | None
     tools: frozenset[tuple[str, str]]
-    talk: tuple[str, str]
-    agent: Hashable = None
-    connections: frozenset[Line] | None = None
+    conversation: tuple[str, str]
+    agent: tuple[Hashable, ...] = ()
     until_ns: int | None = None
-    told: Told | None = None
-    places: Places | None = None
+    result: Result | None = None
+    places: PossibleResults | None = None
     is_twin: bool = False
-    is_uncaptured: bool = False
     is_timed: bool = True
-    clock: tuple[str, str] = ("", "")
-    cut_ns: int = 0
     boot_ns: int | None = None
+
+    @property
+    def key(self) -> str:
+        """The call's key."""
+        return self.call.key
+
+    @property
+    def at_ns(self) -> int:
+        """When the call was made."""
+        return self.call.at_ns
 
     @property
     def answer(self) -> tuple[str, str]:
         """Capture and exchange of the model's answer."""
-        return self.asked.capture, self.asked.exchange
+        return self.call.capture, self.call.exchange
 
     @property
     def alike(self) -> tuple[str, str, str, str]:
         """A key shared by equal calls of one answer."""
-        return *self.answer, self.asked.name, self.arguments or self.asked.arguments
+        return *self.answer, self.call.name, self.arguments or self.call.arguments
 
-    def may_be_on(self, frame: Sent) -> bool:
-        """Return whether the call's host may have sent a frame, by the hosts' names."""
-        return self.connections is None or frame.line in self.connections
-
-    def own_grade(self, frame: Sent) -> int | None:
+    def own_grade(self, frame: CallFrame) -> int | None:
         """Grade how the call's own result repeats a frame's answer; None if undecidable."""
-        return None if self.told is None else _grade(self.told.text, _outcome(frame, self.told.at_ns))
+        return None if self.result is None else _grade(self.result.text, _outcome(frame, self.result.at_ns))
 
-    def tells(self, frame: Sent) -> int | None:
+    def tells(self, frame: CallFrame) -> int | None:
         """Grade the call's result as `own_grade` does; None where results may be swapped within the answer."""
         own = self.own_grade(frame)
         if self.is_twin and own:
             return None
         return None if own == OTHER != self.best_grade(frame) else own
 
-    def best_grade(self, frame: Sent) -> int | None:
+    def best_grade(self, frame: CallFrame) -> int | None:
         """Return the best grade among all results that may be the call's; None if undecidable."""
-        if self.told is None or self.places is None:
+        if self.result is None or self.places is None:
             return self.own_grade(frame)
-        return self.places.tell(frame, self.told.at_ns)
+        return self.places.tell(frame, self.result.at_ns)
 
-    def gave_up_on(self, frame: Sent) -> bool:
+    def gave_up_on(self, frame: CallFrame) -> bool:
         """Return whether the frame's answer came too late for the call's result, or never."""
-        return not isinstance(_outcome(frame, _EVER_NS if self.told is None else self.told.at_ns), Says)
+        return not isinstance(_outcome(frame, _EVER_NS if self.result is None else self.result.at_ns), AnswerContent)
 
     @property
     def may_have_failed(self) -> bool:
         """Whether the call may have got no answer: no result yet, or a failure."""
-        return self.told is None or fails(self.told.text)
+        return self.result is None or fails(self.result.text)
 
     @property
     def was_denied(self) -> bool:
         """Whether the result states that a person denied the call. No frame carries such a call."""
-        return self.told is not None and denies(self.told.text)
+        return self.result is not None and denies(self.result.text)
 
-    def may_be_reworded(self, frame: Sent) -> bool:
+    def may_be_reworded(self, frame: CallFrame) -> bool:
         """Return whether the host may have replaced a frame's answer by words of its own."""
-        is_other = self.told is None or refuses(self.told.text) or gives_up(self.told.text)
+        is_other = self.result is None or refuses(self.result.text) or gives_up(self.result.text)
         return not is_other and not self.gave_up_on(frame)
 
-    def is_sure_of(self, frame: Sent) -> bool:
+    def is_sure_of(self, frame: CallFrame) -> bool:
         """Return whether a matching result cannot be chance: the name tells the server, or the text is long."""
-        return self.has_long_result or names_server(self.asked.name, frame.server, frame.tool)
+        return self.has_long_result or names_server(self.call.name, frame.server, frame.tool)
 
     @property
     def has_long_result(self) -> bool:
         """Whether the result is too long to match an answer by chance."""
-        return self.told is not None and len(self.told.text) >= _TELLING
+        return self.result is not None and len(self.result.text) >= _TELLING
 
 
 Possible: TypeAlias = dict[FrameKey, list[Candidate]]
@@ -173,7 +171,7 @@ class _Outcome(Enum):
     OPEN = auto()
 
 
-def _outcome(frame: Sent, at_ns: int) -> _Outcome | Says:
+def _outcome(frame: CallFrame, at_ns: int) -> _Outcome | AnswerContent:
     """Return a frame's answer at a time, or how the frame ended without an answer by then."""
     answer = frame.answer
     if frame.dropped:
@@ -183,7 +181,7 @@ def _outcome(frame: Sent, at_ns: int) -> _Outcome | Says:
     return _Outcome.LATE if answer.at_ns > at_ns + frame.within_ns else answer.says
 
 
-def _grade(text: str, state: _Outcome | Says) -> int | None:
+def _grade(text: str, state: _Outcome | AnswerContent) -> int | None:
     """Grade how a result repeats a frame's answer."""
     match state:
         case _Outcome.WAITED_FOR:
@@ -194,7 +192,7 @@ def _grade(text: str, state: _Outcome | Says) -> int | None:
             return HINT
         case _Outcome.LATE | _Outcome.OPEN:
             return OTHER if refuses(text) else None
-        case Says():
+        case AnswerContent():
             return tells(text, state)
 
 
@@ -202,8 +200,8 @@ def with_twins(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
     """Mark equal calls of one answer with different results, where only the order assigns results to calls."""
     alike: dict[tuple[str, str, str, str], list[Candidate]] = defaultdict(list)
     for call in candidates:
-        if call.told is not None and not call.told.by_id and call.places is not None:
+        if call.result is not None and not call.result.by_id and call.places is not None:
             alike[call.alike].append(call)
-    texts = {key: {call.told.text for call in same if call.told is not None} for key, same in alike.items()}
-    twins = {call.asked.key for key, same in alike.items() if len(texts[key]) > 1 for call in same}
-    return [replace(call, is_twin=True) if call.asked.key in twins else call for call in candidates]
+    texts = {key: {call.result.text for call in same if call.result is not None} for key, same in alike.items()}
+    twins = {call.key for key, same in alike.items() if len(texts[key]) > 1 for call in same}
+    return [replace(call, is_twin=True) if call.key in twins else call for call in candidates]

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from tui_host.infer.call_values import FrameKey, Line, Sent, lean
-from tui_host.infer.clock_offsets import (
-    SECOND_NS,
-    SURE_NS,
-    Fit,
-    Shift,
-    agreeing,
-    covering,
-    doubted,
-    is_likely,
-    shift_of,
-)
+from tui_host.infer.call_values import CallFrame, lean
+from tui_host.infer.clock_offsets import DOUBTFUL_NS, SECOND_NS, SURE_NS, Shift, covering, is_likely, shift_of
 from tui_host.infer.matching.candidates import Candidate, Possible
-from tui_host.infer.same_result import BEGINNING, OTHER, SAME, SHORT
-from tui_host.infer.tool_aliases import names_server
+from tui_host.infer.same_result import OTHER, SAME, SHORT
 
 _FEW = 32
 """The most calls of one kind that are compared for clock offsets."""
@@ -49,59 +37,42 @@ class PossiblePairs:
         refused: The calls whose result speaks against a frame, by frame.
     """
 
-    def __init__(self, candidates: Sequence[Candidate], frames: Sequence[Sent]) -> None:
+    def __init__(self, candidates: Sequence[Candidate], frames: Sequence[CallFrame]) -> None:
         self.frames = sorted(frames, key=lambda frame: frame.at_ns)
         defaults = {(frame.server, frame.tool): frame.defaults for frame in frames}
-        self._frames: dict[_Kind, list[Sent]] = defaultdict(list)
+        self._frames: dict[_Kind, list[CallFrame]] = defaultdict(list)
         for frame in self.frames:
             tool = (frame.server, frame.tool)
             self._frames[*tool, _lean(frame.arguments, defaults[tool])].append(frame)
         self.refused: Possible = {}
         self.timed: set[str] = set()
         self._calls: dict[_Kind, list[Candidate]] = defaultdict(list)
-        for call in candidates:
+        self._opened = {call.call.capture for call in candidates} & {frame.capture for frame in frames}
+        self._first: dict[tuple[Hashable, ...], Candidate] = {}
+        for call in sorted(candidates, key=_asked_at):
+            self._first.setdefault((call.agent[1:], call.arguments, call.tools), call)
             for tool in call.tools if call.arguments is not None else ():
                 kind = (*tool, _lean(call.arguments or "", defaults.get(tool, ())))
                 if kind in self._frames:
                     self._calls[kind].append(call)
 
     @classmethod
-    def on_one_clock(cls, candidates: Sequence[Candidate], frames: Sequence[Sent]) -> PossiblePairs:
+    def on_one_clock(cls, candidates: Sequence[Candidate], frames: Sequence[CallFrame]) -> PossiblePairs:
         """Build the pairs with the times of all frames on the model's clock."""
         pairs = cls(candidates, frames)
         shifts, timed = pairs.shifts()
-        unlikely = {capture: Shift() for capture, shift in shifts.items() if not is_likely(shift)}
         of_one_machine = pairs._of_one_machine()
-        sure = unlikely | of_one_machine
-        shifts |= sure
-        fits: dict[Line, list[Fit]] = defaultdict(list)
-        for frame, call in pairs.fitting(shifts):
-            if frame.capture in sure or (timed and frame.capture != call.asked.capture):
-                continue  # taps run side by side, so a tap without evidence has the clock of the others
-            if is_likely((fit := _fit(frame, call)).shift):
-                fits[frame.line].append(fit)
-        of_line = {frame.line: shifts[frame.capture] for frame in frames}
-        found_on: dict[Hashable, set[Line]] = defaultdict(set)
-        for line, line_fits in fits.items():
-            for fit in agreeing(of_line[line], line_fits):
-                found_on[fit.call].add(line)
-        for line, line_fits in fits.items():  # calls on another connection are not missing on this one
-            of_line[line] = doubted(of_line[line], [fit for fit in line_fits if found_on[fit.call] <= {line}])
-        cuts = pairs._rounding()
-        on_clock = [_on_clock(frame, of_line[frame.line].blurred(*cuts[frame.key])) for frame in pairs.frames]
+        unlikely = {capture: Shift() for capture, shift in shifts.items() if not is_likely(shift)}
+        shifts |= unlikely | of_one_machine
+        # Logs opened together may be of two machines: where no call tells, their clocks may differ.
+        opened = pairs._opened.intersection(shifts) - timed - unlikely.keys()
+        shifts |= {
+            capture: Shift(shifts[capture].ns, max(shifts[capture].within_ns, DOUBTFUL_NS)) for capture in opened
+        }
+        on_clock = [_on_clock(frame, shifts[frame.capture]) for frame in pairs.frames]
         moved = cls(candidates, on_clock)
         moved.timed = timed | of_one_machine.keys()
         return moved
-
-    def _rounding(self) -> Mapping[FrameKey, tuple[int, int]]:
-        """Return by how much each frame's time may differ because a clock leaves out fractions."""
-        cuts: dict[FrameKey, tuple[int, int]] = {}
-        for kind, frames in self._frames.items():
-            asked = {call.clock: call.cut_ns for call in self._calls.get(kind, ())}
-            for frame in frames:
-                foreign_cuts = [cut_ns for clock, cut_ns in asked.items() if clock != (frame.capture, frame.server)]
-                cuts[frame.key] = max(foreign_cuts, default=0), frame.cut_ns if foreign_cuts else 0
-        return cuts
 
     def shifts(self) -> tuple[dict[str, Shift], set[str]]:
         """Estimate each tap's clock offset from unambiguous pairs, and list the captures with such pairs.
@@ -113,15 +84,15 @@ class PossiblePairs:
             for kind, frames in self._frames.items()
             for frame in frames
         }
-        wanted = Counter(call.asked.key for calls in telling.values() for call in calls)
+        wanted = Counter(call.key for calls in telling.values() for call in calls)
         bounds: dict[str, list[tuple[int, int | None]]] = defaultdict(list)
         for frames in self._frames.values():
-            brought = Counter(_first_text(frame) for frame in frames)
             for frame in frames:
                 calls = telling[frame.key]
-                is_only = len(calls) == 1 and calls[0].told is not None and wanted[calls[0].asked.key] == 1
-                if is_only or (brought[_first_text(frame)] == 1 and _is_told_of_one(calls, frame)):
-                    bounds[frame.capture] += _bounds(calls, frame)
+                if len(calls) == 1 and calls[0].result is not None and wanted[calls[0].key] == 1:
+                    bounds[frame.capture] += _bounds(calls[0], frame)
+        for capture in self._opened - bounds.keys():
+            bounds[capture] += self._bounds_in_order(capture)
         usual = shift_of([bound for frame_bounds in bounds.values() for bound in frame_bounds])
         usual = covering([usual, *(shift_of(own, usual) for own in bounds.values())])
         captures = {frame.capture for frames in self._frames.values() for frame in frames}
@@ -129,12 +100,29 @@ class PossiblePairs:
             capture for capture, own in bounds.items() if own
         }
 
+    def _bounds_in_order(self, capture: str) -> Iterator[tuple[int, int | None]]:
+        """Yield the bounds by results that as many calls have as frames: the first call's frame is then the first of them."""
+        for kind, frames in self._frames.items():
+            frames_by_text: dict[str, list[CallFrame]] = defaultdict(list)
+            calls_by_text: dict[str, list[Candidate]] = defaultdict(list)
+            for frame in frames:
+                if frame.capture == capture and frame.answer is not None:
+                    frames_by_text[_first_text(frame)].append(frame)
+            for call in self._calls.get(kind, ()):
+                if call.result is not None:
+                    calls_by_text[call.result.text.strip()].append(call)
+            for text, of_text in frames_by_text.items():
+                calls = calls_by_text.get(text, [])
+                if text and len(calls) == len(of_text):
+                    for call, frame in zip(calls, of_text, strict=True):
+                        yield from _bounds(call, frame)
+
     def _of_one_machine(self) -> dict[str, Shift]:
         """Return the offsets of taps that ran on the same machine as the models' taps."""
         apart: dict[str, set[int | None]] = defaultdict(set)
         for kind, frames in self._frames.items():
             for capture, boot_ns in {(frame.capture, frame.boot_ns) for frame in frames}:
-                calls = {(call.asked.capture, call.boot_ns) for call in self._calls.get(kind, ())}
+                calls = {(call.call.capture, call.boot_ns) for call in self._calls.get(kind, ())}
                 apart[capture] |= {ns - boot_ns if boot_ns and ns and of != capture else None for of, ns in calls}
         offsets_by_capture = {
             capture: [ns for ns in offsets if ns is not None]
@@ -147,26 +135,12 @@ class PossiblePairs:
             if offsets and max(map(abs, offsets)) < SECOND_NS
         }
 
-    def fitting(self, shifts: Mapping[str, Shift]) -> Iterator[tuple[Sent, Candidate]]:
-        """Yield frames with calls whose results repeat the frame's answer; of many calls the nearest in time."""
-        for kind, frames in self._frames.items():
-            calls = [call for call in self._calls.get(kind, ()) if call.told is not None and call.is_timed]
-            calls.sort(key=_asked_at)
-            for frame in frames if calls else ():
-                if frame.answer is None or frame.mono_ns is None:
-                    continue
-                place = bisect_left(calls, frame.at_ns + shifts[frame.capture].ns, key=_asked_at)
-                timeless = replace(frame, within_ns=_EVER_NS)
-                for call in calls[max(place - _FEW // 2, 0) : place + _FEW // 2]:
-                    if call.may_be_on(frame) and call.best_grade(timeless):
-                        yield frame, call
-
-    def _fitting_by_content(self, frame: Sent, kind: _Kind) -> Iterator[Candidate]:
+    def _fitting_by_content(self, frame: CallFrame, kind: _Kind) -> Iterator[Candidate]:
         """Yield the calls that a frame may carry by content alone; of many calls only exact matches."""
-        calls = [call for call in self._calls.get(kind, ()) if call.may_be_on(frame)]
+        calls = self._calls.get(kind, ())
         if len(calls) > _FEW:
             texts = {text.strip() for text in frame.answer.texts} if frame.answer is not None else set[str]()
-            yield from (call for call in calls if call.told is not None and call.told.text.strip() in texts)
+            yield from (call for call in calls if call.result is not None and call.result.text.strip() in texts)
             return
         grades = [(call, call.best_grade(frame) if call.is_twin else call.tells(frame)) for call in calls]
         is_sure = len(_first_text(frame)) >= SHORT and any(grade for _, grade in grades)
@@ -175,64 +149,46 @@ class PossiblePairs:
                 yield call
 
     def is_repeated(self, call: Candidate) -> bool:
-        """Return whether the agent made an equal call before. The host may have kept the earlier result."""
-        kinds = [calls for calls in self._calls.values() if call in calls]
-        return any(
-            call.agent == earlier.agent and earlier.asked.at_ns < call.asked.at_ns and earlier.answer != call.answer
-            for calls in kinds
-            for earlier in calls
-        )
+        """Return whether the agent made an equal call before, through any tap. The host may have kept the earlier result."""
+        first = self._first.get((call.agent[1:], call.arguments, call.tools), call)
+        return first.at_ns < call.at_ns and first.answer != call.answer
+
+    def may_be_cached(self, call: Candidate, frame: CallFrame) -> bool:
+        """Return whether a call's result may be an earlier one, and the frame that of an equal call whose result was reworded."""
+        return self.is_repeated(call) and any(rival.may_be_reworded(frame) for rival in self.refused[frame.key])
 
     def possible(self) -> Possible:
         """Return the calls that each frame may carry."""
         calls_by_frame: Possible = {}
         for kind, frames in self._frames.items():
             calls = self._calls.get(kind, [])
-            able: list[tuple[Sent, list[Candidate]]] = []
+            able: list[tuple[CallFrame, list[Candidate]]] = []
             for frame, alive in _in_time(calls, frames):
-                own = [(call, call.tells(frame)) for call in alive if call.may_be_on(frame)]
+                own = [(call, call.tells(frame)) for call in alive]
                 able.append((frame, [call for call, grade in own if grade != OTHER]))
                 self.refused[frame.key] = [call for call, grade in own if grade == OTHER]
-            elsewhere = _possibly_swapped(able)
             brought = Counter(_first_text(frame) for frame in frames)
             for frame, own in able:
                 is_only = brought[_first_text(frame)] == 1 and len(_first_text(frame)) >= SHORT
-                reported = _reported(own, frame, elsewhere, is_only=is_only)
-                calls_by_frame[frame.key] = _of_named_server(reported, frame)
+                calls_by_frame[frame.key] = _reported(own, frame, is_only=is_only)
         return calls_by_frame
 
 
-def _bounds(calls: Sequence[Candidate], frame: Sent) -> Sequence[tuple[int, int | None]]:
-    """Return the least and greatest clock offset if a frame carried one of an answer's calls; twice if certain."""
-    call, last = calls[0], frame.answer.at_ns if frame.answer is not None else frame.at_ns
-    high = None if call.until_ns is None else call.until_ns + call.cut_ns - (frame.at_ns if frame.dropped else last)
-    is_sure = call.has_long_result and call.tells(frame) == SAME
-    return [(min(call.asked.at_ns for call in calls) - frame.at_ns - frame.cut_ns, high)] * (2 if is_sure else 1)
-
-
-def _fit(frame: Sent, call: Candidate) -> Fit:
+def _bounds(call: Candidate, frame: CallFrame) -> Sequence[tuple[int, int | None]]:
+    """Return the least and greatest clock offset if a frame carried a call; twice if certain."""
     last = frame.answer.at_ns if frame.answer is not None else frame.at_ns
-    until = last if call.until_ns is None else call.until_ns + call.cut_ns
-    return Fit(frame.key, call.asked.key, call.asked.at_ns - frame.at_ns - frame.cut_ns, until - last)
+    high = None if call.until_ns is None else call.until_ns - (frame.at_ns if frame.dropped else last)
+    is_sure = call.has_long_result and call.tells(frame) == SAME
+    return [(call.at_ns - frame.at_ns, high)] * (2 if is_sure else 1)
 
 
 def _asked_at(call: Candidate) -> int:
-    return call.asked.at_ns
+    return call.at_ns
 
 
-def _first_text(frame: Sent) -> str:
+def _first_text(frame: CallFrame) -> str:
     """Return the text of a frame's answer; empty if there is none."""
     return next(iter(frame.answer.texts), "") if frame.answer is not None else ""
-
-
-def _is_told_of_one(calls: Sequence[Candidate], frame: Sent) -> bool:
-    """Return whether a frame's long answer is a result of some call among equal calls of an answer."""
-    timeless = replace(frame, within_ns=_EVER_NS)
-    return (
-        len(_first_text(frame)) >= SHORT
-        and len({call.answer for call in calls}) == 1
-        and all(call.is_twin and (call.best_grade(timeless) or OTHER) >= BEGINNING for call in calls)
-    )
 
 
 @lru_cache(maxsize=1 << 12)
@@ -240,62 +196,42 @@ def _lean(arguments: str, defaults: tuple[tuple[str, str], ...]) -> str:
     return lean(arguments, dict(defaults))
 
 
-def _in_time(calls: Sequence[Candidate], frames: Sequence[Sent]) -> Iterator[tuple[Sent, list[Candidate]]]:
+def _in_time(calls: Sequence[Candidate], frames: Sequence[CallFrame]) -> Iterator[tuple[CallFrame, list[Candidate]]]:
     """Yield each frame with the calls made before the frame whose conversations had not continued yet."""
     widest = max((frame.within_ns for frame in frames), default=0)
-    coming = sorted(calls, key=lambda call: call.asked.at_ns, reverse=True)
+    coming = sorted(calls, key=lambda call: call.at_ns, reverse=True)
     alive: dict[str, Candidate] = {}
     ends: list[tuple[int, str]] = []
     for frame in frames:
-        while coming and coming[-1].asked.at_ns - widest <= frame.at_ns:
+        while coming and coming[-1].call.at_ns - widest <= frame.at_ns:
             call = coming.pop()
-            alive[call.asked.key] = call
-            heapq.heappush(ends, (_until(call) + widest, call.asked.key))
+            alive[call.key] = call
+            heapq.heappush(ends, (_until(call) + widest, call.key))
         while ends and ends[0][0] < frame.at_ns:
             alive.pop(heapq.heappop(ends)[1], None)
         least, most = frame.at_ns - frame.within_ns, frame.at_ns + frame.within_ns
-        yield frame, [call for call in alive.values() if call.asked.at_ns <= most and least <= _until(call)]
+        yield frame, [call for call in alive.values() if call.at_ns <= most and least <= _until(call)]
 
 
 def _until(call: Candidate) -> int:
-    return call.asked.at_ns + _PATIENCE_NS if call.until_ns is None else call.until_ns
+    return call.at_ns + _PATIENCE_NS if call.until_ns is None else call.until_ns
 
 
-def _possibly_swapped(able: Iterable[tuple[Sent, Sequence[Candidate]]]) -> Container[str]:
-    """Return the calls whose result may stand in another call's place."""
-    return {
-        call.asked.key
-        for frame, calls in able
-        for call in calls
-        if call.places is not None and not call.is_twin and not call.own_grade(frame) and call.best_grade(frame)
-    }
-
-
-def _reported(calls: list[Candidate], frame: Sent, elsewhere: Container[str], *, is_only: bool) -> list[Candidate]:
+def _reported(calls: list[Candidate], frame: CallFrame, *, is_only: bool) -> list[Candidate]:
     """Remove calls without a result where other calls' results certainly repeat the frame's answer.
 
     The other calls must have been made before the frame for certain: else their host may have kept the result. If no other
     frame brought the answer, calls for which the answer came too late are removed too.
     """
-    with_results = [call for call in calls if call.told is not None and not (is_only and call.gave_up_on(frame))]
+    with_results = [call for call in calls if call.result is not None and not (is_only and call.gave_up_on(frame))]
     by_ns = frame.at_ns + (SURE_NS if frame.within_ns <= SURE_NS else -frame.within_ns)
-    own = [call for call in with_results if call.asked.key not in elsewhere and call.asked.at_ns <= by_ns]
+    own = [call for call in with_results if call.at_ns <= by_ns]
     if len(with_results) < len(calls) and any(call.own_grade(frame) and call.is_sure_of(frame) for call in own):
         return with_results
     return calls
 
 
-def _of_named_server(calls: list[Candidate], frame: Sent) -> list[Candidate]:
-    """Remove calls that do not name the frame's server, if another call of the answer does."""
-    if len(calls) < 2:
-        return calls
-    naming = {call.answer for call in calls if names_server(call.asked.name, frame.server, frame.tool)}
-    return [
-        call for call in calls if call.answer not in naming or names_server(call.asked.name, frame.server, frame.tool)
-    ]
-
-
-def _on_clock(frame: Sent, shift: Shift) -> Sent:
+def _on_clock(frame: CallFrame, shift: Shift) -> CallFrame:
     """Move a frame and its answer to the model's clock."""
     answer = frame.answer and replace(frame.answer, at_ns=frame.answer.at_ns + shift.ns)
     dropped = frame.dropped and (frame.dropped[0] + shift.ns, frame.dropped[1])

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from tui_host.infer.call_values import Sent
+from tui_host.infer.call_values import CallFrame
 from tui_host.infer.matching.candidates import Candidate
 from tui_host.infer.same_result import OTHER, SAME
 from tui_host.llm.fold import MOST_CALLS
@@ -18,7 +18,7 @@ _ResultKind: TypeAlias = tuple[str, str, str]
 
 
 def placed(
-    candidates: Iterable[Candidate], joined: Mapping[str, tuple[Sent, ...]], as_asked: Container[str] = ()
+    candidates: Iterable[Candidate], joined: Mapping[str, tuple[CallFrame, ...]], as_asked: Container[str] = ()
 ) -> tuple[dict[str, str | None], set[str]]:
     """Return the calls whose results stand out of order.
 
@@ -33,7 +33,7 @@ def placed(
     """
     answers: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     for call in candidates:
-        if call.told is not None and not call.told.by_id:
+        if call.result is not None and not call.result.by_id:
             answers[call.answer].append(call)
     counts = Counter(_kind_of(call) for calls in answers.values() for call in calls)
     places_by_call: dict[str, str | None] = {}
@@ -41,7 +41,7 @@ def placed(
     unsure: set[str] = set()
     for calls in answers.values():
         if len(calls) > MOST_CALLS:
-            unsure |= {call.asked.key for call in calls}
+            unsure |= {call.key for call in calls}
         elif len(calls) > 1:
             places = _Places(calls, joined, counts)
             places.settle(as_asked)
@@ -62,13 +62,13 @@ class _Places:
     """
 
     def __init__(
-        self, calls: Sequence[Candidate], joined: Mapping[str, tuple[Sent, ...]], counts: Mapping[_ResultKind, int]
+        self, calls: Sequence[Candidate], joined: Mapping[str, tuple[CallFrame, ...]], counts: Mapping[_ResultKind, int]
     ) -> None:
-        self._calls = {call.asked.key: call for call in calls}
+        self._calls = {call.key: call for call in calls}
         self._sent = joined.keys()
         self._kind_of = counts
         self.found: dict[str, str | None] = {}
-        self.left = {call.asked.key: self._possible_places(call, joined.get(call.asked.key, ())) for call in calls}
+        self.left = {call.key: self._possible_places(call, joined.get(call.key, ())) for call in calls}
         often = Counter(place for places in self.left.values() if len(places) == 1 for place in places)
         self.refuted = {
             key
@@ -79,17 +79,17 @@ class _Places:
             del self.left[key]
         self.found |= dict.fromkeys(self.refuted)
 
-    def _possible_places(self, call: Candidate, frames: Sequence[Sent]) -> dict[str, int | None]:
+    def _possible_places(self, call: Candidate, frames: Sequence[CallFrame]) -> dict[str, int | None]:
         """Return the places whose results best repeat the frame's answer."""
         open_ones = self._open_to(call)
         if not frames:
-            return dict.fromkeys(candidate.asked.key for candidate in open_ones)
-        grades = {candidate.asked.key: candidate.own_grade(frames[-1]) for candidate in open_ones}
+            return dict.fromkeys(candidate.key for candidate in open_ones)
+        grades = {candidate.key: candidate.own_grade(frames[-1]) for candidate in open_ones}
         best = max((grade or OTHER for grade in grades.values()), default=OTHER)
         return {
             key: grade
             for key, grade in grades.items()
-            if grade == (best or None) or (best < SAME and grade is None and key == call.asked.key)
+            if grade == (best or None) or (best < SAME and grade is None and key == call.key)
         }
 
     def _open_to(self, call: Candidate) -> Sequence[Candidate]:
@@ -98,7 +98,7 @@ class _Places:
         return [
             candidate
             for candidate in self._calls.values()
-            if candidate.asked.name == call.asked.name or not (is_named or _is_named(candidate))
+            if candidate.call.name == call.call.name or not (is_named or _is_named(candidate))
         ]
 
     def settle(self, as_asked: Container[str]) -> None:
@@ -147,14 +147,14 @@ class _Places:
         return not all(rival.was_denied for rival in beside)  # a call with a frame has no denial as its result
 
     def _text(self, place: str) -> str:
-        result = self._calls[place].told
+        result = self._calls[place].result
         return result.text if result is not None else ""
 
 
 def _kind_of(call: Candidate) -> _ResultKind:
     """Return tool, arguments and result of a call."""
-    return call.asked.name, call.arguments or call.asked.arguments, "" if call.told is None else call.told.text
+    return call.call.name, call.arguments or call.call.arguments, "" if call.result is None else call.result.text
 
 
 def _is_named(call: Candidate) -> bool:
-    return call.told is not None and call.told.by_name
+    return call.result is not None and call.result.by_name

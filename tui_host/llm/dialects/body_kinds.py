@@ -1,4 +1,4 @@
-"""What a JSON body is when nothing but the body is known: a request in a dialect, an answer, or one event of a streamed answer."""
+"""Recognises a JSON body without its address: a request in some dialect, an answer, or one event of a streamed answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tui_host.capture.json.narrowing import items, mapping
 from tui_host.errors import JSON
 
 Fit: TypeAlias = Literal[0, 1, 2]
-"""Whether a body is a request in a dialect: no, possibly (another dialect writes the same), or without doubt."""
+"""Whether a body is a request in a dialect: 0 no, 1 possibly (another dialect looks the same), 2 certainly."""
 _BESIDE_MESSAGES = frozenset(
     {
         "stream",
@@ -25,14 +25,14 @@ _BESIDE_MESSAGES = frozenset(
 
 
 class AnswerPart(NamedTuple):
-    """What one JSON object is of an answer.
+    """The part that a JSON object has in an answer.
 
     Attributes:
         is_event: It is one event of a stream, not a whole answer.
         stream: The id of the answer, which each event of some dialects repeats; empty if there is none.
         begins: It is the event with which every stream of this dialect begins.
-        ends: It says why the message ends.
-        is_empty: It adds nothing to the message: the end alone, or the tokens used.
+        ends: It holds the reason why the message ended.
+        is_empty: It adds no content to the message, only the end or the number of tokens.
     """
 
     is_event: bool = False
@@ -43,14 +43,16 @@ class AnswerPart(NamedTuple):
 
 
 def are_objects(value: JSON) -> bool:
-    """Whether a value is a list of objects, and not an empty one."""
-    return isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
+    """Tell whether a value is a non-empty list of objects."""
+    return (
+        isinstance(value, list) and bool(value) and all(isinstance(item, (dict, Mapping)) for item in value)
+    )  # comparing classes is faster
 
 
 def chat_messages(body: Mapping[str, JSON]) -> Sequence[Mapping[str, JSON]]:
-    """The messages of a request that has a `messages` list; empty if the body is no such request.
+    """Return the messages of a request that has a `messages` list; empty if the body is no such request.
 
-    Some services have the model in the address (Azure, Bedrock): then another usual member must stand beside the messages.
+    Some services have the model in the address (Azure, Bedrock); without a model the body needs another usual member.
     """
     messages = body.get("messages")
     if not are_objects(messages) or "jsonrpc" in body or "choices" in body:
@@ -64,21 +66,21 @@ def chat_messages(body: Mapping[str, JSON]) -> Sequence[Mapping[str, JSON]]:
 
 
 def first_object(value: JSON, *, index: str = "") -> Mapping[str, JSON]:
-    """The first object of a list, of which a member of that name, if one is given, is no number but 0; empty if there is none."""
-    for item in items(value):
-        if not (index and mapping(item).get(index)):
-            return mapping(item)
+    """Return the first object of a list, or the first whose `index` member is 0 or absent; empty if there is none."""
+    for item in map(mapping, items(value)):
+        if not (index and item.get(index)):
+            return item
     return {}
 
 
 def text_member(body: Mapping[str, JSON], name: str) -> str:
-    """A member that is a text; empty if it is none."""
+    """Return a member that is a text, empty for any other value."""
     value = body.get(name)
     return value if isinstance(value, str) else ""
 
 
 def error_object(body: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """The error that a body is about, where it holds nothing else; else empty."""
+    """Return the error in a body that holds only an error, else empty."""
     error = mapping(body.get("error"))
     is_alone = body.keys() <= {"type", "error", "request_id"} and isinstance(error.get("message"), str)
     return error if is_alone else {}

@@ -1,48 +1,36 @@
-"""The interface of a dialect: messages to the bytes of a request, bytes of a response to events. No I/O, no clock."""
+"""The base of all dialects: writes messages as request bytes, reads response bytes as events. No I/O, no clock."""
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON, ModelError
+from tui_host.llm.body_framing import BodyDecoder, Framing, Reading
 from tui_host.llm.dialects.body_kinds import AnswerPart, Fit
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.messages import Ask
 from tui_host.llm.outline import Outline
+from tui_host.llm.outline_parts import PartReader
+from tui_host.llm.provider_faults import refusal
 from tui_host.llm.request_writing import Growing
-from tui_host.llm.tool_names import NameRule
+from tui_host.llm.schema_adaptation import SchemaRules
+from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
 from tui_host.settings.environment_references import Secret
 
-
-def names_in(body: bytes) -> tuple[str, ...]:
-    """Return the names in a list of models, in the provider's order; nothing if the list is unreadable."""
-    try:
-        value = read_json(body)
-    except ValueError:
-        return ()
-    listed = value.get("data", value.get("models")) if isinstance(value, Mapping) else value
-    names = [_id_of(entry) for entry in listed] if isinstance(listed, list) else []
-    return tuple(dict.fromkeys(name for name in names if name))
-
-
-def _id_of(entry: JSON) -> str:
-    value = (entry.get("id") or entry.get("name")) if isinstance(entry, Mapping) else entry
-    return value if isinstance(value, str) else ""
-
-
 NEAR = 0.95
-"""The share of the window from which a prompt may have been cut: servers drop whole messages."""
+"""A prompt that fills this share of the window may have been cut, because servers drop whole messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The tokens read by a server with silent cuts of longer prompts.
+    """The context window of a server that cuts longer prompts silently.
 
     Attributes:
-        tokens: The size for prompt and answer together.
+        tokens: The size in tokens, for prompt and answer together.
         remedy: How to get a larger window.
     """
 
@@ -50,7 +38,7 @@ class Window:
     remedy: str
 
     def is_filled(self, tokens: int | None) -> bool:
-        """Tell whether a prompt of this many tokens may have been cut; a larger number shows a larger window."""
+        """Tell whether a prompt of this many tokens may have been cut. A larger prompt proves that the window is larger."""
         return tokens is not None and NEAR * self.tokens <= tokens <= self.tokens
 
 
@@ -69,7 +57,7 @@ class WireRequest:
 
     path: str
     body: bytes
-    headers: tuple[tuple[str, str], ...]
+    headers: tuple[tuple[str, str], ...] = (("Content-Type", "application/json"), ("Accept", "application/json"))
     growing: Growing = field(default_factory=Growing)
     window: Window | None = None
     unsent: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -77,7 +65,7 @@ class WireRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The addressee of a request: the differences between services with the same dialect.
+    """The service that a request is for, since services with the same dialect differ.
 
     Attributes:
         provider: The provider's name.
@@ -94,7 +82,7 @@ class Decoder(Protocol):
     """Reads a response. Byte offsets in the events count from the body's first byte, after content decoding."""
 
     def feed(self, data: bytes) -> list[ModelEvent]:
-        """Return the events in these bytes, wherever they were cut."""
+        """Return the events completed by these bytes, which may be cut anywhere."""
         ...
 
     def finish(self) -> list[ModelEvent]:
@@ -102,67 +90,82 @@ class Decoder(Protocol):
         ...
 
 
-class Dialect(Protocol):
-    """An HTTP API's wire format. A single stateless object serves all providers."""
+class Dialect(abc.ABC):
+    """An HTTP API's wire format. A single stateless object serves all providers.
 
-    @property
-    def name(self) -> str:
-        """As in the configuration."""
-        ...
+    Attributes:
+        name: As in the configuration.
+        versions: The API's versions as path segments; the first is added to a base URL without a version.
+        paths: The ends of request paths, by which requests of other hosts are recognised.
+        models_path: The path below the base URL for the list of models, perhaps with a query.
+        name_rule: The rule for tool names.
+        schema_rules: What the vendor refuses in the schemas of tools.
+        part_reader: Reads a request's body as a tree; None if the bodies are no JSON.
+        framing: How answers are streamed.
+    """
 
-    @property
-    def versions(self) -> tuple[str, ...]:
-        """The API's versions as path segments; the first is added to a base URL without a version."""
-        ...
+    name: str
+    versions: tuple[str, ...] = ()
+    paths: tuple[str, ...]
+    models_path: str = "models"
+    name_rule: NameRule = OPENAI_NAMES
+    schema_rules: SchemaRules = SchemaRules()
+    part_reader: type[PartReader] | None = None
+    framing: Framing = "sse"
 
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The ends of request paths, by which requests of other hosts are recognised."""
-        ...
-
-    @property
-    def models_path(self) -> str:
-        """The path below the base URL for the list of models, perhaps with a query."""
-        ...
-
-    @property
-    def name_rule(self) -> NameRule:
-        """The rule for tool names."""
-        ...
-
+    @abc.abstractmethod
     def write(self, ask: Ask, target: Target) -> WireRequest:
-        """The request."""
-        ...
+        """Write the request, the conversation last: each step's request begins with all bytes of the previous request.
+
+        The inspector shows that common beginning, and the store saves it only once. Providers' caches are not affected:
+        they compare prompts, in which the tools come first.
+        """
+
+    @abc.abstractmethod
+    def reading(self) -> Reading:
+        """Make the dialect's part of a reader for a response."""
+
+    @abc.abstractmethod
+    def fits_request(self, body: Mapping[str, JSON]) -> Fit:
+        """Tell whether a JSON object may be a request's body, when the address is unknown."""
+
+    @abc.abstractmethod
+    def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
+        """Recognise a JSON object as part of an answer, when the address is unknown. None if it is none."""
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
-        """Return the headers of every request: the credential, and the version where the vendor wants a version."""
-        ...
+        """Return the headers of every request: the credential, and the version if the vendor requires one."""
+        del target
+        return () if secret is None else (("Authorization", f"Bearer {secret.reveal()}"),)
 
     def decoder(self, content_type: str) -> Decoder:
         """Make a reader for a response with status 2xx, streamed or whole. The content type is only shown in errors."""
-        ...
+        return BodyDecoder(self.reading(), content_type, framing=self.framing)
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-        """Read a refusal: the provider's words, and a remedy of ours."""
-        ...
+        """Make the error for a refusal, with the provider's message and our remedy."""
+        return refusal(status, headers, body)
 
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
         """Read a request's body as a tree with byte spans. None if the body is not JSON.
 
         Args:
             body: The exact bytes, ours or another host's.
-            names: Server and tool of each tool name, for the origins of parts.
+            names: Server and tool for each tool name, to show where parts come from.
         """
-        ...
-
-    def fits_request(self, body: Mapping[str, JSON]) -> Fit:
-        """Whether a JSON object can be the body of a request, its address unknown."""
-        ...
-
-    def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
-        """What a JSON object is of an answer, its address unknown; None if it is nothing of one."""
-        ...
+        return None if self.part_reader is None else self.part_reader.outline(body, names or {})
 
     def models(self, body: bytes) -> tuple[str, ...]:
-        """Return the names in a list of models; nothing if the list is unreadable."""
-        ...
+        """Return the names in a list of models, in the provider's order; nothing if the list is unreadable."""
+        try:
+            value = read_json(body)
+        except ValueError:
+            return ()
+        listed = value.get("data", value.get("models")) if isinstance(value, Mapping) else value
+        names = [self.model_name(entry) for entry in listed] if isinstance(listed, list) else []
+        return tuple(dict.fromkeys(name for name in names if name))
+
+    def model_name(self, entry: JSON) -> str:
+        """Return the name in an entry of a list of models; empty if the entry should be left out."""
+        value = (entry.get("id") or entry.get("name")) if isinstance(entry, Mapping) else entry
+        return value if isinstance(value, str) else ""

@@ -38,9 +38,9 @@ def dialect(name: str) -> Dialect:
 
 
 def dialect_at(url: str) -> Dialect | None:
-    """Return the dialect of a request by the path of its address. None if the path is unknown.
+    """Return the dialect of a request by its URL's path. None if the path is unknown.
 
-    Of an address that is itself not known, the scheme is the dialect's name, and nothing follows it.
+    A capture without a URL has `DIALECT:` in its place.
     """
     parts = parts_of(url)
     path = parts.path.rstrip("/")

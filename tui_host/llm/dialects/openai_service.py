@@ -1,4 +1,4 @@
-"""Addresses, credentials and images, alike in OpenAI's two dialects."""
+"""Addresses, credentials and images, which are the same in OpenAI's two dialects."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from tui_host.llm.messages import Image
 from tui_host.settings.environment_references import Secret
 
 LONGEST_ID = 64
-"""Characters of a call's id."""
+"""The most characters of a call's id."""
 AZURE = "azure"
-HEADERS = (("Content-Type", "application/json"), ("Accept", "application/json"))
 
 
 def path_of(path: str, target: Target) -> str:
-    """Return a path below the base URL; Azure wants its version in the query."""
+    """Return a path below the base URL, with the version in the query for Azure."""
     return f"{path}?api-version={target.api_version}" if target.service == AZURE and target.api_version else path
 
 

@@ -1,4 +1,4 @@
-"""Grammars of calls in text: the ends of blocks, elements, arguments, and the results of reading."""
+"""Grammars of calls in text: the ends of blocks, elements, arguments, and what was read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Ending:
     Args:
         closing: The closing tag.
         json_from: The text before the JSON value in the block; empty if the block begins with the value, None without a value.
-        json_to: What the JSON value ends before.
+        json_to: The text that follows the JSON value.
     """
 
     def __init__(self, closing: str, *, json_from: str | None = None, json_to: str = "") -> None:
@@ -31,7 +31,7 @@ class Ending:
         self._longest = max(len(closing), len(json_from or ""), len(json_to))
         self._state = "before" if json_from else "behind" if json_from is None else "outside"
         self._tail = ""
-        self._done = 0  # characters before the tail
+        self._done = 0  # length of the text before the tail
 
     def feed(self, text: str) -> int:
         """Return the end of the block in all text so far, including the closing tag; -1 if unknown."""
@@ -81,7 +81,7 @@ class Balance:
         self._depth = 0
         self._is_string = False
         self._tail = ""
-        self._done = 0  # characters before the tail
+        self._done = 0  # length of the text before the tail
 
     def feed(self, text: str) -> int:
         """Return the end of the value in all text so far; -1 if unknown."""
@@ -111,7 +111,7 @@ _AROUND = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadCall:
-    """A call: the tool's name as the model knows it, the arguments as written, and the model's words if known."""
+    """A call: the tool's name as given to the model, the arguments as written, and the model's words if known."""
 
     name: str
     arguments: str
@@ -120,14 +120,14 @@ class ReadCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadText:
-    """A text, which is the answer."""
+    """A text that is the answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadQuestion:
-    """A question to the person, with proposed answers."""
+    """A question to the user, with proposed answers."""
 
     text: str
     options: tuple[str, ...] = ()
@@ -135,7 +135,7 @@ class ReadQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """A call too broken to run, with the reason in words for the model."""
+    """A call too broken to run, with a reason that the model can understand."""
 
     reason: str
 
@@ -144,11 +144,11 @@ Read: TypeAlias = ReadCall | ReadText | ReadQuestion | Broken
 
 
 class TagGrammar(Protocol):
-    """A grammar with calls between tags."""
+    """A grammar in which calls stand between tags."""
 
     @property
     def tags(self) -> Mapping[str, Sequence[str]]:
-        """The tags' names, each with the text required after its opening (white space apart)."""
+        """The names of the tags, each with the text that must follow the opening tag (after white space)."""
         ...
 
     @property
@@ -158,17 +158,17 @@ class TagGrammar(Protocol):
 
     @property
     def streamed(self) -> Mapping[str, str]:
-        """The tags around the answer, each with the inner element to be shown as it comes."""
+        """The tags around the answer, each with the inner element to show while it streams."""
         ...
 
     @property
     def results(self) -> Sequence[str]:
-        """The tags of results: only the host writes them, so a model's are made up."""
+        """The tags of results. Only the host writes results, so those in a model's answer are made up."""
         ...
 
     @property
     def thinking_with_calls(self) -> Sequence[str]:
-        """The tags of thinking in which other hosts run calls: they remove the tags only for display."""
+        """The tags of thinking whose calls other hosts do run, since they remove the tags only for display."""
         ...
 
     def ending(self, tag: str) -> Ending:
@@ -181,7 +181,7 @@ class TagGrammar(Protocol):
 
 
 def read_arguments(text: str) -> str | Broken:
-    """Return arguments as written if they are a JSON object, else the fault and its place."""
+    """Return the arguments as written if they are a JSON object, else the fault and its place."""
     text = text.strip()
     if not text:
         return "{}"
@@ -195,7 +195,7 @@ def read_arguments(text: str) -> str | Broken:
 
 
 def json_fault(text: str, error: Exception) -> str:
-    """Describe why a text is no JSON: the fault, the place, and the characters around the place."""
+    """Say why a text is not JSON: the fault, its place, and the characters around the place."""
     if not isinstance(error, json.JSONDecodeError):
         return str(error)
     near = text[max(0, error.pos - _AROUND // 2) : error.pos + _AROUND // 2]
@@ -209,10 +209,10 @@ def _no_constant(word: str) -> JSON:
 def element(text: str, name: str, *, holds_json: bool = False, is_last: bool = False) -> tuple[str, int] | None:
     """Return an element's content and the position after the element. None if absent.
 
-    Values are taken as they are: no entity is decoded, and any markup may stand in them.
+    Values are returned unchanged: entities are not decoded, and values may contain markup.
 
     Args:
-        text: Where to look.
+        text: The text to search.
         name: The element's tag.
         holds_json: A closing tag inside a JSON string is part of the value.
         is_last: The value ends at the last closing tag: it may hold anything.
@@ -233,9 +233,9 @@ def elements(text: str, names: Sequence[str], *, json_in: str = "") -> dict[str,
     """Return the contents of several elements in any order; nested tags do not count.
 
     Args:
-        text: Where to look.
-        names: Their tags.
-        json_in: The element with JSON.
+        text: The text to search.
+        names: The names of the elements.
+        json_in: The element that holds JSON.
     """
     values: dict[str, str] = {}
     while starts := [(at, name) for name in names if name not in values and (at := text.find(f"<{name}>")) >= 0]:

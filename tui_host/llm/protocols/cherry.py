@@ -23,14 +23,14 @@ class CherryGrammar:
     several: bool = True
     streamed: Mapping[str, str] = MappingProxyType({})
     results: Sequence[str] = ("tool_use_result",)
-    thinking_with_calls: Sequence[str] = ("thinking",)  # Cherry removes <think> before looking for calls
+    thinking_with_calls: Sequence[str] = ("thinking",)  # Cherry removes <think> only after looking for calls
 
     def ending(self, tag: str) -> Ending:
-        """Find the closing tag after the arguments, which may hold the tag."""
+        """Find the closing tag after the arguments, in which the same tag may occur."""
         return Ending(f"</{tag}>", json_from="<arguments>", json_to="</arguments>")
 
     def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
-        """The call."""
+        """Read the call."""
         del tag, tools
         values = elements(inside, ("name", "arguments"), json_in="arguments")
         name = values.get("name")
@@ -57,7 +57,7 @@ class Cherry(TextProtocol):
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
-        """Name, description and schema of each, between tags."""
+        """Write name, description and schema of each tool between tags."""
         listed = [
             f"<tool>\n  <name>{tool.name}</name>\n  <description>{tool.description}</description>\n"
             f"  <arguments>\n    {json.dumps(tool.schema, ensure_ascii=False, separators=(',', ':'))}\n  </arguments>\n</tool>"

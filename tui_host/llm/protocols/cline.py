@@ -1,4 +1,4 @@
-"""`cline`: Cline's XML, a single tool in an answer, questions to the person, an explicit end. Source: Cline's system prompt."""
+"""`cline`: Cline's XML, one tool per answer, questions to the user, an explicit end. Source: Cline's system prompt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing_extensions import override
 
 from tui_host.errors import JSON
-from tui_host.llm.messages import Message, ResourceSpec, Text, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.messages import Message, ResourceSpec, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.call_grammar import (
     Broken,
     Ending,
@@ -38,11 +38,11 @@ _OTHERS = (
     "new_task",
     "plan_mode_respond",
 )
-"""Cline's own tools, which are not offered: a model trained on Cline may call them."""
+"""Cline's own tools. They are not offered, but a model trained on Cline may call them."""
 
 
 class ClineGrammar:
-    """The outer tag is the tool, inner tags are the parameters, in any order."""
+    """The outer tag names the tool, the inner tags are the parameters, in any order."""
 
     tags: Mapping[str, Sequence[str]] = {
         USE: ("<server_name>", "<tool_name>", "<arguments>"),
@@ -57,13 +57,13 @@ class ClineGrammar:
     thinking_with_calls: Sequence[str] = ("thinking", "think")
 
     def ending(self, tag: str) -> Ending:
-        """Find the closing tag; for calls, after the arguments, which may hold the tag."""
+        """Find the closing tag; of a call, the one after the arguments, in which the same tag may occur."""
         if tag == USE:
             return Ending(f"</{tag}>", json_from="<arguments>", json_to="</arguments>")
         return Ending(f"</{tag}>")
 
     def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
-        """Read a call, a question, the end, or a fault."""
+        """Read a call, a question, the final answer, or a fault."""
         match tag:
             case "use_mcp_tool":
                 return _use(inside, tools)
@@ -116,7 +116,7 @@ def _question(inside: str) -> Read:
         value: JSON = json.loads(options[0]) if options is not None else []
     except ValueError:
         value = None
-    if not isinstance(value, list):  # malformed, so shown unchanged
+    if not isinstance(value, list):  # malformed, so it is shown unchanged
         return ReadQuestion(text=f"{question[0]}\n\n{options[0] if options is not None else ''}".strip())
     return ReadQuestion(
         text=question[0], options=tuple(option for option in value if isinstance(option, str) and option)[:9]
@@ -124,7 +124,7 @@ def _question(inside: str) -> Read:
 
 
 class Cline(TextProtocol):
-    """Cline's protocol without its file and terminal tools."""
+    """Cline's protocol, without its file and terminal tools."""
 
     name: str = "cline"
     reads_resources: bool = True
@@ -138,10 +138,15 @@ class Cline(TextProtocol):
         return "\n\n".join(_server(name, own) for name, own in _by_server(tools))
 
     @override
-    def user_words(self, words: Words, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
-        """Write the person's words: as the task, as the answer to a question, or plain.
+    def thought_words(self, thought: Thinking) -> str:
+        """Write the thinking in the tags of Cline's prompt, since Cline keeps thinking in the history."""
+        return f"<thinking>{thought.text}</thinking>" if thought.tag == "thinking" else ""
 
-        The details of the environment follow only the task, and have no time, so that earlier messages never change and
+    @override
+    def user_words(self, words: Words, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
+        """Write the user's words as the task, as the answer to a question, or plain.
+
+        The environment details follow only the task, and hold no time. Thus earlier messages never change, and
         providers can cache them.
         """
         tag = "task" if before is None else "answer" if _asks(before) else ""
@@ -176,12 +181,12 @@ class Cline(TextProtocol):
 
     @override
     def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
-        """Server and tool stand apart here."""
+        """Return server and tool, which are separate elements in Cline's XML."""
         return " ".join(_place_of(name, tools)).strip()
 
     @override
     def command(self, message: Message) -> str:
-        """Return the command beside the result in the turn's last block."""
+        """Return the command that accompanies the result in the turn's last block."""
         ending = next(
             (part.written for part in message.parts if isinstance(part, Text) and f"<{END}>" in part.written), ""
         )
@@ -200,7 +205,7 @@ class Cline(TextProtocol):
 
 
 def _place_of(name: str, tools: Sequence[ToolSpec]) -> tuple[str, str]:
-    """Return server and tool of a call; of an unknown tool, the names in the call."""
+    """Return server and tool of a call, or the names in the call if the tool is unknown."""
     server, _, tool = name.rpartition("__")
     return next(((tool.server, tool.tool) for tool in tools if tool.name == name), (server, tool))
 

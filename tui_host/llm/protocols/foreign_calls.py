@@ -1,6 +1,6 @@
 """Recognises calls in a foreign grammar: another tool protocol's, or a model's own markup.
 
-A model's own markup comes as text where its server does not read it.
+If a server does not parse a model's own markup, the markup arrives as text.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _MARKUPS = (
     ("DeepSeek's special tokens", re.compile(r"(?m)^[ \t]*<[|｜]tool[▁_]calls?[▁_]begin[|｜]>")),
     ("gpt-oss's channels", re.compile(r"(?m)^[ \t]*(?:<\|start\|>assistant)?<\|channel\|>\w+ to=")),
 )
-"""What models are trained on, by the beginning of a call."""
+"""The markups that models are trained on, recognised by a call's beginning."""
 _WORDS = (re.compile(r"[\w.-]+"), re.compile(r"[\w-]+"))
 _MOST = 20_000
-"""Characters of an answer that are looked through."""
+"""The most characters of an answer that are searched."""
 
 
 def grammar_of(text: str, tools: Sequence[ToolSpec], *, besides: str) -> str:
-    """Return the grammar of a foreign call for a known tool: a protocol's name, or words for a markup; empty if absent.
+    """Return the foreign grammar in which a known tool is called: a protocol's name, or the markup's; empty if none.
 
     Args:
         text: A whole answer.
-        tools: What may be asked for.
-        besides: The tool protocol that has read the text already.
+        tools: The offered tools.
+        besides: The tool protocol that has already read the text.
     """
     text = text[:_MOST].strip()
     markup = _markup_of(text, tools)
@@ -61,7 +61,7 @@ def grammar_of(text: str, tools: Sequence[ToolSpec], *, besides: str) -> str:
 
 
 def _markup_of(text: str, tools: Sequence[ToolSpec]) -> str:
-    """Return the markup at the beginning of a line, if a tool's name follows; code fences are examples."""
+    """Return the markup at the beginning of a line, if a tool's name follows. Calls in code fences are examples."""
     for words, markup in _MARKUPS:
         begun = markup.search(text)
         if begun is not None and "```" not in text[: begun.start()] and _named_in(text[begun.start() :], tools):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from typing_extensions import override
 
+from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import spans
 from tui_host.errors import JSON
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
@@ -18,8 +21,13 @@ from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_tex
 TAG = "tool_call"
 
 
+_FUNCTION = re.compile(r"<function=([^>\s]+)\s*>(.*?)(?:</function>)?\s*", re.DOTALL)
+_PARAMETER = re.compile(r"\s*<parameter=([^>]+)>\n?(.*?)\n?</parameter>\s*", re.DOTALL)
+"""The form of Qwen's coder models. Source: the chat template of Qwen3-Coder."""
+
+
 class HermesGrammar:
-    """A JSON object with `name` and `arguments` between the tags."""
+    """A JSON object with `name` and `arguments` between the tags, or Qwen's `<function=…>` with parameters."""
 
     tags: Mapping[str, Sequence[str]] = {TAG: ("{", "<function=")}
     several: bool = True
@@ -28,15 +36,15 @@ class HermesGrammar:
     thinking_with_calls: Sequence[str] = ()
 
     def ending(self, tag: str) -> Ending:
-        """The closing tag outside the object's strings."""
-        return Ending(f"</{tag}>", json_from="")
+        """Find the closing tag outside the object's strings."""
+        return Ending(f"</{tag}>", json_from="{")
 
     def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
-        """Read the call, with the arguments' bytes unchanged."""
-        del tag, tools
+        """Read the call; the bytes of the arguments stay unchanged."""
+        del tag
         text = inside.strip()
         if text.startswith("<function="):
-            return Broken(reason="this is the form <function=…><parameter=…>; write a JSON object between the tags")
+            return _function_call(text, tools)
         whole = read_arguments(text)
         if isinstance(whole, Broken):
             return Broken(reason=whole.reason.replace("the arguments are", "what stands between the tags is", 1))
@@ -49,7 +57,7 @@ class HermesGrammar:
             return Broken(reason='there is no "name" in it')
         if node is None:
             return Broken(reason=f'the call of {called} has no "arguments"')
-        # A string that holds the object is decoded, once.
+        # Arguments may be a string that holds the object: it is decoded once.
         written = node.text(body) if node.kind == "string" else body[node.start : node.end].decode()
         read = read_arguments(written)
         return (
@@ -57,6 +65,30 @@ class HermesGrammar:
             if isinstance(read, Broken)
             else ReadCall(name=called, arguments=read)
         )
+
+
+def _function_call(text: str, tools: Sequence[ToolSpec]) -> Read:
+    """Read a function with parameters. A value is text if the schema says so; else it is JSON, if it can be parsed."""
+    function = _FUNCTION.fullmatch(text)
+    rest = _PARAMETER.sub("", function[2]) if function is not None else ""
+    if function is None or rest.strip():
+        return Broken(reason="<function=NAME> is not followed by <parameter=NAME>…</parameter> alone, and </function>")
+    schema = next((tool.schema for tool in tools if tool.name == function[1]), None)
+    properties = mapping(mapping(schema).get("properties"))
+    arguments = {
+        name.strip(): _value(value, mapping(properties.get(name.strip())).get("type"))
+        for name, value in _PARAMETER.findall(function[2])
+    }
+    return ReadCall(name=function[1], arguments=_json(arguments))
+
+
+def _value(text: str, kind: JSON) -> JSON:
+    if kind == "string":
+        return text
+    try:
+        return read_json(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 class Hermes(TextProtocol):
@@ -72,7 +104,7 @@ class Hermes(TextProtocol):
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
-        """A function a line, as in the vendors' API."""
+        """Write one function per line, as in the vendors' API."""
         return "<tools>\n" + "\n".join(_json(_function(tool)) for tool in tools) + "\n</tools>"
 
     @override
@@ -82,7 +114,7 @@ class Hermes(TextProtocol):
 
     @override
     def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
-        """Write an object for each result in the order of the calls, with the tool's name to tell parallel calls apart."""
+        """Write an object for each result in the order of the calls. The tool's name tells parallel calls apart."""
         del tools
         for number, result in enumerate(results):
             words.add("\n" if number else "")

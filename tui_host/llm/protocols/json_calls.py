@@ -1,10 +1,10 @@
 """`json` and `function`: an answer is a JSON object, or a list of objects. Source: MCP documentation, simple chatbot.
 
-A second object after the first does not count: the model was told to wait, and has made the result up.
+Only the first object counts: the model was told to wait, so anything after that object is made up.
 
-The two protocols differ in spelling: `{"tool": …, "arguments": …}` is the simple chatbot's,
-`{"function": …, "parameters": …}` comes from tutorials. JSON written for the person is no call: the name must be a tool's,
-or a misspelt one, which the model is then told.
+The two protocols differ in spelling: `{"tool": …, "arguments": …}` comes from the simple chatbot, `{"function": …,
+"parameters": …}` from tutorials. JSON that is meant for the user is no call: the name must be a tool's, or similar to
+one, which is then reported to the model.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from tui_host.llm.protocols.text_reader import (
 from tui_host.llm.tool_names import nearest
 
 SPELLINGS: tuple[tuple[str, str], ...] = (("tool", "arguments"), ("function", "parameters"), ("name", "arguments"))
-"""The keys for name and arguments in all spellings used by models."""
+"""The keys for name and arguments, in every spelling that models use."""
 _MEANT = re.compile(r"""["'](?:tool|function|name)["']\s*:\s*["']([^"'\n]{1,200})["']""")
 _MOST_HELD = 1 << 22
 _ALIKE = 0.8
-"""The least similarity of a misspelt name to a tool's name."""
+"""How similar a name must be to a tool's name to count as misspelt."""
 _MOST_GUESSED = 16
-"""The most names in an answer compared with all tool names."""
+"""The most names in an answer that are compared with all tool names."""
 
 _Step: TypeAlias = Sequence[ModelEvent] | None
 """The result of reading the buffered text. None if more text is needed."""
 
 
 class JsonReader(TextReader):
-    """Reads an answer: a line beginning as JSON is held until its brackets close, all else is text at once.
+    """Reads an answer. A line that begins as JSON is held until its brackets close; all other text is given out at once.
 
     Args:
         tools: What the answer may ask for.
@@ -60,14 +60,14 @@ class JsonReader(TextReader):
         super().__init__()
         self._tools = tools
         self._names = {tool.name for tool in tools}
-        self._guessed: dict[str, bool] = {}  # whether an unknown name is a misspelt tool
+        self._guessed: dict[str, bool] = {}  # whether each unknown name is a misspelt tool name
         self._line = Line()
         self._mode: Literal["text", "code", "value", "over"] = "text"
-        self._balance: Balance | None = None  # of the value, while its end has not come
-        self._start = 0  # of the value in what is held
+        self._balance: Balance | None = None  # finds the value's end, while unknown
+        self._start = 0  # where the value begins in the held text
         self._end = -1
         self._is_fenced = False
-        self._code: Fence | None = None  # that is open
+        self._code: Fence | None = None  # the open fence
         self._size = 0
 
     @override
@@ -109,7 +109,7 @@ class JsonReader(TextReader):
         return events
 
     def _in_text(self) -> _Step:
-        """Read up to a line with the beginning of a possible call."""
+        """Read up to a line that may begin a call."""
         text = self._buffer.text
         begun = text.lstrip(" \t")
         lead = len(text) - len(begun)
@@ -166,10 +166,10 @@ class JsonReader(TextReader):
         size = end
         if self._is_fenced and is_whole:
             closing = FENCE_END.match(text, end)
-            if closing is None and text[end:].strip(FENCE_END_MADE_OF):  # it holds more than a call
+            if closing is None and text[end:].strip(FENCE_END_MADE_OF):  # the fence holds more than a call
                 return self._is_code(self._start)
             if (closing is None or closing.end() == len(text)) and self._may_wait(text[end:]):
-                return None  # more ticks may follow
+                return None  # more backticks may follow
             size = closing.end() if closing is not None else len(text)
         calls = self._calls_in(text[self._start : end], is_whole=is_whole)
         self._mode = "text"
@@ -185,7 +185,7 @@ class JsonReader(TextReader):
         written, start, end = self._buffer.cut(size)
         events: list[ModelEvent] = []
         for index, call in enumerate(call for call in calls if isinstance(call, ReadCall)):
-            own = call.written if len(calls) > 1 else written.strip()  # of a list each call keeps its own object
+            own = call.written if len(calls) > 1 else written.strip()  # of several calls each keeps its own object
             events += [
                 CallStarted(index=index, wire_id="", name=call.name, start=start, end=end, written=own),
                 CallArguments(index=index, text=call.arguments, start=start, end=end),
@@ -213,7 +213,7 @@ class JsonReader(TextReader):
         return [call for call in calls if call is not None] if calls and None not in calls else None
 
     def _unreadable(self, text: str, error: ValueError, *, is_whole: bool) -> list[ReadCall | Broken] | None:
-        """Return a fault for broken JSON with a tool's name. None for plain text."""
+        """Return a fault if the broken JSON names a tool. None for plain text."""
         if not any(match[1] in self._names for match in _MEANT.finditer(text)):
             return None
         if self._stop == "length" and not is_whole:
@@ -221,7 +221,7 @@ class JsonReader(TextReader):
         return [Broken(reason=f"the call is not JSON: {json_fault(text, error)}"[:300])]
 
     def _call(self, body: bytes, node: Node) -> ReadCall | Broken | None:
-        """Read an object as a call. A misspelt tool name counts only in an object with nothing else."""
+        """Read an object as a call. A misspelt tool name counts only if the object holds nothing else."""
         for called, given in SPELLINGS:
             name = node.get(called)
             if name is None or not (named := name.text(body)):
@@ -243,14 +243,14 @@ class JsonReader(TextReader):
         return None
 
     def _means_tool(self, name: str) -> bool:
-        """Tell whether a name is a tool's, misspelt."""
+        """Tell whether a name is a misspelt tool name."""
         if name not in self._guessed and len(self._guessed) < _MOST_GUESSED:
             self._guessed[name] = bool(nearest(name, self._tools, alike=_ALIKE))
         return self._guessed.get(name, False)
 
 
 class JsonCalls(TextProtocol):
-    """Calls as a JSON object and nothing else.
+    """An answer is a call if it is a JSON object and nothing else.
 
     Args:
         template: The system prompt.
@@ -280,14 +280,14 @@ class JsonCalls(TextProtocol):
 
     @override
     def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
-        """The call as an object."""
+        """Write the call as an object."""
         del tools
         name, arguments = self.keys
         return f'{{"{name}": {json.dumps(call.name)}, "{arguments}": {call.arguments.strip() or "{}"}}}'
 
     @override
     def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
-        """A paragraph for each, in the order of the calls."""
+        """Write a paragraph per result, in the order of the calls."""
         del tools
         for number, result in enumerate(results):
             words.add("\n\n" if number else "")
@@ -308,7 +308,7 @@ class JsonCalls(TextProtocol):
 
 
 class FunctionCalls(JsonCalls):
-    """`json` in the words of teaching texts."""
+    """Like `json`, with the keys that tutorials use."""
 
     name: str = "function"
     keys: tuple[str, str] = SPELLINGS[1]

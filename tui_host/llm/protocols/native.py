@@ -18,43 +18,43 @@ class Native:
     reads_resources: bool = False
 
     def __init__(self, template: str = "") -> None:
-        del template  # nothing is added to the prompt
+        del template  # the prompt stays empty
 
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
         """Return the messages with a result directly after every call, which vendors demand."""
         prepared = answered(messages)
-        own: Injected | None = None
+        own: tuple[Injected, ...] = ()
         if prepared and prepared[0].role == "system":
             size = sum(len(part.text) for part in prepared[0].parts if isinstance(part, Text))
-            own = Injected(message=0, start=0, end=size, words="")
+            own = (Injected(message=0, start=0, end=size, words=""),)
         return Prepared(messages=tuple(prepared), tools=tools if isinstance(tools, tuple) else tuple(tools), own=own)
 
     def reader(self, tools: Sequence[ToolSpec]) -> _Identity:
-        """Nothing is to be read out of the text."""
+        """Make a reader that leaves the text as it is."""
         del tools
         return _Identity()
 
     def results(self, results: Sequence[ToolResult], *, turn: int) -> tuple[Message, ...]:
-        """Make a message of the role `tool`."""
+        """Make messages of the role `tool`."""
         return (Message(role="tool", parts=tuple(results), turn=turn),) if results else ()
 
     def answer(self, message: Message) -> str | None:
-        """The text, exactly."""
+        """Return the text unchanged."""
         text = "".join(part.text for part in message.parts if isinstance(part, Text))
         return text or None
 
     def command(self, message: Message) -> str:
-        """None."""
+        """Return nothing: this protocol has no commands."""
         del message
         return ""
 
     def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
-        """The name itself."""
+        """Return the name itself."""
         del tools
         return name
 
     def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
-        """Tell the model of unreadable calls; the vendor's form cannot be shown."""
+        """Tell the model about unreadable calls. The exact form is the vendor's own and cannot be shown."""
         del tools
         return f"Your call could not be read: {'; '.join(reasons)}. Nothing of it was run."
 
@@ -68,7 +68,7 @@ class _Identity:
 
 
 def answered(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages with results directly after the message with their calls."""
+    """Return the messages with each call's result directly after the message with the call."""
     results = {
         part.call.id: part
         for message in messages
@@ -79,7 +79,7 @@ def answered(messages: Sequence[Message]) -> list[Message]:
     ordered: list[Message] = []
     for message in messages:
         if message.role == "tool":
-            continue  # stands after its calls
+            continue  # written after its calls
         ordered.append(message)
         calls = [part for part in message.parts if isinstance(part, ToolCall)]
         if calls:

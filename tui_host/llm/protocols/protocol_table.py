@@ -33,7 +33,7 @@ def protocol(name: str, template: str = "") -> ToolProtocol:
 
     Args:
         name: As in the configuration.
-        template: Its prompt (`settings.templates`).
+        template: The protocol's prompt (`settings.templates`).
 
     Raises:
         SettingsError: There is none.

@@ -21,20 +21,23 @@ from tui_host.llm.events import (
     TextDelta,
     ThinkingDelta,
 )
-from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
+from tui_host.llm.messages import Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.call_grammar import Balance, Broken, ReadCall, read_arguments
 from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
 from tui_host.llm.protocols.text_reader import FENCE, MARKS, Fence, TextReader, may_become_fence
 
 _NOTHING = frozenset(("none", "n/a", "na", "no action", "无"))
+_OBJECT = re.compile(r"(?:json)?\s*\{")
 _CALLED = re.compile(r"(?P<name>[^\s(]+)\((?P<inside>.*)\)\s*", re.DOTALL)
 
 _MEANT = re.compile(r"[`*]*(?P<name>[^\s(`*]+)[`*]*\s*(?P<open>\(?)")
 
 
 def is_prose(action: str, tools: Mapping[str, ToolSpec]) -> bool:
-    """Tell whether the text after `Action:` is no action but a sentence, or a word with lines below."""
+    """Tell whether the text after `Action:` is a sentence, or a word followed by more lines, and so no action."""
     action = action.lstrip()
+    if action.startswith(("{", "```")):
+        return False
     meant = _MEANT.match(action)
     if meant is None or meant.group("open") or meant.group("name") in tools:
         return False
@@ -47,31 +50,73 @@ def read_action(
     """Read an action with its input. None for an explicit «none».
 
     Args:
-        action: What stands behind `Action:`.
+        action: The text after `Action:`.
         given: The text after `Action Input:`, None without the label.
-        tools: What may be called, by name.
+        tools: The offered tools by name.
         is_cut: The answer ended at the token limit.
     """
     name = action.strip().strip("`*").strip()
     if name.lower() in _NOTHING:
         return None
     if given is None:
-        called = _CALLED.fullmatch(name)
-        if called is not None:
-            return _called(called.group("name"), called.group("inside"), tools)
-        if " " in name:
-            return "prose"
-        if is_cut:
-            return Broken(reason="the action was cut at the token limit")
-        return Broken(reason=f"there is no Action Input behind the Action {name[:60]!r}")
+        return _without_input(name, tools, is_cut=is_cut)
     if not name:
         return Broken(reason="there is an Action Input without an Action")
-    read = read_arguments(given.strip().strip("`").removeprefix("json").strip())
+    value = given.strip().strip("`").removeprefix("json").strip()
+    read = read_arguments(value)
+    parameter = _only_text(tools.get(name))
+    if isinstance(read, Broken) and parameter and value and value[0] not in "{[":
+        return ReadCall(name=name, arguments=json.dumps({parameter: _unquoted(value)}, ensure_ascii=False))
     return Broken(reason=f"{name}: {read.reason}") if isinstance(read, Broken) else ReadCall(name=name, arguments=read)
 
 
+def _without_input(name: str, tools: Mapping[str, ToolSpec], *, is_cut: bool) -> ReadCall | Broken | Literal["prose"]:
+    """Read an action without an input line, whose arguments may stand in the action."""
+    whole = _OBJECT.match(name)
+    if whole is not None:
+        return _object_action(name[whole.end() - 1 :])
+    called = _CALLED.fullmatch(name)
+    if called is not None:
+        return _called(called.group("name"), called.group("inside"), tools)
+    if " " in name:
+        return "prose"
+    if is_cut:
+        return Broken(reason="the action was cut at the token limit")
+    return Broken(reason=f"there is no Action Input behind the Action {name[:60]!r}")
+
+
+def _object_action(text: str) -> ReadCall | Broken:
+    """Read an action written as an object that holds name and input."""
+    whole = read_arguments(text)
+    if isinstance(whole, Broken):
+        return Broken(reason=whole.reason.replace("the arguments are", "what follows Action: is", 1))
+    value: dict[str, JSON] = json.loads(whole)
+    name = next((value[key] for key in ("action", "name", "tool") if isinstance(value.get(key), str)), None)
+    given = next((value[key] for key in ("action_input", "arguments", "input", "parameters") if key in value), None)
+    if not isinstance(name, str) or not isinstance(given, dict | None):
+        return Broken(reason='the object behind Action: needs "action" and "action_input", an object')
+    return ReadCall(name=name, arguments=json.dumps(given or {}, ensure_ascii=False))
+
+
+def _only_text(tool: ToolSpec | None) -> str:
+    """Return the name of a tool's only parameter if that parameter is a string, else an empty text."""
+    names = _parameters(tool)
+    schema = tool.schema if tool is not None and isinstance(tool.schema, dict) else {}
+    properties = schema.get("properties")
+    only = properties.get(names[0]) if isinstance(properties, dict) and len(names) == 1 else None
+    return names[0] if isinstance(only, dict) and only.get("type") == "string" else ""
+
+
+def _unquoted(text: str) -> str:
+    try:
+        value: JSON = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, str) else text
+
+
 def _called(name: str, inside: str, tools: Mapping[str, ToolSpec]) -> ReadCall | Broken:
-    """Read an action written as `NAME(…)`; values are parsed as literals, nothing is run."""
+    """Read an action written as `NAME(…)`. The values are parsed as literals; no code is run."""
     wrong = Broken(reason=f"{name}: the arguments of {name}(…) are no plain values; write Action Input: with JSON")
     try:
         tree = ast.parse(f"f({inside})", mode="eval").body
@@ -100,47 +145,63 @@ def _parameters(tool: ToolSpec | None) -> list[str]:
 
 
 def _constants(node: ast.expr) -> ast.expr:
-    """JSON's own words for Python's."""
+    """Replace the constants of JSON by Python's."""
     words = {"true": True, "false": False, "null": None}
     return ast.Constant(words[node.id]) if isinstance(node, ast.Name) and node.id in words else node
 
 
 _COLON = r"\**[ \t]*[:：][ \t]*\**[ \t]?"
+_CHINESE = {
+    "思考": "thought",
+    "行动输入": "actioninput",
+    "行动": "action",
+    "观察": "observation",
+    "最终答案": "finalanswer",
+    "问题": "question",
+}
+"""The labels that models write in Chinese."""
+_THOUGHTS = frozenset(("Thought", "thought", "THOUGHT", "思考"))
 _LABEL = re.compile(
-    rf"[ \t]*\**(?P<label>Thought|Action Input|Action|Observation|Final ?Answer|Question|最终答案|思考){_COLON}",
+    rf"[ \t]*\**(?P<label>Thought|Action Input|Action|Observation|Final ?Answer|Question|{'|'.join(_CHINESE)}){_COLON}",
     re.IGNORECASE,
 )
-_BEGINNING = re.compile(r"[ \t]*\**[A-Za-z最终答案思考 ]{0,14}\**[ \t]*")
-_AT_FIRST = frozenset(("question", "action input"))
-"""Labels that follow another label, or begin the answer."""
+_BEGINNING = re.compile(rf"[ \t]*\**[A-Za-z{''.join(_CHINESE)} ]{{0,14}}\**[ \t]*")
+_AT_FIRST = frozenset(("question", "actioninput"))
+"""Labels that count only after another label or at the beginning of the answer."""
 _CLOSING = re.compile(r"\n[ \t]*(`{3,}|~{3,})[ \t]*(?=\n|$)")
 _LONGEST_LABEL = 60
 _LONGEST_FENCE = 16 << 10
-"""Characters of a fence that are held to see whether it is a call and nothing else."""
+"""The most characters of a fence that are held to see whether the fence holds only a call."""
 Part = Literal["text", "thought", "action", "input", "final", "over"]
 
 
+def _name_of(label: re.Match[str]) -> str:
+    name = label.group("label").lower().replace(" ", "")
+    return _CHINESE.get(name, name)
+
+
 class ReactReader(TextReader):
-    """Reads an answer: a line's label gives the kind of the line and of lines below.
+    """Reads an answer. The label of a line says what the line and the lines below are.
 
     Args:
-        tools: What the answer may ask for; arguments without names are given to their parameters in order.
+        tools: The offered tools; arguments without names go to the parameters in order.
     """
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
         super().__init__()
         self._tools = {tool.name: tool for tool in tools}
         self._part: Part = "text"
+        self._thought = ""  # the label of the current thought
         self._written: list[str] = []  # the words since the last event, for the history
-        self._action: list[str] = []  # the name, or all of NAME(…)
-        self._given: list[str] = []  # the input
-        self._balance = Balance()  # of the input
-        self._size = 0  # of the input
+        self._action: list[str] = []  # the tool's name, or all of NAME(…)
+        self._given: list[str] = []  # the action's input
+        self._balance = Balance()  # for the input's end
+        self._size = 0  # the input's length
         self._start = -1
         self._end = 0
         self._is_line_start = True
-        self._code: Fence | None = None  # that is open in text or thought
-        self._has_said = False  # anything as text
+        self._code: Fence | None = None  # the fence that is open in text or thought
+        self._has_said = False  # whether any text was given out
 
     @override
     def _fresh(self) -> Self:
@@ -169,7 +230,7 @@ class ReactReader(TextReader):
                 label = self._label_of(text)
                 is_short = len(text) <= _LONGEST_LABEL
                 if label is not None and label.end() == len(text) and is_short and not self._is_final:
-                    break  # it may go on
+                    break  # the label may go on
                 if label is not None:
                     events += self._label(label)
                     continue
@@ -180,13 +241,13 @@ class ReactReader(TextReader):
         return events
 
     def _label_of(self, text: str) -> re.Match[str] | None:
-        """Find the label at the beginning of a line; some labels in the middle of text are words."""
+        """Find the label at the beginning of a line. Some labels count as words in the middle of a text."""
         label = _LABEL.match(text)
         is_prose = self._part == "text" and self._has_said
-        return None if label is not None and is_prose and label.group("label").lower() in _AT_FIRST else label
+        return None if label is not None and is_prose and _name_of(label) in _AT_FIRST else label
 
     def _at_fence(self, text: str) -> list[ModelEvent] | None:
-        """Read a line with a tick at its beginning: words, code, or a fence around an action. None if more text is needed."""
+        """Read a line that begins with a backtick: words, code, or a fence around an action. None if more text is needed."""
         opening = FENCE.match(text)
         if opening is None:
             is_open = may_become_fence(text) and not self._is_final
@@ -195,7 +256,7 @@ class ReactReader(TextReader):
         label = _LABEL.match(inside)
         if label is None and not self._is_final and len(inside) <= _LONGEST_LABEL and _BEGINNING.fullmatch(inside):
             return None
-        if label is not None and label.group("label").lower() in {"thought", "思考", "action"}:
+        if label is not None and _name_of(label) in {"thought", "action"}:
             closing = _CLOSING.search(text, label.end() + opening.end())
             is_whole = closing is not None and closing.end() < len(text)
             if not is_whole and not self._is_final and len(text) <= _LONGEST_FENCE:
@@ -222,7 +283,7 @@ class ReactReader(TextReader):
         return reader
 
     def _fenced(self, before: int, size: int, behind: int) -> list[ModelEvent]:
-        """Read the action in a fence, without the fence's lines."""
+        """Read the action in a fence; the fence's own lines are dropped."""
         events = self._end_part()
         self._buffer.take(before)
         reader = self._inner()
@@ -233,7 +294,7 @@ class ReactReader(TextReader):
         return events
 
     def _label(self, label: re.Match[str]) -> list[ModelEvent]:
-        name = label.group("label").lower().replace(" ", "")
+        name = _name_of(label)
         if name == "actioninput" and self._part == "action":
             self._part = "input"
             self._written.append(self._take(label.end())[0])
@@ -246,17 +307,17 @@ class ReactReader(TextReader):
         self._start, self._written, self._action = start, [written], []
         self._is_line_start = False
         match name:
-            case "thought" | "思考" | "question":
-                self._part = "thought"
+            case "thought" | "question":
+                self._part, self._thought = "thought", label.group("label")
             case "action":
                 self._part = "action"
             case "actioninput":
                 self._part = "input"
-            case "finalanswer" | "最终答案":
+            case "finalanswer":
                 self._part = "final"
-                events.append(PartEnded(kind="text", start=start, end=start))  # what was said before is not the answer
+                events.append(PartEnded(kind="text", start=start, end=start))  # the text before is not the answer
             case _:
-                self._part = "over"  # an observation is the host's to make
+                self._part = "over"  # only the host writes observations
                 events.append(CutOff(text=written, start=start, end=end))
         return events
 
@@ -271,7 +332,12 @@ class ReactReader(TextReader):
             pieces = self._buffer.take(size)
             self._is_line_start = pieces[-1].text.endswith("\n")
             self._said("".join(piece.text for piece in pieces))
-            kind = {"text": TextDelta, "thought": ThinkingDelta, "over": CutOff}[self._part]
+            if self._part == "thought":
+                return [
+                    ThinkingDelta(text=piece.text, start=piece.start, end=piece.end, tag=self._thought)
+                    for piece in pieces
+                ]
+            kind = TextDelta if self._part == "text" else CutOff
             return [kind(text=piece.text, start=piece.start, end=piece.end) for piece in pieces]
         if self._part == "final":
             pieces = self._buffer.take(size)
@@ -287,19 +353,19 @@ class ReactReader(TextReader):
         return self._as_words() if is_prose("".join(self._action), self._tools) else []
 
     def _said(self, text: str) -> None:
-        """Text or thought was given out: at most to the end of a line."""
+        """Note that text or a thought was given out, at most up to a line's end."""
         self._has_said = self._has_said or (self._part == "text" and not text.isspace())
         if self._code is not None and self._code.closes(text):
             self._code = None
 
     def _as_words(self) -> list[ModelEvent]:
-        """Turn a wrong action back into text."""
+        """Turn text that was wrongly read as an action back into text."""
         words = TextDelta(text="".join(self._written), start=self._start, end=self._end)
         self._part, self._has_said = "text", True
         return [words]
 
     def _more_input(self, size: int) -> list[ModelEvent]:
-        """Read more of an action's input; the answer ends with the object."""
+        """Read more of an action's input. The answer ends with the input's object."""
         end = self._balance.feed(self._buffer.text[:size])
         text, *_ = self._take(size if end < 0 else end - self._size)
         self._size += len(text)
@@ -335,7 +401,7 @@ class ReactReader(TextReader):
 
 
 class React(TextProtocol):
-    """A single action in an answer, and an observation for each."""
+    """An answer holds one action, and an observation follows each."""
 
     name: str = "react"
     stops: tuple[str, ...] = ("\nObservation:",)
@@ -346,7 +412,7 @@ class React(TextProtocol):
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
-        """A line for each: name, description, schema."""
+        """Write one line per tool: name, description, schema."""
         return "\n".join(
             f"- {tool.name}: {tool.description} Input schema: {json.dumps(tool.schema, ensure_ascii=False)}"
             for tool in tools
@@ -354,13 +420,18 @@ class React(TextProtocol):
 
     @override
     def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
-        """The call as an action."""
+        """Write the call as an action."""
         del tools
         return f"Action: {call.name}\nAction Input: {call.arguments.strip() or '{}'}"
 
     @override
+    def thought_words(self, thought: Thinking) -> str:
+        """Write the thought as the model wrote it: a ReAct prompt holds all thoughts, actions and observations."""
+        return f"{thought.tag}: {thought.text.rstrip()}\n" if thought.tag in _THOUGHTS else ""
+
+    @override
     def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
-        """An observation for each."""
+        """Write one observation per result."""
         del tools
         for number, result in enumerate(results):
             words.add("\n" if number else "")

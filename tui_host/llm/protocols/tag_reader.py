@@ -55,7 +55,7 @@ class TagReader(TextReader):
     """Reads an answer.
 
     Args:
-        grammar: The tool protocol's.
+        grammar: The tool protocol's grammar.
         tools: The offered tools.
     """
 
@@ -66,13 +66,13 @@ class TagReader(TextReader):
         self._openings = tuple(f"<{tag}>" for tag in grammar.tags)
         self._line = Line()
         self._mode: Mode = "text"
-        self._thinking = ""  # the closing tag
-        self._told_apart = ""  # the closing tag of thinking separated by the dialect's reader
-        self._tag = ""  # of the block, or of the answer, that is being read
-        self._written: list[str] = []  # of the answer, by the model itself
-        self._fence = 0  # characters of the fence before the block
-        self._code: Fence | None = None  # that is open
-        self._ending: Ending | None = None  # of the block, while it has not come
+        self._thinking = ""  # the closing tag of thinking in the text
+        self._told_apart = ""  # the closing tag of thinking that the dialect's reader separated
+        self._tag = ""  # the tag of the current block or answer
+        self._written: list[str] = []  # the words of the answer as the model wrote them
+        self._fence = 0  # length of the fence's first line before the block
+        self._code: Fence | None = None  # the open fence
+        self._ending: Ending | None = None  # finds the block's end, while unknown
         self._end = -1
         self._calls = 0
         self._is_anywhere = False
@@ -88,11 +88,11 @@ class TagReader(TextReader):
         }
 
     def anywhere(self) -> Self:
-        """Return the reader, set to read calls after words and in code too, as other hosts do.
+        """Make the reader accept calls after words and in code too, as other hosts do; return the reader.
 
-        Calls in thinking count where the grammar's hosts run them.
+        Calls in thinking count if the hosts of this grammar run them.
 
-        Text after a call is then part of the answer, as in those hosts.
+        Text after a call then belongs to the answer.
         """
         self._is_anywhere = True
         self._after_call = TextAfterCall(is_said=True)
@@ -107,15 +107,15 @@ class TagReader(TextReader):
     def _read_rest(self) -> Sequence[ModelEvent]:
         self._ending = None
         events = self._scan()
-        if self._mode in {"before answer", "answer"}:  # the answer has been shown already
-            self._buffer.cut(len(self._buffer.text))  # half a closing tag
+        if self._mode in {"before answer", "answer"}:  # the answer has already been shown
+            self._buffer.cut(len(self._buffer.text))  # a partial closing tag
             self._end = -1
             events += self._answered()
         return events
 
     @override
     def _read_thinking(self, event: ThinkingDelta) -> Sequence[ModelEvent]:
-        """Read thinking at the text's head, between its tags, where a call in thinking is run."""
+        """Read thinking as text between its tags, if calls in thinking are run."""
         if not self._is_anywhere or event.tag not in self._grammar.thinking_with_calls:
             return [event]
         events: list[ModelEvent] = []
@@ -172,7 +172,7 @@ class TagReader(TextReader):
         return self._at_call(text, (*_THINKING, *made_up))
 
     def _at_call(self, text: str, others: Sequence[str]) -> _Step:
-        """Read a tag of a call, or of a possible call, or from `others`."""
+        """Read a tag that is or may be a call, or one of `others`."""
         tag = next((tag for tag in self._grammar.tags if text.startswith(f"<{tag}>")), "")
         if tag:
             return self._at_block(text, tag)
@@ -185,7 +185,7 @@ class TagReader(TextReader):
             return self._say(marks)
         opening = (FENCE_BEGUN if self._is_anywhere else FENCE).match(text)
         if opening is None:
-            if self._is_anywhere and "`" in text[marks:]:  # code within the line, behind which a call may stand
+            if self._is_anywhere and "`" in text[marks:]:  # code inside the line; a call may follow
                 return self._say(marks)
             return self._say(len(text)) if self._is_final or len(text) > LONGEST_BLANK else None
         inside = text[opening.end() :]
@@ -200,7 +200,7 @@ class TagReader(TextReader):
         return not self._is_final and len(text) <= LONGEST_BLANK
 
     def _in_code(self, size: int) -> _Step:
-        """Begin a fence of code with the held text."""
+        """Begin a code fence with the held text."""
         events = self._say(size)
         self._mode, self._code = "fence", Fence(_joined(events))
         return events
@@ -208,7 +208,7 @@ class TagReader(TextReader):
     # Blocks.
 
     def _at_block(self, text: str, tag: str, fence: int = 0) -> _Step:
-        """Read the opening tag of a call; `text` follows, and `fence` characters of a fence precede."""
+        """Read a call's opening tag. `text` begins after the tag; `fence` is the length of a fence before it."""
         size = len(tag) + 2
         begun, demanded = text[size:].lstrip(), self._grammar.tags[tag]
         if not any(begun.startswith(start) for start in demanded):
@@ -234,24 +234,24 @@ class TagReader(TextReader):
         if not self._fence:
             return self._tell(self._read(text[start:end]), end)
         closing = FENCE_END.match(text, end)
-        if closing is None and text[end:].strip(FENCE_END_MADE_OF):  # it holds more than the call
+        if closing is None and text[end:].strip(FENCE_END_MADE_OF):  # the fence holds more than the call
             return self._in_code(self._fence)
         is_whole = closing is not None and (closing.end() < len(text) or text.endswith("\n"))
         if not is_whole and self._may_wait(text[end:]):
-            return None  # more ticks may follow
+            return None  # more backticks may follow
         return self._tell(self._read(text[start:end]), closing.end() if closing is not None else len(text))
 
     def _read(self, inside: str) -> Read:
         return self._grammar.read(self._tag, inside.removesuffix(f"</{self._tag}>"), self._tools)
 
     def _unclosed(self, tag: str, inside: str) -> _Step:
-        """Read a block cut by the answer's end, perhaps by a stop sequence in place of the closing tag."""
+        """Read a block that the answer's end cut, perhaps because the closing tag is a stop sequence."""
         if self._fence and "\n```" in inside:
             return self._in_code(self._fence)
         size = len(self._buffer.text)
         if self._stop == "length":
             return self._tell(Broken(reason="the call was cut at the token limit"), size)
-        written, closing, _ = inside.partition(f"</{tag}>")  # the tag may be inside a string that never ends
+        written, closing, _ = inside.partition(f"</{tag}>")  # the tag may stand in a string that never ends
         read = self._grammar.read(tag, written, self._tools)
         if closing:
             return self._tell(read, self._fence + len(tag) + 2 + len(written) + len(closing))
@@ -286,7 +286,7 @@ class TagReader(TextReader):
         ]
 
     def _go_on(self) -> None:
-        """Go on after a call, where more calls may follow."""
+        """Go on after a call; another call may follow."""
         self._line.begin()
         if self._thinking:
             self._mode = "thinking"
@@ -298,7 +298,7 @@ class TagReader(TextReader):
     def _begin_answer(self, tag: str, size: int) -> list[ModelEvent]:
         written, _, end = self._buffer.cut(size)
         self._mode, self._tag, self._written = "before answer", tag, [written]
-        return [PartEnded(kind="text", start=end, end=end)]  # the words before are not the answer
+        return [PartEnded(kind="text", start=end, end=end)]  # the words before the tag are not the answer
 
     def _before_answer(self) -> _Step:
         """Skip blank lines before the answer."""
@@ -310,7 +310,7 @@ class TagReader(TextReader):
         return []
 
     def _in_answer(self) -> _Step:
-        """Read the answer's text, up to the closing tag followed by the block's or by a command."""
+        """Read the answer's text up to its closing tag, if the block's closing tag or a command follows."""
         text = self._buffer.text
         closing = f"</{self._grammar.streamed[self._tag]}>"
         place = text.find(closing)
@@ -340,7 +340,7 @@ class TagReader(TextReader):
         return events or None
 
     def _answered(self) -> list[ModelEvent]:
-        """Finish a complete block, with a command never to be run, or without its closing tag."""
+        """Finish a block that is complete, has a command (which is never run), or lacks its closing tag."""
         is_whole = self._end >= 0
         rest, start, end = self._buffer.cut(self._end if is_whole else len(self._buffer.text))
         self._mode = "over"
@@ -349,14 +349,14 @@ class TagReader(TextReader):
         return [PartEnded(kind="text", start=start, end=end, written=written)]
 
     def _missing(self, rest: str) -> str:
-        """Return the closing tags swallowed by a stop sequence or by the end."""
+        """Return the closing tags missing because of a stop sequence or the answer's end."""
         inner = f"</{self._grammar.streamed[self._tag]}>"
         return ("" if inner in rest else inner) + f"</{self._tag}>"
 
     # Fences, thinking, and what comes behind a call.
 
     def _in_fence(self) -> _Step:
-        """Read code; calls in code count only for hosts with that habit."""
+        """Read code. Calls in code count only for hosts that run them."""
         text = self._buffer.text
         end = text.find("\n") + 1 or len(text)
         tag = text.find("<", 0, end) if self._is_anywhere else -1
@@ -365,7 +365,7 @@ class TagReader(TextReader):
         return self._say(end if tag < 0 else tag)
 
     def _in_thinking(self) -> _Step:
-        """Read thinking; calls in thinking count only for hosts with that habit."""
+        """Read thinking. Calls in thinking count only for hosts that run them."""
         text, tag = self._buffer.text, self._thinking[2:-1]
         has_run = self._calls > 0 and not self._grammar.several
         if (
@@ -386,7 +386,7 @@ class TagReader(TextReader):
         return events or ([] if end >= 0 else None)
 
     def _over(self) -> list[ModelEvent]:
-        """Cut off everything after the call."""
+        """Mark all text after the call as cut off."""
         self._mode = "over"
         if self._is_anywhere:
             return self._say(len(self._buffer.text))
@@ -398,7 +398,8 @@ class TagReader(TextReader):
         for piece in pieces:
             self._line.add(piece.text)
         if self._mode == "thinking":
-            return [ThinkingDelta(text=piece.text, start=piece.start, end=piece.end) for piece in pieces]
+            tag = self._thinking[2:-1]
+            return [ThinkingDelta(text=piece.text, start=piece.start, end=piece.end, tag=tag) for piece in pieces]
         if self._mode == "fence" and self._code is not None and self._code.closes(_joined(pieces)):
             self._mode, self._code = "text", None
         return list(pieces)
@@ -413,6 +414,6 @@ def _joined(events: Sequence[ModelEvent]) -> str:
 
 
 def _beginning_of(tag: str, text: str) -> int:
-    """How many characters at the text's end may become the tag."""
+    """Return how many characters at the text's end may be the beginning of the tag."""
     most = min(len(tag) - 1, len(text))
     return next((size for size in range(most, 0, -1) if tag.startswith(text[-size:])), 0)

@@ -1,7 +1,7 @@
-"""Shared by the tool protocols of plain text: the prompt, the history in words, and the places of both.
+"""Shared by the plain-text tool protocols: the prompt, the history in words, and where injected text and results stand.
 
-No tool is declared in the vendor's API: the system prompt teaches the grammar and lists the tools, results go back as a user's
-message. So every model can use them; `protocols.md` shows each.
+No tool is declared in the vendor's API. The system prompt teaches the grammar and lists the tools, and results go back
+as a user's message, so every model can use these protocols. `protocols.md` shows each of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tui_host.settings.protocol_prompts import INSTRUCTIONS, TOOLS, with_section
 
 @dataclass(slots=True)
 class Words:
-    """A text under construction, with the places of injected words and results."""
+    """A text under construction, which records where injected words and results stand."""
 
     text: str = ""
     injected: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
@@ -28,14 +28,14 @@ class Words:
     own: tuple[int, int] | None = None
 
     def add(self, text: str, injected: str = "") -> None:
-        """Add text; `injected` gives the purpose of words from the protocol."""
+        """Add text; `injected` says what the protocol added it for, empty for other text."""
         start = len(self.text)
         self.text += text
         if injected and text:
             self.injected.append((start, len(self.text), injected))
 
     def add_result(self, call: str, text: str) -> None:
-        """A call's result."""
+        """Add a call's result."""
         start = len(self.text)
         self.text += text
         self.told.append((call, start, len(self.text)))
@@ -45,14 +45,14 @@ class TextProtocol(ABC):
     """A tool protocol of plain text.
 
     Args:
-        template: The system prompt, with `{tools}` and `{instructions}` in it.
+        template: The system prompt, with the placeholders `{tools}` and `{instructions}`.
     """
 
     name: str
     reads_resources: bool = False
     stops: tuple[str, ...] = ()
     envelope: str = ""
-    """The end of a result between tags."""
+    """The text that ends a result, such as a closing tag."""
 
     def __init__(self, template: str) -> None:
         self._template = template
@@ -74,21 +74,21 @@ class TextProtocol(ABC):
         """Write the results of a step."""
 
     def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
-        """Return a tool's name as in calls."""
+        """Return a tool's name as written in calls."""
         del tools
         return name
 
     def command(self, message: Message) -> str:
-        """Return nothing, for grammars without commands."""
+        """Return nothing: most grammars have no commands."""
         del message
         return ""
 
     @abstractmethod
     def form(self, tool: ToolSpec | None) -> str:
-        """Return the exact form of a call, for a given tool or any."""
+        """Return the exact form of a call to a given tool, or to any tool."""
 
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
-        """The conversation in words; the first message is the prompt."""
+        """Write the conversation in words; the first message is the protocol's prompt."""
         system = self._system(messages, tools)
         written = [_Written("system", system)]
         for message in answered(messages):
@@ -97,7 +97,7 @@ class TextProtocol(ABC):
                 self._assistant(message, written[-1], tools)
             elif message.role != "system":
                 before = written[-1].of
-                if written[-1].role == "user":  # some providers want user and model to take turns
+                if written[-1].role == "user":  # some providers demand that user and model alternate
                     written[-1].words.add("\n\n")
                 else:
                     written.append(_Written("user", Words(), message))
@@ -110,7 +110,7 @@ class TextProtocol(ABC):
                 for number, sent in enumerate(written)
                 for start, end, what in sent.words.injected
             ),
-            own=None if system.own is None else Injected(message=0, start=system.own[0], end=system.own[1], words=""),
+            own=() if system.own is None else (Injected(message=0, start=system.own[0], end=system.own[1], words=""),),
             told=tuple(
                 ResultPlace(
                     call=call,
@@ -125,29 +125,34 @@ class TextProtocol(ABC):
         )
 
     def _note(self, result: str) -> str:
-        """Return a warning about a result with its envelope's end inside."""
+        """Return a warning if a result contains the text that ends results."""
         return f"contains {self.envelope}, which ends a result" if self.envelope and self.envelope in result else ""
 
     def results(self, results: Sequence[ToolResult], *, turn: int) -> tuple[Message, ...]:
-        """Make a message of the role `tool`. Words come only at sending, so a session may change its protocol."""
+        """Make a message of the role `tool`. It is put in words only when sent, so a session may change its protocol."""
         return (Message(role="tool", parts=tuple(results), turn=turn),) if results else ()
 
     def answer(self, message: Message) -> str | None:
-        """Return the answer given in a tag, else the text."""
+        """Return the answer inside a tag if there is one, else the text."""
         texts = [part for part in message.parts if isinstance(part, Text)]
         given = [part for part in texts if part.written]
         return "".join(part.text for part in given or texts) or None
 
     def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
-        """Tell the model the fault, the exact form, and that nothing was run."""
+        """Tell the model the fault and the exact form of a call, and that nothing was run."""
         named = next((tool for tool in tools if _names(reasons, self.spoken(tool.name, (tool,)))), None)
         wrong = "; ".join(dict.fromkeys(reasons))
         return f"Your call could not be read: {wrong}. Nothing of it was run. The exact form is:\n\n{self.form(named)}"
 
     def user_words(self, words: Words, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
-        """Write the person's words after a message of the conversation (None for the first); some protocols add a frame."""
+        """Write the user's words after a message (None for the first message); some protocols add a frame."""
         del before, tools
         words.add(text)
+
+    def thought_words(self, thought: Thinking) -> str:
+        """Write thinking as the imitated host sends it back; empty if that host leaves it out."""
+        del thought
+        return ""
 
     def _system(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Words:
         own = "\n\n".join(_text(message.parts) for message in messages if message.role == "system")
@@ -191,7 +196,11 @@ class TextProtocol(ABC):
         words = written.words
         for part in message.parts:
             if isinstance(part, Thinking):
-                written.before.append(part)
+                thought = self.thought_words(part)
+                if thought:
+                    words.add(thought)
+                else:
+                    written.before.append(part)
             elif isinstance(part, Text):
                 words.add(part.written or part.text)
             elif isinstance(part, ToolCall):
@@ -221,7 +230,7 @@ class _Written:
 
 
 def result_text(result: ToolResult) -> str:
-    """Return a result in words with its images named; the images follow the text of the message."""
+    """Return a result in words, with the names of its images; the images follow the message's text."""
     texts = [block.text for block in result.content if isinstance(block, Text)]
     images = [f"[image: {block.media_type}]" for block in result.content if isinstance(block, Image)]
     return "\n\n".join(texts or images)

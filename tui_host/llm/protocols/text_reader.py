@@ -1,4 +1,4 @@
-"""Shared by the readers of plain-text tool protocols: held text, code fences, and words after a call."""
+"""Shared by the readers of plain-text tool protocols: held text, code fences, and text after a call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TAG = re.compile(r"</?[A-Za-z_|][^<>\n]*>[ \t]*$")
 
 
 class TextBuffer:
-    """A buffer of text deltas, searched as a single text and given out in pieces, in linear time."""
+    """A buffer of text deltas that is searched as one text and given out in pieces, in linear time."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -38,20 +38,20 @@ class TextBuffer:
 
     @property
     def text(self) -> str:
-        """The held text, joined on access; read only with a reason."""
+        """The held text. Joined on each access, so read it only when needed."""
         if self._new:
             self._text = "".join((self._text, *self._new))
             self._new.clear()
         return self._text
 
     def add(self, delta: TextDelta) -> None:
-        """Hold more."""
+        """Hold more text."""
         if delta.text:
             self._new.append(delta.text)
             self._pieces.append(delta)
 
     def take(self, size: int) -> list[TextDelta]:
-        """Return the first characters; a cut piece keeps its bytes on both sides."""
+        """Return the first `size` characters. If a delta is split, both pieces keep the delta's bytes."""
         pieces: list[TextDelta] = []
         left = min(size, len(self.text))
         self._text = self.text[left:]
@@ -67,14 +67,14 @@ class TextBuffer:
         return pieces
 
     def cut(self, size: int) -> tuple[str, int, int]:
-        """Return the first characters as a single text, with the range of bytes."""
+        """Return the first `size` characters as one text, with the range of their bytes."""
         pieces = self.take(size)
         start, end = (pieces[0].start, pieces[-1].end) if pieces else self._last
         return "".join(piece.text for piece in pieces), start, end
 
 
 class Line:
-    """The part of the current line already given out.
+    """The part of the current line that was already given out.
 
     Attributes:
         is_blank: Whether the line has only spaces and tabs.
@@ -90,7 +90,7 @@ class Line:
         self._last = ""
 
     def add(self, text: str) -> None:
-        """More text, of any number of lines."""
+        """Add text, which may hold several lines."""
         _, newline, rest = text.rpartition("\n")
         if newline:
             self.begin()
@@ -100,17 +100,17 @@ class Line:
 
     @property
     def may_begin_tag(self) -> bool:
-        """Whether a tag here is meant as a tag, and not mentioned in prose."""
+        """Whether a tag here is a real tag, and not just mentioned in a sentence."""
         return self.is_blank or (not self.is_in_code and _TAG.search(self._last) is not None)
 
     @property
     def is_in_code(self) -> bool:
-        """Whether the next text stands between ticks."""
+        """Whether the next text is inside backticks."""
         return self._ticks % 2 == 1
 
 
 def slices(delta: TextDelta) -> Iterator[TextDelta]:
-    """Yield a delta in short pieces with its bytes, cheap to search."""
+    """Split a delta into short pieces, which are cheap to search; each keeps the delta's bytes."""
     if len(delta.text) <= _SLICE:
         yield delta
         return
@@ -122,17 +122,17 @@ if TYPE_CHECKING:
     from tui_host.llm.protocols.tool_protocol import ToolProtocol
 
 MOST_WAITING = 8 << 10
-"""Characters after a call until another call is no longer waited for."""
+"""The most characters after a call in which another call is waited for."""
 _MOST_LOOKED_AT = 20_000
 _MOST_NAMED = 8
 _BETWEEN = " \t\r\n,;"
 
 
 class TextAfterCall:
-    """Holds text after a call until its kind is known: part of the answer if another call follows, else made up.
+    """Holds text after a call until its kind is clear: part of the answer if another call follows, else made up.
 
     Args:
-        is_said: Whether text after a call is always part of the answer.
+        is_said: Text after a call is always part of the answer.
     """
 
     def __init__(self, *, is_said: bool = False) -> None:
@@ -143,7 +143,7 @@ class TextAfterCall:
         self._has_cut = False
 
     def sorted(self, events: Iterable[ModelEvent]) -> list[ModelEvent]:
-        """Return a reader's events, without text to be held."""
+        """Return a reader's events, except text that must be held."""
         released: list[ModelEvent] = []
         for event in events:
             match event:
@@ -169,7 +169,7 @@ class TextAfterCall:
         return [cut for text in waiting for cut in self._cut(CutOff(text=text.text, start=text.start, end=text.end))]
 
     def _cut(self, event: CutOff) -> list[ModelEvent]:
-        """White space behind a call is nothing."""
+        """Return the event for cut-off text; white space after a call is dropped."""
         text = event.text if self._has_cut else event.text.lstrip()
         if not text:
             return []
@@ -178,11 +178,11 @@ class TextAfterCall:
 
 
 def calls_after_call(cut: str, speaks: ToolProtocol, tools: Sequence[ToolSpec]) -> list[str]:
-    """Return the names of tools called in the text cut off after a call; none is run.
+    """Return the names of tools that the text cut off after a call would call; none is run.
 
     Args:
         cut: The text cut off.
-        speaks: The tool protocol.
+        speaks: The tool protocol of the answer.
         tools: The offered tools.
     """
     names: list[str] = []
@@ -201,13 +201,13 @@ def calls_after_call(cut: str, speaks: ToolProtocol, tools: Sequence[ToolSpec]) 
 FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^\n`]*\n\s*")
 """A fence's first line, and the white space after it."""
 FENCE_BEGUN = re.compile(r"[ \t]*(`{3,}|~{3,})(?:[^\n`<]*\n\s*|[^\n`<]*(?=<))")
-"""A fence's first line up to a tag that may stand in the line already."""
+"""A fence's first line, or its beginning before a tag on the same line."""
 FENCE_END = re.compile(r"\s*(`{3,}|~{3,})[ \t]*(?=\n|$)")
 """A fence's last line, with the white space before it."""
 MARKS = "`~"
-"""The characters of a fence's marks."""
+"""The characters that fences are made of."""
 FENCE_END_MADE_OF = f"{MARKS} \t\n"
-"""The characters allowed after a call that is alone in a fence."""
+"""The characters allowed after a call that stands alone in a fence."""
 LONGEST_BLANK = 400
 """The longest first line of a fence, and the longest white space to wait through."""
 
@@ -244,7 +244,7 @@ class Fence:
 class TextReader(ABC):
     """Reads the calls out of an answer's text.
 
-    A call by the vendor's own function calling becomes a malformed call, since no tool was offered there.
+    A call by the vendor's own function calling becomes a malformed call, since no tool was declared there.
     """
 
     def __init__(self) -> None:
@@ -253,7 +253,7 @@ class TextReader(ABC):
         self._is_final = False
         self._stop: Stop | None = None
         self._vendor_calls: dict[int, CallStarted] = {}
-        self._after: Self | None = None  # reads on after all text so far was thinking
+        self._after: Self | None = None  # the reader for the text after thinking that had no opening tag
 
     @abstractmethod
     def _fresh(self) -> Self:
@@ -292,7 +292,7 @@ class TextReader(ABC):
                     self._vendor_calls[event.index] = replace(self._vendor_calls[event.index], end=event.end)
                 return []
             case TextWasThinking():
-                found = self.finish()  # for the thinking to have it
+                found = self.finish()  # so that the thinking gets the held text
                 self._after = self._fresh()
                 return [*found, event]
             case _:

@@ -1,1 +1,1 @@
-"""Logs of home-made proxies, of loggers and of hosts."""
+"""Reads logs of self-written proxies, of loggers and of hosts."""

@@ -1,8 +1,8 @@
-"""Put the exchanges of one log together in the order of its lines.
+"""Puts the exchanges of a log together, in the order of its lines.
 
-An answer belongs to the request that its id names, else to the only request that waits for one. Where several wait and no id tells whose
-an answer is, it is held back until the next request: if one answer came, it is the last request's; else each stands alone, and a person
-is told. Streams that nothing tells apart are left out.
+An answer belongs to the request that its id names, else to the only request that waits. If several wait and there is no
+id, the answer is held back until the next request: if only one answer came, it is the last request's; otherwise each
+stands alone, and the user is told. Events without an id that may be of several answers are left out.
 """
 
 from __future__ import annotations
@@ -11,24 +11,23 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from tui_host.llm.dialects.body_kinds import AnswerPart
-from tui_host.opening.exchange_assembly import NO_STATUS, Exchange
+from tui_host.opening.exchange_assembly import MIXED, NO_STATUS, REMEDY, Exchange, MixedEvents
 from tui_host.opening.import_types import File, Moment, Notes, TimedDraft, place_of
 from tui_host.opening.logs.logged_objects import WEAK_KEY
 
 _WAITING_LIMIT = 8
-"""Requests that wait for an answer at once: of more, the oldest got none."""
+"""Largest number of requests that wait for an answer; beyond it, the oldest counts as unanswered."""
 _HELD_LIMIT = 32 << 20
 _KEYS_LIMIT = 1000
-REMEDY = "Write one JSON object a line, with the id of the request in it, or record with tui-host tap."
 
 
 class AnswerPiece(NamedTuple):
     """An answer, or a piece of one.
 
     Attributes:
-        closes: Nothing of this answer follows.
+        closes: Whether the answer ends with this piece.
         lacks: What is unknown about the answer's head.
-        place: Where it stands in the file.
+        place: Position of the piece in the file.
     """
 
     data: bytes
@@ -48,7 +47,7 @@ class AnswerPiece(NamedTuple):
 
     @property
     def is_rest(self) -> bool:
-        """Whether the piece may follow the end of a message, since it adds no content."""
+        """Whether the piece may follow the end of a message, because it has no content."""
         return self.form != "json" and (self.part is None or self.part.is_empty)
 
 
@@ -56,7 +55,7 @@ _Held: TypeAlias = "AnswerPiece | TimedDraft"
 
 
 class LogAssembly:
-    """Puts the requests and answers of one log together."""
+    """Puts a log's requests and answers together."""
 
     def __init__(self, file: File, notes: Notes, peer: str, drafts: list[TimedDraft]) -> None:
         self._file = file
@@ -74,14 +73,14 @@ class LogAssembly:
         self._first_mixed = -1
 
     def open_exchange(self, key: str) -> Exchange | None:
-        """The exchange that would get an answer with this key; None if nothing is open."""
+        """Return the exchange that would get an answer with this key; None if no exchange is open."""
         by_key = self._by_key.get(key) if key else None
         if by_key is not None and not by_key.is_over:
             return by_key
         return next(iter(self._waiting[-1:] or self._without_request[-1:]), None)
 
     def add_other(self, draft: TimedDraft) -> None:
-        """Add a draft of no exchange, in order."""
+        """Add a draft that belongs to no exchange."""
         if self._held:
             self._held.append(draft)
         else:
@@ -104,7 +103,7 @@ class LogAssembly:
         self._drafts += exchange.request(body, at, dialect=dialect, url=url)
 
     def add_answer(self, piece: AnswerPiece) -> None:
-        """Add an answer, or a piece of one."""
+        """Add an answer, or a piece of an answer."""
         exchange = self._by_key.get(piece.key) if piece.key and piece.key not in self._repeated_keys else None
         if exchange is not None and not exchange.is_over:
             self._add(exchange, piece)
@@ -114,7 +113,11 @@ class LogAssembly:
             if self._held_size > _HELD_LIMIT:
                 self._resolve()
         else:
-            self._add(self._single_waiting(piece) or self._new_without_request(piece.key), piece)
+            own = self._single_waiting(piece)
+            is_end = piece.is_rest and piece.part is not None and piece.part.ends
+            if own is None and is_end and self._last is not None and self._last.is_finished:
+                self._note_mixed(piece)  # the answer has ended before
+            self._add(own or self._new_without_request(piece.key), piece)
 
     def finish(self) -> None:
         """End all open exchanges at the end of the log, and note doubtful answers."""
@@ -128,20 +131,19 @@ class LogAssembly:
             )
         if self._first_mixed >= 0:
             self._notes.messages.append(
-                f"{self._file.name}, {place_of(self._file, self._first_mixed)}: answers stand among each other, and nothing tells"
-                f" them apart: left out. {REMEDY}"
+                f"{self._file.name}, {place_of(self._file, self._first_mixed)}: {MIXED}: left out, or marked as failed. {REMEDY}"
             )
 
     def _remember(self, key: str, exchange: Exchange) -> None:
         former = self._by_key.pop(key, None)
         if former is not None and not former.is_answered and not former.is_over:
-            self._repeated_keys.add(key)  # it names more than one exchange at a time
+            self._repeated_keys.add(key)  # the key names several exchanges at once
         self._by_key[key] = exchange
         if len(self._by_key) > _KEYS_LIMIT:
             del self._by_key[next(iter(self._by_key))]
 
     def _single_waiting(self, piece: AnswerPiece) -> Exchange | None:
-        """The open exchange for a piece if at most one request waits; None if the piece begins a new answer."""
+        """Return the open exchange for a piece if at most one request waits; None if the piece begins a new answer."""
         stream = _name(piece)
         if not self._waiting and (stream or piece.key):
             own = (alone for alone in self._without_request if stream == alone.stream and piece.key == alone.key)
@@ -175,9 +177,15 @@ class LogAssembly:
             self._last = exchange
         dialect = piece.dialect or exchange.dialect or "openai"
         self._drafts += exchange.answer(piece.data, piece.at, dialect=dialect, form=piece.form, lacks=piece.lacks)
-        exchange.learn(piece.part)
+        exchange.learn(piece.part, piece.dialect)
+        if exchange.is_mixed:
+            self._note_mixed(piece)
         if piece.closes:
             self._finish(exchange)
+
+    def _note_mixed(self, piece: AnswerPiece) -> None:
+        if self._first_mixed < 0:
+            self._first_mixed = piece.place
 
     def _finish(self, exchange: Exchange) -> None:
         self._flush()
@@ -192,75 +200,54 @@ class LogAssembly:
             self._drafts += self._last.flush()
 
     def _resolve(self) -> None:
-        """Give each held answer to its request, as far as the request is beyond doubt."""
+        """Assign held answers to requests: by the id in their events, or a single answer to the last request."""
         held, self._held, self._held_size = self._held, [], 0
-        pieces = [item for item in held if isinstance(item, AnswerPiece)]
-        if not pieces:
-            return
-        streams = _streams_of(pieces)
-        waiting = self._waiting
-        owners: dict[int, Exchange] = {}
-        for number, stream in enumerate(streams):
-            owner = next((item for item in waiting if _goes_on(item, stream)), None)
-            if owner is not None:
-                owners[number] = owner
-        rest = [number for number in range(len(streams)) if number not in owners]
-        if len(rest) == 1:
-            free = [item for item in waiting if item not in owners.values()]
-            if free:
-                owners[rest.pop()] = free[-1]
-        are_apart = all(streams[number][0].form == "json" or _name(streams[number][0]) for number in rest)
-        for number in rest if are_apart else ():
-            owners[number] = Exchange(self._notes, self._peer)
-            self._doubtful += 1
-        if not are_apart and self._first_mixed < 0:
-            self._first_mixed = streams[rest[0]][0].place
-        number_of = {id(piece): number for number, stream in enumerate(streams) for piece in stream}
+        streams = _streams_of([item for item in held if isinstance(item, AnswerPiece)])
+        owners: dict[str | int, Exchange] = {
+            item.stream: item for item in self._waiting if item.stream and item.stream in streams
+        }
+        rest = streams.keys() - owners.keys()
+        free = [exchange for exchange in self._waiting if exchange not in owners.values()]
+        for name in [name for name in streams if name in rest]:
+            if not name and self._is_mixed(streams[name]):
+                self._note_mixed(streams[name][0])
+            elif len(rest) == 1 and free:
+                owners[name] = free[-1]
+            else:
+                owners[name] = Exchange(self._notes, self._peer)
+                self._doubtful += 1
+        owner_of = {id(piece): owner for name, owner in owners.items() for piece in streams[name]}
         for item in held:
             if not isinstance(item, AnswerPiece):
                 self._flush()
                 self._drafts.append(item)
-            elif (owner := owners.get(number_of[id(item)])) is not None and not owner.is_over:
+            elif (owner := owner_of.get(id(item))) is not None and not owner.is_over:
                 self._add(owner, item)
-        for exchange in [*waiting, *owners.values()]:
-            self._finish(exchange)
+        if held:
+            for exchange in [*self._waiting, *owners.values()]:
+                self._finish(exchange)
+
+    def _is_mixed(self, pieces: Sequence[AnswerPiece]) -> bool:
+        """Whether events without an id come from several answers, or may continue an earlier answer."""
+        mixed = MixedEvents()
+        for piece in pieces:
+            mixed.see(piece.dialect, piece.part or AnswerPart())
+        is_begun = any(item.has_begun and not item.is_finished for item in self._waiting)
+        goes_on = is_begun and not pieces[0].begins
+        return goes_on or mixed.are_there or sum(piece.begins for piece in pieces) > 1
 
 
 def _name(piece: AnswerPiece) -> str:
     return "" if piece.part is None else piece.part.stream
 
 
-def _goes_on(exchange: Exchange, stream: Sequence[AnswerPiece]) -> bool:
-    """Whether a stream continues an answer that began before the latest request."""
-    if not exchange.is_answered or exchange.is_finished:
-        return False
-    return (bool(exchange.stream) and _name(stream[0]) == exchange.stream) or (
-        exchange.has_begun and not stream[0].begins
-    )
-
-
-def _streams_of(pieces: Sequence[AnswerPiece]) -> list[list[AnswerPiece]]:
-    """The pieces of each answer, told apart by their ids and by how answers begin and end."""
-    streams: list[list[AnswerPiece]] = []
-    by_name: dict[str, list[AnswerPiece]] = {}
-    is_ended = is_closed = True
-    for piece in pieces:
-        name, ends = _name(piece), piece.part is not None and piece.part.ends
-        is_second_end = (is_ended and ends) or (is_closed and piece.closes)
-        if piece.form != "json" and name and name in by_name:
-            by_name[name].append(piece)
-        elif (
-            streams
-            and piece.form != "json"
-            and not (name or is_second_end)
-            and (piece.is_rest or not (is_ended or piece.begins))
-        ):
-            streams[-1].append(piece)
-        else:
-            streams.append([piece])
-            if name:
-                by_name[name] = streams[-1]
-            is_ended = is_closed = False
-        is_closed |= piece.form == "json" or piece.closes
-        is_ended |= is_closed or ends
+def _streams_of(pieces: Sequence[AnswerPiece]) -> dict[str | int, list[AnswerPiece]]:
+    """Group the pieces of answers by the id of their events; the empty id holds all events without one."""
+    streams: dict[str | int, list[AnswerPiece]] = {}
+    ended = ""
+    for number, piece in enumerate(pieces):
+        name = _name(piece) or (ended if piece.is_rest else "")  # a stream's last line has no id
+        streams.setdefault(number if piece.form == "json" else name, []).append(piece)
+        if piece.part is not None and piece.part.ends:
+            ended = name
     return streams

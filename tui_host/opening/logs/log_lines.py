@@ -1,27 +1,32 @@
-"""The lines of a log, each with the JSON value in it. A file of any size is read once, line by line."""
+"""Reads the lines of a log, each with the JSON value in it. Files of any size are read once, line by line."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
+from tui_host.capture.json.file_values import VALUE_LIMIT, BrokenError, Data, read_value, value_at
+from tui_host.capture.json.narrowing import items
 from tui_host.capture.json.reading import LEVELS, integer, is_deeper
-from tui_host.capture.json.scan import BrokenError, Data, value_end
 from tui_host.errors import JSON
-from tui_host.opening.import_types import VALUE_LIMIT, read_value
 
 PREFIX_LIMIT = 300
-"""Bytes before the JSON of a line at most; a bracket further on is one of prose."""
+"""Most bytes before the JSON of a line; a later bracket belongs to prose."""
 _TEXT_LIMIT = 1 << 16
-"""Bytes of a line without JSON that are kept."""
+"""Most bytes to keep of a line without JSON."""
 SEVERAL_LINES_LIMIT = 8 << 20
-"""Bytes of a value that goes over several lines."""
+"""Most bytes of a value that spans several lines."""
 _TRIES = 5
-"""How often the end of a value over several lines is looked for in vain: then the file has none."""
+"""Number of failed searches for the end of such a value, after which none is tried."""
 _BRACES = 5
-"""How many pairs of braces before the JSON of a line are passed over: loggers write what a line is about in them."""
+"""Number of pairs of braces to skip before the JSON of a line: loggers write a line's subject in braces."""
+_EVENT = re.compile(rb"\n(?:event: [\w.]{1,80}\n)?data: (\{[^\n]*\})\n")
+_EVENTS_AT_ONCE = 1 << 16
+"""Most bytes of stream events to read at once."""
 _DECODER = json.JSONDecoder(strict=False)
 _LONG_NUMBERS = json.JSONDecoder(parse_int=integer, strict=False)
 
@@ -30,9 +35,9 @@ class Line(NamedTuple):
     """A line, or one of several values in a line.
 
     Attributes:
-        at: Where the line begins in the file.
-        before: The text before the value; the whole line if there is none.
-        is_further: Another value stands before this one in the line.
+        at: Position of the line in the file.
+        before: The text before the value; the whole line if it has none.
+        is_further: Whether another value comes before this one in the line.
     """
 
     at: int
@@ -49,6 +54,8 @@ class LogLines:
         self.at = 0
         self._data = data
         self._tries = _TRIES
+        self._ahead: deque[tuple[JSON, int]] = deque()
+        self._ahead_from = self._ahead_to = 0
 
     def __iter__(self) -> Iterator[Line]:
         data, size = self._data, len(self._data)
@@ -60,13 +67,41 @@ class LogLines:
             line = data[begin : min(end, begin + VALUE_LIMIT)]
             if line.isspace() or not line:
                 continue
-            if line.find(b"{", 0, PREFIX_LIMIT) < 0:
+            brace = line.find(b"{", 0, PREFIX_LIMIT)
+            if brace < 0:
                 yield Line(begin, line[:_TEXT_LIMIT].rstrip(b"\r").decode("utf-8", "replace"))
+            elif (only := _only_value(begin, line, brace)) is not None:
+                yield only
             else:
                 yield from self._values(begin, line.decode("utf-8", "surrogateescape"))
 
+    def events(self) -> Iterable[tuple[JSON, int]]:
+        """Return the next events, each followed by an empty line: the value and the end of each.
+
+        To use some of them, set `at` to the end of the last.
+        """
+        while self._ahead and self._ahead[0][1] <= self.at:
+            self._ahead_from = self._ahead.popleft()[1]
+        if self.at >= self._ahead_to:
+            self._look_ahead()
+        return self._ahead if self.at == self._ahead_from else ()
+
+    def _look_ahead(self) -> None:
+        """Parse the next events in one call; none if one of the values is invalid."""
+        ends: list[int] = []
+        texts: list[bytes] = []
+        end = self._ahead_from = self.at
+        while end - self.at < _EVENTS_AT_ONCE and (match := _EVENT.match(self._data, end)) is not None:
+            end = match.end()
+            texts.append(match[1])
+            ends.append(end)
+        values = read_value(b"[%s]" % b",".join(texts), is_shallow=True)
+        is_right = isinstance(values, list) and len(values) == len(ends)
+        self._ahead = deque(zip(items(values), ends, strict=True) if is_right else ())
+        self._ahead_to = end  # do not look again before this: in mixed streams each event would be read many times
+
     def _values(self, begin: int, line: str) -> Iterator[Line]:
-        """Give the values of a line; the line as text if it has none."""
+        """Yield the values of a line; the line as text if it has none."""
         at = 0
         while (brace := line.find("{", at, at + PREFIX_LIMIT)) >= 0:
             place = _first_value(line, at, brace)
@@ -84,23 +119,32 @@ class LogLines:
             yield Line(begin, _bytes(line[at : at + _TEXT_LIMIT].rstrip("\r")).decode("utf-8", "replace"))
 
     def _over_lines(self, begin: int, line: str, brace: int) -> Line | None:
-        """Read the pretty-printed value that begins at the end of a line; what stands behind the value is passed over."""
+        """Read a value that spans several lines and begins at a line's end; text after the value is skipped."""
         if not self._tries:
             return None
         start = begin + len(_bytes(line[: brace - line[:brace].endswith("[")]))
         piece = self._data[start : start + SEVERAL_LINES_LIMIT]
         with suppress(BrokenError):
-            data = piece[: value_end(piece, 0)]
-            if (value := read_value(data, is_shallow=True)) is not None:
-                end = self._data.find(b"\n", start + len(data))
-                self.at = len(self._data) if end < 0 else end + 1
-                return Line(begin, "", data, value)
+            value, size = value_at(piece, 0)
+            end = self._data.find(b"\n", start + size)
+            self.at = len(self._data) if end < 0 else end + 1
+            return Line(begin, "", piece[:size], value)
         self._tries -= 1
         return None
 
 
+def _only_value(begin: int, line: bytes, brace: int) -> Line | None:
+    """Read a line of a few words and an object, the usual form; None for any other line."""
+    if line.endswith(b"}") and line.isascii() and line[brace - 1 : brace] != b"[":
+        text = line.decode("ascii")
+        value_and_end = _value_in(text, brace)
+        if value_and_end is not None and value_and_end[1] == len(text):
+            return Line(begin, text[:brace], line[brace:], value_and_end[0])
+    return None
+
+
 def _first_value(line: str, at: int, brace: int) -> tuple[JSON, int, int] | None:
-    """Find the first object or list of objects from a brace on: value, start and end."""
+    """Find the first object or list of objects, starting at a brace: value, start and end."""
     for _ in range(_BRACES):
         is_listed = brace > at and line[brace - 1] == "["
         for start in (brace - 1, brace) if is_listed else (brace,):
@@ -112,7 +156,7 @@ def _first_value(line: str, at: int, brace: int) -> tuple[JSON, int, int] | None
 
 
 def _value_in(line: str, at: int) -> tuple[JSON, int] | None:
-    """Read the object or list of objects at a place, and find its end."""
+    """Read the object or list of objects at a position, and find its end."""
     try:
         value, end = _decoded(line, at)
     except (ValueError, RecursionError):
@@ -127,7 +171,7 @@ def _decoded(text: str, at: int) -> tuple[JSON, int]:
         value_and_end: tuple[JSON, int] = _DECODER.raw_decode(text, at)
     except json.JSONDecodeError:
         raise
-    except ValueError:  # an integer with more digits than Python computes with
+    except ValueError:  # an integer with more digits than Python converts
         value_and_end = _LONG_NUMBERS.raw_decode(text, at)
     return value_and_end
 

@@ -1,4 +1,4 @@
-"""Join two logs: a direction of a connection in each, as `tee` writes, or requests in one and answers in the other, by an id in both."""
+"""Joins two logs: a connection's two directions, as `tee` writes, or requests and answers with common ids."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.frames.frame_heads import FrameHead, made_frame, read_frame
+from tui_host.capture.json.file_values import VALUE_LIMIT, read_value
 from tui_host.capture.json.narrowing import items, mapping, said
 from tui_host.capture.record import MISSING, Direction, Draft
-from tui_host.opening.import_types import VALUE_LIMIT, File, Moment, Notes, TimedDraft, read_value
-from tui_host.opening.logs.frame_direction import answered_method, certain_direction
+from tui_host.opening.import_types import File, Moment, Notes, TimedDraft
+from tui_host.opening.logs.log_frames import answered_method, certain_direction
 from tui_host.opening.logs.log_reader import read_log
 
 _DOUBTFUL = "{} may hold the answers to {}, but other files fit as well: each is shown alone."
@@ -22,24 +23,24 @@ _SIDE_WORDS = re.compile(
     r"|client|server|host|mcp|stdio|pipe|tee|raw|traffic|messages?|logs?|jsonl?|ndjson|txt|te?mp|capture",
     re.IGNORECASE,
 )
-"""Words of a file's name that tell the side, or the kind of file, and not the server."""
+"""Words in a file's name that name a side or a kind of file, not the server."""
 _CHINESE_SIDE_WORDS = re.compile(r"输入|输出|请求|响应|回复|返回|结果|上行|下行|(?<![^\W\d_])[收发入出](?![^\W\d_])")
-"""The same in Chinese, where no space stands between words."""
+"""The same words in Chinese, which has no spaces between words."""
 _SLACK_NS = 10**9
-"""How far the clocks that stamp both files may be apart."""
+"""How far apart the clocks of the two files may be."""
 _ALSO = {("initialize", "server/discover"), ("tools/call", "tasks/result")}
-"""Results that look like those of another method."""
+"""Methods whose results look like those of another method."""
 
 
 @dataclass(slots=True)
 class Side:
-    """One direction of a connection.
+    """One direction of a connection, read from a log.
 
     Attributes:
-        direction: The direction of all its messages; None if nothing tells.
-        requests: The methods that were asked, and when, by id.
-        answers: The methods that the answers look like, and when they came, by id.
-        server: What the server calls itself.
+        direction: The direction of all messages in the log; None if unknown.
+        requests: The methods of requests, with times, by id.
+        answers: The methods that answers seem to answer, with times, by id.
+        server: The name that the server states.
     """
 
     file: File
@@ -54,12 +55,12 @@ class Side:
 
     @property
     def server_words(self) -> list[str]:
-        """The words of the file's name that may name the server."""
+        """Return the words of the file's name that may name the server."""
         words = re.findall(r"c2s|s2c|[^\W\d_]+|\d+", _CHINESE_SIDE_WORDS.sub(" ", self.file.name.lower()))
         return [word for word in words if not _SIDE_WORDS.fullmatch(word)]
 
     def take(self, draft: Draft, at: Moment) -> bool:
-        """Take in a message; say whether all messages so far may have one direction."""
+        """Read a message; returns whether all messages so far can have the same direction."""
         value = read_value(draft.data)
         head = made_frame(value).head
         direction = certain_direction(head.method, value)
@@ -81,7 +82,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class TeePair:
-    """Both directions of one connection, and the server's name, empty if unknown."""
+    """The logs of a connection's two directions, and the server's name, empty if unknown."""
 
     out: Side
     back: Side
@@ -94,7 +95,7 @@ class TeePair:
 
 
 def pairs_in(files: Sequence[File], notes: Notes) -> list[TeePair]:
-    """Find the logs that are two directions of one connection. If several pairings fit, tell a person."""
+    """Find logs that are two directions of a connection. If several pairings are possible, tells the user."""
     sides = [side for file in files if (side := _side_of(file, notes)) is not None] if len(files) > 1 else []
     outs = [side for side in sides if side.direction == "out"]
     backs = [side for side in sides if side.direction == "in"]
@@ -111,15 +112,14 @@ def pairs_in(files: Sequence[File], notes: Notes) -> list[TeePair]:
 
 
 def read_pair(pair: TeePair, notes: Notes, peer: str) -> Iterator[TimedDraft]:
-    """Give the drafts of both files as one connection: in order of time, else each answer right after its request."""
+    """Yield the drafts of both files as one connection: by time, else each answer right after its request."""
     connection = notes.new_connection(peer)
     notes.add(pair.out.notes)
     notes.add(pair.back.notes)
-    merged = _merged(pair)
+    merged = list(_merged(pair))
     correlator = Correlator()
-    order = [(draft, _head(draft)) for draft in merged]
-    latest_ns = next((draft.at.ns for draft in merged if draft.at.is_told), 0)
-    for draft, head in order:
+    latest_ns = next((draft.at.ns for draft, _ in merged if draft.at.is_told), 0)
+    for draft, head in merged:
         malformed = draft.draft.malformed
         if head is not None:
             direction = draft.draft.direction or "out"
@@ -142,7 +142,7 @@ def _side_of(file: File, notes: Notes) -> Side | None:
             return None
     if side.direction is None:
         return None
-    side.notes.messages.clear()  # they say that some directions are guessed
+    side.notes.messages.clear()  # these messages say that directions were guessed
     side.drafts = [_turned(draft, side.direction) for draft in side.drafts]
     return side
 
@@ -184,46 +184,41 @@ def _head(draft: TimedDraft) -> FrameHead | None:
     return read_frame(draft.draft.data).head if draft.draft.wire == "mcp" else None
 
 
-def _merged(pair: TeePair) -> list[TimedDraft]:
-    """Merge both directions in one order."""
-    out, back = pair.out.drafts, pair.back.drafts
-    are_timed = all(any(draft.at.is_told for draft in side) for side in (out, back))
-    heads = [_head(draft) for draft in out], [_head(draft) for draft in back]
-    merged: list[TimedDraft] = []
+def _merged(pair: TeePair) -> Iterator[tuple[TimedDraft, FrameHead | None]]:
+    """Merge both directions: by time, else each answer after its request. Yields each draft with its frame's head."""
+    sides = tuple([(draft, _head(draft)) for draft in side.drafts] for side in (pair.out, pair.back))
+    are_timed = all(any(draft.at.is_told for draft, _ in side) for side in sides)
     open_requests: set[tuple[int, str]] = set()  # by side and id
     at = [0, 0]
 
-    def is_early(side: int) -> bool:
-        """Whether the next message of a side answers a request not yet seen."""
-        head = heads[side][at[side]]
-        return head is not None and head.answers and (1 - side, head.id) not in open_requests
+    def answers_open(side: int, head: FrameHead | None) -> bool | None:
+        """Return whether a message answers a request that was seen; None if it is not an answer."""
+        return (1 - side, head.id) in open_requests if head is not None and head.answers else None
 
-    def has_asked_for(side: int) -> bool:
-        """Whether the next answer of a side was asked for already."""
-        due = next((head for head in heads[side][at[side] :] if head is not None and head.answers), None)
-        return due is not None and (1 - side, due.id) in open_requests
-
-    while at[0] < len(out) or at[1] < len(back):
-        if at[0] == len(out) or at[1] == len(back):
-            side = 0 if at[0] < len(out) else 1
-        elif are_timed:
-            side = 0 if out[at[0]].at.ns <= back[at[1]].at.ns else 1
-            side = 1 - side if is_early(side) and not is_early(1 - side) else side
+    while at[0] < len(sides[0]) or at[1] < len(sides[1]):
+        if at[0] == len(sides[0]) or at[1] == len(sides[1]):
+            side = 0 if at[0] < len(sides[0]) else 1
         else:
-            answers_now = (head := heads[0][at[0]]) is not None and head.answers and not is_early(0)
-            side = 1 if not answers_now and (has_asked_for(1) or (is_early(0) and not is_early(1))) else 0
-        head = heads[side][at[side]]
+            (out, out_head), (back, back_head) = sides[0][at[0]], sides[1][at[1]]
+            is_open = answers_open(0, out_head), answers_open(1, back_head)
+            if are_timed:
+                side = 0 if out.at.ns <= back.at.ns else 1
+                side = 1 - side if is_open[side] is False and is_open[1 - side] is not False else side
+            else:
+                due = next((head for _, head in sides[1][at[1] :] if head is not None and head.answers), None)
+                is_due = answers_open(1, due) or (is_open[0] is False and is_open[1] is not False)
+                side = 1 if is_due and not is_open[0] else 0
+        draft, head = sides[side][at[side]]
         if head is not None and head.answers:
             open_requests.discard((1 - side, head.id))
         elif head is not None and head.kind == "request":
             open_requests.add((side, head.id))
-        merged.append((out, back)[side][at[side]])
+        yield draft, head
         at[side] += 1
-    return merged
 
 
 class Half(NamedTuple):
-    """One of the two files, with the drafts of each exchange, in order."""
+    """A file of requests or of answers, with the drafts of each exchange in order."""
 
     file: File
     exchanges: list[list[TimedDraft]]
@@ -233,7 +228,7 @@ class Half(NamedTuple):
 
 
 def halves_in(files: Sequence[File], notes: Notes) -> tuple[Half, Half] | None:
-    """Find the log with only requests and the log with only answers; None without both."""
+    """Find a log with only requests and a log with only answers; None unless both exist."""
     if len(files) < 2:
         return None
     halves = [half for file in files if (half := _half_of(file, notes)) is not None]
@@ -252,7 +247,7 @@ def halves_in(files: Sequence[File], notes: Notes) -> tuple[Half, Half] | None:
 
 
 def joined(asked: Half, said: Half, notes: Notes) -> Iterator[TimedDraft]:
-    """Merge both files: each answer with the request of the same id."""
+    """Merge both files: each answer with the request that has the same id."""
     notes.add(asked.notes)
     notes.add(said.notes)
     is_unique = Counter(key for key in asked.keys if key), Counter(key for key in said.keys if key)
@@ -295,10 +290,10 @@ def _half_of(file: File, notes: Notes) -> Half | None:
 
 
 def _both(asked: Sequence[TimedDraft], said: Sequence[TimedDraft]) -> Iterator[TimedDraft]:
-    """A request with its answer, as one exchange, and no draft before the request."""
+    """Return a request with its answer as one exchange, with no draft earlier than the request."""
     request = asked[0]
     answer_head, head = said[0].draft.head, request.draft.head
-    if head is not None and answer_head is not None and head.method is None:  # the answer shows the dialect for certain
+    if head is not None and answer_head is not None and head.method is None:  # the answer's dialect is certain
         request = request._replace(draft=replace(request.draft, head=replace(head, url=answer_head.url)))
     yield request
     begin = Moment(request.at.ns, is_told=False)

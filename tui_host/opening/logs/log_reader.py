@@ -1,4 +1,4 @@
-"""Read the logs of proxies, loggers and hosts: the wire data in each line, and the words around.
+"""Reads logs of proxies, loggers and hosts: the messages in each line, and the words around them.
 
 Request lines and `data:` lines, JSON-RPC messages with or without a prefix and a direction, or an object of a logger for each message.
 """
@@ -10,16 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from tui_host.capture.json.narrowing import mapping
-from tui_host.capture.record import Direction
 from tui_host.errors import JSON
 from tui_host.llm.dialects.body_kinds import AnswerPart
-from tui_host.opening.body_dialects import Body, body_of, is_bare_error, request_dialects, to_json, url_dialect
+from tui_host.opening.body_dialects import (
+    Body,
+    body_of,
+    is_bare_error,
+    part_of_answer,
+    request_dialects,
+    to_json,
+    url_dialect,
+)
 from tui_host.opening.exchange_assembly import NO_ANSWER_BUT, NO_STATUS
 from tui_host.opening.import_types import TOO_LATE, File, Notes, TimedDraft, place_of
-from tui_host.opening.logs.frame_direction import FrameDirections, tells_direction
 from tui_host.opening.logs.log_assembly import AnswerPiece, LogAssembly
+from tui_host.opening.logs.log_frames import LogServers, tells_direction
 from tui_host.opening.logs.log_lines import Line, LogLines
-from tui_host.opening.logs.log_servers import LogServers
 from tui_host.opening.logs.log_time import TIME, LogClock
 from tui_host.opening.logs.logged_objects import Context, WireData, key_in, split_exchange, texts_in, wire_data_in
 from tui_host.opening.logs.stream_text import DONE, stream_of
@@ -28,35 +34,29 @@ from tui_host.opening.logs.unsupported import UnreadLines, is_printed
 OTHERS = "lines that are of neither wire"
 
 _STDERR = re.compile(r"std_?err|\berr\b", re.IGNORECASE)
-_IS_STDERR = re.compile(
-    rb'"(?:dir|direction|way|stream|channel|source|from|type|kind|event)"\s*:\s*"std_?err"', re.IGNORECASE
-)
-"""The member by which an object says that it holds lines of a server's standard error."""
-_STDERR_TEXTS = frozenset(
-    {"raw", "data", "chunk", "text", "line", "body", "content", "message", "msg", "payload", "log"}
-)
-_EVENT_FIELD = re.compile(r"(?:data|event):[ \t]?")
 _DATA_AT_END = re.compile(r"(?<!\w)data:[ \t]*\Z")
 _EVENT_NAME = re.compile(r"(?:\A|\s)event:[ \t]?([\w.]{1,80})\s*$")
 _ADDRESS = re.compile(r"(?<![^\s\"'`(\[<=:])(?:https?://|/)[^\s\"'`()\[\]<>{},;]{1,2000}")
+_EVENT = "data: "
+_OF_EVENT = Context(_EVENT)
 _BRACKETS = " \t[]{},"
 _HOLDS_JSON = re.compile(rb'\{(?:\\[nrt]|[ \t])*\\["n]|\bdata:|\bevent:')
-"""A text in an object that may have JSON, or an event of a stream, in it."""
+"""A text inside an object that may contain JSON or an event of a stream."""
 _NESTED_LIMIT = 2
-"""Objects of loggers in each other, as where one takes in what another wrote."""
+"""Most levels of loggers' objects inside each other, as when one logger includes another's output."""
 _AHEAD = 1 << 20
-"""Bytes in which the dialect of the answers is looked for."""
+"""Number of bytes in which to look for the dialect of answers."""
 _HEAD = 1 << 16
-"""Bytes in which a log tells its first time, where it tells any."""
+"""Number of bytes in which to look for a log's first time."""
 
 
-def read_log(file: File, notes: Notes, peer: str, only: Direction | None = None) -> Iterator[TimedDraft] | None:
-    """Read a log.
+def read_log(file: File, notes: Notes, peer: str) -> Iterator[TimedDraft] | None:
+    """Read the messages in a log.
 
     Returns:
-        The drafts in the order of the lines, or None if no line is of a wire.
+        The drafts in the order of the lines, or None if no line contains a message.
     """
-    drafts = _LogReader(file, notes, peer, only).drafts()
+    drafts = _LogReader(file, notes, peer).drafts()
     first: list[TimedDraft] = []
     for draft in drafts:
         first.append(draft)
@@ -66,12 +66,12 @@ def read_log(file: File, notes: Notes, peer: str, only: Direction | None = None)
 
 
 class _LogReader:
-    def __init__(self, file: File, notes: Notes, peer: str, only: Direction | None) -> None:
+    def __init__(self, file: File, notes: Notes, peer: str) -> None:
         self._file = file
         self._notes = notes
         self._clock = LogClock(file.time_ns, file.changed_ns)
         self._found: list[TimedDraft] = []
-        self._servers = LogServers(notes, peer, file.name, FrameDirections(only))
+        self._servers = LogServers(notes, peer, file.name)
         self._exchanges = LogAssembly(file, notes, peer, self._found)
         self._unread = UnreadLines(file)
         self._label = self._lead = self._url = ""
@@ -80,9 +80,10 @@ class _LogReader:
         self._place = self._nested = 0
         self._unknown: Line | None = None
         self._spoken: str | None = None
+        self._streamed: Body | None = None
 
     def drafts(self) -> Iterator[TimedDraft]:
-        """Read all drafts. The drafts before the first time in the log get that time."""
+        """Yield all drafts. Drafts before the log's first time get that time."""
         lines = LogLines(self._file.data)
         progress = self._notes.progress
         progress.expected += len(self._file.data)
@@ -92,6 +93,9 @@ class _LogReader:
                 progress.advance(lines.at - at)
                 at = lines.at
             self._take(line)
+            if self._streamed is not None:
+                body, self._streamed = self._streamed, None
+                self._take_events(lines, body)
             if self._found and (is_begun or self._clock.first_ns or lines.at > _HEAD):
                 yield from self._found if is_begun else self._begun()
                 is_begun = True
@@ -123,17 +127,40 @@ class _LogReader:
         elif is_taken:
             self._unknown = None
 
+    def _take_events(self, lines: LogLines, first: Body) -> None:
+        """Read the events that continue an answer, up to one that begins or ends an answer."""
+        stream, ends, end = (first.part.stream, first.part.ends, lines.at) if first.part else ("", False, lines.at)
+        for value, event_end in lines.events():
+            part = part_of_answer(value, first.dialect)
+            if (
+                part is None
+                or not part.is_event
+                or part.begins
+                or part.stream != stream
+                or (ends and (part.ends or not part.is_empty))
+            ):
+                break
+            ends, end = ends or part.ends, event_end
+        if end > lines.at:
+            data = self._file.data[lines.at + 1 : end] + b"\n"
+            part = AnswerPart(is_event=True, stream=stream, ends=ends)
+            self._answer(data, _OF_EVENT, first.dialect, "sse", part=part)
+            lines.at = end
+
     def _leave_out(self) -> None:
-        """Count the last line, if nothing in it was known."""
+        """Count the last line as left out if nothing in it was recognised."""
         line, self._unknown = self._unknown, None
         if line is not None:
             self._notes.leave_out(OTHERS, self._file.name, lambda: place_of(self._file, line.at))
 
     def _line(self, line: Line, outer: Context | None) -> bool:
-        """Take a line of the log, or of a text in an object; say whether anything in the line is known."""
+        """Read a line of the log, or of a text in an object; returns whether it contains anything known."""
         before = line.before
         if line.value is None:
             return self._words(before, outer)
+        if before == _EVENT and outer is None and not line.is_further:  # most lines: the words mean nothing
+            self._lead, self._label = before, ""
+            return self._value(line.data, line.value, _OF_EVENT, is_event=True)
         if is_printed(before):
             return False
         if line.is_further and not tells_direction(before):
@@ -165,14 +192,12 @@ class _LogReader:
             return True
         if self._stream_piece(data, value, context):
             return True
-        if _IS_STDERR.search(data) and self._stderr_of(value, context):
-            return True
         wire_data = wire_data_in(value, context)
         self._all(wire_data)
         return bool(wire_data) or self._texts(data, value, context)
 
     def _all(self, found: Sequence[WireData]) -> None:
-        """Take the content of an object."""
+        """Read all messages found in an object."""
         for wire_data in found:
             if wire_data.kind == "text":
                 self._path = wire_data.context.path
@@ -195,7 +220,7 @@ class _LogReader:
         is_event: bool = False,
         is_message: bool = False,
     ) -> None:
-        """Take a frame, a request or an answer."""
+        """Read a frame, a request or an answer."""
         part = body.part
         if body.kind == "frame":
             at = self._clock.at(context.words)
@@ -209,6 +234,7 @@ class _LogReader:
             self._exchanges.add_request(data, at, dialect=dialect, url=url, key=context.key)
         elif is_event or (part is not None and part.is_event and body.dialect != "ollama"):
             self._event(data if b"\n" not in data else to_json(value), context, body)
+            self._streamed = body if context is _OF_EVENT else None
         elif body.dialect == "ollama" and part is not None and part.is_event and not is_message:
             line = (data if b"\n" not in data else to_json(value)) + b"\n"
             self._answer(line, context, body.dialect, "ndjson", part=part, closes=part.ends)
@@ -217,7 +243,7 @@ class _LogReader:
             self._answer(data + b"\n", context, body.dialect, "json", part=part, closes=True, lacks=lacks)
 
     def _likely_dialect(self, value: JSON, dialect: str) -> str:
-        """The dialect of a request; if several are possible, the dialect of the first answer that follows."""
+        """Return the dialect of a request; if several are possible, that of the first answer that follows."""
         possible = request_dialects(value)
         if len(possible) > 1:
             if self._spoken is None:
@@ -227,7 +253,7 @@ class _LogReader:
 
     def _event(self, data: bytes, context: Context, body: Body) -> None:
         name, self._event_name = self._event_name, b""
-        event = b"%sdata: %s\n\n" % (name, data)  # logs lose the empty line
+        event = b"%sdata: %s\n\n" % (name, data)  # logs drop the empty line after an event
         self._answer(event, context, body.dialect, "sse", part=body.part)
 
     def _answer(  # noqa: PLR0913 - the fields of a piece
@@ -246,7 +272,7 @@ class _LogReader:
         self._exchanges.add_answer(piece)
 
     def _words(self, text: str, outer: Context | None) -> bool:
-        """Take a line without JSON; say whether the line means anything."""
+        """Read a line without JSON; returns whether it means anything."""
         words = text[:300]
         self._clock.hear(words if outer is None else _joined_words(outer.words, words))
         self._label = words if words.rstrip().endswith((":", "：")) else ""
@@ -277,7 +303,7 @@ class _LogReader:
         return bool(self._label) or not text.strip(_BRACKETS)
 
     def _stream_piece(self, data: bytes, value: JSON, context: Context) -> bool:
-        """Take the next piece of a stream that was cut anywhere, out of a logger's object; False without a piece."""
+        """Read a stream's next piece, cut anywhere, from a logger's object; returns False if there is none."""
         exchange = self._exchanges.open_exchange(context.key)
         item: JSON = value
         for name in self._path:
@@ -287,7 +313,7 @@ class _LogReader:
         for near, text in texts_in(value, context):
             stream = stream_of(text)
             if stream is not None and (stream.dialect or stream.is_done):
-                return False  # read as any other text
+                return False  # read like any other text
             if stream is not None or (near.path == self._path and exchange.is_answered):
                 self._path = near.path
                 piece = text.encode("utf-8", "surrogatepass") if stream is None else stream.data
@@ -296,7 +322,7 @@ class _LogReader:
         return False
 
     def _texts(self, data: bytes, value: JSON, context: Context) -> bool:
-        """Take each text in a logger's object as a line; say whether one means anything."""
+        """Read each text in a logger's object as a line; returns whether any means something."""
         if self._nested == _NESTED_LIMIT or _HOLDS_JSON.search(data) is None:
             return False
         self._nested += 1
@@ -305,26 +331,16 @@ class _LogReader:
             if any(
                 text.rstrip().endswith(taken_text) or taken_text.endswith(text.rstrip()) for taken_text in taken[:4]
             ):
-                continue  # Loguru has the message, and the line at whose end it stands
+                continue  # Loguru writes the message twice: alone, and at the end of a whole line
             lines = LogLines(text.encode("utf-8", "surrogatepass"))
             if sum([self._line(line, near) for line in lines]):
                 taken.append(text.rstrip())
         self._nested -= 1
         return bool(taken)
 
-    def _stderr_of(self, value: JSON, context: Context) -> bool:
-        """Take the lines of standard error in an object; False if there are none."""
-        texts = [text_in for text_in in texts_in(value, context, 1) if text_in[0].path[-1] in _STDERR_TEXTS]
-        for near, text in texts[:1]:
-            at = self._clock.at(near.words)
-            for line in text.rstrip("\r\n").split("\n"):
-                draft = self._servers.line(line.encode("utf-8", "surrogatepass"), near.server)
-                self._exchanges.add_other(TimedDraft(at, draft))
-        return bool(texts)
-
 
 def _first_answer_dialect(data: bytes) -> str:
-    """The dialect of the first answer in a piece of a log; empty without an answer."""
+    """Return the dialect of the first answer in a piece of a log; empty without an answer."""
     for line in LogLines(data):
         body = body_of(line.value)
         if body is not None and body.kind == "answer":
@@ -343,14 +359,14 @@ def _first_answer_dialect(data: bytes) -> str:
 
 
 def _address_in(words: str) -> str:
-    """The address of a model in words; empty if there is none."""
+    """Return the address of a model in words; empty if there is none."""
     if "/" not in words:
         return ""
     return next((match[0] for match in _ADDRESS.finditer(words) if url_dialect(match[0])), "")
 
 
 def _joined_words(around: str, own: str) -> str:
-    """The words of a line in an object's text, with the object's words for a missing time or direction."""
+    """Return a text's words, completed by the object's words if a time or direction is missing."""
     own_time = TIME.search(own)
     if tells_direction(own):
         time = None if own_time else TIME.search(around)

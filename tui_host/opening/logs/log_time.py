@@ -1,7 +1,7 @@
-"""The times in a log: ISO 8601 with or without a zone, the usual forms of loggers, and seconds or milliseconds since 1970.
+"""Reads times in logs: ISO 8601 with or without a zone, common forms of loggers, seconds or milliseconds since 1970.
 
-A time without a zone is of this machine's zone. A time without a date is of the day on which the file was last changed, or of the
-day before.
+A time without a zone is in this machine's zone. A time without a date is on the day of the file's last change, or on
+the day before.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ TIME = re.compile(
 """A date and a time of day, a time of day alone, or seconds since 1970 with a fraction, milli-, micro- or nanoseconds."""
 _NUMBER = re.compile(r"\d+")
 _FOREMOST = 40
-"""Characters of a line before which a time without a date stands; a later one may be a duration."""
+"""A time without a date counts only within so many characters of a line; later it may be a duration."""
 _BACKWARD = timedelta(hours=1)
-"""A time of day that is earlier by more than that is of the next day."""
+"""If a time of day is earlier by more than this, it is on the next day."""
 _DAY = timedelta(days=1)
 _AHEAD = 2 * _DAY
-"""No line is later than its file by more than that, in whatever zone its clock stands."""
+"""No line is later than its file's change by more than this, whatever its time zone."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -42,7 +42,7 @@ class LogClock:
     """The time of a log's lines, which never goes back.
 
     Attributes:
-        late_times: How many times lie after the year 2099.
+        late_times: Number of times after the year 2099.
     """
 
     def __init__(self, start_ns: int, changed_ns: int = 0) -> None:
@@ -55,20 +55,20 @@ class LogClock:
         self._second_ns: int | None = None
 
     def at(self, words: str) -> Moment:
-        """The moment of a value behind `words`: the time in them, else the time of a line of words just before."""
+        """Return the time of a value after `words`: the time in them, else that of a line of words just before."""
         self.hear(words)
         is_told, self._is_new = self._is_new, False
         return Moment(self.now_ns, is_told)
 
     def hear(self, words: str) -> None:
-        """Take in the first time in some words."""
+        """Read the first time in some words."""
         match = TIME.search(words)
         if match is None:
             return
         day, clock, fraction, zone, epoch, *fractions = match.groups("")
         is_of_day = not (day or epoch)
         if is_of_day and (self._is_dated or match.start() > _FOREMOST or _NUMBER.search(words, 0, match.start())):
-            return  # a duration, or behind a date in a form that is not read
+            return  # a duration, or a time after a date in an unknown form
         if epoch:
             self._take(int(epoch) * 10**9 + _fraction_ns(fractions[0] or fractions[1]), is_dated=True)
             return
@@ -76,7 +76,7 @@ class LogClock:
             self._second = day, clock, zone
             try:
                 self._second_ns = self._of_a_day(clock) if is_of_day else self._of_date(day, clock, zone)
-            except (ValueError, OverflowError, OSError):  # there is no such day
+            except (ValueError, OverflowError, OSError):  # no such day exists
                 self._second_ns = None
         if self._second_ns is not None:
             self._take(self._second_ns + _fraction_ns(fraction), is_dated=not is_of_day)
@@ -102,7 +102,7 @@ class LogClock:
                 day_told = date(year, number, day_of_month)
             case [day_of_month, year]:
                 day_told = date(year, month, day_of_month)
-            case _:  # without a year: the last such day before the file was changed
+            case _:  # without a year: the last such day before the file's change
                 latest = (_local(self._changed_ns) + _AHEAD).date()
                 day_told = date(latest.year, month, numbers[0])
                 day_told = day_told if day_told <= latest else date(latest.year - 1, month, numbers[0])

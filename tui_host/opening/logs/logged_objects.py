@@ -1,7 +1,7 @@
-"""Find frames, requests, answers and streams in the objects that loggers write, under whatever names.
+"""Finds frames, requests, answers and streams in the objects of loggers, under any names.
 
-Such an object is written for each message or for each exchange. What was on a wire is known by what it is; the names and short values
-around it tell the time, the direction, the address, the server and the id of the request.
+Loggers write such an object for each message or for each exchange. Messages are recognised by their content; the names
+and short values around them give the time, direction, address, server and request id.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
 
+from tui_host.capture.json.file_values import read_value
 from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON
 from tui_host.llm.dialects.body_kinds import AnswerPart
 from tui_host.opening.body_dialects import answer_with, body_of, history_dialect, request_dialect, to_json
-from tui_host.opening.import_types import read_value
 from tui_host.opening.logs.log_time import TIME
 from tui_host.opening.logs.stream_text import frames_of, stream_of
 
@@ -34,25 +34,25 @@ _NO_ANSWERS = frozenset(
         "previous_response_id",
     }
 )
-"""Members of a request that sound as if they held an answer."""
+"""Members of a request whose names sound as if they held an answer."""
 _OF_THE_LOG = re.compile(
     r"ts|time|date|timestamp|(?:date_?time|created|logged|started|ended|finished|received|sent)(?:_?at)?|(?:start|end)_?time"
     r"|(?:duration|latency|elapsed|took|response_?time)\w*|status(?:_?code)?|level|error|id|\w+_id|\w+Id|_\w+",
     re.IGNORECASE,
 )
-"""Members that a logger writes beside those of a request."""
+"""Members that a logger adds to those of a request."""
 _ANSWER_TEXT = re.compile(
     r"(?:assistant_?)?(?:response|reply|answer|completion|output|assistant)(?:_?text)?", re.IGNORECASE
 )
-"""Members that hold the text of an answer, or its message."""
+"""Members that contain an answer's text, or its message."""
 _ADDRESSES = ("url", "path", "endpoint", "target", "uri")
 _IDS = ("request_id", "requestId", "req_id", "reqId", "exchange_id", "trace_id", "traceId", "correlation_id", "uuid")
 WEAK_KEY = "id "
-"""Begins a key that is a plain `id`, which names a line in some logs and a request in others."""
+"""Prefix of a key that is a plain `id`, which names a line in some logs and a request in others."""
 _SERVERS = ("server", "server_name", "serverName", "mcp_server", "mcpServer")
 _DEPTH = 4
 _WORD_LIMIT, _MEMBER_LIMIT, _WORDS_LIMIT = 100, 30, 1000
-"""Characters of a value that may tell a time or a direction, how many such values count, and characters of all of them."""
+"""Most characters of a value that may be a time or a direction, most such values, and most characters of all."""
 _KEY_IN_WORDS = re.compile(
     r"\b(?:request|req|exchange|trace|correlation)[ _-]?id[\"']?\s?[=:]\s?[\"']?([\w-]{1,64})|\b(req(?:uest)?\s?[-#]\s?\w[\w-]{0,63})",
     re.IGNORECASE,
@@ -60,11 +60,11 @@ _KEY_IN_WORDS = re.compile(
 
 
 class Context(NamedTuple):
-    """The surroundings of a value in a log.
+    """What surrounds a value in a log.
 
     Attributes:
-        words: The text before it, or short values and names of members: they may tell a time, and a direction.
-        path: The members in which the value stands.
+        words: The text before the value, or names and short values of members, to find a time and a direction in.
+        path: The members that lead to the value.
     """
 
     words: str
@@ -75,11 +75,11 @@ class Context(NamedTuple):
 
 
 class WireData(NamedTuple):
-    """Something that was sent or received.
+    """A message or part of one, found in a logger's object.
 
     Attributes:
-        kind: What it is; `text` for a stream's text.
-        is_message: Of an answer only the message is known.
+        kind: The kind of message; `text` for the text of a stream.
+        is_message: Whether only the message of an answer is known.
     """
 
     kind: Literal["frame", "request", "answer", "text"]
@@ -92,13 +92,13 @@ class WireData(NamedTuple):
 
 
 def key_in(words: str) -> str:
-    """The id of the request in a line of text; empty without one."""
+    """Return the request id in a line of text; empty without one."""
     match = _KEY_IN_WORDS.search(words) if "re" in words or "Re" in words or "RE" in words or "id" in words else None
     return "" if match is None else match[1] or match[2]
 
 
 def wire_data_in(value: JSON, context: Context) -> Sequence[WireData]:
-    """Find the wire data in an object or a list: requests before answers, and nothing twice."""
+    """Find the messages in an object or a list: requests before answers, and nothing twice."""
     results: list[WireData] = []
     is_answered = False
     for wire_data in _in_value(value, context, _DEPTH):
@@ -106,13 +106,13 @@ def wire_data_in(value: JSON, context: Context) -> Sequence[WireData]:
             wire_data.data == earlier.data or (wire_data.value is not None and wire_data.value == earlier.value)
             for earlier in results[-2:]
         ):
-            continue  # as text, and parsed
+            continue  # the value occurs as text and parsed
         is_whole = wire_data.kind == "text" or (
             wire_data.kind == "answer" and wire_data.part is not None and not wire_data.part.is_event
         )
         if is_whole and is_answered:
             if wire_data.kind == "text" and results[-1].kind == "answer":
-                results[-1] = wire_data  # the text is what came, the other what was made of it
+                results[-1] = wire_data  # the text was received, the other value was made from it
             continue
         results.append(wire_data)
         is_answered = is_whole and any(earlier.kind == "request" for earlier in results)
@@ -120,7 +120,7 @@ def wire_data_in(value: JSON, context: Context) -> Sequence[WireData]:
 
 
 def texts_in(value: JSON, context: Context, depth: int = _DEPTH) -> Iterator[tuple[Context, str]]:
-    """Give the texts in an object, each with its context."""
+    """Yield the texts in an object, each with its context."""
     if isinstance(value, str):
         yield context, value
     elif depth and isinstance(value, Mapping):
@@ -132,7 +132,7 @@ def texts_in(value: JSON, context: Context, depth: int = _DEPTH) -> Iterator[tup
 
 
 def split_exchange(body: Mapping[str, JSON], dialect: str, context: Context) -> Sequence[WireData]:
-    """Split a request with an answer among its members in two; empty for any other request."""
+    """Split a request that has an answer among its members in two; empty for any other request."""
     names = [name for name, item in body.items() if item and name not in _NO_ANSWERS and _SAID.search(name)]
     if not names:
         return ()
@@ -171,7 +171,7 @@ def _in_members(value: Mapping[str, JSON], context: Context, depth: int) -> Iter
             rest.append((inner, item))
     yield from results
     if not results:
-        for inner, item in rest:  # Langfuse and others: the messages alone, and the model beside them
+        for inner, item in rest:  # Langfuse and others: only messages, with the model beside them
             if (dialect := history_dialect(item)) and "model" in value:
                 asked: JSON = {"model": value["model"], "messages": item}
                 results = [WireData("request", to_json(asked), asked, inner, dialect)]
@@ -185,7 +185,7 @@ def _in_members(value: Mapping[str, JSON], context: Context, depth: int) -> Iter
 
 
 def _in_list(value: Sequence[JSON], context: Context, depth: int) -> Iterator[WireData]:
-    """Find wire data in a list. The lines or chunks of a stream are joined first."""
+    """Find messages in a list. Lines or chunks of a stream are joined first."""
     texts = [_text_of(item) for item in value]
     if any(texts):
         joined = ("" if any(text.endswith("\n") for text in texts) else "\n").join(texts)
@@ -224,7 +224,7 @@ def _in_lines(text: str, context: Context, depth: int) -> Iterator[WireData]:
 
 
 def _message_answer(name: str, item: JSON, context: Context, dialect: str) -> list[WireData]:
-    """Make an answer of a member with the message or the text of one; empty if the member has neither."""
+    """Make an answer from a member that contains a message or its text; empty if it has neither."""
     is_text = isinstance(item, str) and bool(item.strip()) and _ANSWER_TEXT.fullmatch(name) is not None
     message: Mapping[str, JSON] = {"role": "assistant", "content": item} if is_text else mapping(item)
     answer = answer_with(message, dialect) if message.get("role") == "assistant" else None
@@ -234,7 +234,7 @@ def _message_answer(name: str, item: JSON, context: Context, dialect: str) -> li
 
 
 def _members(value: Mapping[str, JSON], context: Context) -> Iterator[tuple[Context, JSON]]:
-    """Give the members that may hold something, requests first, each with its context."""
+    """Yield the members that may contain messages, requests first, each with its context."""
     inner = [item for item in value.values() if isinstance(item, Mapping)]
     plain = [f"{item}" for item in value.values() if isinstance(item, str | int | float)]
     plain += [item for nested in inner for item in nested.values() if isinstance(item, str) and TIME.match(item)]

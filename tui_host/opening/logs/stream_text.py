@@ -1,4 +1,4 @@
-"""Streams as text: whole, or the pieces that a proxy read at once. Source: WHATWG HTML, Server-sent events."""
+"""Reads event streams stored as text, whole or in the pieces that a proxy read. Source: WHATWG HTML, Server-sent events."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tui_host.capture.json.file_values import read_value
 from tui_host.errors import JSON
 from tui_host.llm.dialects.body_kinds import AnswerPart
 from tui_host.opening.body_dialects import answer_of, is_frame
-from tui_host.opening.import_types import read_value
 
 _FIELD = re.compile(r"\s*(?:(?:data|event|id|retry):|: )")
 _DATA = re.compile(r"(?m)^data:[ \t]?(\{[^\r\n]*)")
 DONE = re.compile(r"(?m)^data:[ \t]*\[DONE\]")
 _ONE_BREAK = re.compile(rb"(?m)^(data:[^\r\n]*)(\r?\n)(?=(?:data|event|id):)")
-"""A single line break between two events, where the empty line is lost."""
+"""A single line break between two events, whose empty line was lost."""
 
 
 class StreamText(NamedTuple):
     """A text of events.
 
     Attributes:
-        dialect: The dialect of the first event; empty if the piece does not show it.
-        part: What the first and the last event say together.
+        dialect: The dialect of the first event; empty if unknown.
+        part: What the first and the last event tell about the answer.
     """
 
     data: bytes
@@ -50,7 +50,7 @@ def stream_of(text: str) -> StreamText | None:
 
 
 def frames_of(text: str) -> Iterator[tuple[bytes, JSON]]:
-    """The JSON-RPC messages in a text of events."""
+    """Yield the JSON-RPC messages in a text of events."""
     if _FIELD.match(text):
         for match in _DATA.finditer(text):
             if is_frame(value := _read(match[1])):
@@ -58,7 +58,7 @@ def frames_of(text: str) -> Iterator[tuple[bytes, JSON]]:
 
 
 def with_empty_lines(data: bytes) -> bytes:
-    """Put the empty lines back between one-line events; programs lose them when joining lines."""
+    """Restore the empty lines between one-line events, which programs drop when joining lines."""
     if b"\n" not in data.strip():
         return data
     return _ONE_BREAK.sub(rb"\1\2\2", data)

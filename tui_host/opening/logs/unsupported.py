@@ -1,4 +1,4 @@
-"""Recognise files and lines that cannot be read, and say what to do instead."""
+"""Recognises files and lines that cannot be read, and says what to do instead."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from tui_host.opening.import_types import File, place_of
 from tui_host.opening.logs.log_lines import Line, LogLines
 
 _FLOWS = re.compile(rb"(\d{1,12}):\d{1,2}:[a-z_]{1,40}[;,]")
-"""A dictionary as mitmproxy writes it, up to its first key."""
+"""A dictionary in mitmproxy's form, up to its first key."""
 _PACKETS = re.compile(
     rb"\xd4\xc3\xb2\xa1|\xa1\xb2\xc3\xd4|\x4d\x3c\xb2\xa1|\xa1\xb2\x3c\x4d|\n\r\r\n.{4}(?:\x4d\x3c\x2b\x1a|\x1a\x2b\x3c\x4d)",
     re.DOTALL,
 )
-"""Source: the IETF's drafts of pcap, section 4, and pcapng, section 4.1."""
+"""Beginnings of packet captures. Source: the IETF's drafts of pcap, section 4, and pcapng, section 4.1."""
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _WIRE_NAMES = (
     r"jsonrpc|model|messages|choices|message|candidates|contents|system|tools|object|method|params|result|role"
 )
 _OF_PYTHON = re.compile(rf"""\{{'(?:{_WIRE_NAMES})': |\bb['"](?:data: ?|\{{\\?")""")
-"""A dictionary or bytes as Python's `print` and `repr` write them."""
+"""A dictionary or bytes in the form of Python's `print` and `repr`."""
 _PRINTED = re.compile(r"""(?<!\w)(?:b['"]|['"](?=data:|event:))(?:(?:data|event): ?)?\Z""")
-"""The beginning of bytes, or of a stream's text, as Python prints them: backslashes in them are doubled."""
+"""The beginning of bytes, or of a stream's text, as Python prints them, with doubled backslashes."""
 _OF_JAVASCRIPT = re.compile(
     rf"""\{{\s+(?:[\w$]+: (?:'[^'\n]{{0,200}}'|[\w.-]{{1,40}}),\s+){{0,8}}(?:{_WIRE_NAMES}): ['"`\[{{]"""
 )
-"""An object as node's `console.log` prints it."""
+"""An object in the form of node's `console.log`."""
 _CUT_VALUE = re.compile(r"""\{\s*"(?:\w+)"\s*:""")
 _CHAT_MEMBERS = frozenset({"messages", "input", "contents", "jsonrpc"})
 _LINES_LOOKED_AT = 100
 
 
 class Unsupported(NamedTuple):
-    """An unsupported format, and the remedy."""
+    """An unsupported format, with a remedy."""
 
     what: str
     remedy: str
@@ -76,7 +76,7 @@ _COMPLETION = Unsupported(
 
 
 def unsupported_format(file: File) -> TuiHostError | None:
-    """The error for a file in a format of another program; None for any other file."""
+    """Return the error for a file in another program's format; None for any other file."""
     if _are_flows(file):
         form: Unsupported | None = _MITMPROXY
     elif _PACKETS.match(file.data[:12]):
@@ -87,7 +87,7 @@ def unsupported_format(file: File) -> TuiHostError | None:
 
 
 def unsupported_log(file: File) -> TuiHostError | None:
-    """The error for a log without readable lines, by the first line with a known reason; None without one."""
+    """Return the error for a log without readable lines, by the first line with a known reason; None without one."""
     with_braces = (line for line in LogLines(file.data) if line.value is not None or "{" in line.before)
     for line in islice(with_braces, _LINES_LOOKED_AT):
         if (form := _reason(line, file)) is not None:
@@ -96,12 +96,12 @@ def unsupported_log(file: File) -> TuiHostError | None:
 
 
 def is_printed(before: str) -> bool:
-    """Whether JSON behind these words stands in bytes or a text as Python prints them."""
+    """Whether JSON after these words is inside bytes or a text as Python prints them."""
     return before.endswith(("'", '"', ": ", ":")) and _PRINTED.search(before) is not None
 
 
 class UnreadLines:
-    """Collects the reasons why lines of a log are left out, where a person can do something."""
+    """Collects the reasons why lines of a log are left out, if the user can do something about them."""
 
     def __init__(self, file: File) -> None:
         self._file = file
@@ -109,14 +109,14 @@ class UnreadLines:
         self._first_places: dict[Unsupported, int] = {}
 
     def see(self, line: Line) -> None:
-        """Take in a line that is left out."""
+        """Examine a line that is left out."""
         if self._looks and (line.value is not None or "{" in line.before or "'" in line.before):
             self._looks -= 1
             if (form := _reason(line, self._file)) is not None:
                 self._first_places.setdefault(form, line.at)
 
     def messages(self) -> Iterator[str]:
-        """A sentence for each reason."""
+        """Yield a sentence for each reason."""
         for form, at in self._first_places.items():
             yield f"{self._file.name}, from {place_of(self._file, at)} on: {form.what} ({form.remedy})."
 

@@ -1,1 +1,1 @@
-"""Configuration files of other hosts: the only code that reads and writes them."""
+"""Configuration files of other hosts. No other code reads or writes these files."""

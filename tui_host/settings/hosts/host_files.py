@@ -1,7 +1,7 @@
-"""Reads and replaces another host's file, always with a copy of the old content.
+"""Reads and replaces a host's configuration file. Each replacement keeps a copy of the old content.
 
-A copy's name ends in a digest of the content written in its place. A file that still has this digest was not edited since, so it can
-be restored without any record elsewhere.
+A copy's name ends in a digest of the content that replaced it. If the file still has this digest, nobody has edited it
+since, so it can be restored without any further record.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from tui_host.settings.save import write_private
 from tui_host.settings.toml_files import shown_path
 
 LIMIT = 64 << 20
-"""Largest file, in bytes; the longest known, with a host's whole history, has a few million."""
+"""Largest file to read, in bytes; the longest known, with a host's whole history, has a few million."""
 _BEFORE_TAP = ".before-tap-"
 _BEFORE_UNTAP = ".before-untap-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFile:
-    """A file as read.
+    """A host's configuration file and its content when it was read.
 
     Attributes:
-        path: As named.
+        path: The path that the user or the host's table names.
         data: The content.
         mode: The permission bits.
         names: Number of hard links.
@@ -65,12 +65,12 @@ class HostFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """A file's content before taps were written.
+    """A file's content from before taps were written, put together from its copies.
 
     Attributes:
         data: The content.
-        copies: The copies it comes from, obsolete once restored.
-        is_whole: No further change of ours is known.
+        copies: The copies that led to the content; obsolete once it is restored.
+        is_whole: Whether all changes by this program are undone: no other copy remains.
     """
 
     data: bytes
@@ -79,10 +79,10 @@ class Restored:
 
 
 def read(path: Path) -> HostFile:
-    """Read a whole file.
+    """Read a whole configuration file.
 
     Raises:
-        SettingsError: The path is not a file, cannot be read, or is too long.
+        SettingsError: The path is not a file, cannot be read, or is too large.
     """
     try:
         status = path.stat()
@@ -97,28 +97,28 @@ def read(path: Path) -> HostFile:
 
 
 def replace_with_tapped(file: HostFile, data: bytes, now: datetime) -> Path:
-    """Write a file with taps, and keep a copy of the old content beside it; returns the copy's path.
+    """Replace a file by a version with taps, and keep a copy of the old content beside it; returns the copy's path.
 
     Raises:
-        SettingsError: It has changed since it was read, is read-only, or cannot be written.
+        SettingsError: The file has changed since it was read, is read-only, or cannot be written.
     """
     return _replace(file, data, f"{_BEFORE_TAP}{_stamp(now)}-{_digest(data)}")
 
 
 def replace_with_untapped(file: HostFile, data: bytes, now: datetime) -> Path:
-    """Write a file without taps, and keep a copy of the old content beside it; returns the copy's path.
+    """Replace a file by a version without taps, and keep a copy of the old content beside it; returns the copy's path.
 
     Raises:
-        SettingsError: It has changed since it was read, is read-only, or cannot be written.
+        SettingsError: The file has changed since it was read, is read-only, or cannot be written.
     """
     return _replace(file, data, f"{_BEFORE_UNTAP}{_stamp(now)}")
 
 
 def put_back(file: HostFile, restored: Restored) -> None:
-    """Restore a file, and delete the copies used.
+    """Restore a file's content from before taps, and delete the copies used.
 
     Raises:
-        SettingsError: It has changed since it was read, is read-only, or cannot be written.
+        SettingsError: The file has changed since it was read, is read-only, or cannot be written.
     """
     _check_writable(file)
     _write(file, restored.data)
@@ -127,7 +127,7 @@ def put_back(file: HostFile, restored: Restored) -> None:
 
 
 def restored(file: HostFile) -> Restored | None:
-    """Return a file's content before taps were written; None if the file was edited since.
+    """Find a file's content from before taps were written; None if somebody has edited the file since.
 
     Raises:
         SettingsError: A copy cannot be read.
@@ -142,14 +142,14 @@ def restored(file: HostFile) -> Restored | None:
 
 
 def copies(path: Path, *kinds: str) -> Sequence[Path]:
-    """Return the copies beside a file, from before taps were written or removed; `kinds` selects some."""
+    """Return the copies beside a file that were kept when taps were written or removed; `kinds` selects some."""
     folder, name = _beside(path)
     beginnings = tuple(f"{name}{kind}" for kind in kinds or (_BEFORE_TAP, _BEFORE_UNTAP))
     return [path for path in sorted(folder.iterdir()) if path.name.startswith(beginnings)]
 
 
 def is_known(path: Path) -> bool:
-    """Whether a copy from before taps exists."""
+    """Whether a copy from before taps exists for a file."""
     return bool(copies(path, _BEFORE_TAP))
 
 
@@ -163,7 +163,7 @@ def _replace(file: HostFile, data: bytes, ending: str) -> Path:
 
 
 def _write(file: HostFile, data: bytes) -> None:
-    """Replace the file; a file with several hard links is overwritten in place, so that all names keep it."""
+    """Replace the file's content. A file with several hard links is overwritten in place, so that all links keep it."""
     if file.names == 1:
         write_private(file.path, data, file.mode)
         return
@@ -191,16 +191,16 @@ def _overwrite(opened: FileIO, data: bytes) -> None:
 
 
 def _check_writable(file: HostFile) -> None:
-    """Refuse to write if the host has changed the file meanwhile, or if it is read-only."""
+    """Refuse to write if the host has changed the file since it was read, or if the file is read-only."""
     if read(file.path).data != file.data:
         raise SettingsError("changed while you looked", shown_path(file.path), "try again; nothing was written")
-    if not file.mode & stat.S_IWUSR:  # replacing would succeed for anyone who may write in the folder
+    if not file.mode & stat.S_IWUSR:  # renaming a file over it would succeed for anyone who may write in the folder
         remedy = "edit its source, or make it writable; nothing was written"
         raise SettingsError("read-only", shown_path(file.path), remedy)
 
 
 def _beside(path: Path) -> tuple[Path, str]:
-    """Return the real file's folder and name."""
+    """Return the folder and the name of the real file behind symbolic links."""
     real = path.resolve()
     return real.parent, real.name
 

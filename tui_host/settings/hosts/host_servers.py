@@ -11,17 +11,19 @@ from tui_host.settings.hosts.known_hosts import ANY, KnownHost
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A server in a host's file.
+    """A server entry in a host's configuration file.
 
     Attributes:
-        place: Keys leading to the server.
-        node: The object with its command or URL.
+        place: The keys that lead to the entry.
+        node: The object that holds the server's command or URL.
         url: The URL of a remote server, else empty.
+        outer: The whole entry; `node` itself, or the object around `node`.
     """
 
     place: tuple[str, ...]
     node: Object
     url: str
+    outer: Object
 
     @property
     def name(self) -> str:
@@ -30,7 +32,7 @@ class Entry:
 
     @property
     def words(self) -> tuple[str, ...] | None:
-        """Command and arguments; None without a command, or if the arguments are not a list of strings."""
+        """The command and its arguments; None without a command, or if the arguments are not a list of strings."""
         command = self.node.member("command")
         if command is None or not isinstance(command.value, Scalar) or not isinstance(command.value.value, str):
             return None
@@ -48,7 +50,7 @@ class Entry:
 
     @property
     def no_arguments(self) -> str:
-        """How the file writes an empty argument list (`null` or `[]`); empty if it does not, or has arguments."""
+        """How the file writes an empty argument list (`null` or `[]`); empty if it has no `args`, or arguments."""
         arguments = self.node.member("args")
         if arguments is None or not (is_null(arguments.value) or isinstance(arguments.value, Array)):
             return ""
@@ -56,12 +58,12 @@ class Entry:
 
 
 def is_null(node: Node) -> bool:
-    """Whether a node is `null`."""
+    """Whether a node is JSON's `null`."""
     return isinstance(node, Scalar) and node.value is None
 
 
 def servers_in(text: str, host: KnownHost) -> tuple[Entry, ...]:
-    """Return all servers in the text of a host's file.
+    """Return all server entries in the text of a host's file.
 
     Raises:
         BrokenJsonError: The text is not JSON.
@@ -79,13 +81,14 @@ def _entries(root: Node | None, host: KnownHost) -> Iterator[Entry]:
 
 
 def _entry(place: tuple[str, ...], node: Object, host: KnownHost) -> Entry:
+    outer = node
     inner = node.member(host.inside) if host.inside else None
     if inner is not None and isinstance(inner.value, Object):
         node = inner.value
     url_members = (node.member(key) for key in host.urls)
     values = (member.value.value for member in url_members if member is not None and isinstance(member.value, Scalar))
     url = next((value for value in values if isinstance(value, str)), "")
-    return Entry(place=place, node=node, url="" if node.member("command") else url)
+    return Entry(place=place, node=node, url="" if node.member("command") else url, outer=outer)
 
 
 def _below(

@@ -1,7 +1,7 @@
 """Parses JSON with comments and trailing commas, and keeps the position of every value.
 
-A text is never rewritten: edits replace a range, and every other character stays.
-Source: RFC 8259; for comments and trailing commas, Visual Studio Code's "JSON with Comments".
+Texts are never rewritten as a whole: an edit replaces a range, and every other character stays. Source: RFC 8259; for
+comments and trailing commas, Visual Studio Code's "JSON with Comments".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 DEPTH = 200
-"""Deepest nesting; no host's file has ten levels."""
+"""Deepest nesting to accept; no host's file has ten levels."""
 
 # No possessive group around a backtracking part: Python before 3.11.5 matches those wrongly.
 _SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
@@ -25,8 +25,8 @@ class BrokenJsonError(ValueError):
     """The text is not JSON.
 
     Attributes:
-        line: From 1.
-        column: From 1.
+        line: Line of the fault, from 1.
+        column: Column of the fault, from 1.
     """
 
     def __init__(self, what: str, text: str, at: int) -> None:
@@ -40,8 +40,8 @@ class Scalar:
     """A string, a number, true, false or null.
 
     Attributes:
-        start: First character.
-        end: One past the last.
+        start: Position of the first character.
+        end: Position after the last character.
         value: The parsed value.
     """
 
@@ -52,7 +52,7 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Array:
-    """An array, from bracket (`start`) to one past the closing bracket (`end`)."""
+    """An array. `start` is the position of the opening bracket, `end` the position after the closing bracket."""
 
     start: int
     end: int
@@ -61,7 +61,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A key with its start and its value."""
+    """A member of an object: its key, the key's position, and its value."""
 
     start: int
     key: str
@@ -70,14 +70,14 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Object:
-    """An object, from brace (`start`) to one past the closing brace (`end`)."""
+    """An object. `start` is the position of the opening brace, `end` the position after the closing brace."""
 
     start: int
     end: int
     members: tuple[Member, ...]
 
     def member(self, key: str) -> Member | None:
-        """Return the member with a key; the last of several, as in every JSON reader."""
+        """Return the member with a key; the last one if the key occurs more than once, as JSON readers do."""
         return next((member for member in reversed(self.members) if member.key == key), None)
 
 
@@ -86,7 +86,7 @@ Node: TypeAlias = Scalar | Array | Object
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """A replacement for a range of a text."""
+    """Text to put in place of a range of another text."""
 
     start: int
     end: int
@@ -94,7 +94,7 @@ class Edit:
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
-    """Apply edits that do not overlap; everything else stays."""
+    """Apply edits that do not overlap; text outside the edits stays unchanged."""
     pieces: list[str] = []
     at = 0
     for edit in sorted(edits, key=lambda edit: edit.start):
@@ -104,10 +104,10 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
 
 
 def parse(text: str) -> Node | None:
-    """Parse a text; None if it holds only space and comments.
+    """Parse a text; None if it contains only space and comments.
 
     Raises:
-        BrokenJsonError: The text is not JSON, even with comments and trailing commas.
+        BrokenJsonError: The text is not JSON, even if comments and trailing commas are allowed.
     """
     reader = _Reader(text)
     at = reader.space(1 if text.startswith("\ufeff") else 0)
@@ -121,7 +121,7 @@ def parse(text: str) -> Node | None:
 
 
 def after_space(text: str, at: int) -> int:
-    """Skip space and comments from a position."""
+    """Return the position after any space and comments."""
     space = _SPACE.match(text, at)
     return at if space is None else space.end()
 
@@ -129,7 +129,7 @@ def after_space(text: str, at: int) -> int:
 def _scalar(text: str) -> int | float | bool | None:
     try:
         return json.loads(text)
-    except ValueError:  # an integer with more digits than Python reads; its text stays unchanged
+    except ValueError:  # an integer has more digits than Python converts; its text stays unchanged
         return float(text)
 
 
@@ -162,7 +162,7 @@ class _Reader:
         if string is None:
             raise BrokenJsonError("a string has no end, or contains a control character", self._text, at)
         if "\\" not in string[0]:
-            return string[0][1:-1], string.end()  # calling `json` for each string dominates the time for a long file
+            return string[0][1:-1], string.end()  # avoids a slow call of `json` for each string
         try:
             return str(json.loads(string[0])), string.end()
         except ValueError:

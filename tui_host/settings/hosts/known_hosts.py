@@ -1,4 +1,4 @@
-"""A table of hosts whose configuration files are known.
+"""The hosts whose configuration files this program knows.
 
 Source: each host's documentation and, for Cline and Gemini CLI, its code, as of autumn 2026. `{config}` is the folder for desktop
 applications: `~/.config` on Linux, `~/Library/Application Support` on macOS.
@@ -18,28 +18,31 @@ VSCODES = (
     *("{config}/Code", "{config}/Code - Insiders", "{config}/VSCodium"),
     *("{home}/.var/app/com.visualstudio.code/config/Code", "{home}/.var/app/com.vscodium.codium/config/VSCodium"),
 )
-"""Folders of Visual Studio Code. The snap uses the first."""
+"""Folders of Visual Studio Code; the snap uses the first."""
 KIN = ("{config}/Cursor", "{config}/Windsurf")
-"""Folders of forks, which can hold the same extensions."""
+"""Folders of forks of Visual Studio Code, which can run the same extensions."""
 FLATPAKS = "/.var/app/"
-"""Part of every path in a Flatpak."""
+"""Part of the path of every file in a Flatpak."""
 ANY = "*"
-"""Wildcard for a key in `servers`."""
+"""Stands for any key in `servers`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownHost:
-    """A host and its files.
+    """A host, the paths of its configuration files, and where they list servers.
 
     Attributes:
-        name: As typed.
+        name: The name to type.
         title: Display name.
-        files: Patterns of the user's own files; `{…}` is a key of `_places`.
-        project_files: Files in a project's folder, often shared; used only when named by the user.
-        servers: Keys leading to an object of servers by name.
-        inside: Member of a server's object that may hold the command or URL instead.
-        urls: Members with a server's URL.
-        note: Known peculiarity of the host, may be empty.
+        files: Patterns of the user's own files; `{…}` names an entry of `_places`.
+        project_files: Files in a project's folder, often shared; used only if the user names one.
+        servers: The keys that lead to an object with the servers by name.
+        inside: A member of a server's object that may hold the command or URL in the object's place.
+        urls: Names of members that hold a server's URL.
+        url_is_sse: Whether a server behind a plain `url` speaks the older transport, HTTP+SSE.
+        is_toml: Whether the files are TOML. Such files are only read.
+        milliseconds: Whether `timeout` is in milliseconds.
+        note: What a user of this host has to know; may be empty.
     """
 
     name: str
@@ -49,6 +52,9 @@ class KnownHost:
     servers: tuple[tuple[str, ...], ...] = (("mcpServers",),)
     inside: str = ""
     urls: tuple[str, ...] = ("url",)
+    url_is_sse: bool = False
+    is_toml: bool = False
+    milliseconds: bool = False
     note: str = ""
 
 
@@ -95,30 +101,63 @@ HOSTS = (
             ),
         ),
         inside="transport",
+        url_is_sse=True,
+    ),
+    KnownHost(
+        name="windsurf",
+        title="Windsurf",
+        files=("{home}/.codeium/windsurf/mcp_config.json", "{home}/.codeium/mcp_config.json"),
+        urls=("serverUrl", "url"),
     ),
     KnownHost(
         name="gemini-cli",
         title="Gemini CLI",
         files=("{gemini}/.gemini/settings.json",),
         project_files=(".gemini/settings.json",),
-        urls=("url", "httpUrl"),
+        urls=("httpUrl", "url"),
+        url_is_sse=True,
+        milliseconds=True,
+    ),
+    KnownHost(
+        name="lm-studio",
+        title="LM Studio",
+        files=("{home}/.lmstudio/mcp.json", "{home}/.cache/lm-studio/mcp.json"),
+    ),
+    KnownHost(
+        name="codex",
+        title="Codex",
+        files=("{codex}/config.toml",),
+        project_files=(".codex/config.toml",),
+        servers=(("mcp_servers",),),
+        is_toml=True,
     ),
 )
+TAPPED = tuple(host for host in HOSTS if not host.is_toml)
+"""The hosts into whose files taps can be written."""
+PASTED = KnownHost(
+    name="",
+    title="",
+    files=(),
+    servers=(("mcpServers",), ("servers",), ("mcp", "servers"), ("context_servers",), ("extensions",)),
+    inside="transport",
+    urls=("httpUrl", "serverUrl", "url", "baseUrl", "uri"),
+)
+"""Stands for any host: text in one of the common forms. Cherry Studio and Goose exchange such text."""
 
 _SHORT = {"claude": "claude-desktop", "code": "vscode", "gemini": "gemini-cli"}
 
 
 def known_host(typed: str) -> KnownHost:
-    """Find a host by name in any spelling: `claude-desktop`, `"Claude Desktop"`, `vs-code`, `gemini`.
+    """Find a host of `TAPPED` by a name in any of these spellings: `claude-desktop`, `"Claude Desktop"`, `vs-code`, `gemini`.
 
     Raises:
         SettingsError: The host is unknown.
     """
     plain = _plain(typed)
-    for host in HOSTS:
+    for host in TAPPED:
         if plain in {_plain(host.name), _plain(host.title)} or _SHORT.get(plain) == host.name:
             return host
-    names = [host.name for host in HOSTS]
+    names = [host.name for host in TAPPED]
     otherwise = (
         f"choose from {', '.join(names)}, or write «tui-host tap stdio NAME --» in front of a server's command by hand"
     )
@@ -126,10 +165,10 @@ def known_host(typed: str) -> KnownHost:
 
 
 def files_of(host: KnownHost, environment: Mapping[str, str], platform: str = sys.platform) -> list[Path]:
-    """Return a host's existing files, then the expected paths of missing ones.
+    """Return a host's existing files, followed by the expected paths of its missing files.
 
     Raises:
-        SettingsError: No home folder is known.
+        SettingsError: The home folder is unknown.
     """
     existing: list[Path] = []
     missing: list[Path] = []
@@ -160,6 +199,7 @@ def _places(environment: Mapping[str, str], platform: str) -> dict[str, str]:
         "home": home,
         "config": config,
         "claude": environment.get("CLAUDE_CONFIG_DIR") or home,
+        "codex": environment.get("CODEX_HOME") or f"{home}/.codex",
         "gemini": environment.get("GEMINI_CLI_HOME") or home,
         "cline": environment.get("CLINE_MCP_SETTINGS_PATH") or f"{data}/settings/cline_mcp_settings.json",
     }

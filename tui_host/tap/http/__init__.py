@@ -1,1 +1,1 @@
-"""The relay before an LLM API or an MCP server behind a URL."""
+"""The relay in front of a model's API, or of an MCP server with a URL."""

@@ -1,8 +1,8 @@
-"""Limits for addresses named in metadata: no further inside a network than the server that names them.
+"""Limits which addresses a server's metadata may name: none deeper inside a network than the server itself.
 
-A server at a public address must not have the relay ask what only this machine or its network can reach. Names do not tell, so the addresses
-are judged at the moment of connecting, and an upstream counts as the outermost address it was seen at.
-Source: MCP, Security Best Practices, Server-Side Request Forgery.
+A server with a public address must not make the relay connect to addresses that only this machine or its network can
+reach. Names do not show this, so addresses are judged when connecting, and an upstream counts as the outermost address
+it was reached at. Source: MCP, Security Best Practices, Server-Side Request Forgery.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 from tui_host.settings.urls import is_loopback
 
-_TRANSLATED = IPv6Network("64:ff9b::/96")  # RFC 6052: an IPv4 address stands in its end
+_TRANSLATED = IPv6Network("64:ff9b::/96")  # RFC 6052: the last bytes are an IPv4 address
 
 
 class Depth(IntEnum):
-    """From where an address can be reached."""
+    """How deep inside a network an address is: who can reach it."""
 
     PUBLIC = 0
     NETWORK = 1
@@ -25,48 +25,48 @@ class Depth(IntEnum):
 
 
 class Reach:
-    """Places that an upstream may name.
+    """Decides which addresses an upstream's metadata may name.
 
     Args:
-        host: The upstream's host, as spelled in the URL.
-        is_plain: The upstream is asked over http.
+        host: The upstream's host, as written in the URL.
+        is_plain: Whether the upstream is reached over plain http.
     """
 
     def __init__(self, host: str, *, is_plain: bool = False) -> None:
         self._plain_host = host.lower() if is_plain else None
-        address = _spelled(host)
+        address = _spelled_address(host)
         self._depth = None if address is None else depth_of(address) or Depth.PUBLIC
 
     def allows_plain(self, host: str) -> bool:
-        """Whether http will do: on the upstream's own machine, judging by names, or on this machine for a local upstream."""
-        return host.lower() == self._plain_host or (self._depth == Depth.MACHINE and is_here(host))
+        """Whether plain http to a host is safe: it has the upstream's name, or both are on this machine."""
+        return host.lower() == self._plain_host or (self._depth == Depth.MACHINE and is_this_machine(host))
 
     def seen_at(self, address: str) -> None:
-        """Note where the upstream was reached."""
+        """Record the address at which the upstream was reached."""
         depth = depth_of(address) or Depth.PUBLIC
         self._depth = depth if self._depth is None else min(self._depth, depth)
 
     def allows(self, address: str) -> bool:
-        """Whether the upstream may name an address."""
+        """Whether the upstream's metadata may name an address."""
         depth = depth_of(address)
         return depth is not None and depth <= (self._depth or Depth.PUBLIC)
 
     def allows_name(self, host: str) -> bool:
-        """Whether the upstream may name a host, judging by the name alone and not by the host's addresses."""
-        address = _spelled(host)
+        """Whether the upstream's metadata may name a host, judged by the name alone, without looking up addresses."""
+        address = _spelled_address(host)
         return address is None or self.allows(address)
 
 
-def is_here(host: str) -> bool:
-    """Whether a host's name alone means this machine."""
-    address = _spelled(host)
+def is_this_machine(host: str) -> bool:
+    """Whether a host's name means this machine, without looking up addresses."""
+    address = _spelled_address(host)
     return address is not None and depth_of(address) == Depth.MACHINE
 
 
 def depth_of(address: str) -> Depth | None:
-    """From where an IP address can be reached; None for addresses that nobody may name."""
+    """Return how deep inside a network an IP address is; None for addresses that no metadata may name."""
     inner = _innermost(ip_address(address))
-    if inner.is_loopback or inner.is_unspecified:  # whoever connects to the latter comes to this machine
+    if inner.is_loopback or inner.is_unspecified:  # connecting to an unspecified address reaches this machine
         return Depth.MACHINE
     if inner.is_link_local or inner.is_multicast or inner.is_reserved:
         return None
@@ -75,7 +75,7 @@ def depth_of(address: str) -> Depth | None:
 
 
 def _innermost(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """The IPv4 address behind an IPv6 address, or the address itself."""
+    """Return the IPv4 address that an IPv6 address contains, or else the address itself."""
     if isinstance(address, IPv4Address):
         return address
     if address in _TRANSLATED:
@@ -83,8 +83,8 @@ def _innermost(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     return address.ipv4_mapped or address.sixtofour or address
 
 
-def _spelled(host: str) -> str | None:
-    """The address that a host's name spells, in every notation of the system; None for real names."""
+def _spelled_address(host: str) -> str | None:
+    """Return the address that a host's name spells, in any notation the system accepts; None for real names."""
     if is_loopback(host) or host.lower().rstrip(".").endswith(".localhost"):
         return "127.0.0.1"
     try:

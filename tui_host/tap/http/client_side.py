@@ -1,39 +1,170 @@
-"""A client's connection to a relay, with its own connection to the upstream."""
+"""A client's connection to the relay, which has a connection of its own to the upstream."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 
 from typing_extensions import override
 
-from tui_host.tap.http.client_requests import ClientRequest, ClientRequests
-from tui_host.tap.http.in_transit import Request
+from tui_host.tap.http.logins import Route
+from tui_host.tap.http.loop_detection import marked_source, marks_of, refuse_loop
 from tui_host.tap.http.relay import Relay, break_off, end_writing, redirection, refusal
 from tui_host.tap.http.relayed_bodies import BodyError
+from tui_host.tap.http.relayed_messages import RelayedRequest
 from tui_host.tap.http.splice import descriptor_of
 from tui_host.tap.http.upstream_side import UpstreamSide
-from tui_host.tap.message_heads import HeadError, ResponseHead, response_bytes
+from tui_host.tap.message_framing import Framing, request_framing
+from tui_host.tap.message_heads import HeadEnd, HeadError, RequestHead, ResponseHead, read_request, response_bytes
 
 LINGER_SECONDS = 2.0
-"""How long a refused client may still send, so that it reads the refusal."""
+"""Seconds that a refused client may still send, so that it reads the refusal."""
 ENDED = "the tap was ended"
+PIPELINED_LIMIT = 64 << 10
+"""Bytes that a client may send before it has its answer; with more, reading pauses."""
+NOT_NAMED = "no metadata has named the authorization server behind this URL: log in again"
+
+_UNREAD = b"GET"
+"""The method assumed for unreadable requests, so that their answer has a body."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientRequest:
+    """A request that is ready to be passed on.
+
+    Attributes:
+        head: The request's head, with the new length if a form was changed.
+        framing: The body's framing.
+        route: The upstream and target of the request.
+        body_start: Bytes already received after the head.
+    """
+
+    head: RequestHead
+    framing: Framing
+    route: Route
+    body_start: bytes
+
+
+class ClientRequests:
+    """Splits a client's bytes into requests, and accepts or refuses each request.
+
+    Args:
+        relay: The relay, which holds the rules.
+
+    Attributes:
+        marks: Number of taps that have marked the connection, to detect loops.
+        method: The method of the last request; GET if unreadable.
+    """
+
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+        self._came = bytearray()
+        self._end = HeadEnd()
+        self._waiting: tuple[RequestHead, Framing, Route, int] | None = None  # with the size of the form to wait for
+        self.marks = 0
+        self.method = _UNREAD
+
+    def add(self, data: bytes) -> None:
+        """Add bytes received from the client."""
+        self._came += data
+
+    def take(self) -> bytes:
+        """Remove all bytes and return them."""
+        came = bytes(self._came)
+        self._came.clear()
+        self._end.forget()
+        return came
+
+    @property
+    def has_head(self) -> bool:
+        """Whether a complete head has been received, or more bytes than a head may have."""
+        self._skip_blank_lines()
+        try:
+            return self._end.find(self._came) is not None
+        except HeadError:
+            return True
+
+    @property
+    def is_too_much(self) -> bool:
+        """Whether to pause reading until some bytes are taken."""
+        return len(self._came) > PIPELINED_LIMIT
+
+    def next(self) -> ClientRequest | None:
+        """Return the next request that is ready to be passed on, None if there is none.
+
+        Raises:
+            HeadError: The request is refused. If it was readable, the refusal is recorded.
+        """
+        if self._waiting is None:
+            self._waiting = self._read()
+        if self._waiting is None or len(self._came) < self._waiting[3]:
+            return None
+        head, framing, route, size = self._waiting
+        self._waiting = None
+        body_start = self.take()
+        if size and self._relay.logins is not None:
+            head, form = self._relay.logins.form(head, body_start[:size])
+            framing, body_start = len(form), form + body_start[size:]
+        return ClientRequest(head=head, framing=framing, route=route, body_start=body_start)
+
+    def _read(self) -> tuple[RequestHead, Framing, Route, int] | None:
+        """Read and check the next head; None while the head is incomplete.
+
+        Raises:
+            HeadError: The request is refused. If it was readable, the refusal is recorded.
+        """
+        came, relay = self._came, self._relay
+        self._skip_blank_lines()
+        self.method = _UNREAD
+        end = self._end.find(came)
+        if end is None:
+            return None
+        head = read_request(bytes(came[:end]))
+        self.method = head.method
+        framing = request_framing(head)
+        try:
+            route = self._let_in(head)
+        except HeadError as error:
+            relay.record_refusal(head, error)
+            raise
+        del came[:end]
+        return head, framing, route, 0 if relay.logins is None else relay.logins.form_size(head)
+
+    def _let_in(self, head: RequestHead) -> Route:
+        """Check a request, and return its upstream and target.
+
+        Raises:
+            HeadError: The request is refused.
+        """
+        route = self._relay.route(head)
+        self._relay.gate.check(head, is_redirect=route is not None and bool(route.redirect_url))
+        refuse_loop(self.marks)
+        if route is None:
+            raise HeadError(404, NOT_NAMED)
+        return route
+
+    def _skip_blank_lines(self) -> None:
+        """Drop empty lines, which some clients send after a body."""
+        while self._came.startswith((b"\r\n", b"\n")):
+            del self._came[: self._came.index(b"\n") + 1]
+            self._end.forget()
 
 
 class ClientSide(asyncio.BufferedProtocol):
-    """A client's connection: reads requests and passes them on."""
+    """A client's connection: reads requests and passes them to the upstream."""
 
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
         self._transport: asyncio.Transport | None = None
         self._requests = ClientRequests(relay)
-        self._request: Request | None = None
+        self._request: RelayedRequest | None = None
         self._upstream: UpstreamSide | None = None
         self._tunnel = False
         self._ignoring = False
         self._has_ended = False
         self._paused = False
 
-    # What asyncio says.
+    # Called by asyncio.
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -41,6 +172,7 @@ class ClientSide(asyncio.BufferedProtocol):
             raise TypeError("a transport that cannot be read and written")
         self._transport = transport
         self._relay.clients.add(self)
+        self._requests.marks = marks_of(transport.get_extra_info("peername"))
 
     @override
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -65,7 +197,7 @@ class ClientSide(asyncio.BufferedProtocol):
 
     @override
     def eof_received(self) -> bool:
-        """Keep the connection open for answers after a half-close."""
+        """Keep the connection open for answers after the client has closed its sending side."""
         self._has_ended = True
         return self._hands_on_the_end()
 
@@ -89,27 +221,27 @@ class ClientSide(asyncio.BufferedProtocol):
         if self._upstream is not None:
             self._upstream.pause(paused=False)
 
-    # What the upstream's side says.
+    # Called by the upstream's side.
 
     def write(self, data: bytes) -> None:
-        """Bytes for the client."""
+        """Write bytes to the client."""
         if self._transport is not None and not self._ignoring:
             self._transport.write(data)
 
     def sink(self) -> int | None:
-        """The client's socket for direct writing; None while written data waits."""
+        """Return the client's socket for direct writing; None while written bytes still wait to be sent."""
         transport = self._transport
         if transport is None or transport.is_closing() or transport.get_write_buffer_size():
             return None
         return descriptor_of(transport)
 
     def break_off(self) -> None:
-        """Nothing can be written to the client any more."""
+        """Abort the client's connection: the client no longer reads."""
         if self._transport is not None:
             self._transport.abort()
 
     def pause(self, *, paused: bool) -> None:
-        """Read no more, or again."""
+        """Pause or resume reading from the client."""
         if self._transport is None or paused == self._paused or self._ignoring:
             return
         self._paused = paused
@@ -119,7 +251,7 @@ class ClientSide(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def tunnel(self) -> None:
-        """Pass bytes unread from now on."""
+        """Pass all further bytes on without reading them."""
         self._tunnel = True
         sent, upstream = self._requests.take(), self._upstream
         if sent and upstream is not None:
@@ -127,45 +259,46 @@ class ClientSide(asyncio.BufferedProtocol):
         if self._has_ended and upstream is not None:
             upstream.end_input()
 
-    def answered(self, *, lasts: bool) -> None:
-        """The response is complete."""
+    def answered(self, *, keeps_alive: bool) -> None:
+        """Finish the exchange: the response is complete."""
         request = self._request
         if request is None:
             return
         request.is_answered = True
-        request.lasts = request.lasts and lasts
-        if request.is_sent or not lasts:
+        request.keeps_alive = request.keeps_alive and keeps_alive
+        if request.is_sent or not keeps_alive:
             self._finish(request)
 
     def failed(self, words: str) -> None:
-        """Answer 502: nothing of an upstream's answer has been passed on."""
+        """Answer 502; used when nothing of the upstream's answer has been passed on."""
         request = self._request
         method = request.head.method if request is not None else b"GET"
         self._refuse(HeadError(502, words), method)
-        self._relay.tell(f"the host was answered 502 by the tap itself: {words}")
+        answered = f"the tap itself answered 502: {words}"
+        self._relay.tell(answered)
         self._request = None
         if request is not None:
-            request.reporter.fail(words, "not connected")
+            request.reporter.fail(answered, "not connected")
 
     def cut(self, words: str, *, was_reset: bool) -> None:
-        """End the client's connection in the way the upstream's ended."""
+        """End the client's connection in the same way as the upstream's connection ended."""
         transport, request = self._transport, self._request
         self._request = None
         if request is not None and self._has_ended:
-            request.reporter.close()  # the client had ended first, and the upstream took that for the end of all
+            request.reporter.close()  # the client closed first, and the upstream then closed the whole connection
         elif request is not None:
             request.reporter.fail(words, "cut by peer")
         if transport is not None and not self._ignoring:
             break_off(transport, with_reset=was_reset)
 
     def close(self, *, was_reset: bool = False) -> None:
-        """The upstream's connection ended between two requests, or with the end of a response."""
+        """Close the connection after the upstream's has ended between two requests, or with a response."""
         transport = self._transport
-        if transport is not None:  # what was said before is not lost with it
+        if transport is not None:  # bytes written before are still sent
             break_off(transport, with_reset=was_reset and not transport.get_write_buffer_size())
 
     def end(self) -> None:
-        """End the tap, breaking off exchanges so that no client takes them for complete."""
+        """End the tap. Responses in progress are broken off so that no client takes them for complete."""
         request, self._request = self._request, None
         if self._upstream is not None:
             self._upstream.abandon()
@@ -177,7 +310,7 @@ class ClientSide(asyncio.BufferedProtocol):
     # Requests.
 
     def _next(self) -> None:
-        """Take requests that can go on."""
+        """Pass on all requests that are ready."""
         while self._request is None and not self._ignoring and self._transport is not None:
             try:
                 arrived = self._requests.next()
@@ -188,14 +321,14 @@ class ClientSide(asyncio.BufferedProtocol):
                 self._refuse(error, self._requests.method)
 
     def _go_on(self) -> None:
-        """Take the next request; close once a half-closed client has all answers."""
+        """Take the next request. Closes the connection if the client has closed its side and has all answers."""
         self.pause(paused=self._upstream is not None and self._upstream.is_full)
         self._next()
         if self._has_ended and self._transport is not None and not self._hands_on_the_end():
             self._transport.close()
 
     def _hands_on_the_end(self) -> bool:
-        """Pass a half-close on behind the client's data; returns False if no answer is to come."""
+        """Close the upstream's sending side after the client's data; returns False if no answer is expected."""
         request, upstream = self._request, self._upstream
         if request is not None and request.is_sent and self._has_more(request):
             return True
@@ -203,32 +336,32 @@ class ClientSide(asyncio.BufferedProtocol):
             return False
         return upstream.end_input()
 
-    def _has_more(self, request: Request) -> bool:
-        """Whether more requests follow. Half a head at the end is no request."""
+    def _has_more(self, request: RelayedRequest) -> bool:
+        """Whether more requests follow. An incomplete head at the end does not count."""
         return not self._tunnel and (request.head.wants_websocket or self._requests.has_head)
 
     def _take(self, arrived: ClientRequest) -> None:
         relay, head, route = self._relay, arrived.head, arrived.route
-        if route.shown:  # to a browser, which is sent on
-            response = redirection(route.shown)
-            relay.answered(head, response, b"")
+        if route.redirect_url:  # send a browser to the real page
+            response = redirection(route.redirect_url)
+            relay.record_answer(head, response, b"")
             self._say(response, b"")
             return
         upstream = route.upstream
-        passed = relay.passed(head, route)
-        request = self._request = Request(head, arrived.framing, relay.reporter(passed, upstream.origin))
+        passed = relay.upstream_head(head, route)
+        request = self._request = RelayedRequest(head, arrived.framing, relay.reporter(passed, upstream.origin))
         upstream_side = self._upstream
         if upstream_side is not None and upstream_side.upstream is not upstream:
             upstream_side.abandon()
             upstream_side = None
         if upstream_side is None:
             upstream_side = self._upstream = UpstreamSide(relay, self, upstream)
-            relay.group.start_soon(upstream_side.connect)
+            relay.group.start_soon(upstream_side.connect, marked_source(self._requests.marks, len(relay.clients)))
         upstream_side.expect(head, request.reporter)
-        self._pass(request, upstream_side, arrived.begun, upstream.written(passed))
+        self._pass(request, upstream_side, arrived.body_start, upstream.head_bytes(passed))
 
-    def _pass(self, request: Request, upstream: UpstreamSide, data: bytes, before: bytes = b"") -> None:
-        """Pass on a piece of a request's body, with the head before the first piece."""
+    def _pass(self, request: RelayedRequest, upstream: UpstreamSide, data: bytes, before: bytes = b"") -> None:
+        """Pass on a piece of a request's body; before the first piece, the request's head."""
         try:
             out = before + request.feed(data)
         except BodyError as error:
@@ -249,22 +382,22 @@ class ClientSide(asyncio.BufferedProtocol):
         if self._requests.is_too_much:
             self.pause(paused=True)
 
-    def _finish(self, request: Request) -> None:
+    def _finish(self, request: RelayedRequest) -> None:
         self._request = None
         if not request.is_sent and not self._has_ended:
             self._linger()
-        elif not request.is_sent or not request.lasts:
+        elif not request.is_sent or not request.keeps_alive:
             self.close()
         else:
             self._go_on()
 
-    # Answers of the relay's own.
+    # Answers made by the relay.
 
     def _refuse(self, error: HeadError, method: bytes) -> None:
         self._say(*refusal(error.status, error.words, method))
 
     def _say(self, said: ResponseHead, body: bytes) -> None:
-        """Answer in the relay's own name, and end the connection after some time for reading."""
+        """Send an answer made by the relay, and close the connection after the client had time to read it."""
         transport = self._transport
         if transport is None or self._ignoring:
             return
@@ -272,7 +405,7 @@ class ClientSide(asyncio.BufferedProtocol):
         self._linger()
 
     def _linger(self) -> None:
-        """End the connection after some time for reading, since the client may still be sending."""
+        """Close the connection after a delay, since the client may still be sending."""
         transport = self._transport
         if transport is None:
             return

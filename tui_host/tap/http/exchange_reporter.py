@@ -1,6 +1,6 @@
-"""Reports of a passing exchange, for the recorder.
+"""Reports an exchange to the recorder while it passes through the relay.
 
-Bytes are reported before they are passed on: a killed relay leaves them for the recorder, so nobody has received bytes that are lost.
+Bytes are reported before they are passed on: if the relay is killed, no received bytes are missing.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from tui_host.tap.recording.channel_write import (
 
 
 class ItemWriter(Protocol):
-    """Writes items for the recorder, and never waits."""
+    """Writes items for the recorder without waiting for it."""
 
     def report(self, kind: bytes, data: bytes, number: int = 0, at_ns: int | None = None, /) -> None:
-        """Write an item of an exchange, at a moment on the monotonic clock, or just now."""
+        """Write an item of an exchange, with a time on the monotonic clock or the current time."""
         ...
 
     def notify(self) -> None:
-        """Wake a waiting recorder."""
+        """Wake the recorder if it waits."""
         ...
 
 
 class _Body:
-    """Reports a body up to a limit, then counts the rest."""
+    """Reports a body up to a limit, and counts the bytes after the limit."""
 
     def __init__(self, writer: ItemWriter, kind: bytes, number: int, limit: int | None) -> None:
         self._writer = writer
@@ -71,14 +71,14 @@ class _Body:
 
 
 class ExchangeReporter:
-    """Reports an exchange, whose request comes in pieces and may have no end.
+    """Reports an exchange. Its request comes in pieces and may have no end.
 
     Args:
-        writer: Takes the reports.
+        writer: Receives the reports.
         number: The exchange's number.
-        head: The request's head for the upstream.
+        head: The request's head as sent to the upstream.
         origin: The upstream's origin.
-        answer_limit: Bytes of the response's body to report; None for all.
+        answer_limit: Largest number of bytes of the response's body to report; None for all.
     """
 
     def __init__(
@@ -92,24 +92,24 @@ class ExchangeReporter:
         writer.report(REQUEST, origin.encode() + b"\n" + request_bytes(head), number)
 
     def sent(self, data: bytes, at_ns: int | None = None) -> None:
-        """Bytes of the request's body have gone on."""
+        """Report bytes of the request's body."""
         if not self._is_asked:
             self._sent.pass_on(data, at_ns)
 
     def sent_all(self, at_ns: int | None = None) -> None:
-        """Report the end of the request, or of its recording: everything later belongs to the response."""
+        """Report the end of the request, or of its recording: later reports belong to the response."""
         if not self._is_asked:
             self._is_asked = True
             self._sent.finish()
             self._tell(ASKED, at_ns=at_ns)
 
     def answered(self, head: ResponseHead, at_ns: int | None = None) -> None:
-        """The head of the response has come."""
+        """Report the head of the response."""
         self.sent_all(at_ns)
         self._tell(RESPONSE, response_bytes(head), at_ns)
 
     def refused(self, head: ResponseHead, body: bytes) -> None:
-        """The relay has answered itself, and not looked at the request's body."""
+        """Report an answer made by the relay, which has not read the request's body."""
         self._is_asked = True
         self._tell(ASKED, UNREAD)
         self.answered(head)
@@ -117,32 +117,32 @@ class ExchangeReporter:
         self.end()
 
     def announced(self, url: bytes) -> None:
-        """The answer has told where messages are to be sent."""
+        """Report the URL that a server announces for messages."""
         self._tell(ANNOUNCED, url)
 
     def chunk(self, data: bytes, at_ns: int | None = None) -> None:
-        """Bytes of the response's body have come."""
+        """Report bytes of the response's body."""
         self._chunks.pass_on(data, at_ns)
 
     @property
     def has_enough(self) -> bool:
-        """Whether the limit is reached: only the size of the rest is recorded."""
+        """Whether the limit is reached, so that only the size of the rest is recorded."""
         return self._chunks.is_full
 
     def unseen(self, size: int) -> None:
-        """Count bytes of the response's body that passed unread."""
+        """Count bytes of the response's body that passed without being read."""
         self._chunks.leave_out(size)
 
     def end(self, at_ns: int | None = None) -> None:
-        """The response is complete."""
+        """Report the end of the response."""
         self._finish(COMPLETE, at_ns=at_ns)
 
     def fail(self, words: str, reason: Reason) -> None:
-        """Report an end against everybody's will."""
+        """Report that the exchange failed."""
         self._finish(FAILED, Ending(reason=reason, error=words).to_bytes())
 
     def close(self) -> None:
-        """The host reads no further."""
+        """Report that the host has stopped reading."""
         self._finish(CLOSED)
 
     def _finish(self, kind: bytes, data: bytes = b"", at_ns: int | None = None) -> None:

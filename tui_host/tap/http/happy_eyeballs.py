@@ -1,6 +1,6 @@
-"""Connecting to the first of a host's addresses to answer. Source: RFC 8305, sections 4 and 5.
+"""Connects to the first of a host's addresses that answers. Source: RFC 8305, sections 4 and 5.
 
-asyncio's own way to do that forgets a connection that it has just made where nobody wants it any more: it stays open for a while.
+Replaces `asyncio.create_connection`, which may leave a new connection open for a while if cancelled.
 """
 
 from __future__ import annotations
@@ -8,52 +8,55 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import chain, zip_longest
 from typing import TypeAlias
 
 import anyio
 
 TURN_SECONDS = 0.25
-"""How long an address may take before the next is tried too."""
+"""Seconds until the next address is tried as well."""
 
-_Address: TypeAlias = "tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]"
-Found: TypeAlias = "tuple[socket.AddressFamily, socket.SocketKind, int, str, _Address]"
+_Place: TypeAlias = "tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]"
+Address: TypeAlias = "tuple[socket.AddressFamily, socket.SocketKind, int, str, _Place]"
 
 
-async def connected(host: str, port: int, allows: Callable[[str], bool]) -> socket.socket:
-    """Connect to a host by any of its addresses.
+async def connected(host: str, port: int, allows: Callable[[str], bool], source: str | None = None) -> socket.socket:
+    """Connect to the first address of a host that answers.
 
     Args:
-        host: A name or an address.
+        host: A name or an IP address.
         port: The port.
-        allows: Whether an address may be connected to.
+        allows: Returns whether connecting to an address is allowed.
+        source: The local address to connect from, used for addresses in 127.0.0.0/8; None for any.
 
     Raises:
-        OSError: No address can be connected to.
+        OSError: No address of the host accepts a connection.
     """
     allowed = [info for info in await _addresses(host, port) if allows(str(info[4][0]))]
     if not allowed:
-        raise ConnectionError(
-            "an address further inside than the server's own, whose metadata therefore does not lead there"
-        )
-    return await _connected_to(allowed[0]) if len(allowed) == 1 else await first_of(_in_turn(allowed))
+        raise ConnectionError("the server's metadata leads further inside a network than the server itself is")
+    return await first_of(_in_turn(allowed), source)
 
 
-async def first_of(found: Sequence[Found]) -> socket.socket:
-    """Connect to the first address to answer, closing all further connections.
+async def first_of(addresses: Sequence[Address], source: str | None = None) -> socket.socket:
+    """Connect to the first address that answers, and close all other connections.
 
     Args:
-        found: Addresses from `getaddrinfo`, in the order of the attempts.
+        addresses: Addresses from `getaddrinfo`, in the order in which to try them.
+        source: The same as for `connected`.
 
     Raises:
-        OSError: Every attempt failed; the first error.
+        OSError: Every attempt failed. Raises the first error.
     """
-    made: list[socket.socket] = []
+    if len(addresses) == 1:
+        return await _connected_to(addresses[0], source)
+    sockets: list[socket.socket] = []
     faults: list[OSError] = []
 
-    async def attempt(one: Found, failed: anyio.Event) -> None:
+    async def attempt(address: Address, failed: anyio.Event) -> None:
         try:
-            made.append(await _connected_to(one))
+            sockets.append(await _connected_to(address, source))
         except OSError as error:
             faults.append(error)
             failed.set()
@@ -62,46 +65,50 @@ async def first_of(found: Sequence[Found]) -> socket.socket:
 
     try:
         async with anyio.create_task_group() as group:
-            for info in found:
+            for address in addresses:
                 failed = anyio.Event()
-                group.start_soon(attempt, info, failed)
+                group.start_soon(attempt, address, failed)
                 with anyio.move_on_after(TURN_SECONDS):
                     await failed.wait()
     except BaseException:
-        _close(made)
+        _close(sockets)
         raise
-    if not made:
+    if not sockets:
         raise faults[0]
-    _close(made[1:])
-    return made[0]
+    _close(sockets[1:])
+    return sockets[0]
 
 
-async def _addresses(host: str, port: int) -> Sequence[Found]:
+async def _addresses(host: str, port: int) -> Sequence[Address]:
     try:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    except OSError:  # it is a name, for which a thread has to wait
+    except OSError:  # the host is a name, which only a thread can look up
         return await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
-async def _connected_to(found: Found) -> socket.socket:
-    family, kind, protocol, _, address = found
-    made = socket.socket(family, kind, protocol)
+async def _connected_to(address: Address, source: str | None) -> socket.socket:
+    family, kind, protocol, _, place = address
+    connection = socket.socket(family, kind, protocol)
     try:
-        made.settimeout(0)
-        await asyncio.get_running_loop().sock_connect(made, address)
+        connection.settimeout(0)
+        if source is not None and str(place[0]).startswith("127."):
+            with suppress(OSError):  # this machine lacks the source address
+                connection.bind((source, 0))
+        await asyncio.get_running_loop().sock_connect(connection, place)
     except BaseException:
-        made.close()
+        connection.close()
         raise
-    return made
+    return connection
 
 
-def _in_turn(found: Sequence[Found]) -> Sequence[Found]:
-    """The addresses of each family by turns, beginning with the first one's."""
-    families = list(dict.fromkeys(info[0] for info in found))
-    of_each = [[info for info in found if info[0] == family] for family in families]
-    return [info for info in chain.from_iterable(zip_longest(*of_each)) if info is not None]
+def _in_turn(addresses: Sequence[Address]) -> Sequence[Address]:
+    """Order addresses so that the IP versions alternate, starting with that of the first address."""
+    by_family: dict[int, list[Address]] = {}
+    for address in addresses:
+        by_family.setdefault(address[0], []).append(address)
+    return [address for address in chain.from_iterable(zip_longest(*by_family.values())) if address is not None]
 
 
 def _close(sockets: Sequence[socket.socket]) -> None:
-    for made in sockets:
-        made.close()
+    for connection in sockets:
+        connection.close()

@@ -1,4 +1,4 @@
-"""`tap llm`: a relay before an LLM API."""
+"""`tap llm`: a relay in front of a model's API."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.message_heads import RequestHead, ResponseHead
 
 PORT = 8321
-"""The default port."""
+"""The default port to listen on."""
 ANSWER_LIMIT = 16 << 20
-"""Bytes of an answer to record, more than models say. Recording a larger answer takes longer than passing it on."""
+"""Largest number of bytes of an answer to record, more than models send: recording takes longer than passing on."""
 
 _DOCKER: Mapping[str, str] = MappingProxyType(
     {
@@ -53,7 +53,7 @@ _LOGIN: Mapping[str, str] = MappingProxyType(
         ' "gemini-api-key"}}}} in its settings.json'
     }
 )
-"""With the variable alone Gemini CLI chooses a login and then refuses it."""
+"""If only the variable is set, Gemini CLI chooses a login and then refuses it."""
 _GEMINI: Mapping[str, str] = MappingProxyType(
     {
         "Cline": "API Provider «Google Gemini», Use custom base URL: {root}",
@@ -84,17 +84,17 @@ _ANY: Mapping[str, str] = MappingProxyType(
         **_DOCKER,
     }
 )
-"""For an upstream of unknown dialect."""
+"""The hosts to show if the upstream's dialect is unknown."""
 
 _VERSIONS = ("/v1", "/v1beta")
 _ENDPOINT = re.compile(
     r"/(?:(?:chat/)?completions|responses|messages|embeddings|models(?:/.*)?|api/(?:chat|generate|tags))/?"
 )
-"""Endpoints behind a base URL, which many manuals include in the URL."""
+"""Endpoints that follow a base URL; many manuals include them in the URL."""
 
 
 def base_url(upstream: Upstream, own: str) -> str:
-    """The base URL for a host: the upstream's with the tap's origin, without a version that hosts append themselves."""
+    """Return the base URL to configure in a host: the upstream's path at the tap, without a version that hosts add."""
     url = own + _base_path(upstream)
     return url if _for_hosts(upstream) is _OPENAI_LIKE else _root(url)
 
@@ -111,7 +111,7 @@ def _base_path(upstream: Upstream) -> str:
 
 
 def instructions(upstream: Upstream, own: str) -> Iterator[str]:
-    """Where well-known hosts want the base URL, a line for each."""
+    """Yield a line for each well-known host that says where to set the base URL."""
     url = base_url(upstream, own).rstrip("/")
     for host, words in _for_hosts(upstream).items():
         yield f"  {host}: {words.format(url=url, root=_root(url))}"
@@ -130,25 +130,25 @@ def _for_hosts(upstream: Upstream) -> Mapping[str, str]:
 
 
 def peer(upstream: Upstream) -> str:
-    """The provider's name in records: the preset's name, or host and port."""
+    """Return the provider's name for records: the preset's name, or host and port."""
     return service_at(upstream.url.geturl()) or upstream.name
 
 
 class OneObserver:
-    """Observes all traffic as a single client's with a single provider."""
+    """Treats all traffic as one client's traffic with one provider."""
 
     def __init__(self, recorder: Recording, peer: str) -> None:
         self._observer = Observer(WithoutTokens(recorder, is_login=False), wire="llm", peer=peer)
         self._login = Observer(WithoutTokens(recorder, is_login=True), wire="llm", peer=peer)
 
-    def of(self, head: RequestHead, body: bytes) -> Observer:
-        """The observer of a request; logins have their own."""
+    def observer_of(self, head: RequestHead, body: bytes) -> Observer:
+        """Return the observer of a request; requests of a login have an observer of their own."""
         path = head.target.partition(b"?")[0]
         is_of_login = head.method == b"POST" and is_login(path, head.value(b"content-type"), body)
         return self._login if is_of_login else self._observer
 
     def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
-        """Nothing is learned from answers."""
+        """Do nothing: answers of a model's API identify no connection."""
 
     def announced(self, observer: Observer, url: str) -> None:
-        """No endpoints are announced here."""
+        """Do nothing: a model's API announces no endpoint."""

@@ -1,4 +1,4 @@
-"""`tap http`: a relay before an MCP server behind a URL, over streamable HTTP or the older HTTP with SSE."""
+"""`tap http`: a relay in front of an MCP server with a URL, for streamable HTTP or the older HTTP with SSE."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from tui_host.tap.recording.exchange_records import TimedRecorder
 
 PORT = 8322
-"""The default port."""
+"""The default port to listen on."""
 REMEMBERED = 1000
-"""Client sessions remembered."""
+"""Largest number of client sessions to remember."""
 
 
 class Connections:
-    """Tells clients' connections apart, by session id or by announced endpoint.
+    """Distinguishes clients' connections by session id or by announced endpoint.
 
-    Where a server gives no such thing, by what the clients call themselves in each request.
+    If a server gives neither, connections are distinguished by the clients' names in their requests.
 
     Args:
-        recorder: Keeps the records.
+        recorder: Stores the records.
         name: The server's name.
-        is_whole: Connections are recorded from their beginning.
+        is_whole: Whether connections are recorded from their beginning.
     """
 
     def __init__(self, recorder: TimedRecorder, name: str, *, is_whole: bool = True) -> None:
@@ -39,13 +39,13 @@ class Connections:
         self._plain: dict[bytes, Observer] = {}
         self._known: dict[bytes, Observer] = {}
 
-    def of(self, head: RequestHead, body: bytes) -> Observer:
-        """The observer of a request's connection."""
+    def observer_of(self, head: RequestHead, body: bytes) -> Observer:
+        """Return the observer of the connection to which a request belongs."""
         observer = self._known.get(head.value(b"mcp-session-id") or head.target)
         path = head.target.partition(b"?")[0]
         may_be_login = observer is None or is_login(
             path, head.value(b"content-type"), body
-        )  # a server may announce any place
+        )  # a server may announce a URL anywhere
         if head.method == b"POST" and may_be_login and not is_rpc(body):
             return self._login
         if observer is not None:
@@ -63,7 +63,7 @@ class Connections:
         return plain
 
     def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
-        """Note a session's beginning or end."""
+        """Note the beginning or end of a session."""
         session = response.value(b"mcp-session-id")
         if session:
             _remember(self._known, session, observer)
@@ -71,10 +71,10 @@ class Connections:
             self._known.pop(head.value(b"mcp-session-id"), None)
 
     def announced(self, observer: Observer, url: str) -> None:
-        """Note where a client's messages will go."""
+        """Note the URL to which a client will send its messages."""
         parts = parts_of(url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        for span in in_url(target):  # the session's id, which the stream says in what is recorded next
+        for span in in_url(target):  # the session's id, to be redacted in the stream that is recorded next
             self._recorder.redactor.learn_value(span.name, target[span.start : span.end])
         _remember(self._known, target.encode("latin-1"), observer)
 

@@ -1,7 +1,7 @@
-"""The relay: a connection to the upstream for each client's connection, with bytes passed on at once.
+"""The relay: opens a connection to the upstream for each client's connection, and passes bytes on at once.
 
-Both connections last equally long and are closed, half closed or reset alike. Only incomplete heads are held, and bytes that the other side
-does not take: then no more is read.
+Both connections last equally long and end alike: closed, half closed or reset. The relay holds back only incomplete
+heads, and bytes that the other side does not accept; it then stops reading.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from tui_host.tap.http.exchange_reporter import ExchangeReporter, ItemWriter
 from tui_host.tap.http.hop_headers import to_upstream
 from tui_host.tap.http.logins import Logins, Route
 from tui_host.tap.http.request_gate import Gate
-from tui_host.tap.http.rewriting import Rewriting
 from tui_host.tap.http.upstream import Upstream
-from tui_host.tap.message_heads import HeadError, RequestHead, ResponseHead, made
+from tui_host.tap.http.url_rewriting import UrlRewriting
+from tui_host.tap.message_heads import HeadError, RequestHead, ResponseHead, new_field
 
 READ_BYTES = 1 << 20
-"""Bytes to read at once, at most. Larger reads make large bodies cheaper."""
+"""Largest number of bytes to read at once. Larger reads make large bodies cheaper."""
 _AT_ONCE = struct.pack("ii", 1, 0)
-"""A lingering time of 0 seconds, for SO_LINGER."""
+"""A linger time of 0 seconds, for SO_LINGER."""
 
 
 class Client(Protocol):
-    """A client's connection."""
+    """A client's connection to the relay."""
 
     def end(self) -> None:
         """End the connection early."""
@@ -44,25 +44,25 @@ class Client(Protocol):
 
 @dataclass(kw_only=True)
 class Relay:
-    """State shared by all connections of a relay.
+    """The state that all connections of a relay share.
 
     Attributes:
-        upstream: Where requests go.
-        gate: Decides which requests are let in.
-        rewriting: Leads clients back to the relay.
+        upstream: The server to which requests go.
+        gate: Decides which requests are accepted.
+        rewriting: Changes URLs in answers so that clients stay on the relay.
         logins: Routes logins; None for a model's API.
-        writer: Takes reports for the recorder.
-        answer_limit: Bytes of an answer to record; None for all.
-        group: Owns connecting tasks.
-        tell: Takes a sentence for a person.
-        numbers: Of the exchanges.
-        clients: The connections there are.
-        buffer: What is read stands here for a moment; one for all, since it is taken out at once.
+        writer: Receives reports for the recorder.
+        answer_limit: Largest number of bytes of an answer to record; None for all.
+        group: The task group for connecting.
+        tell: Receives messages for the user.
+        numbers: Yields the numbers of exchanges.
+        clients: The open connections.
+        buffer: The buffer for reading. All connections share it, since bytes are taken out at once.
     """
 
     upstream: Upstream
     gate: Gate
-    rewriting: Rewriting
+    rewriting: UrlRewriting
     logins: Logins | None
     writer: ItemWriter
     answer_limit: int | None
@@ -73,11 +73,11 @@ class Relay:
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(READ_BYTES)))
 
     def route(self, head: RequestHead) -> Route | None:
-        """Where a request goes; None for places that no metadata has named."""
+        """Return the upstream and target of a request; None for a URL on another server that no metadata has named."""
         return Route(upstream=self.upstream, target=head.target) if self.logins is None else self.logins.route(head)
 
-    def passed(self, head: RequestHead, route: Route) -> RequestHead:
-        """A request's head for the upstream."""
+    def upstream_head(self, head: RequestHead, route: Route) -> RequestHead:
+        """Return a request's head for the upstream."""
         changed = self.rewriting.request(head)
         return to_upstream(
             changed if changed.target == route.target else replace(changed, target=route.target),
@@ -87,17 +87,17 @@ class Relay:
         )
 
     def reporter(self, head: RequestHead, origin: str) -> ExchangeReporter:
-        """A reporter for a new request to an origin."""
+        """Return a reporter for a new request to an origin."""
         return ExchangeReporter(self.writer, next(self.numbers), head, origin, answer_limit=self.answer_limit)
 
-    def answered(self, head: RequestHead, said: ResponseHead, body: bytes) -> None:
-        """Record an answer of the relay's own, under the host named in the request."""
+    def record_answer(self, head: RequestHead, said: ResponseHead, body: bytes) -> None:
+        """Record an answer made by the relay, under the host that the request names."""
         self.reporter(head, f"http://{head.value(b'host').decode('latin-1')}").refused(said, body)
 
-    def refused(self, head: RequestHead, error: HeadError) -> None:
-        """Record a refusal and tell a person."""
-        self.answered(head, *refusal(error.status, error.words, head.method))
-        path = head.target.partition(b"?")[0].decode("latin-1")  # a query may have the client's credential in it
+    def record_refusal(self, head: RequestHead, error: HeadError) -> None:
+        """Record a refusal and tell the user."""
+        self.record_answer(head, *refusal(error.status, error.words, head.method))
+        path = head.target.partition(b"?")[0].decode("latin-1")  # the query may contain the client's credential
         self.tell(f"refused {head.method.decode()} {path}: {error.words}")
 
     def end(self) -> None:
@@ -106,32 +106,32 @@ class Relay:
             client.end()
 
 
-# What a relay says in its own name: head and body both tell that it was not the upstream.
+# Answers made by the relay: both head and body say that they do not come from the upstream.
 
 
 def redirection(url: bytes) -> ResponseHead:
-    """A redirect for a browser; the connection ends afterwards.
+    """Make a redirect for a browser. The connection is closed afterwards.
 
     Raises:
         HeadError: The URL contains a line break.
     """
     fields = (
-        made(b"Server", TAP.encode()),
-        made(b"Location", url),
-        made(b"Cache-Control", b"no-store"),
-        made(b"Content-Length", b"0"),
-        made(b"Connection", b"close"),
+        new_field(b"Server", TAP.encode()),
+        new_field(b"Location", url),
+        new_field(b"Cache-Control", b"no-store"),
+        new_field(b"Content-Length", b"0"),
+        new_field(b"Connection", b"close"),
     )
     return ResponseHead(minor=1, status=302, line=_line(302), fields=fields)
 
 
 def refusal(status: int, words: str, method: bytes) -> tuple[ResponseHead, bytes]:
-    """An error answer in the usual JSON form; the connection ends afterwards.
+    """Make an error answer in the usual JSON form. The connection is closed afterwards.
 
     Args:
         status: The HTTP status.
-        words: The reason.
-        method: The request's.
+        words: The reason, to show in the answer.
+        method: The request's method.
     """
     error: dict[str, JSON] = {"message": f"{TAP}: {words}", "type": TAP, "code": status}
     body = json.dumps({"error": error}, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
@@ -140,11 +140,11 @@ def refusal(status: int, words: str, method: bytes) -> tuple[ResponseHead, bytes
         status=status,
         line=_line(status),
         fields=(
-            made(b"Server", TAP.encode()),
-            made(b"X-Tui-Host-Tap", b"refused" if status != 502 else b"no valid answer from the upstream"),
-            made(b"Content-Type", b"application/json"),
-            made(b"Content-Length", b"%d" % len(body)),
-            made(b"Connection", b"close"),
+            new_field(b"Server", TAP.encode()),
+            new_field(b"X-Tui-Host-Tap", b"refused" if status != 502 else b"no valid answer from the upstream"),
+            new_field(b"Content-Type", b"application/json"),
+            new_field(b"Content-Length", b"%d" % len(body)),
+            new_field(b"Connection", b"close"),
         ),
     )
     return head, b"" if method == b"HEAD" else body
@@ -154,20 +154,20 @@ def _line(status: int) -> bytes:
     return b"HTTP/1.1 %d %s\r\n" % (status, HTTPStatus(status).phrase.encode())
 
 
-# How connections end so that the peer learns the reason.
+# Ending connections so that the other side learns the reason.
 
 
 def break_off(transport: asyncio.Transport, *, with_reset: bool) -> None:
-    """End a connection in the middle of something.
+    """End a connection in the middle of a message.
 
     Args:
-        transport: The connection.
-        with_reset: Reset the connection and discard unsent bytes; otherwise close early.
+        transport: The connection to end.
+        with_reset: Whether to reset the connection and discard unsent bytes; otherwise it is closed early.
     """
     if not with_reset:
         transport.close()
         return
-    # asyncio gives no socket but a view of it, which offers this much; a Unix socket or a TLS layer may have none.
+    # asyncio gives only a view of the socket, with these methods; a Unix socket or a TLS layer may have none.
     raw: object = transport.get_extra_info("socket")
     set_option: object = getattr(raw, "setsockopt", None)
     if callable(set_option):
@@ -176,11 +176,11 @@ def break_off(transport: asyncio.Transport, *, with_reset: bool) -> None:
 
 
 def end_writing(transport: asyncio.Transport) -> bool:
-    """Half-close a connection for writing; returns False for a connection without half-close."""
+    """Close the sending side of a connection; returns False if the connection cannot do this."""
     if not transport.can_write_eof():
         return False
     try:
         transport.write_eof()
-    except OSError:  # nobody is there any more, which asyncio is about to notice
+    except OSError:  # the connection has gone, as asyncio will soon notice
         transport.abort()
     return True

@@ -1,4 +1,4 @@
-"""A relay on a port of this machine, from start to signal."""
+"""Runs a relay on a port of this machine until a signal ends it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tui_host.tap.http.exchange_reporter import ItemWriter
 from tui_host.tap.http.logins import Logins
 from tui_host.tap.http.relay import Relay
 from tui_host.tap.http.request_gate import Gate
-from tui_host.tap.http.rewriting import Rewriting
 from tui_host.tap.http.upstream import Upstream
+from tui_host.tap.http.url_rewriting import UrlRewriting
 
 LOOPBACK = "127.0.0.1"
 _BACKLOG = 1024
@@ -31,21 +31,21 @@ class Service:
     """The parameters of a relay.
 
     Attributes:
-        upstream: Where to.
+        upstream: The server to which requests go.
         port: The port to listen on; 0 for any.
         is_mcp: Whether the upstream is an MCP server.
-        allowed: Origins allowed by a person.
-        names: Names of this machine allowed by a person.
-        writer: Takes reports for the recorder.
-        answer_limit: Bytes of an answer to record; None for all.
-        tell: Takes a sentence for a person.
+        allowed_origins: Origins of web pages that the user allows.
+        allowed_hosts: Further names of this machine that the user allows.
+        writer: Receives reports for the recorder.
+        answer_limit: Largest number of bytes of an answer to record; None for all.
+        tell: Receives messages for the user.
     """
 
     upstream: Upstream
     port: int
     is_mcp: bool
-    allowed: tuple[str, ...]
-    names: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...]
+    allowed_hosts: tuple[str, ...] = ()
     writer: ItemWriter
     answer_limit: int | None
     tell: Callable[[str], None]
@@ -53,19 +53,19 @@ class Service:
 
 @asynccontextmanager
 async def listening(service: Service) -> AsyncGenerator[str]:
-    """Relay while the block runs, then break off exchanges in progress.
+    """Run the relay while the block runs, then break off exchanges in progress.
 
     Yields:
         The relay's origin, such as `http://127.0.0.1:8321`.
 
     Raises:
-        TuiHostError: The port cannot be had, or is the upstream's own.
+        TuiHostError: The port is not available, or is the upstream's own.
     """
     with _listener(service.port) as listener:
         port: int = listener.getsockname()[1]
-        if service.upstream.is_at(port):  # what comes would go round until nothing is left to go with
+        if service.upstream.is_at(port):  # a request would be sent to the relay itself again and again
             raise TuiHostError(
-                f"{service.upstream.origin} is this tap itself", "--upstream", "name what it is to stand before"
+                f"{service.upstream.origin} is this tap itself", "--upstream", "name the upstream server"
             )
         own = f"http://{LOOPBACK}:{port}"
         logins = Logins(service.upstream, own, service.tell) if service.is_mcp else None
@@ -74,11 +74,11 @@ async def listening(service: Service) -> AsyncGenerator[str]:
                 upstream=service.upstream,
                 gate=Gate(
                     port=port,
-                    allowed=frozenset(origin.encode() for origin in service.allowed),
-                    names=frozenset(name.encode() for name in service.names),
-                    forms=service.is_mcp,
+                    allowed_origins=frozenset(origin.encode() for origin in service.allowed_origins),
+                    allowed_hosts=frozenset(name.encode() for name in service.allowed_hosts),
+                    allows_forms=service.is_mcp,
                 ),
-                rewriting=Rewriting(service.upstream.origin, own, logins=logins, tell=service.tell),
+                rewriting=UrlRewriting(service.upstream.origin, own, logins=logins, tell=service.tell),
                 logins=logins,
                 writer=service.writer,
                 answer_limit=service.answer_limit,
@@ -96,39 +96,39 @@ async def listening(service: Service) -> AsyncGenerator[str]:
                 relay.end()
                 group.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):
-                    await anyio.lowlevel.checkpoint()  # the loop closes the sockets
+                    await anyio.lowlevel.checkpoint()  # lets the event loop close the sockets
 
 
 def _teller(
     tell: Callable[[str], None], server: asyncio.Server
 ) -> Callable[[asyncio.AbstractEventLoop, dict[str, object]], None]:
-    """Make an exception handler with a single short sentence for each kind of failure, instead of a traceback for each connection."""
+    """Make an exception handler that prints one short sentence for each kind of failure, and no tracebacks."""
 
     def told(_loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
         error = context.get("exception")
         if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
-            tell("there are too many connections for this machine's limit (ulimit -n): more have to wait")
-        elif server.is_serving():  # one that is closed is asked to go on by what was due then
-            tell(f"a connection was broken off: {error or context.get('message')!r}")
+            tell("too many connections for the limit of open files (ulimit -n): further ones wait")
+        elif server.is_serving():  # a closed server may still get callbacks that were already scheduled
+            tell(f"a connection broke: {error or context.get('message')!r}")
 
     return told
 
 
 async def serve(service: Service, started: Callable[[str], None], ended_by: Mapping[signal.Signals, int]) -> int:
-    """Relay until a signal comes.
+    """Run the relay until a signal arrives.
 
     Args:
         service: The parameters.
-        started: Called with the relay's origin once the relay listens.
-        ended_by: Signals that end the relay, with exit codes.
+        started: Called with the relay's origin when the relay is listening.
+        ended_by: The signals that end the relay, with their exit codes.
 
     Returns:
         The exit code.
 
     Raises:
-        TuiHostError: The port cannot be had.
+        TuiHostError: The port is not available.
     """
-    # One that whoever started us has switched off (nohup, a job in the background) stays switched off.
+    # If the parent process has switched a signal off (nohup, a background job), the signal stays switched off.
     heeded = [number for number in ended_by if signal.getsignal(number) is not signal.SIG_IGN]
     with anyio.open_signal_receiver(*heeded) as signals:
         async with listening(service) as own:
@@ -139,12 +139,12 @@ async def serve(service: Service, started: Callable[[str], None], ended_by: Mapp
 
 
 def _listener(port: int) -> socket.socket:
-    """A socket on the loopback interface and nowhere else.
+    """Return a socket that listens on the loopback interface only.
 
     Raises:
         TuiHostError: The port is taken.
     """
-    # With its protocol named: else asyncio leaves Nagle's algorithm on for what it accepts, which holds answers back.
+    # Name the protocol: otherwise asyncio leaves Nagle's algorithm on for accepted connections, which delays answers.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,4 +1,4 @@
-"""Bodies of HTTP/1.1 messages out of their framing, piece by piece, holding nothing back. Source: RFC 9112, section 7."""
+"""Reads the bodies of HTTP/1.1 messages out of their framing, piece by piece. Source: RFC 9112, section 7."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tui_host.tap.message_framing import Framing
 
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n\x00]*)?\r?\n")
 _TRAILER = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[^\r\n\x00]*\r?\n")
-_ENDS = (b"\r\n", b"\n")  # of a line; what comes without CR goes on with it
+_ENDS = (b"\r\n", b"\n")  # line ends; a line without CR is passed on without CR
 _LINE_LIMIT = 16 << 10
 _TRAILERS_LIMIT = 64 << 10
 
 
 class BodyError(Exception):
-    """A body with wrong framing.
+    """A body whose framing is wrong.
 
     Attributes:
-        body: The body's bytes before the error.
+        body: The bytes of the body before the error.
     """
 
     def __init__(self, words: str, *, body: bytes = b"") -> None:
@@ -28,34 +28,34 @@ class BodyError(Exception):
 
 
 class Body(Protocol):
-    """A body being read.
+    """Reads a body piece by piece.
 
     Attributes:
-        done: The body is complete.
+        done: Whether the body is complete.
     """
 
     done: bool
 
     @property
-    def plain(self) -> int:
-        """How many following bytes belong to the body for certain."""
+    def skippable(self) -> int:
+        """Number of following bytes that certainly belong to the body."""
         ...
 
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
-        """Take bytes; returns the body's share and the rest behind the body.
+        """Take bytes; returns the bytes of the body, and the bytes after its end.
 
         Raises:
             BodyError: The framing is wrong.
         """
         ...
 
-    def passed(self, size: int) -> None:
-        """Count plain bytes that passed unread."""
+    def skip(self, size: int) -> None:
+        """Count bytes of the body that passed without being read."""
         ...
 
 
 def body_of(framing: Framing) -> Body:
-    """A reader for a framing."""
+    """Return a reader for a framing."""
     match framing:
         case "chunked":
             return ChunkedBody()
@@ -69,30 +69,30 @@ def body_of(framing: Framing) -> Body:
 
 
 class OpenBody:
-    """A body up to the connection's end."""
+    """A body that ends with the connection."""
 
-    plain = sys.maxsize
+    skippable = sys.maxsize
 
     def __init__(self) -> None:
         self.done = False
 
-    def passed(self, size: int) -> None:
-        """More may come."""
+    def skip(self, size: int) -> None:
+        """Do nothing: the body's length is unknown."""
 
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
-        """Take everything."""
+        """Return all bytes as part of the body."""
         return data, b""
 
 
 class CountedBody:
-    """A body of known length."""
+    """A body of known length, in bytes."""
 
     def __init__(self, size: int) -> None:
         self._left = size
         self.done = not size
 
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
-        """Take missing bytes; returns the rest too."""
+        """Return the bytes up to the body's length, and the bytes after it."""
         if len(data) < self._left:
             self._left -= len(data)
             return data, b""
@@ -102,35 +102,35 @@ class CountedBody:
         return body, rest
 
     @property
-    def plain(self) -> int:
-        """The missing bytes."""
+    def skippable(self) -> int:
+        """Number of bytes still missing."""
         return self._left
 
-    def passed(self, size: int) -> None:
-        """Subtract bytes from the missing ones."""
+    def skip(self, size: int) -> None:
+        """Subtract bytes that passed from the number still missing."""
         self._left -= size
         self.done = not self._left
 
 
 class ChunkedBody:
-    """A body in chunks, with trailers.
+    """A body in chunks, followed by trailers.
 
     Attributes:
         trailers: The lines after the last chunk, unchanged.
     """
 
-    plain = 0
+    skippable = 0
 
     def __init__(self) -> None:
         self.done = False
         self.trailers = b""
-        self._left = 0  # of the chunk that is being read
-        self._line = b""  # the beginning of a line that has not ended
+        self._left = 0  # bytes missing from the current chunk
+        self._line = b""  # the beginning of an incomplete line
         self._after_chunk = False
         self._last = False
 
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
-        """The chunks' joined payload, and the rest behind the last chunk."""
+        """Return the data of the chunks joined, and the bytes after the last chunk."""
         pieces: list[bytes] = []
         at = 0
         while at < len(data) and not self.done:
@@ -150,11 +150,11 @@ class ChunkedBody:
             self._line = b"" if end else line
         return pieces[0] if len(pieces) == 1 else b"".join(pieces), data[at:]
 
-    def passed(self, size: int) -> None:
-        """None can be."""
+    def skip(self, size: int) -> None:
+        """Do nothing: chunks are always read."""
 
     def _take(self, line: bytes) -> str:
-        """Read a line between chunks; returns a description of an error."""
+        """Read a line between chunks; returns a description of an error, or empty text."""
         if self._after_chunk:
             self._after_chunk = False
             return "" if line in _ENDS else "a chunk longer than its size"
@@ -175,11 +175,11 @@ class ChunkedBody:
 
 
 def framed(payload: bytes) -> bytes:
-    """A chunk."""
+    """Return data framed as a chunk."""
     return b"%x\r\n%s\r\n" % (len(payload), payload)
 
 
 def last_chunk(body: Body) -> bytes:
-    """The end of a chunked body, with the original trailers."""
+    """Return the end of a chunked body, with the trailers as received."""
     trailers = body.trailers if isinstance(body, ChunkedBody) else b""
     return b"0\r\n" + trailers + b"\r\n"

@@ -1,6 +1,6 @@
-"""Passing bytes between sockets inside the kernel, where possible, so that large bodies are not copied here.
+"""Passes bytes between sockets inside the kernel, if possible, so that large bodies are not copied.
 
-A pipe stands between the two sockets; bytes that the sink does not take stay in the pipe, and then no more is read. Source: splice(2).
+Bytes go through a pipe between the sockets. No more are read while the target accepts none. Source: splice(2).
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 PIPE_BYTES = 1 << 20
-WORTH = 1 << 20
-"""Bytes from which splicing pays."""
+WORTHWHILE_BYTES = 1 << 20
+"""Smallest number of bytes for which splicing is faster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spliced:
-    """How a passage ended.
+class SpliceEnd:
+    """How a transfer ended.
 
     Attributes:
-        size: Bytes taken from the source.
-        source: An error of the source; None also for its end.
-        sink: An error of the sink.
+        size: Number of bytes taken from the source.
+        source: An error of the source socket; None if it only ended.
+        sink: An error of the target socket.
     """
 
     size: int
@@ -33,7 +33,7 @@ class Spliced:
 
 
 def descriptor_of(transport: asyncio.Transport) -> int | None:
-    """The socket of a plain connection; None for TLS and other transports."""
+    """Return the socket of a plain connection; None for TLS and other transports."""
     raw: object = transport.get_extra_info("socket")
     if sys.platform != "linux" or not isinstance(raw, TransportSocket) or transport.get_extra_info("ssl_object"):
         return None
@@ -41,28 +41,28 @@ def descriptor_of(transport: asyncio.Transport) -> int | None:
 
 
 class Splice:
-    """A transfer between two sockets, which nobody else may read or write meanwhile.
+    """A transfer between two sockets, which no other code may read or write meanwhile.
 
     Args:
-        source: The socket to take from.
-        sink: The socket to give to.
-        size: Bytes to pass, at most.
-        ended: Called once at the end or after an error; not after `stop`.
+        source: The socket to read from.
+        sink: The socket to write to.
+        size: Largest number of bytes to pass.
+        ended: Called once, at the end or after an error; not called after `stop`.
 
     Raises:
-        OSError: The system refuses a pipe.
+        OSError: The system has no pipe to give.
     """
 
-    def __init__(self, source: int, sink: int, size: int, ended: Callable[[Spliced], None]) -> None:
+    def __init__(self, source: int, sink: int, size: int, ended: Callable[[SpliceEnd], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._left = size
         self._ended = ended
         self._taken = 0
-        self._held = 0  # in the pipe
+        self._held = 0  # number of bytes in the pipe
         self._open: list[int] = []
         try:
             self._open += os.pipe()
-            # Of their own: the loop lets nobody else wait for a descriptor that a transport has.
+            # Duplicates: the event loop refuses to watch a descriptor that belongs to a transport.
             for descriptor in (source, sink):
                 self._open.append(os.dup(descriptor))
         except OSError:
@@ -73,7 +73,7 @@ class Splice:
         self._loop.add_reader(self._source, self._take)
 
     def stop(self) -> int:
-        """Pass nothing more; gives how many bytes were taken from the source."""
+        """Stop the transfer; returns how many bytes were taken from the source."""
         if self._open:
             self._loop.remove_reader(self._source)
             self._loop.remove_writer(self._sink)
@@ -88,7 +88,7 @@ class Splice:
         try:
             size = _splice(self._source, self._in, min(self._left, PIPE_BYTES))
         except OSError as error:
-            self._end(Spliced(size=self._taken, source=error))
+            self._end(SpliceEnd(size=self._taken, source=error))
             return
         if size is None:
             return
@@ -96,7 +96,7 @@ class Splice:
         self._left -= size
         self._held = size
         if not size:
-            self._end(Spliced(size=self._taken))
+            self._end(SpliceEnd(size=self._taken))
         elif not self._give():
             self._loop.remove_reader(self._source)
             self._loop.add_writer(self._sink, self._go_on)
@@ -107,30 +107,30 @@ class Splice:
             self._loop.add_reader(self._source, self._take)
 
     def _give(self) -> bool:
-        """Write the pipe's bytes; returns False if the sink is full."""
+        """Write the pipe's bytes to the target; returns False if it accepts no more."""
         while self._held:
             try:
                 size = _splice(self._out, self._sink, self._held)
             except OSError as error:
-                self._end(Spliced(size=self._taken, sink=error))
+                self._end(SpliceEnd(size=self._taken, sink=error))
                 return True
             if size is None:
                 return False
             self._held -= size
         if not self._left:
-            self._end(Spliced(size=self._taken))
+            self._end(SpliceEnd(size=self._taken))
         return True
 
-    def _end(self, how: Spliced) -> None:
+    def _end(self, how: SpliceEnd) -> None:
         self.stop()
         self._ended(how)
 
 
 def _splice(source: int, sink: int, size: int) -> int | None:
-    """Move bytes; returns their number, or None if nothing moves for now.
+    """Move bytes; returns their number, or None if no byte can move now.
 
     Raises:
-        OSError: Either socket is broken.
+        OSError: One of the sockets is broken.
     """
     if sys.platform != "linux":
         raise OSError("not on this system")
@@ -147,4 +147,4 @@ def _widen(descriptor: int) -> None:
         try:
             fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         except OSError:
-            return  # this user has many wide pipes already
+            return  # the user's limit for large pipes is reached

@@ -1,4 +1,4 @@
-"""The relay's fixed upstream, and ways to reach it."""
+"""The relay's upstream, and ways to connect to it."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from tui_host.capture.http.client_faults import words_of
 from tui_host.errors import SettingsError
 from tui_host.settings.proxy import proxy_for
 from tui_host.settings.urls import shown, split
-from tui_host.tap.http.address_scope import Reach, is_here
+from tui_host.tap.http.address_scope import Reach, is_this_machine
 from tui_host.tap.http.happy_eyeballs import connected
 from tui_host.tap.message_heads import RequestHead, request_bytes
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _PROXY_ANSWER_LIMIT = 64 << 10
 _NOT_KNOWN = "if it is your own, start the tap with --ca-file FILE"
-_OTHER_NAME = "it is for another name: give --upstream the one that its certificate has"
-_OTHER_TIME = "see that this machine's clock is right; if it is, who runs it has to renew it"
+_OTHER_NAME = "the certificate is for another name: use that name in --upstream"
+_OTHER_TIME = "check this machine's clock; if it is right, the certificate has to be renewed"
 _OF_CERTIFICATES = {9: _OTHER_TIME, 10: _OTHER_TIME, 62: _OTHER_NAME, 64: _OTHER_NAME}
-"""Remedies for certificates where `--ca-file` does not help. Source: OpenSSL, x509_vfy.h, X509_V_ERR_*."""
+"""Remedies for certificate errors that `--ca-file` does not solve. Source: OpenSSL, x509_vfy.h, X509_V_ERR_*."""
 _NO_TLS = frozenset(("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"))
-"""OpenSSL's names, across versions, for an answer without TLS."""
+"""OpenSSL's names, in several versions, for an answer without TLS."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Upstream:
-    """An upstream and everything needed for a connection.
+    """A server to relay to, with everything needed to connect.
 
     Attributes:
-        url: The URL.
+        url: The server's URL.
         proxy: The proxy to use, if any.
-        trust: Trusted certificates; None for http.
-        other: Makes an upstream named in metadata, by URL; raises SettingsError for unusable and forbidden URLs.
-        reach: Addresses that the upstream may name.
-        within: The reach of the upstream whose metadata named this one; None for a typed URL.
+        trust: The trusted certificates; None for plain http.
+        other: Makes an upstream for a URL that metadata names; raises SettingsError if it is unusable or forbidden.
+        reach: Decides which addresses the upstream's metadata may name.
+        within: The reach of the upstream whose metadata named this one; None for a URL that the user typed.
     """
 
     url: SplitResult
@@ -64,35 +64,35 @@ class Upstream:
 
     @cached_property
     def host(self) -> bytes:
-        """The upstream's `Host`."""
+        """The value of the `Host` header."""
         return self.name.encode("idna" if not self.name.isascii() else "ascii")
 
     @cached_property
     def target_prefix(self) -> bytes:
-        """The prefix of a request's path: empty, except for a proxy of plain requests."""
+        """What to put before the path of a request: empty, unless a proxy relays plain requests."""
         return self.origin.encode() if self.proxy is not None and self.trust is None else b""
 
     @cached_property
     def proxy_credential(self) -> bytes:
-        """The proxy's credential header, from the proxy's URL; empty without a credential."""
+        """The header with the proxy's credential, taken from the proxy's URL; empty without a credential."""
         if self.proxy is None or self.proxy.username is None:
             return b""
         pair = f"{unquote(self.proxy.username)}:{unquote(self.proxy.password or '')}"
         return b"Proxy-Authorization: Basic " + b64encode(pair.encode()) + b"\r\n"
 
-    def written(self, head: RequestHead) -> bytes:
-        """A request's head on the wire. A proxy gets a whole URL, and `*` as a URL without a path (RFC 9112, 3.2.4).
+    def head_bytes(self, head: RequestHead) -> bytes:
+        """Return a request's head as bytes. A proxy gets a whole URL, and for `*` a URL without a path (RFC 9112, 3.2.4).
 
         Raises:
-            HeadError: The target or a value contains a line break.
+            HeadError: The target or a header's value contains a line break.
         """
         if not self.target_prefix:
             return request_bytes(head)
         block = request_bytes(head, self.target_prefix + head.target.removeprefix(b"*"))
         return block[:-2] + self.proxy_credential + b"\r\n" if self.proxy_credential else block
 
-    def unreached(self, error: OSError | UnicodeError) -> str:
-        """Why a connection failed, in words."""
+    def failure_words(self, error: OSError | UnicodeError) -> str:
+        """Describe why a connection failed."""
         if isinstance(error, ssl.SSLCertVerificationError):
             reason = f"{error.reason}: {error.verify_message}"
             return f"{self.origin} is not trusted: {reason} ({_OF_CERTIFICATES.get(error.verify_code, _NOT_KNOWN)})"
@@ -102,41 +102,42 @@ class Upstream:
         return f"{self.origin} could not be reached: {words_of(error)}"
 
     def is_at(self, port: int) -> bool:
-        """Whether the upstream is a port of this machine, judging by the URL."""
+        """Whether the upstream's URL is a port of this machine."""
         host, own = _address(self.url)
-        return own == port and is_here(host)
+        return own == port and is_this_machine(host)
 
-    async def connect(self, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
-        """Connect a protocol to the upstream.
+    async def connect(self, protocol: Callable[[], asyncio.BaseProtocol], source: str | None = None) -> None:
+        """Connect to the upstream.
 
         Args:
-            protocol: Makes the protocol.
+            protocol: Makes the protocol for the connection.
+            source: The local address to connect from, for an upstream on this machine; None for any.
 
         Raises:
-            OSError: The upstream cannot be reached or trusted.
+            OSError: The upstream cannot be reached, or its certificate is not trusted.
         """
         if self.proxy is None:
-            await self._directly(protocol)
+            await self._directly(protocol, source)
         elif self.trust is None:
             await asyncio.get_running_loop().create_connection(protocol, *_address(self.proxy))
         else:
             await self._through(self.proxy, self.trust, protocol)
 
-    async def _directly(self, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
+    async def _directly(self, protocol: Callable[[], asyncio.BaseProtocol], source: str | None) -> None:
         loop = asyncio.get_running_loop()
         host, port = _address(self.url)
         name = host if self.trust is not None else None
         within = self.within
-        made = await connected(host, port, lambda address: within is None or within.allows(address))
+        made = await connected(host, port, lambda address: within is None or within.allows(address), source)
         transport, _ = await loop.create_connection(protocol, sock=made, ssl=self.trust, server_hostname=name)
         seen = transport.get_extra_info("peername")
-        if within is None and seen is not None:  # it has not ended at once
+        if within is None and seen is not None:  # the connection is still open
             self.reach.seen_at(str(seen[0]))
 
     async def _through(
         self, proxy: SplitResult, trust: ssl.SSLContext, protocol: Callable[[], asyncio.BaseProtocol]
     ) -> None:
-        """Connect through a proxy's tunnel. Source: RFC 9110, section 9.3.6."""
+        """Connect through a tunnel that a proxy opens. Source: RFC 9110, section 9.3.6."""
         host, port = _address(self.url)
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         loop = asyncio.get_running_loop()
@@ -155,7 +156,7 @@ class Upstream:
 
 
 class _ProxyAnswer(asyncio.Protocol):
-    """Reads a proxy's answer to `CONNECT`. A `StreamReader` would end the connection when garbage-collected."""
+    """Reads a proxy's answer to `CONNECT`. A `StreamReader` would close the connection when it is garbage-collected."""
 
     def __init__(self) -> None:
         self._answer = b""
@@ -172,10 +173,10 @@ class _ProxyAnswer(asyncio.Protocol):
         self._has_answered.set()
 
     async def consent(self) -> None:
-        """Wait for the answer.
+        """Wait until the proxy agrees.
 
         Raises:
-            ConnectionError: The proxy gives none.
+            ConnectionError: The proxy refuses, or ends the connection.
         """
         await self._has_answered.wait()
         line = self._answer.partition(b"\r\n")[0].decode("latin-1")
@@ -188,7 +189,7 @@ def _address(url: SplitResult) -> tuple[str, int]:
 
 
 def upstream_of(typed: str, environment: Mapping[str, str], ca_file: Path | None = None) -> Upstream:
-    """Read an upstream from the command line.
+    """Make an upstream from a URL on the command line.
 
     Raises:
         SettingsError: The URL or the environment's proxy is unusable, or a certificate cannot be read.
@@ -206,7 +207,7 @@ def _upstream(
             "a URL with a user, a query or a fragment in it", where, "leave these to the host that uses the tap"
         )
     if within is not None and not _may_be_named(url, within):
-        raise SettingsError("a place that a server may not lead to", where, "leave it to the host that uses the tap")
+        raise SettingsError("metadata may not lead to this URL", where, "leave it to the host that uses the tap")
     reach = Reach(url.hostname or "", is_plain=url.scheme == "http")
     return Upstream(
         url=url,
@@ -219,7 +220,7 @@ def _upstream(
 
 
 def _may_be_named(url: SplitResult, within: Reach) -> bool:
-    """Whether metadata may lead to a URL: encrypted, or on the server's own machine."""
+    """Whether metadata may name a URL: it has to use TLS, or be on the server's own machine."""
     host = url.hostname or ""
     return (url.scheme == "https" or within.allows_plain(host)) and within.allows_name(host)
 
@@ -233,9 +234,9 @@ def _proxy(typed: str, environment: Mapping[str, str]) -> SplitResult | None:
         proxy = urlsplit(typed_proxy)
         is_one = bool(proxy.hostname) and (proxy.port is None or proxy.port > 0)
     except ValueError:
-        raise SettingsError("the proxy's address is no URL", "the environment", remedy) from None
+        raise SettingsError("the proxy's address is not a URL", "the environment", remedy) from None
     if not is_one:
-        raise SettingsError("the proxy's address is no URL", "the environment", remedy)
+        raise SettingsError("the proxy's address is not a URL", "the environment", remedy)
     if proxy.scheme != "http":
         raise SettingsError(f"a proxy of the kind {proxy.scheme}", "the environment", remedy)
     return proxy

@@ -1,4 +1,4 @@
-"""A connection to the upstream, made for a client's connection."""
+"""The connection to the upstream that serves a client's connection."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing_extensions import override
 from tui_host.capture.http.client_faults import words_of
 from tui_host.tap.http.exchange_reporter import ExchangeReporter
 from tui_host.tap.http.hop_headers import to_client
-from tui_host.tap.http.in_transit import Answer
 from tui_host.tap.http.relay import Relay, break_off, end_writing
 from tui_host.tap.http.relayed_bodies import BodyError
-from tui_host.tap.http.splice import WORTH, Splice, Spliced, descriptor_of
+from tui_host.tap.http.relayed_messages import RelayedAnswer
+from tui_host.tap.http.splice import WORTHWHILE_BYTES, Splice, SpliceEnd, descriptor_of
 from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.message_heads import (
     HeadEnd,
@@ -27,55 +27,55 @@ from tui_host.tap.message_heads import (
 )
 
 UNCONNECTED_LIMIT = 256 << 10
-"""Bytes of a request that wait for the connection before reading pauses."""
+"""Bytes of a request that may wait for the connection; with more, reading pauses."""
 
 
 class ClientEnd(Protocol):
-    """The client's connection, as used by the upstream's."""
+    """The client's side of the relay, as the upstream's side uses it."""
 
     def write(self, data: bytes) -> None:
-        """Bytes for the client."""
+        """Write bytes to the client."""
         ...
 
     def sink(self) -> int | None:
-        """The client's socket for direct writing; None while written data waits."""
+        """Return the client's socket for direct writing; None while written bytes still wait to be sent."""
         ...
 
     def break_off(self) -> None:
-        """Nothing can be written to the client any more."""
+        """Abort the client's connection: the client no longer reads."""
         ...
 
     def pause(self, *, paused: bool) -> None:
-        """Read no more, or again."""
+        """Pause or resume reading from the client."""
         ...
 
     def tunnel(self) -> None:
-        """Pass bytes unread from now on."""
+        """Pass all further bytes on without reading them."""
         ...
 
-    def answered(self, *, lasts: bool) -> None:
-        """The response is complete; whether the connection lasts."""
+    def answered(self, *, keeps_alive: bool) -> None:
+        """Called when the response is complete; `keeps_alive` tells whether the connection stays open."""
         ...
 
     def failed(self, words: str) -> None:
-        """Learn of an upstream without a usable answer; nothing has been passed on."""
+        """Called when the upstream gave no usable answer, and nothing has been passed on."""
         ...
 
     def cut(self, words: str, *, was_reset: bool) -> None:
-        """Learn of a connection cut within an answer."""
+        """Called when the upstream's connection was cut within an answer."""
         ...
 
     def close(self, *, was_reset: bool = False) -> None:
-        """Learn of a connection ended between answers."""
+        """Called when the upstream's connection ended between answers."""
         ...
 
 
 class UpstreamSide(asyncio.BufferedProtocol):
-    """Passes requests on, and reads responses.
+    """Sends requests to the upstream, and reads its responses.
 
     Attributes:
         upstream: The upstream.
-        is_full: Too many bytes wait to be sent.
+        is_full: Whether too many bytes wait to be sent.
     """
 
     def __init__(self, relay: Relay, client: ClientEnd, upstream: Upstream) -> None:
@@ -91,26 +91,26 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._end = HeadEnd()
         self._request: RequestHead | None = None
         self._reporter: ExchangeReporter | None = None
-        self._answer: Answer | None = None
+        self._answer: RelayedAnswer | None = None
         self._tunnel = False
         self._abandoned = False
         self._input_ended = False
         self._splice: Splice | None = None
         self._fault: OSError | None = None
 
-    async def connect(self) -> None:
-        """Connect; the client's side learns of a failure."""
+    async def connect(self, source: str | None) -> None:
+        """Connect, from the local address `source` if given. A failure is reported to the client's side."""
         with self._connecting:
             try:
-                await self.upstream.connect(lambda: self)
+                await self.upstream.connect(lambda: self, source)
             except (OSError, UnicodeError) as error:
                 if not self._abandoned:
                     self._abandoned = True
-                    self._client.failed(self.upstream.unreached(error))
+                    self._client.failed(self.upstream.failure_words(error))
             except Exception as error:  # noqa: BLE001 - the last resort: what breaks one connection breaks no other
                 self._mistaken(error)
 
-    # What asyncio says.
+    # Called by asyncio.
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -121,7 +121,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
             return
         self._transport = transport
         unsent, self._unsent = b"".join(self._unsent), []
-        self._client.pause(paused=False)  # not behind this: it may be more than goes at once
+        self._client.pause(paused=False)  # resume before writing: more bytes may wait than can be sent at once
         transport.write(unsent)
         if self._input_ended:
             end_writing(transport)
@@ -165,11 +165,11 @@ class UpstreamSide(asyncio.BufferedProtocol):
         if answer is not None:
             if is_open and exc is None:
                 answer.end()
-            self._client.write(answer.left())
+            self._client.write(answer.held())
         elif self._request is not None:
-            self._client.write(bytes(self._waiting))  # half a head, for the client to judge
+            self._client.write(bytes(self._waiting))  # an incomplete head is passed on, for the client to judge
         if is_open and exc is None:
-            self._client.answered(lasts=False)
+            self._client.answered(keeps_alive=False)
         elif exc is None and self._tunnel and reporter is not None:
             reporter.end()
             self._client.close()
@@ -191,15 +191,15 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self.is_full = False
         self._client.pause(paused=False)
 
-    # What the client's side says.
+    # Called by the client's side.
 
     def expect(self, request: RequestHead, reporter: ExchangeReporter) -> None:
-        """Expect a response to this request."""
+        """Expect the response to this request."""
         self._request = request
         self._reporter = reporter
 
     def write(self, data: bytes) -> None:
-        """Bytes for the upstream."""
+        """Write bytes to the upstream."""
         if self._transport is not None:
             self._transport.write(data)
         elif not self._abandoned:
@@ -209,7 +209,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
                 self._client.pause(paused=True)
 
     def pause(self, *, paused: bool) -> None:
-        """Read no more, or again."""
+        """Pause or resume reading from the upstream."""
         if self._transport is None or self._splice is not None:
             return
         if paused:
@@ -218,7 +218,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def end_input(self) -> bool:
-        """Half-close for writing; returns False for a connection without half-close."""
+        """Close the sending side; returns False if the connection cannot do this."""
         transport = self._transport
         self._input_ended = True
         if transport is None:
@@ -226,7 +226,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         return end_writing(transport)
 
     def abandon(self, *, with_reset: bool = False) -> None:
-        """End at once after the client has gone."""
+        """End the connection at once after the client has gone."""
         if self._abandoned:
             return
         self._abandoned = True
@@ -244,7 +244,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
     # Responses.
 
     def _next(self) -> None:
-        """Pass on complete heads."""
+        """Pass on responses whose head is complete."""
         waiting = self._waiting
         try:
             while waiting and self._answer is None and not self._tunnel and not self._abandoned:
@@ -266,20 +266,20 @@ class UpstreamSide(asyncio.BufferedProtocol):
             self._fail(error.words)
 
     def _begin(self, request: RequestHead, head: ResponseHead, rest: bytes) -> None:
-        """Pass on the answer's head, with the beginning of the body."""
+        """Pass on a response's head with the beginning of its body."""
         if head.status == 101:
             if not request.wants_websocket:
                 raise HeadError(502, "the upstream switches to a protocol that the host did not request")
             self._change_protocol(head, rest)
             return
         if self._reporter is None:
-            raise HeadError(502, "an answer to nothing")
-        answer = Answer(request, head, self._relay.rewriting, self._reporter)
+            raise HeadError(502, "an answer without a request")
+        answer = RelayedAnswer(request, head, self._relay.rewriting, self._reporter)
         self._answer = answer
         self._pass(answer, rest)
 
-    def _pass(self, answer: Answer, data: bytes) -> None:
-        """Pass on a piece of an answer. The client may end this tap afterwards."""
+    def _pass(self, answer: RelayedAnswer, data: bytes) -> None:
+        """Pass on a piece of a response. The client's side may end this connection in the same call."""
         try:
             out = answer.feed(data)
         except BodyError as error:
@@ -295,11 +295,11 @@ class UpstreamSide(asyncio.BufferedProtocol):
         elif answer.is_done:
             self._finish(answer)
 
-    def _pass_unframed(self, answer: Answer) -> None:
-        """Pass everything unread to the connection's end, for the client to judge."""
+    def _pass_unframed(self, answer: RelayedAnswer) -> None:
+        """Pass everything on without reading it until the connection ends, for the client to judge."""
         words = f"the upstream's answer: {answer.fault}"
-        if not answer.is_as_it_came:
-            self._client.write(answer.left())
+        if not answer.is_unchanged:
+            self._client.write(answer.held())
             self._break(words)
             return
         if self._reporter is not None:
@@ -308,12 +308,12 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._tunnel = True
 
     def _begin_splice(self) -> None:
-        """Let bytes pass unread, where possible."""
+        """Let bytes pass through the kernel without being read, if possible."""
         transport, answer = self._transport, self._answer
         if transport is None or answer is None:
             return
-        size = answer.plain
-        if size < WORTH:
+        size = answer.skippable
+        if size < WORTHWHILE_BYTES:
             return
         source, sink = descriptor_of(transport), self._client.sink()
         if source is None or sink is None:
@@ -321,11 +321,11 @@ class UpstreamSide(asyncio.BufferedProtocol):
         try:
             self._splice = Splice(source, sink, size, self._spliced)
         except OSError:
-            return  # it is passed on as before
+            return  # continue by reading and writing
         transport.pause_reading()
 
-    def _spliced(self, how: Spliced) -> None:
-        """Go on after bytes passed unread."""
+    def _spliced(self, how: SpliceEnd) -> None:
+        """Continue after bytes have passed through the kernel."""
         transport, answer = self._transport, self._answer
         self._stop_splice()
         if how.sink is not None:
@@ -342,16 +342,16 @@ class UpstreamSide(asyncio.BufferedProtocol):
     def _stop_splice(self) -> None:
         splice, self._splice = self._splice, None
         if splice is not None and self._answer is not None:
-            self._answer.passed(splice.stop())
+            self._answer.skip(splice.stop())
 
-    def _finish(self, answer: Answer) -> None:
-        lasts = answer.lasts and not answer.rest
+    def _finish(self, answer: RelayedAnswer) -> None:
+        keeps_alive = answer.keeps_alive and not answer.rest
         self._answer = self._request = self._reporter = None
-        if not lasts:
+        if not keeps_alive:
             self._abandoned = True
             if self._transport is not None:
                 self._transport.close()
-        self._client.answered(lasts=lasts)
+        self._client.answered(keeps_alive=keeps_alive)
 
     def _change_protocol(self, head: ResponseHead, rest: bytes) -> None:
         self._tunnel = True
@@ -369,7 +369,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._client.failed(words)
 
     def _mistaken(self, error: Exception) -> None:
-        self._relay.tell(f"a connection was broken off by a mistake of tui-host's own: {error!r}")
+        self._relay.tell(f"a defect of tui-host broke a connection: {error!r}")
         self._break(str(error))
 
     def _break(self, words: str) -> None:

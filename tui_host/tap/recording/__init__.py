@@ -1,1 +1,1 @@
-"""The recorder beside a relay, and the channel between the two. No relay waits for recording."""
+"""The recorder, a process beside each relay, and the channel between the two. The relay never waits for the recorder."""

@@ -1,4 +1,4 @@
-"""The recorder's end of the channel: reads whole items, in order, to the relay's end. Imported late, apart from `channel_write`."""
+"""The recorder's end of the channel: reads whole items in order until the relay ends. Imported late."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from tui_host.tap.recording.recorder_process import RecorderEnds
 
 TICK = 0.005
-"""Seconds in which a burst is read together, instead of waking the recorder for each message."""
+"""Seconds to wait so that a burst of messages is read together, instead of waking the recorder for each message."""
 _SOON = 0.25
-"""Seconds between checks whether everything read is kept."""
+"""Seconds between checks whether everything read is stored."""
 _MUCH = 64 << 10
 _LATE = 0.25
-"""Seconds that much data may wait, leaving the processors to relay, host and server."""
+"""Seconds that data may wait if there is much of it, to leave the processors to relay, host and server."""
 _AT_ONCE = 1 << 20
 
 
 class ChannelReader:
-    """Reads the relay's items until the relay ends.
+    """Reads the relay's items until the relay has ended.
 
     Args:
-        ends: What leads to the relay.
-        grace: Seconds that remain for what is left once somebody wants an end.
+        ends: The recorder's descriptors to the relay.
+        grace: Seconds allowed for the remaining items after `hurry`.
 
     Attributes:
-        is_hurried: Somebody wants an end.
+        is_hurried: Whether `hurry` was called.
     """
 
     def __init__(self, ends: RecorderEnds, grace: float) -> None:
@@ -43,18 +43,18 @@ class ChannelReader:
         self._deadline: float | None = None
 
     def hurry(self) -> None:
-        """End soon after the relay's end."""
+        """Ask to end soon after the relay's end."""
         self.is_hurried = True
         self._deadline = None
 
     def wait_for_more_than_input(self, patience: float | None) -> bool:
-        """Wait until more than a host's input is reported: until then the processor is the server's. Takes nothing.
+        """Wait until items other than the host's input arrive: until then the server needs the processor. Takes no item.
 
         Args:
-            patience: Seconds to wait at most; None for as long as the relay runs.
+            patience: Largest number of seconds to wait; None for as long as the relay runs.
 
         Returns:
-            Whether anything was reported.
+            Whether any item has arrived.
         """
         journal = self._journal
         end = None if patience is None else time.monotonic() + patience
@@ -66,7 +66,7 @@ class ChannelReader:
         return journal.left > 0
 
     def batches(self) -> Iterator[Sequence[Item]]:
-        """Yield batches of new items; an empty batch now and then leaves time for other work."""
+        """Yield batches of new items. An empty batch now and then leaves time for other work."""
         journal = self._journal
         while not self._is_overdue():
             if items := self._take():
@@ -81,7 +81,7 @@ class ChannelReader:
                 journal.wait(_SOON if journal.kept != journal.taken else None)
 
     def _rest(self, passed_ns: int) -> None:
-        """Let more items come behind an item of this age, unless the relay has ended."""
+        """Wait, depending on the item's age, so that more items can arrive; not if the relay has ended."""
         journal = self._journal
         if journal.left <= _MUCH and not journal.is_over:
             journal.look(TICK)
@@ -90,7 +90,7 @@ class ChannelReader:
             journal.look(seconds)
 
     def _take(self) -> Sequence[Item]:
-        """Take the oldest whole items."""
+        """Return the oldest whole items and remove them."""
         limit = _AT_ONCE
         while data := self._journal.look_at(limit):
             items, size = read_items(data)
@@ -102,17 +102,17 @@ class ChannelReader:
 
     @property
     def missing(self) -> int:
-        """Bytes left unread at the end, or without room."""
+        """Number of bytes that were not read by the end, or that found no room."""
         return self._journal.left + self._journal.held
 
     def notify(self, line: bytes) -> None:
-        """Send the relay a notice."""
+        """Send a notice to the relay."""
         send_notice(self._notices, line)
 
     def _is_overdue(self) -> bool:
         if not self.is_hurried:
             return False
-        self._journal.look(0)  # while there is much to read nobody waits, and so nobody hears of the relay's end
+        self._journal.look(0)  # during heavy traffic `wait` is not called, so look for the relay's end here
         if not self._journal.is_over:
             return False
         now = time.monotonic()
@@ -122,7 +122,7 @@ class ChannelReader:
 
 
 def send_notice(descriptor: int, line: bytes) -> bool:
-    """Send the relay a notice; returns False if the relay has gone."""
+    """Send a notice to the relay; returns False if the relay has gone."""
     try:
         os.write(descriptor, line)
     except OSError:

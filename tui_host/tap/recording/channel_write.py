@@ -1,6 +1,6 @@
 """The relay's end of the channel to its recorder: reports items with kind, exchange and time. Imported early.
 
-Reporting never waits. Apart from `channel_read`, which the recorder imports late: nothing here imports more than `struct` and `threading`.
+Reporting never waits. Imports only `struct` and `threading`; the recorder imports `channel_read` late.
 """
 
 from __future__ import annotations
@@ -17,53 +17,53 @@ if TYPE_CHECKING:
     from tui_host.tap.recording.journal import Journal
 
     Item: TypeAlias = tuple[bytes, int, int, bytes]
-    """Kind, exchange, monotonic clock, data."""
+    """An item: kind, number of the exchange, monotonic clock, data."""
 
-# Kinds of items, a letter each.
+# Kinds of items, one letter each.
 OUT, IN, ERROR = b"o", b"i", b"e"
-"""A chunk of a server's standard input, output, error."""
+"""Kinds of a chunk of a server's standard input, output and error."""
 EXITED = b"z"
-"""The server has ended: its exit code in ASCII, or below 0 the signal that ended it."""
+"""Kind of the item about the server's end: its exit code in ASCII, or, if negative, the signal that ended it."""
 STARTED = b"t"
-"""The relay is at work: a session begins."""
+"""Kind of the item that begins a session: the relay is running."""
 REQUEST, SENT, ASKED = b"q", b"b", b"a"
-"""Of an exchange: the origin, a line end and the request's head; a piece of the request's body; the end of that body."""
+"""Kinds of a request: origin, line end and head; a piece of its body; the end of its body."""
 UNREAD = b"unread"
-"""With `ASKED`: the relay refused the request by its head and did not look at a body."""
+"""Data of `ASKED` if the relay refused the request by its head and did not read its body."""
 RESPONSE, ANNOUNCED, CHUNK = b"r", b"p", b"c"
-"""The response's head; the URL of an `endpoint` event; a piece of the response's body."""
+"""Kinds of a response: its head; the URL of an `endpoint` event; a piece of its body."""
 COMPLETE, FAILED, CLOSED = b"d", b"f", b"x"
-"""How an exchange ended: in order; otherwise, as `capture.http.exchange_end` writes it; by the host's going."""
+"""Kinds of an exchange's end: complete; failed, in the form of `capture.http.exchange_end`; closed by the host."""
 PIECES = frozenset((OUT, IN, ERROR, SENT, CHUNK))
-"""Kinds that may be left out without room."""
+"""Kinds that may be left out if there is no room."""
 
 
 def lost(kind: bytes) -> bytes:
-    """The kind for the number of left-out bytes of a piece, in ASCII."""
+    """Return the kind of an item that gives, in ASCII, how many bytes of a piece were left out."""
     return kind.upper()
 
 
 LOST = frozenset(map(lost, PIECES))
 
 BYE = b"bye\n"
-"""On the lifeline: the relay ends in order, and there is no server to end."""
+"""Sent on the lifeline: the relay ends in order, and no server has to be ended."""
 TAKEN = b"\0\n"
-"""Among the notices: everything was read, and the relay has something to do now."""
+"""A notice: everything was read, and the relay has work to do now."""
 HOPEFUL, DOUBTFUL = b"\1\n", b"\3\n"
-"""Among the notices: recording works as far as can be seen, so that the relay's end need not wait for news; or recording may fail."""
+"""Notices: recording seems to work, so the relay's end need not wait for news; or recording may fail."""
 
 _HEAD = Struct("<cQII")
 _FILE_LIMIT = 1 << 30
-"""Bytes that wait in the journal's file, at most; pieces beyond it are counted and not recorded."""
+"""Largest size of the journal's file, in bytes; further pieces are counted and not recorded."""
 
 
 def head(kind: bytes, number: int, mono_ns: int, size: int) -> bytes:
-    """The bytes before an item's data: kind, monotonic clock, size of the data, exchange."""
+    """Return the bytes before an item's data: kind, monotonic clock, size of the data, exchange."""
     return _HEAD.pack(kind, mono_ns, size, number)
 
 
 def read_items(data: bytes) -> tuple[Sequence[Item], int]:
-    """Read the whole items at the beginning of the bytes; returns the items and their size."""
+    """Parse the whole items at the beginning of the bytes; returns the items and their size in bytes."""
     items: list[Item] = []
     at, size = 0, len(data)
     while size - at >= _HEAD.size:
@@ -80,7 +80,7 @@ class ChannelWriter:
     """Reports items from any thread, in the order of the calls.
 
     Args:
-        journal: Where items are written.
+        journal: The journal to write items to.
         call_soon: Schedules a call in the only thread that reports; None if several threads report.
     """
 
@@ -90,16 +90,16 @@ class ChannelWriter:
         self._call_soon = call_soon
         self._is_open = True
         self._lock = threading.Lock()
-        self._held: dict[tuple[bytes, int], tuple[Item, int]] = {}  # with the bytes that would be missing
+        self._held: dict[tuple[bytes, int], tuple[Item, int]] = {}  # with the number of bytes it stands for
 
     def report(self, kind: bytes, data: bytes, number: int = 0, at_ns: int | None = None) -> None:
-        """Write an item where it outlives this process. Call this before the other side gets the bytes, or a killed relay loses them.
+        """Write an item to the journal, which outlives this process. Call before passing the bytes on.
 
         Args:
-            kind: What it is.
-            data: The bytes.
-            number: The exchange, where there are several.
-            at_ns: When it happened, on the monotonic clock, if not just now.
+            kind: The kind of the item.
+            data: The item's data.
+            number: Number of the exchange, for a relay with exchanges.
+            at_ns: Time on the monotonic clock; None for the current time.
         """
         mono_ns = time.monotonic_ns() if at_ns is None else at_ns
         start = head(kind, number, mono_ns, len(data))
@@ -108,7 +108,7 @@ class ChannelWriter:
                 self._add_later(start, (kind, number, mono_ns, data))
 
     def notify(self) -> None:
-        """Wake a waiting recorder. Never blocks."""
+        """Wake the recorder if it waits. Never blocks."""
         if not self._journal.is_awaited:
             return
         if self._call_soon is None:
@@ -117,7 +117,7 @@ class ChannelWriter:
             self._call_soon(self._ring)
 
     def make_room(self) -> None:
-        """Empty the file and write held items, once the recorder has read everything. May block."""
+        """Empty the file and write the items held back, once the recorder has read everything. May block."""
         self._journal.empty_file()
         with self._lock:
             if self._is_open:
@@ -125,7 +125,7 @@ class ChannelWriter:
         self._ring()
 
     def close(self) -> None:
-        """Report nothing more."""
+        """Close the channel: nothing more is reported."""
         with self._lock:
             if self._is_open:
                 self._add_held(None)
@@ -133,7 +133,7 @@ class ChannelWriter:
                 self._journal.close()
 
     def begin_anew(self) -> None:
-        """Prepare for forking a new recorder after the last recorder died.
+        """Prepare to fork a new recorder after the last one died.
 
         Raises:
             OSError: Too many files are open.
@@ -141,19 +141,8 @@ class ChannelWriter:
         with self._lock:
             self._journal.begin_anew()
 
-    def fork(self) -> int:
-        """As `os.fork`: from now on the child reports, and the parent no more.
-
-        Raises:
-            OSError: There can be no other process.
-        """
-        with self._lock:
-            child = self._journal.fork()
-            self._is_open = self._is_open and not child
-        return child
-
     def _add_later(self, start: bytes, item: Item) -> None:
-        """Add an item behind everything in the file; hold the item if no room is left."""
+        """Write an item after everything in the file; hold the item back if there is no room."""
         kind, _, _, data = item
         limit = _FILE_LIMIT if kind in PIECES else None
         if (self._held and not self._add_held(limit)) or not self._add_anywhere(start, data, limit):
@@ -163,7 +152,7 @@ class ChannelWriter:
         return self._journal.add(start, data) or self._journal.add_to_file(start, data, limit)
 
     def _add_held(self, limit: int | None) -> bool:
-        """Add held items; returns False if no room is left."""
+        """Write the items held back; returns False if there is no room."""
         for key, ((kind, number, mono_ns, data), missing) in list(self._held.items()):
             if not self._add_anywhere(head(kind, number, mono_ns, len(data)), data, limit):
                 return False
@@ -172,7 +161,7 @@ class ChannelWriter:
         return True
 
     def _hold(self, item: Item) -> None:
-        """Hold an item for later; of a piece, hold only the size."""
+        """Hold an item back for later; of a piece, only its size."""
         kind, number, mono_ns, data = item
         missing = len(data)
         if kind in PIECES:

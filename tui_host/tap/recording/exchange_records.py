@@ -1,4 +1,4 @@
-"""Records of HTTP exchanges, made from a relay's reports: heads as the upstream saw them, bodies as they were sent.
+"""Makes records of HTTP exchanges from a relay's reports: heads as the upstream saw them, bodies as they were sent.
 
 Imported late, by the recorder.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tui_host.tap.recording.channel_write import Item
 
 REQUESTS_LIMIT = 2 * BODY_LIMIT
-"""Bytes of unfinished requests' bodies to hold in all; more are not kept."""
+"""Largest number of bytes of unfinished requests' bodies to hold; more are not stored."""
 ENDED_EARLY = "the tap was ended"
 _ENDS = frozenset((COMPLETE, FAILED, CLOSED))
 _SENT_LOST, _CHUNK_LOST = lost(SENT), lost(CHUNK)
@@ -44,28 +44,28 @@ _SENT_LOST, _CHUNK_LOST = lost(SENT), lost(CHUNK)
 class Observers(Protocol):
     """Finds the observer of each exchange."""
 
-    def of(self, head: RequestHead, body: bytes) -> Observer:
-        """The observer of a request."""
+    def observer_of(self, head: RequestHead, body: bytes) -> Observer:
+        """Return the observer of a request."""
         ...
 
     def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
-        """Learn from the head of a response."""
+        """Called with the head of a response."""
         ...
 
     def announced(self, observer: Observer, url: str) -> None:
-        """Learn from an event stream where messages are to be sent."""
+        """Called with the URL for messages that an event stream announces."""
         ...
 
 
 class TimedRecorder:
-    """Records events with their own time instead of the present.
+    """Records events with the time when they happened, not the current time.
 
     Args:
-        recorder: Keeps the records.
+        recorder: Stores the records.
 
     Attributes:
-        at_ns: The moment, on the monotonic clock.
-        number: The relay's number of the exchange that is recorded.
+        at_ns: The time of the event, on the monotonic clock.
+        number: The relay's number for the current exchange.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -78,29 +78,29 @@ class TimedRecorder:
         return self._recorder.redactor
 
     def append(self, draft: Draft, /) -> int:
-        """Keep a record; returns the record's number."""
+        """Store a record; returns the record's number."""
         return self._recorder.append(draft, self.at_ns)
 
     def new_exchange(self) -> str:
-        """The exchange's id."""
+        """Return the id of the current exchange."""
         return f"x{self.number}"
 
     def new_connection(self, server: str) -> str:
-        """An id for a connection, unique in the capture."""
+        """Return an id for a connection, unique in the capture."""
         return self._recorder.new_connection(server)
 
 
 class ExchangeRecords:
-    """Records the exchanges of a relay.
+    """Makes the records of a relay's exchanges.
 
     Args:
-        recorder: Keeps the records.
+        recorder: Stores the records.
         observers: Observe the exchanges.
-        place: Where the records belong.
-        tell_fault: Takes what goes wrong here, in words.
+        place: The place for the records.
+        tell_fault: Receives messages about faults in this code.
 
     Attributes:
-        unfinished: Bytes of requests' bodies that are held until their request has ended.
+        unfinished: Number of bytes held of bodies whose request has not ended.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class ExchangeRecords:
         self.unfinished = 0
 
     def take(self, item: Item) -> int:
-        """Record the next item; returns the bytes that the new records take in memory."""
+        """Record the next item; returns how many bytes the new records take in memory."""
         kind, number, self._recorder.at_ns, data = item
         self._recorder.number = number
         try:
@@ -124,7 +124,7 @@ class ExchangeRecords:
         return len(data) + OVERHEAD
 
     def finish(self) -> None:
-        """Record that exchanges in progress were cut off with the relay."""
+        """Record that exchanges in progress were cut off when the relay ended."""
         for number, exchange in self._open.items():
             self._recorder.number = number
             exchange.begin().fail(ENDED_EARLY, "failed")
@@ -136,7 +136,7 @@ class ExchangeRecords:
             self._open[number] = _Exchange(self._observers, read_request(block), origin.decode(), self._place)
         exchange = self._open.get(number)
         if exchange is None:
-            return  # it began before a recorder that died, or nothing was told of it
+            return  # the exchange began before a recorder that died, or its beginning was not reported
         if kind == SENT:
             self.unfinished += exchange.sent(data, REQUESTS_LIMIT - self.unfinished)
         elif kind == _SENT_LOST:
@@ -151,7 +151,7 @@ class ExchangeRecords:
 
 
 def _after_request(exchange: _Exchange, kind: bytes, data: bytes) -> None:
-    """Record an item that follows a complete request."""
+    """Record an item that comes after a complete request."""
     observed = exchange.begin()
     if kind == CHUNK:
         observed.chunk(data)
@@ -174,8 +174,8 @@ class _Exchange:
     """An exchange in progress.
 
     Attributes:
-        held: Bytes of the request's body that wait for the rest.
-        is_unread: The relay refused the request and did not look at its body, so nothing of that is missing.
+        held: Number of bytes of the request's body that wait for the rest.
+        is_unread: Whether the relay refused the request without reading its body, so that no part counts as missing.
     """
 
     def __init__(self, observers: Observers, head: RequestHead, origin: str, place: Place) -> None:
@@ -183,7 +183,7 @@ class _Exchange:
         self._head = head
         self._url = origin + head.target.decode("latin-1")
         self._place = place
-        self._body = BytesIO()  # gives all of it away without a copy, which twice a large body would be
+        self._body = BytesIO()  # BytesIO returns all bytes without a copy, which would double a large body in memory
         self._missed = 0
         self._observer: Observer | None = None
         self._observed: ObservedExchange | None = None
@@ -201,19 +201,19 @@ class _Exchange:
         return len(kept)
 
     def left_out(self, size: int) -> None:
-        """Count bytes of the request's body that were not reported: nothing after them is kept."""
+        """Count bytes of the request's body that were not reported. No later bytes are stored."""
         self._missed += size
 
     def begin(self) -> ObservedExchange:
-        """Record the request as far as it has come. Later calls change nothing."""
+        """Record the request as received so far. Later calls have no effect."""
         if self._observed is None:
             head, body = self._head, self._body.getvalue()
             self._body = BytesIO()
             self.held = 0
             framing = "none" if self.is_unread else request_framing(head)
-            if isinstance(framing, int):  # its client may have gone, or been answered, before it was complete
+            if isinstance(framing, int):  # the client may have gone, or got its answer, before the body was complete
                 self._missed = max(self._missed, framing - len(body))
-            self._observer = self._observers.of(head, body)
+            self._observer = self._observers.observer_of(head, body)
             self._observed = self._observer.begin(
                 head.method.decode("ascii", "replace"),
                 self._url,
@@ -231,11 +231,11 @@ class _Exchange:
             self._observers.answered(self._observer, self._head, head)
 
     def announced(self, url: bytes) -> None:
-        """Note where messages are to be sent."""
+        """Note the URL for messages that the server announces."""
         if self._observer is None:
             return
         try:
             place = urljoin(self._url, url.decode("latin-1"))
         except ValueError:
-            return  # no URL: no client sends anything there
+            return  # not a URL: no client sends messages there
         self._observers.announced(self._observer, place)

@@ -1,9 +1,9 @@
-"""Shared memory of a relay and its recorder, with a file behind the memory, for bytes not recorded yet. Imported early.
+"""Memory that a relay and its recorder share, with a file for the overflow: holds bytes not yet recorded. Imported early.
 
-Bytes that stand here outlive a relay that is killed at any moment. Adding to memory makes no system call and wakes nobody; what finds
-no room there is appended to a file without a name until the recorder has read that file to its end, so memory always holds the older
-bytes. One process adds and one takes, and each counter has a single writer.
-Imported before the first byte flows: nothing here imports more than `mmap` and `threading`.
+Bytes in the journal outlive a relay that is killed at any moment. Adding to memory makes no system call and wakes no
+process. Bytes that do not fit are appended to a file without a name, and no more are added to memory until the recorder
+has read that file to its end, so memory always holds the older bytes. One process adds and one takes, and each counter
+has a single writer. Imported before the first byte flows: imports only `mmap` and `threading`.
 """
 
 from __future__ import annotations
@@ -13,37 +13,35 @@ import os
 import select
 import threading
 
-from tui_host.tap.threads import fork
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ROOM = 4 << 20
-"""Bytes that wait in memory, at most."""
+"""Largest number of bytes that wait in memory."""
 FOLDERS = ("/var/tmp", "/tmp")  # noqa: S108 - a name there is random, new, and gone at once
-"""Where the file is made if TMPDIR is no place for it."""
+"""Folders for the file if TMPDIR is unsuitable."""
 _COUNTERS = mmap.PAGESIZE
-"""Bytes before the data, for counters. Counters of bytes start with the journal and never go back."""
+"""Size of the area for counters, before the data. Counters of bytes start at 0 and only grow."""
 _ADDED, _FILE_ADDED, _FILE_BEGAN, _HELD = 0, 1, 2, 3
-"""The relay's counters: bytes added to memory and to the file, the file's beginning after being emptied, bytes held."""
+"""Counters written by the relay: bytes added to memory and to the file, the emptied file's beginning, bytes held."""
 _TAKEN, _FILE_TAKEN, _IS_AWAITED, _KEPT, _UNFINISHED, _IS_WELL, _IS_FAULT_TOLD = 32, 33, 34, 35, 36, 37, 38
-"""The recorder's counters, apart from the relay's so that processors do not contend for a cache line."""
+"""Counters written by the recorder, on another page than the relay's so that processors do not contend for a cache line."""
 _MISSED_BELL_SECONDS = 1.0
-"""How long a recorder waits that missed the bell because of memory reordering."""
+"""Longest wait of a recorder that missed the bell because of memory reordering, in seconds."""
 
 
 class Journal:
-    """Shared memory and a file, made before the recorder is forked.
+    """Memory and a file that a relay shares with its recorder. Made before the recorder is forked.
 
     Args:
-        room: Bytes that wait in memory, at most.
+        room: Largest number of bytes that wait in memory.
 
     Attributes:
-        is_over: Nobody is left who could add. The recorder knows it from `wait` or `look`.
+        is_over: Whether no process is left that could add. Updated for the recorder by `wait` and `look`.
 
     Raises:
-        OSError: There is no memory for it, or too many files are open.
+        OSError: Memory is not available, or too many files are open.
     """
 
     def __init__(self, room: int = ROOM) -> None:
@@ -53,28 +51,28 @@ class Journal:
         self._file = _open_file()
         self._hang_bell()
         self._end = _COUNTERS + room
-        self._at, self._until = _COUNTERS, self._end  # the next byte, and the end of the room that is known
-        self._offset = -_COUNTERS  # from `_at` to the count of all bytes added
+        self._at, self._until = _COUNTERS, self._end  # position for the next byte, and end of the room known to be free
+        self._offset = -_COUNTERS  # difference between `_at` and the count of all bytes added
         fence = _fence()
         self._release, self._acquire = fence.release, fence.acquire
         self._reader_fence = _fence()
         self._emptying = threading.Lock()
-        self._is_in_file = False  # where the bytes stand that were looked at last
+        self._is_in_file = False  # whether the last look was into the file
         self.is_over = False
 
     def _hang_bell(self) -> None:
         self._heard, self._bell = os.pipe()
         os.set_blocking(self._bell, False)
 
-    # The relay's side, used by one thread at a time.
+    # The relay's side; used by one thread at a time.
 
     def add_only(self) -> None:
-        """Leave taking to the process just forked."""
+        """Leave taking bytes to the process just forked."""
         os.close(self._heard)
         self._heard = -1
 
     def begin_anew(self) -> None:
-        """Prepare for forking a new recorder after the last recorder died.
+        """Prepare to fork a new recorder after the last one died.
 
         Raises:
             OSError: Too many files are open.
@@ -82,12 +80,12 @@ class Journal:
         heard, bell = self._heard, self._bell
         self._hang_bell()
         os.close(bell)
-        if heard >= 0:  # forking failed before
+        if heard >= 0:  # forking has failed before
             os.close(heard)
         self._counters[_IS_AWAITED] = 0
 
     def give_up(self) -> int:
-        """Write off the bytes that a dead recorder took and did not keep; returns their number."""
+        """Skip the bytes that a dead recorder took and did not store; returns their number."""
         counters = self._counters
         lost = self.taken - counters[_KEPT] + counters[_UNFINISHED]
         counters[_KEPT], counters[_UNFINISHED] = self.taken, 0
@@ -95,11 +93,11 @@ class Journal:
         return lost
 
     def add(self, head: bytes, data: bytes) -> bool:
-        """Append to memory; returns False without room. Bytes stay once added.
+        """Append to memory; returns False if there is no room. Bytes that were added stay.
 
         Args:
-            head: What stands before the data.
-            data: The bytes.
+            head: Bytes to put before the data.
+            data: The data.
         """
         at = self._at
         middle = at + len(head)
@@ -115,7 +113,7 @@ class Journal:
         return True
 
     def _add_around(self, data: bytes) -> bool:
-        """Use room freed meanwhile, wrapping around the end of memory."""
+        """Add into room that was freed meanwhile, wrapping around the end of memory."""
         counters = self._counters
         size = len(data)
         room = self._room - (counters[_ADDED] - counters[_TAKEN])
@@ -137,12 +135,12 @@ class Journal:
         return True
 
     def add_to_file(self, head: bytes, data: bytes, limit: int | None) -> bool:
-        """Append to the file; returns False without room.
+        """Append to the file; returns False if there is no room.
 
         Args:
-            head: What stands before the data.
-            data: The bytes.
-            limit: Bytes that the file may then have; None for as many as the disk holds.
+            head: Bytes to put before the data.
+            data: The data.
+            limit: Largest size of the file afterwards; None for as much as the disk holds.
         """
         counters = self._counters
         rest = memoryview(head + data)
@@ -158,11 +156,11 @@ class Journal:
             except OSError:
                 return False
             counters[_FILE_ADDED] += len(head) + len(data)
-            self._until = 0  # nothing is added to memory until the file has been read
+            self._until = 0  # add nothing to memory until the file has been read
             return True
 
     def empty_file(self) -> None:
-        """Free the disk once the file has been read to the end. Callable from any thread."""
+        """Empty the file once it has been read to the end. May be called from any thread."""
         with self._emptying:
             counters = self._counters
             end = counters[_FILE_ADDED]
@@ -172,7 +170,7 @@ class Journal:
 
     @property
     def held(self) -> int:
-        """Bytes without room in memory and file; the relay holds or counts them."""
+        """Number of bytes that fit neither in memory nor in the file, which the relay holds or counts."""
         return self._counters[_HELD]
 
     @held.setter
@@ -181,7 +179,7 @@ class Journal:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether the recorder waits for the bell."""
+        """Whether the recorder waits to be woken."""
         return self._counters[_IS_AWAITED] != 0
 
     def ring(self) -> None:
@@ -190,37 +188,28 @@ class Journal:
         try:
             os.write(self._bell, b"!")
         except OSError:
-            return  # it rings already, or nobody listens any more
-
-    def fork(self) -> int:
-        """As `os.fork`, in the thread that adds; only one of the two processes may add afterwards.
-
-        Raises:
-            OSError: There can be no other process.
-        """
-        with self._emptying:
-            return fork()
+            return  # the bell rings already, or the recorder has gone
 
     def close(self) -> None:
-        """Tell the recorder to expect nothing more."""
+        """Tell the recorder that no more bytes follow."""
         os.close(self._bell)
 
     # The recorder's side.
 
     @property
     def descriptors(self) -> Sequence[int]:
-        """The descriptors for the recorder."""
+        """The descriptors that the recorder needs."""
         return [self._heard] if self._file is None else [self._heard, self._file]
 
     def look_at(self, limit: int) -> bytes:
-        """The oldest waiting bytes, up to the limit.
+        """Return the oldest waiting bytes, up to the limit, without taking them.
 
         Raises:
             OSError: The file cannot be read.
         """
         counters = self._counters
         file_end = counters[_FILE_ADDED]
-        self._pass_fence()  # what is found in memory after this is older than what stood in the file before
+        self._pass_fence()  # bytes that are in memory after this fence are older than those in the file before it
         start, end = counters[_TAKEN], counters[_ADDED]
         self._pass_fence()
         size = min(end - start, limit)
@@ -236,33 +225,33 @@ class Journal:
         return os.pread(self._file, min(file_end - start, limit), start - counters[_FILE_BEGAN])
 
     def take(self, size: int) -> None:
-        """Take bytes from the front of the last look; the relay may overwrite them."""
+        """Remove bytes from the front of the last look, so that the relay may overwrite them."""
         self._pass_fence()
         self._counters[_FILE_TAKEN if self._is_in_file else _TAKEN] += size
 
     @property
     def taken(self) -> int:
-        """Number of bytes taken since the beginning."""
+        """Number of bytes taken since the journal began."""
         return self._counters[_TAKEN] + self._counters[_FILE_TAKEN]
 
     def keep(self, unfinished: int = 0) -> None:
-        """Note that everything taken is kept, except bytes of unfinished lines and requests."""
+        """Record that everything taken is stored, except bytes of unfinished lines and requests."""
         self._counters[_UNFINISHED] = unfinished
         self._counters[_KEPT] = self.taken
 
     @property
     def kept(self) -> int:
-        """Number of bytes taken when everything taken was last kept."""
+        """Number of bytes that had been taken at the last call of `keep`."""
         return self._counters[_KEPT]
 
     @property
     def unfinished(self) -> int:
-        """Bytes of unfinished lines and requests at the time of `kept`."""
+        """Number of bytes of unfinished lines and requests at the last call of `keep`."""
         return self._counters[_UNFINISHED]
 
     @property
     def is_well(self) -> bool:
-        """Whether the recorder keeps records, as far as the recorder says."""
+        """Whether the recorder stores records, as the recorder itself reports."""
         return self._counters[_IS_WELL] != 0
 
     @is_well.setter
@@ -271,7 +260,7 @@ class Journal:
 
     @property
     def is_fault_told(self) -> bool:
-        """Whether the recorder has told a person why nothing is kept."""
+        """Whether the recorder has told the user why nothing is stored."""
         return self._counters[_IS_FAULT_TOLD] != 0
 
     @is_fault_told.setter
@@ -290,12 +279,12 @@ class Journal:
 
     @property
     def needs_care(self) -> bool:
-        """Whether the relay has to empty the file or add held items."""
+        """Whether the relay has to empty the file or write items it holds back."""
         counters = self._counters
         return counters[_FILE_ADDED] != counters[_FILE_BEGAN] or counters[_HELD] != 0
 
     def wait(self, seconds: float | None, known: int = 0) -> None:
-        """Wait for more than the known bytes or the relay's end. May return early."""
+        """Wait for more bytes than `known`, or for the relay's end. May return early."""
         counters = self._counters
         counters[_IS_AWAITED] = 1
         self._pass_fence()
@@ -304,7 +293,7 @@ class Journal:
         counters[_IS_AWAITED] = 0
 
     def look(self, seconds: float) -> None:
-        """Wait for the bell or the relay's end."""
+        """Wait to be woken, or for the relay's end."""
         bell = select.poll()
         bell.register(self._heard, select.POLLIN)
         if bell.poll(1000 * seconds):
@@ -312,10 +301,10 @@ class Journal:
 
 
 def _fence() -> threading.Lock:
-    """A lock released and acquired by a single thread as a memory barrier.
+    """A lock that a single thread acquires and releases as a memory barrier.
 
-    Without a barrier another processor could see a counter before the bytes that it counts. Nothing else in Python is sure to be one
-    without a system call.
+    Without a barrier another processor could see a counter before the bytes that it counts. No other operation in
+    Python is certain to be one without a system call.
     """
     fence = threading.Lock()
     fence.acquire()
@@ -323,7 +312,7 @@ def _fence() -> threading.Lock:
 
 
 def _open_file() -> int | None:
-    """Open a file without a name, readable by this user only; None if no folder allows this."""
+    """Open a file without a name, readable only by this user; None if no folder allows this."""
     for folder in (os.environ.get("TMPDIR", FOLDERS[0]), *FOLDERS):
         path = f"{folder}/tui-host-{os.urandom(8).hex()}"
         try:

@@ -1,4 +1,4 @@
-"""Records of a server's lines, whole and with line ends, made from chunks of the server's pipes. Imported late."""
+"""Makes records of a server's lines, including line ends, from chunks of the server's pipes. Imported late."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tui_host.capture.recorder import OVERHEAD
 from tui_host.capture.stdio.line_splitter import LINE_KEPT, LINE_LIMIT, Splitter
 from tui_host.capture.stdio.stdio_tap import StdioTap
+from tui_host.guard.child_process import ending
 from tui_host.tap.recording.channel_write import ERROR, EXITED, IN, OUT, lost
 
 if TYPE_CHECKING:
@@ -22,10 +23,10 @@ _LOST = {lost(kind): kind for kind in (OUT, IN, ERROR)}
 
 
 class LineRecords:
-    """Records the lines of a server's three pipes.
+    """Makes records of the lines of a server's three pipes.
 
     Args:
-        recording: Gets the records.
+        recording: Receives the records.
         peer: The server's name.
     """
 
@@ -41,12 +42,14 @@ class LineRecords:
         )
         self._splitters = {OUT: Splitter(), IN: Splitter(), ERROR: Splitter(LINE_KEPT)}
         self._last_ns = 0
+        self._ending: tuple[str, int] | None = None
 
     def take(self, item: Item) -> int:
-        """Record the next item; returns the bytes that the new records take in memory."""
+        """Record the next item; returns how many bytes the new records take in memory."""
         kind, _, mono_ns, data = item
         if kind == EXITED:
             self._exited(int(data), mono_ns)
+            self._ending = ending(int(data)), mono_ns
             return OVERHEAD
         missing = _LOST.get(kind)
         if missing is not None:
@@ -60,20 +63,22 @@ class LineRecords:
             self._keep(kind, line, None, mono_ns)
         if splitter.too_long:
             limit = LINE_KEPT if kind == ERROR else LINE_LIMIT
-            words = f"cut: over {limit:,} bytes without a line end; it goes on"
+            words = f"cut: over {limit:,} bytes without a line end; the line continues"
             self._keep(kind, splitter.rest(), words, mono_ns)
         return len(data) + OVERHEAD * len(lines)
 
     @property
     def unfinished(self) -> int:
-        """Bytes of unfinished lines."""
+        """Number of bytes in unfinished lines."""
         return sum(splitter.size for splitter in self._splitters.values())
 
     def finish(self) -> None:
-        """Record lines without a line end."""
+        """Record the lines that have no line end, and how the connection ended."""
         for kind, splitter in self._splitters.items():
             if rest := splitter.rest():
                 self._keep(kind, rest, _UNFINISHED[kind], self._last_ns)
+        if self._ending is not None:
+            self._tap.ended(*self._ending)
 
     def _keep(self, kind: bytes, line: bytes, fault: str | None, at_ns: int) -> None:
         if kind == ERROR:

@@ -1,6 +1,6 @@
-"""The file of `--log FILE`, checked and opened before anything passes. Imported early.
+"""Opens and checks the file of `--log FILE` before anything passes. Imported early.
 
-The relay opens it, whose descriptors, standard output and working directory a person means; the process that records has it from there.
+The relay opens the file, since the path refers to its descriptors and working directory; the recorder inherits it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BEGINS = b'{"tui_host":'
-"""The beginning of a log."""
+"""The first bytes of a log."""
 _DATABASE = "tui-host.db"
 _WORDS: Mapping[int, str] = {
     errno.ENOENT: "there is no such folder (make it first)",
@@ -28,19 +28,19 @@ _WORDS: Mapping[int, str] = {
 
 
 class NoLogError(Exception):
-    """The file is unfit for a log; the message says why, with a remedy."""
+    """The file cannot be used as a log. The message says why and gives a remedy."""
 
 
 def open_log(path: str) -> int:
-    """Open a log to append to; a new file is readable by this user only.
+    """Open a log to append to. A new file is readable only by this user.
 
     Raises:
-        NoLogError: It should not be written to, or cannot be.
+        NoLogError: The file is not a log, or cannot be written.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
         if os.path.basename(path).startswith(_DATABASE):  # noqa: PTH119 - pathlib takes as long to import as all else
-            raise NoLogError("it is the database's own (name another file)")
+            raise NoLogError("it belongs to the database (name another file)")
         descriptor = os.open(path, flags, 0o600)
     except OSError as error:
         raise NoLogError(_WORDS.get(error.errno or 0, error.strerror or str(error))) from error
@@ -66,18 +66,18 @@ def _check(descriptor: int, path: str) -> None:
 
 
 def _check_content(descriptor: int, path: str) -> None:
-    """Check that the file is empty or a log, and end a line left unfinished by a killed tap."""
+    """Check that the file is empty or a log, and end a line that a killed tap left unfinished."""
     try:
         reading = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return  # nobody may read it, who writes it not either
+        return  # the file can be written but not read, so its content is unknown
     try:
         size = os.fstat(reading).st_size
         begins, ends = os.pread(reading, len(BEGINS), 0), os.pread(reading, 1, max(size - 1, 0))
     finally:
         os.close(reading)
     if not BEGINS.startswith(begins[: len(BEGINS)]):
-        raise NoLogError("something else stands in it (name a new file, or a log to go on with)")
+        raise NoLogError("it has other content (name a new file, or a log to continue)")
     if ends not in {b"", b"\n"}:
         os.write(descriptor, b"\n")
 

@@ -1,8 +1,8 @@
-"""The recorder's process, as seen by the relay. Imported before the first byte flows.
+"""The recorder's process, as the relay sees it. Imported before the first byte flows.
 
-The recorder is forked, since another interpreter would take the time that a server needs to start. It has a session and a process group of
-its own, the relay never waits for it, and it outlives a relay that is killed until it has recorded everything in the journal. If the
-recorder dies, what it had taken and not kept is lost, counted and told, and the relay forks another.
+The recorder is forked: starting another interpreter would take time from the server's start. It has its own session and
+process group. The relay never waits for it, and it outlives a killed relay until everything in the journal is recorded.
+If the recorder dies, what it had taken and not stored is lost, counted and told, and the relay forks another.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import NoReturn, TypeAlias
 
-    from tui_host.tap.recording.record_log import Log
+    from tui_host.tap.recording.log_writer import Log
 
     PlainLog: TypeAlias = Callable[[Callable[[str], None]], Log]
 
 LAST_WORDS = 5.0
-"""Seconds that the relay's end waits for news where recording seems to fail."""
+"""Seconds that the relay's end waits for news if recording seems to fail."""
 NOTICES_SECONDS = 0.25
 """Seconds that the relay's end may take to pass on notices."""
 _CLOSING, _CLOSED = 0.1, 2.0
-"""Seconds for a recorder without notices to end: at the tap's end, and before."""
+"""Seconds to wait for the end of a recorder that has closed its notices: at the tap's end, and before."""
 FIRST_REST, LONGEST_REST = 0.1, 4.0
-"""Seconds between two recorders, where each dies at once."""
+"""Shortest and longest pause between two recorders that die at once, in seconds."""
 MOST_NOTICES = 1000
-"""Different sentences to tell, at most; a web page could cause any number."""
+"""Largest number of different sentences to print; a web page could cause any number."""
 
 
 def told_once(tell: Callable[[str], None]) -> Callable[[str], None]:
-    """Wrap a function to tell each sentence only once."""
+    """Wrap a function so that it tells each sentence only once."""
     sentences: set[str] = set()
 
     def tell_once(words: str) -> None:
@@ -55,21 +55,21 @@ def told_once(tell: Callable[[str], None]) -> Callable[[str], None]:
 
 
 class RecorderOptions:
-    """What to record.
+    """What to record, and where.
 
     Attributes:
         title: The session's title.
         data_dir: `--data-dir DIR`.
         log: `--log FILE`, `-` for plain lines on standard error.
-        log_file: The descriptor that appends to that file; None for none.
-        began_ns: When the tap began, on the wall clock.
-        seed: Random bytes in the session's id.
-        plain_log: Makes a log of plain lines, given what writes a line; called for `--log -`.
-        command: A server's command, which may contain credentials; empty where there is none.
-        terminal: The terminal that standard error is, where a person can be told things after the tap's end; None if it is none.
+        log_file: The descriptor that appends to that file; None without a file.
+        began_ns: Time when the tap began, on the wall clock.
+        seed: Random bytes for the session's id.
+        plain_log: Makes a log of plain lines from a function that writes a line; called for `--log -`.
+        command: The server's command, which may contain credentials; empty if there is none.
+        terminal: The path of the terminal or file of standard error, for messages after the tap's end; or None.
 
     Raises:
-        NoLogError: The log's file cannot be written to, or should not be.
+        NoLogError: The log's file cannot be written, or is not a log.
     """
 
     def __init__(
@@ -90,15 +90,15 @@ class RecorderOptions:
 
 
 class RecorderEnds:
-    """The recorder's ends of the channel.
+    """The recorder's descriptors of the channel, and what earlier recorders left.
 
     Attributes:
-        journal: What passed.
-        lifeline: Reports the server's process group; its end without `BYE` means that the relay was killed.
-        notices: Takes lines for a person, and what the relay should know.
-        follows_another: A recorder before this one died.
-        lost_bytes: What recorders before this one lost, since it was last told what is missing.
-        said: What was said on the lifeline before this recorder began.
+        journal: The bytes that passed.
+        lifeline: Reports the server's process group. If it closes without `BYE`, the relay was killed.
+        notices: Takes messages for the user, and reports for the relay.
+        follows_another: Whether an earlier recorder has died.
+        lost_bytes: Number of bytes that earlier recorders lost since the user was last told.
+        said: What the relay sent on the lifeline before this recorder began.
     """
 
     def __init__(
@@ -120,16 +120,16 @@ class RecorderEnds:
 
 
 class RecorderProcess:
-    """The relay's end: forks the recorder, passes on notices, and forks a new recorder after a death.
+    """The relay's view of the recorder: forks it, passes on its notices, and forks a new one if it dies.
 
     Args:
-        work: What the recorder does; it has no descriptors but its ends and the file.
-        tell: Takes a sentence for a person.
-        file: A descriptor that the recorder needs besides; None for none.
-        room: Bytes that may wait in memory.
+        work: What the recorder runs. It has only its ends and `file` as descriptors.
+        tell: Receives messages for the user.
+        file: A further descriptor that the recorder needs; None for none.
+        room: Largest number of bytes that wait in memory.
 
     Raises:
-        OSError: There can be no other process, or too many files are open.
+        OSError: No process can be forked, or too many files are open.
     """
 
     def __init__(
@@ -142,61 +142,40 @@ class RecorderProcess:
         self._watch = StandstillWatch(self._journal, tell)
         self._changing = threading.RLock()
         self._passing = threading.Lock()
-        self._line = b""  # the beginning of a notice
+        self._line = b""  # the beginning of an incomplete notice
         self._is_ending = False
-        self._said = b""  # on the lifeline
-        self._deaths = 0  # since a recorder was well
+        self._is_hurried = threading.Event()
+        self._has_news = threading.Event()
+        self._lifeline_sent = b""  # sent on the lifeline so far
+        self._deaths = 0  # deaths since a recorder last reported that all is well
         self._lost_bytes = 0
         self._is_gap_told = False
         self._lifeline, self._notices, self._process = self._fork()
 
     def guard(self, group: int) -> None:
-        """Have the recorder end the server's process group if the relay is killed."""
+        """Tell the recorder to end the server's process group if the relay is killed."""
         self._say(b"%d\n" % group)
 
     def _say(self, line: bytes) -> None:
         with self._changing:
-            self._said += line
+            self._lifeline_sent += line
             write(self._lifeline, line)
 
     def writer(self, call_soon: Callable[[Callable[[], None]], object] | None = None) -> ChannelWriter:
-        """Begin to report and to pass on notices. Call once.
+        """Begin to report and to pass on notices. Call only once.
 
         Args:
-            call_soon: As `ChannelWriter` has it.
+            call_soon: The same as for `ChannelWriter`.
 
         Raises:
-            OSError: There can be no other thread.
+            OSError: The thread cannot start.
         """
         self._writer = ChannelWriter(self._journal, call_soon)
-        self._begin()
+        Thread(self._listen)
         return self._writer
 
-    def _begin(self) -> None:
-        self._changing = threading.RLock()  # in a forked process nobody releases the one from before
-        self._passing = threading.Lock()
-        self._is_ending = False
-        self._is_hurried = threading.Event()
-        self._is_known = threading.Event()
-        Thread(self._listen)
-
-    def fork(self) -> int:
-        """As `os.fork`: the child goes on in the relay's place, and the parent is to end without waiting for anything.
-
-        Raises:
-            OSError: There can be no other process; or, in the child, no other thread.
-        """
-        with self._changing:
-            child = self._writer.fork()
-            self._is_ending = True  # in the parent: from now on recorders are forked by the child
-        if not child:
-            self._begin()
-            self._is_known.set()  # the parent may have heard of it
-            self._say(BYE)  # the server has ended: nobody is to be ended if this process is killed
-        return child
-
-    def undo(self) -> None:
-        """End the recorder: nothing has passed."""
+    def cancel(self) -> None:
+        """End the recorder, because nothing has passed."""
         with self._changing:
             self._is_ending = True
             process, self._process = self._process, 0
@@ -205,11 +184,11 @@ class RecorderProcess:
             os.waitpid(process, 0)
 
     def end(self) -> None:
-        """Report nothing more. Waits only where recording seems to fail, to pass on why."""
+        """Stop reporting. Waits only if recording seems to fail, to pass on the reason."""
         self._say(BYE)
         with self._changing:
             if not (self._process and is_running(self._process)):
-                self._bury()
+                self._note_death()
                 self._fork_another()
             self._is_ending = True
             is_recording = self._process != 0
@@ -217,11 +196,13 @@ class RecorderProcess:
         self._is_hurried.set()
         self._writer.close()
         if not is_recording:
-            self._tell_lost("there is no recorder")
+            self._tell_lost("no recorder is running")
         else:
             self._pass_rest()
-            if not self._is_known.wait(LAST_WORDS):
-                self._tell("the end is not recorded yet; that goes on by itself, if the database lets it")
+            if not self._has_news.wait(LAST_WORDS):
+                self._tell(
+                    "the end is not recorded yet; recording continues by itself once the database can be written"
+                )
             self._pass_rest()
 
     # Notices.
@@ -233,7 +214,7 @@ class RecorderProcess:
             self._pass_notices(notices)
             with self._changing:
                 if self._notices == notices:
-                    self._bury()
+                    self._note_death()
                     if self._is_ending:
                         break
             self._is_hurried.wait(self._rest)
@@ -242,10 +223,10 @@ class RecorderProcess:
                     self._fork_another()
                 if self._notices != notices:
                     os.close(notices)
-        self._is_known.set()
+        self._has_news.set()
 
     def _pass_notices(self, descriptor: int) -> None:
-        """Pass on notices to their end, and look meanwhile whether the recorder gets on."""
+        """Pass on notices until the recorder closes them; meanwhile check that the recorder makes progress."""
         notices = select.poll()
         notices.register(descriptor, select.POLLIN)
         while True:
@@ -257,7 +238,7 @@ class RecorderProcess:
                 self._watch.look()
 
     def _pass_rest(self) -> None:
-        """Pass on notices already on their way, for a moment at most."""
+        """Pass on notices that are already on their way, waiting only a moment."""
         until = time.monotonic() + NOTICES_SECONDS
         while (left := until - time.monotonic()) > 0 and self._passing.acquire(timeout=left):
             has_passed = self._pass_some(self._notices)
@@ -266,14 +247,14 @@ class RecorderProcess:
                 break
 
     def _pass_some(self, descriptor: int) -> bytes | None:
-        """Pass on the notices at hand, in a single thread at a time; returns None for nothing, and empty bytes at the end."""
+        """Pass on the notices at hand, one thread at a time; returns None if there are none, and empty bytes at the end."""
         notices = select.poll()
         notices.register(descriptor, select.POLLIN)
         if not notices.poll(0):
             return None
-        chunk = read(descriptor)  # empty too where it was closed, since nothing is relayed after all
+        chunk = read(descriptor)  # also empty if the descriptor was closed, because nothing is relayed after all
         *lines, self._line = (self._line + chunk).split(b"\n")
-        if not chunk and self._line:  # the recorder was killed within a line
+        if not chunk and self._line:  # the recorder was killed in the middle of a line
             lines, self._line = [self._line], b""
         for line in lines:
             self._pass_notice(line + b"\n")
@@ -281,9 +262,9 @@ class RecorderProcess:
 
     def _pass_notice(self, line: bytes) -> None:
         if line == HOPEFUL:
-            self._is_known.set()
+            self._has_news.set()
         elif line == DOUBTFUL:
-            self._is_known.clear()
+            self._has_news.clear()
         elif line == TAKEN:
             self._writer.make_room()
         else:
@@ -291,8 +272,8 @@ class RecorderProcess:
 
     # The recorder's death.
 
-    def _bury(self) -> None:
-        """Count and tell a dead recorder's losses; an orderly end is no death."""
+    def _note_death(self) -> None:
+        """Count and report the losses of a dead recorder; an orderly end does not count."""
         patience = _CLOSING if self._is_ending else _CLOSED
         how = death_of(self._process, patience) if self._process else ""
         if how:
@@ -306,32 +287,32 @@ class RecorderProcess:
             elif is_first:
                 self._is_gap_told = False
                 self._tell(
-                    f"recording has broken off: the recorder {how}; everything is passed on, and another one begins"
+                    f"recording was interrupted: the recorder {how}; everything passes, and another recorder starts"
                 )
             else:
                 self._tell_gap(f"the recorder {how}, again and again")
-        self._process = 0  # once it is told: whoever sees this may end
+        self._process = 0  # set after telling: whoever sees it may end
 
     def _tell_lost(self, why: str) -> None:
-        """Tell how much at most nobody records any more."""
+        """Tell the user how many bytes at most are lost."""
         if lost := self._journal.left + self._journal.held + self._lost_bytes:
-            self._tell(f"up to {lost:,} bytes of what passed are lost: {why}")
+            self._tell(f"up to {lost:,} bytes of the traffic are lost: {why}")
 
     def _tell_gap(self, why: str) -> None:
-        """Tell that nothing is recorded for now. Later calls are silent until recording goes on."""
+        """Tell the user that nothing is recorded for now. Later calls are silent until recording resumes."""
         if not self._is_gap_told:
             self._is_gap_told = True
             self._tell(
-                f"nothing is recorded for now: {why}; everything is passed on and waits, and that is tried again"
+                f"nothing is recorded for now: {why}; everything passes and waits, and another recorder is tried soon"
             )
 
     @property
     def _rest(self) -> float:
-        """Seconds to wait before the next recorder is forked."""
+        """Return the seconds to wait before forking the next recorder."""
         return min(FIRST_REST * 2.0**self._deaths, LONGEST_REST) if self._deaths > 1 else 0
 
     def _fork_another(self) -> None:
-        """Fork a new recorder; a failure is told, and retried later."""
+        """Fork a new recorder. A failure is told to the user, and the fork is tried again later."""
         self._watch.restart()
         before = self._lifeline
         try:
@@ -342,7 +323,7 @@ class RecorderProcess:
             self._tell_gap(f"no recorder can be started: {error.strerror or error}")
             return
         os.close(before)
-        self._is_known.clear()
+        self._has_news.clear()
 
     def _fork(self, *, follows_another: bool = False) -> tuple[int, int, int]:
         """Fork a recorder; returns the relay's ends and the process id."""
@@ -364,7 +345,7 @@ class RecorderProcess:
                 notices=notices,
                 follows_another=follows_another,
                 lost_bytes=self._lost_bytes,
-                said=self._said,  # it has it, should the relay be killed right now
+                said=self._lifeline_sent,  # the recorder needs it if the relay is killed right now
             )
             kept = (lifeline, notices, *self._journal.descriptors)
             _detached(lambda: self._work(ends), kept if self._file is None else (*kept, self._file))
@@ -375,18 +356,18 @@ class RecorderProcess:
 
 
 def _detached(work: Callable[[], None], kept: Sequence[int]) -> NoReturn:
-    """Run in the forked process, where no signal to the tap's process group comes, and then end.
+    """Run in the forked process, which gets no signals sent to the tap's process group, and then exit.
 
     Args:
-        work: What to do.
-        kept: The descriptors that it needs.
+        work: The function to run.
+        kept: The descriptors that the function needs.
     """
     try:
         os.setsid()
         signal.set_wakeup_fd(-1)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         for number in signal.valid_signals():
-            if callable(signal.getsignal(number)):  # the relay's
+            if callable(signal.getsignal(number)):  # handlers of the relay
                 signal.signal(number, signal.SIG_DFL)
         _close_all_but(sorted(kept))
         work()
@@ -395,9 +376,9 @@ def _detached(work: Callable[[], None], kept: Sequence[int]) -> NoReturn:
 
 
 def _close_all_but(kept: Sequence[int]) -> None:
-    """Close all descriptors except these: an open pipe would keep its reader waiting for this process.
+    """Close all other descriptors: the reader of an open pipe would wait for this process.
 
-    A file keeps nobody waiting. Where standard error is one, a person reads there what is known after the tap's end.
+    Files stay open, since no process waits for them: messages after the tap's end may go there.
     """
     highest = min(os.sysconf("SC_OPEN_MAX"), 1 << 16)
     for before, after in zip((2, *kept), (*kept, highest), strict=True):

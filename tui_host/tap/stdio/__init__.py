@@ -1,1 +1,1 @@
-"""The relay before an MCP server's command. Imports next to nothing before the first byte flows, since a host waits."""
+"""The relay in front of an MCP server's command. A host waits for it, so it imports little before the first byte flows."""

@@ -1,10 +1,10 @@
-"""`tap stdio`: runs a server's command, and passes on and records every byte, the exit code and signals.
+"""`tap stdio`: runs a server's command, passes on and records every byte, and passes on the exit code and signals.
 
 The server is started first, and bytes flow before the rest is imported. The recorder is a process of its own, which never holds the relay
 up, and which ends the server if the relay is killed. Standard output belongs to the server alone.
 
-A server may leave processes behind that hold its pipes. A host then sees the server's exit and still reads from the pipes, and so with a
-tap: the tap ends as the server did, and a forked process passes bytes on until the pipes are closed or the host has gone.
+A server may leave processes behind that hold its pipes: the tap then passes bytes on until they close the pipes or the host ends its input,
+and ends as the server did.
 Source: MCP 2025-11-25, Transports, stdio.
 """
 
@@ -23,9 +23,8 @@ from tui_host.tap.recording.log_file import NoLogError
 from tui_host.tap.recording.recorder_process import RecorderOptions, RecorderProcess
 from tui_host.tap.stdio.pump import Pump
 from tui_host.tap.stdio.server_command import IGNORED_BY_PYTHON, become, cannot_start, environment
-from tui_host.tap.stdio.signals import STOPS, Signals, die_of
-from tui_host.tap.threads import Thread
-from tui_host.tap.typed_command import NO_TAP
+from tui_host.tap.stdio.signal_relay import STOPS, SignalRelay, die_of
+from tui_host.tap.stdio_arguments import NO_TAP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,34 +35,34 @@ if TYPE_CHECKING:
     from tui_host.tap.recording.line_records import LineRecords
     from tui_host.tap.recording.recorder_process import PlainLog, RecorderEnds
     from tui_host.tap.recording.tap_session import TapRecording
-    from tui_host.tap.typed_command import Stdio
+    from tui_host.tap.stdio_arguments import StdioArguments
 
 PATIENCE = 2.0
-"""Seconds for each step of a server's end after the host has gone, as in our own connections."""
+"""Seconds for each step of ending a server after the host has gone, as in this program's own connections."""
 LOOK_SECONDS = 0.25
-"""How often to check whether a silent host has gone."""
+"""Seconds between checks whether a silent host has gone."""
 START_SECONDS = 1.0
-"""Seconds that the recorder leaves the processor to a silent server."""
-PIPE_LIMIT = 1 << 20
-"""A pipe's usual capacity at most; more bytes after the server's exit come from a process that still runs."""
+"""Seconds for which the recorder leaves the processor to a silent server."""
+IDLE_LOOKS = 5
+"""Number of consecutive looks that find a pipe idle before nothing more is expected from it."""
 ROOM = 4 << 20
 """Bytes of memory that must be free at the start, more than the pumps ever take."""
 NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
-"""Errors with which a server cannot start beside a tap, though perhaps in the tap's place."""
+"""Errors after which a server cannot start beside a tap, but perhaps in the tap's place."""
 WRONG = 2
-"""The exit code for wrong use."""
+"""The exit code for wrong arguments."""
 
 TO_GROUP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
-"""Signals for the server's whole process group, as a terminal sends them."""
+"""Signals that are sent to the server's whole process group, as a terminal sends them."""
 
 
-def relay(tap: Stdio, closed: Collection[int], plain_log: PlainLog) -> NoReturn:
-    """Start the server, relay until the server ends, and end in the server's way.
+def relay(tap: StdioArguments, closed: Collection[int], plain_log: PlainLog) -> NoReturn:
+    """Start the server, relay until the server ends, and end in the same way.
 
     Args:
-        tap: The typed command.
+        tap: The arguments of the command.
         closed: Standard streams that the host left closed.
-        plain_log: As in `RecorderOptions`.
+        plain_log: The same as in `RecorderOptions`.
     """
 
     def tell(words: str) -> None:
@@ -72,7 +71,7 @@ def relay(tap: Stdio, closed: Collection[int], plain_log: PlainLog) -> NoReturn:
             from tui_host.capture.visible import visible
 
             line = visible(line, newlines=False)
-        except (ImportError, MemoryError):  # there is no room for it either
+        except (ImportError, MemoryError):  # memory is too short even for this import
             line = ascii(line)[1:-1]
         write(2, f"{line}\n".encode(errors="backslashreplace"))
 
@@ -96,7 +95,7 @@ def relay(tap: Stdio, closed: Collection[int], plain_log: PlainLog) -> NoReturn:
 
     try:
         running = _Relay(tap, closed, lambda: RecorderProcess(work, tell, options.log_file), tell)
-    except (OSError, MemoryError) as error:  # mostly `ulimit -n`, `ulimit -u`, `ulimit -v`
+    except (OSError, MemoryError) as error:  # usually `ulimit -n`, `ulimit -u` or `ulimit -v` is too low
         _close_own()
         tell(f"{NO_TAP}: {_reason(error)}")
         become(tap.command, closed, tell)
@@ -109,7 +108,11 @@ def relay(tap: Stdio, closed: Collection[int], plain_log: PlainLog) -> NoReturn:
 
 class _Relay:
     def __init__(
-        self, tap: Stdio, closed: Collection[int], begin: Callable[[], RecorderProcess], tell: Callable[[str], None]
+        self,
+        tap: StdioArguments,
+        closed: Collection[int],
+        begin: Callable[[], RecorderProcess],
+        tell: Callable[[str], None],
     ) -> None:
         self._tap = tap
         self._closed = closed
@@ -117,7 +120,7 @@ class _Relay:
         self._group = 0
         self._is_running = True
         self._is_over = threading.Event()
-        self._is_hurried = self._is_abandoned = self._is_left = False
+        self._is_hurried = self._is_abandoned = False
         self._nowhere = os.open(os.devnull, os.O_RDWR)
         self._wake, self._waking = os.pipe()
         input_read, self._input = os.pipe()
@@ -125,44 +128,43 @@ class _Relay:
         self._errors, errors_write = os.pipe()
         theirs = (input_read, output_write, errors_write)
         self._recorder = begin()
-        self._signals = Signals()
+        self._signals = SignalRelay()
         try:
             self._listen()
             self._prepare()
             self._group = self._start(theirs)
         except (OSError, MemoryError):
-            self._recorder.undo()
-            self._signals.undo()
+            self._recorder.cancel()
+            self._signals.cancel()
             raise
         for descriptor in theirs:
             os.close(descriptor)
         self._recorder.guard(self._group)
 
     def _prepare(self) -> None:
-        """Acquire everything that may be refused, while the server can still run without a tap."""
+        """Acquire everything that may fail, while the server can still run without a tap."""
         self._writer = writer = self._recorder.writer()
         self._into = into = Pump(0, self._input, OUT, writer, lambda: self._after_input(into))
         self._out = out = Pump(self._output, 1, IN, writer, lambda: self._after_output(out))
-        self._err = err = Pump(self._errors, 2, ERROR, writer, self._after_errors)
+        self._err = err = Pump(self._errors, 2, ERROR, writer, lambda: os.close(self._errors))
         for pump in (into, out, err):
             pump.prepare()
         self._signals.prepare(self._pass_signal)
-        bytes(ROOM)  # untouched, and given back at once
+        bytes(ROOM)  # reserved but not touched, and freed at once
 
     def run(self) -> NoReturn:
         into, out, err, writer = self._into, self._out, self._err, self._writer
         for part in (into, out, err, self._signals):
             part.start()
-        leave_no_core()  # not before: the server has the limits that its host gave it
+        leave_no_core()  # set only now: the server keeps the limits that its host gave it
         status = self._wait()
         self._is_running = False
+        for pump in (out, err):
+            self._deliver(pump)
         self._is_over.set()
-        held = [pump for pump in (out, err) if not self._is_delivered(pump)]
         writer.report(EXITED, b"%d" % os.waitstatus_to_exitcode(status))
-        if held and not self._is_gone():
-            self._leave(held, status)
         if self._is_gone():
-            self._signal_group(signal.SIGKILL)  # as in our own connections: descendants that outlived an orderly end
+            self._signal_group(signal.SIGKILL)  # descendants may outlive an orderly end
         os.dup2(self._nowhere, 0)
         os.dup2(self._nowhere, 1)
         self._recorder.end()
@@ -182,52 +184,13 @@ class _Relay:
                 return status
             os.read(self._wake, 64)
 
-    def _is_delivered(self, pump: Pump) -> bool:
-        """Wait until all is delivered; False if somebody else has the pipe, who may say more, or goes on all the time."""
-        pause, enough = 0.001, pump.written + PIPE_LIMIT
-        while not (pump.is_over or self._is_hurried):
-            if pump.is_held or pump.written > enough:
-                return False
+    def _deliver(self, pump: Pump) -> None:
+        """Wait until all output is delivered. While a process left by the server holds the pipe, wait for the host's end."""
+        pause, idle_looks = 0.001, 0
+        while not (pump.is_over or self._is_hurried or self._is_gone()) and idle_looks < IDLE_LOOKS:
             pump.wait(pause)
             pause = min(2 * pause, 0.1)
-        return True
-
-    def _leave(self, held: Sequence[Pump], status: int) -> None:
-        """End in the server's way, while a forked process passes on the words of remaining processes."""
-        try:
-            for pump in (self._into, *held):
-                pump.halt(self._nowhere)
-            child = self._recorder.fork()
-            if child:
-                _end_as(status)
-            self._is_over = threading.Event()
-            self._go_on(held)
-        except (OSError, MemoryError) as error:
-            self._tell(f"what others of the server still say is not passed on: {_reason(error)}")
-            return
-        while not self._is_over.is_set():
-            os.read(self._wake, 64)
-        self._recorder.end()
-        os._exit(0)
-
-    def _go_on(self, held: Sequence[Pump]) -> None:
-        self._is_left = True
-        if self._into.is_over:
-            Thread(self._end_without_host)
-        if self._err.is_over:
-            os.dup2(self._nowhere, 2)
-        pumps = held if self._into.is_over else (self._into, *held)
-        for pump in pumps:
-            pump.prepare()
-        self._signals.prepare(self._pass_signal)
-        Thread(lambda: self._wait_for(held))
-        for part in (*pumps, self._signals):
-            part.start()
-
-    def _wait_for(self, pumps: Sequence[Pump]) -> None:
-        for pump in pumps:
-            pump.wait()
-        self._finish()
+            idle_looks = idle_looks + 1 if self._into.is_over and pump.is_idle else 0
 
     def _finish(self) -> None:
         self._is_over.set()
@@ -247,7 +210,7 @@ class _Relay:
                     for number, pipe in enumerate(pipes)
                 ],
                 setsigmask=self._signals.mask,
-                setpgroup=0,  # so that it can be ended with all that it started, and the host's own group is left alone
+                setpgroup=0,  # its own group, which can be ended alone and as a whole
                 setsigdef=IGNORED_BY_PYTHON,
             )
         except (OSError, ValueError) as error:
@@ -263,24 +226,24 @@ class _Relay:
         try:
             send(self._group, number)
         except OSError:
-            return  # nobody is left
+            return  # no process is left
 
-    # Signals.
+    # SignalRelay.
 
     def _listen(self) -> None:
         os.set_blocking(self._waking, False)
         signal.set_wakeup_fd(self._waking, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, _heard)  # also where the host ignores it, which would hide how the server ends
+        signal.signal(signal.SIGCHLD, _heard)  # also if the host ignores it, which would hide how the server ends
         for number in STOPS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._stop)
 
     def _pass_signal(self, number: int) -> None:
-        if self._is_over.is_set():
+        if not self._is_running:
             self._is_hurried = self._is_hurried or number in TO_GROUP
         elif number in TO_GROUP:
             self._signal_group(number)
-        elif self._is_running:
+        else:
             self._signal(os.kill, number)
 
     def _stop(self, number: int, _frame: object) -> None:
@@ -300,16 +263,16 @@ class _Relay:
     def _end_without_host(self) -> None:
         """End the server and all its processes once the host has gone."""
         while not self._is_gone():
-            if self._is_over.wait(LOOK_SECONDS):  # to wait at the output itself would hold it open
+            if self._is_over.wait(LOOK_SECONDS):  # polls, since waiting on the output would hold it open
                 return
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self._is_over.wait(PATIENCE):
                 return
             self._signal_group(number)
-        self._finish()  # whoever is left has left the group as well
+        self._finish()  # remaining processes have left the server's group
 
     def _is_gone(self) -> bool:
-        """Whether the host takes nothing any more."""
+        """Whether the host has gone and no longer reads."""
         hosts_end = select.poll()
         hosts_end.register(1, 0)
         gone = select.POLLERR | select.POLLHUP
@@ -319,18 +282,13 @@ class _Relay:
         return self._is_abandoned
 
     def _after_output(self, pump: Pump) -> None:
-        os.close(self._output)  # where nobody takes it, the server learns so from its next write
+        os.close(self._output)  # the server learns from its next write that nobody reads
         if not pump.is_broken and not self._is_gone():
-            os.dup2(self._nowhere, 1)  # the host learns that the server closed it
-
-    def _after_errors(self) -> None:
-        os.close(self._errors)
-        if self._is_left:
-            os.dup2(self._nowhere, 2)  # the host, which has seen the exit, may wait for its end
+            os.dup2(self._nowhere, 1)  # the host learns that the server has closed its output
 
 
 def _close_own() -> None:
-    """Close this process's own descriptors, to free numbers; descriptors from the host stay open."""
+    """Close the descriptors that this process opened, to free their numbers. Descriptors from the host stay open."""
     for number in range(3, 64):
         try:
             if not os.get_inheritable(number):
@@ -344,7 +302,7 @@ def _reason(error: OSError | MemoryError) -> str:
 
 
 def _heard(_number: int, _frame: FrameType | None) -> None:
-    """Nothing is to be done but to wake up."""
+    """Do nothing: the signal only wakes the tap."""
 
 
 def _end_as(status: int) -> NoReturn:

@@ -1,1 +1,1 @@
-"""Markdown as strips of one width, drawn block by block within a time budget."""
+"""Draws Markdown as lines of one width, block by block within a time limit."""

@@ -69,23 +69,23 @@ class Cutter:
         self._mode: _Fence | _Table | _List | _Torn | None = None
         self._begun = False
 
-    def step(self, source: str, *, final: bool, found: list[Piece]) -> bool:
-        """Cut a little more, adding to `found`; False if nothing more can be cut before the source grows.
+    def step(self, source: str, *, final: bool, pieces: list[Piece]) -> bool:
+        """Cut a little more, adding to `pieces`; False if nothing more can be cut before the source grows.
 
         Args:
             source: The whole source, with no other line ends than newlines; what was cut of it must not change.
             final: It will not grow any more.
-            found: Where finished pieces are put.
+            pieces: Where finished pieces are put.
         """
         if self.position >= len(source):
             return False
         if self._plain:
-            return self._cut_text(source, final, found)
+            return self._cut_text(source, final, pieces)
         if isinstance(self._mode, _Fence):
-            return self._cut_fence(source, self._mode, final, found)
+            return self._cut_fence(source, self._mode, final, pieces)
         if isinstance(self._mode, _Table):
-            return self._cut_table(source, self._mode, final, found)
-        return self._cut_blocks(source, final, found)
+            return self._cut_table(source, self._mode, final, pieces)
+        return self._cut_blocks(source, final, pieces)
 
     def rest(self, source: str) -> Piece | None:
         """Return the uncut rest as a temporary piece."""
@@ -96,15 +96,8 @@ class Cutter:
             case _Fence(indent=indent) as fence:
                 code = "\n".join(_dedent(line, indent) for line in text.removesuffix("\n").split("\n"))
                 return _fence_piece(fence, code, self.position)
-            case _Table(head=head, columns=columns, begins=begins, gap=table_gap):
-                return Piece(
-                    kind="table",
-                    source=head + text,
-                    gap=begins and table_gap,
-                    begins=begins,
-                    columns=columns,
-                    start=self.position - len(head),
-                )
+            case _Table() as table:
+                return _table_piece(table, text, self.position)
             case _List(ordinal=ordinal, tight=tight):
                 return Piece(
                     kind="markdown", source=text, gap=not tight, begins=False, ordinal=ordinal, start=self.position
@@ -120,20 +113,20 @@ class Cutter:
 
     # Text that is no Markdown.
 
-    def _cut_text(self, source: str, final: bool, found: list[Piece]) -> bool:
+    def _cut_text(self, source: str, final: bool, pieces: list[Piece]) -> bool:
         lines = _some_lines(source, self.position, final=final)
         end = self.position + sum(map(len, lines))
         whole = len(lines) >= LINES or end - self.position >= WINDOW or (final and end == len(source))
         if not whole:
             return False
         text = source[self.position : end].removesuffix("\n")
-        found.append(Piece(kind="text", source=text, begins=False, start=self.position))
+        pieces.append(Piece(kind="text", source=text, begins=False, start=self.position))
         self.position = end
         return True
 
     # Blocks.
 
-    def _cut_blocks(self, source: str, final: bool, found: list[Piece]) -> bool:
+    def _cut_blocks(self, source: str, final: bool, pieces: list[Piece]) -> bool:
         end = _window(source, self.position)
         complete = end == len(source)
         if complete and not final:
@@ -150,12 +143,12 @@ class Cutter:
         closed = blocks if complete and final else blocks[:-1]
         for block in closed:
             first, last = _span(block)
-            self._finish(block, "\n".join(lines[first:last]), self.position + starts[first], found)
+            self._finish(block, "\n".join(lines[first:last]), self.position + starts[first], pieces)
         if closed:
             reach = len(text) if len(closed) == len(blocks) else starts[_span(blocks[-1])[0]]
             self._advance(text[:reach])
             return True
-        return self._cut_open(text, blocks[-1], lines, complete=complete, found=found)
+        return self._cut_open(text, blocks[-1], lines, complete=complete, pieces=pieces)
 
     def _skip(self, text: str, *, complete: bool, final: bool) -> bool:
         """Empty lines and definitions of links."""
@@ -169,7 +162,7 @@ class Cutter:
             parse_blocks(text, self.references)
         self.position += len(text)
 
-    def _finish(self, block: Sequence[Token], source: str, start: int, found: list[Piece]) -> None:
+    def _finish(self, block: Sequence[Token], source: str, start: int, pieces: list[Piece]) -> None:
         mode, self._mode = self._mode, None
         gap = self._begun
         ordinal = None
@@ -177,11 +170,11 @@ class Cutter:
             gap = False
         elif isinstance(mode, _List) and (block[0].type, block[0].markup) == (mode.kind, mode.markup):
             gap, ordinal = not mode.tight, mode.ordinal
-        found.append(Piece(kind="markdown", source=source, gap=gap, ordinal=ordinal, start=start))
+        pieces.append(Piece(kind="markdown", source=source, gap=gap, ordinal=ordinal, start=start))
         self._begun = True
 
     def _cut_open(
-        self, text: str, block: Sequence[Token], lines: list[str], *, complete: bool, found: list[Piece]
+        self, text: str, block: Sequence[Token], lines: list[str], *, complete: bool, pieces: list[Piece]
     ) -> bool:
         """Cut inside a block that may still grow, and pass over blank lines before it."""
         first, last = _span(block)
@@ -207,15 +200,15 @@ class Cutter:
         if (
             head.type in {"bullet_list_open", "ordered_list_open"}
             and long
-            and self._cut_list(block, text, lines, found)
+            and self._cut_list(block, text, lines, pieces)
         ):
             return True
         if len(text) > WINDOW // 2 and (not complete or len(text) > WINDOW):
-            self._tear(text, block, found)
+            self._tear(text, block, pieces)
             return True
         return False
 
-    def _cut_list(self, block: Sequence[Token], text: str, lines: list[str], found: list[Piece]) -> bool:
+    def _cut_list(self, block: Sequence[Token], text: str, lines: list[str], pieces: list[Piece]) -> bool:
         items = [token for token in block if token.type == "list_item_open" and token.level == block[0].level + 1]
         begins = items[-1].map
         if len(items) < 2 or begins is None:
@@ -224,21 +217,21 @@ class Cutter:
         goes_on = isinstance(mode, _List) and (block[0].type, block[0].markup) == (mode.kind, mode.markup)
         ordinal = mode.ordinal if goes_on and isinstance(mode, _List) else int(block[0].attrGet("start") or 1)
         reach = _starts(lines)[begins[0]]
-        self._finish(block, text[:reach].rstrip("\n"), self.position, found)
+        self._finish(block, text[:reach].rstrip("\n"), self.position, pieces)
         self._advance(text[:reach])
         self._mode = _List(block[0].type, block[0].markup, ordinal + len(items) - 1, is_tight(block))
         return True
 
-    def _tear(self, text: str, block: Sequence[Token], found: list[Piece]) -> None:
+    def _tear(self, text: str, block: Sequence[Token], pieces: list[Piece]) -> None:
         """Cut where no block ends, as in a paragraph of many thousand words: at a line's end, else at a space."""
         reach = text.rfind("\n", len(text) // 2) + 1 or text.rfind(" ", len(text) // 2) + 1 or len(text)
-        self._finish(block, text[:reach], self.position, found)
+        self._finish(block, text[:reach], self.position, pieces)
         self._advance(text[:reach])
         self._mode = _Torn()
 
     # Inside fences and tables.
 
-    def _cut_fence(self, source: str, mode: _Fence, final: bool, found: list[Piece]) -> bool:
+    def _cut_fence(self, source: str, mode: _Fence, final: bool, pieces: list[Piece]) -> bool:
         lines = _some_lines(source, self.position, final=final)
         closing = next((number for number, line in enumerate(lines) if mode.closing.fullmatch(line.rstrip("\n"))), None)
         taken = lines if closing is None else lines[:closing]
@@ -247,12 +240,12 @@ class Cutter:
             return False
         if taken or mode.begins:
             code = "\n".join(_dedent(line.removesuffix("\n"), mode.indent) for line in taken)
-            found.append(_fence_piece(mode, code, self.position))
+            pieces.append(_fence_piece(mode, code, self.position))
         self.position += sum(map(len, taken)) + (0 if closing is None else len(lines[closing]))
         self._mode = None if ended else replace(mode, begins=False)
         return True
 
-    def _cut_table(self, source: str, mode: _Table, final: bool, found: list[Piece]) -> bool:
+    def _cut_table(self, source: str, mode: _Table, final: bool, pieces: list[Piece]) -> bool:
         lines = _some_lines(source, self.position, final=final)
         blocks = list(top_blocks(parse_blocks(mode.head + "".join(lines))))
         rows = _span(blocks[0])[1] - 2 if blocks else 0
@@ -261,16 +254,7 @@ class Cutter:
             return False
         taken = "".join(lines[:rows])
         if taken or mode.begins:
-            found.append(
-                Piece(
-                    kind="table",
-                    source=mode.head + taken,
-                    gap=mode.begins and mode.gap,
-                    begins=mode.begins,
-                    columns=mode.columns,
-                    start=self.position - len(mode.head),
-                )
-            )
+            pieces.append(_table_piece(mode, taken, self.position))
         self.position += len(taken)
         self._mode = None if ended else _Table(mode.head, mode.columns, begins=False)
         return True
@@ -286,6 +270,17 @@ def _fence_piece(fence: _Fence, code: str, start: int) -> Piece:
         start=start,
         opened=fence.opened,
         opening=fence.opening,
+    )
+
+
+def _table_piece(table: _Table, rows: str, start: int) -> Piece:
+    return Piece(
+        kind="table",
+        source=table.head + rows,
+        gap=table.begins and table.gap,
+        begins=table.begins,
+        columns=table.columns,
+        start=start - len(table.head),
     )
 
 

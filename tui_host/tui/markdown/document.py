@@ -1,4 +1,4 @@
-"""A source as lines of one width: cut once, drawn where visible, the open end redrawn as the source grows."""
+"""A Markdown source as lines of one width: cut into pieces once, drawn where visible, redrawn at its growing end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tui_host.tui.markdown.source_pieces import Piece, estimate
 
 EMPTY = Line(Strip([]))
 TRACES = 64
-"""Pieces of which it is kept where their characters come from: more than a screen shows."""
+"""Number of pieces whose traces are cached: more than a screen shows."""
 
 
 class Budget:
@@ -39,8 +39,8 @@ class Budget:
 class Document:
     """The lines of one Markdown source.
 
-    It is told its source (`put`) and its width (`fit`), and works in `advance` and `settle` as long as a budget allows.
-    Until then heights are estimates, and lines that are not made yet are empty.
+    `put` sets the source and `fit` the width; `advance` and `settle` draw as long as a time budget allows. Until then
+    heights are estimates, and lines not drawn yet are empty.
     """
 
     def __init__(self, *, plain: bool = False) -> None:
@@ -64,7 +64,7 @@ class Document:
         self._rest = estimate(self._source, self._width) if self._source else 0
         self._dirty = 0
 
-    # What it is told.
+    # What is set.
 
     def put(self, source: str, *, final: bool) -> None:
         """Set the source. Only the new text is read if the old source is a prefix."""
@@ -90,7 +90,7 @@ class Document:
         self._tail_drawn = False
         self._dirty = 0
 
-    # What it does.
+    # Working.
 
     @property
     def done(self) -> bool:
@@ -101,13 +101,13 @@ class Document:
         return self._as_text and not self._plain and loaded()
 
     def advance(self, budget: Budget) -> None:
-        """Cut as much as the budget allows, and draw the open end."""
+        """Cut as much of the source as the budget allows, and draw its growing end."""
         if self._is_outdated():
             self._begin()
         if self._tail_drawn:
             return
         new_pieces: list[Piece] = []
-        while self._cutter.step(self._source, final=self._final, found=new_pieces):
+        while self._cutter.step(self._source, final=self._final, pieces=new_pieces):
             for piece in new_pieces:
                 self._pieces.append(piece)
                 self._lines.append(None)
@@ -143,10 +143,10 @@ class Document:
         return page.lines
 
     def settle(self, line: int, above: int, below: int, budget: Budget) -> int:
-        """Draw the pieces around a line, to make the heights nearby exact.
+        """Draw the pieces around a line, so that the heights nearby are exact.
 
         Returns:
-            Where that line is now: it stays the same line of the same piece, if there still is one.
+            The line's new number: it stays the same line of the same piece, if that still exists.
         """
         if line < self._heights.total:
             number, inside = self._heights.find(line)
@@ -175,7 +175,7 @@ class Document:
                 self._dirty = min(self._dirty, self._heights.start(number))
         return self._heights[number]
 
-    # What it knows.
+    # Asking.
 
     @property
     def height(self) -> int:
@@ -193,7 +193,7 @@ class Document:
         lines = self._lines[block] or []
         return lines[inside] if inside < len(lines) else EMPTY
 
-    # What selecting asks; all numbers of pieces may be that of the open end.
+    # For selecting; the number of a piece may be that of the open end.
 
     @property
     def source(self) -> str:
@@ -202,7 +202,7 @@ class Document:
 
     @property
     def length(self) -> int:
-        """Characters of the source."""
+        """Number of characters in the source."""
         return len(self._source)
 
     @property
@@ -220,7 +220,7 @@ class Document:
         return number, inside, self._lines[number] or []
 
     def piece_of(self, offset: int) -> int:
-        """Return the number of the piece with a character of the source, or of the piece before."""
+        """Return the number of the piece that contains a character of the source, or of the piece before it."""
         number = bisect_right(self._pieces, offset, key=lambda piece: piece.begin)
         if number == len(self._pieces) and self._tail_piece is not None and self._tail_piece.begin <= offset:
             return number

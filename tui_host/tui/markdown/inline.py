@@ -44,14 +44,14 @@ def words_of(inline: Token, inks: Inks, style: Style | None = None, walk: Walk |
     for number, token in enumerate(children):
         following = children[number + 1].content if number + 1 < len(children) else ""
         speaker.say(token, following)
-    return Words(speaker.found, () if walk is None else walk.origin)
+    return Words(speaker.segments, () if walk is None else walk.origin)
 
 
 class _Speaker:
     """Turns tokens into segments."""
 
     def __init__(self, inks: Inks, style: Style, walk: Walk | None) -> None:
-        self.found: list[Segment] = []
+        self.segments: list[Segment] = []
         self._inks = inks
         self._stack = [style]
         self._links: list[tuple[Token, int]] = []
@@ -61,12 +61,12 @@ class _Speaker:
         """Add a token; `following` is the text of the next token."""
         kind = token.type
         if kind == "softbreak":
-            before = self.found[-1].text if self.found else ""
+            before = self.segments[-1].text if self.segments else ""
             self._break(joint(before, following))
         elif kind == "hardbreak":
             self._break("\n")
         elif kind == "code_inline":
-            self.found.append(Segment(token.content, self._stack[-1] + self._inks["code"]))
+            self.segments.append(Segment(token.content, self._stack[-1] + self._inks["code"]))
             if self._walk is not None:
                 self._walk.code(token.content, token.markup)
         elif kind == "image":
@@ -82,27 +82,27 @@ class _Speaker:
         elif "<" in token.content:
             self._breaking_text(token)
         else:
-            self.found.append(Segment(token.content, self._stack[-1]))
+            self.segments.append(Segment(token.content, self._stack[-1]))
             if self._walk is not None:
                 self._walk.text(token.content, token.markup if kind == "text_special" else "")
 
-    def _break(self, said: str) -> None:
-        self.found.append(Segment(said, self._stack[-1]))
+    def _break(self, text: str) -> None:
+        self.segments.append(Segment(text, self._stack[-1]))
         if self._walk is not None:
-            self._walk.line_break(said)
+            self._walk.line_break(text)
 
     def _breaking_text(self, token: Token) -> None:
         """Add a text with `<br>` as line ends; all other HTML stays text."""
         for part in _BREAK.split(token.content):
             shown = "\n" if _BREAK.fullmatch(part) else part
             if shown:
-                self.found.append(Segment(shown, self._stack[-1]))
+                self.segments.append(Segment(shown, self._stack[-1]))
                 if self._walk is not None:
                     self._walk.text(shown, part if token.type != "text_special" else token.markup)
 
     def _image(self, token: Token) -> None:
         label, address = f"[image: {token.content}]", f" ({_address(token, 'src')})"
-        self.found += [Segment(label, self._stack[-1]), Segment(address, self._inks["address"])]
+        self.segments += [Segment(label, self._stack[-1]), Segment(address, self._inks["address"])]
         if self._walk is not None:
             self._walk.image(label + address)
 
@@ -110,7 +110,7 @@ class _Speaker:
         self._stack.append(self._stack[-1] + _OPEN[token.type])
         is_link = token.type == "link_open"
         if is_link:
-            self._links.append((token, len(self.found)))
+            self._links.append((token, len(self.segments)))
         if self._walk is not None:
             self._walk.opened(("<" if token.markup == "autolink" else "[") if is_link else token.markup)
 
@@ -119,9 +119,9 @@ class _Speaker:
         token, start = self._links.pop()
         address = _address(token, "href")
         is_auto = token.markup == "autolink"
-        shown = "" if is_auto or address.startswith("#") or _says(self.found[start:], address) else f" ({address})"
+        shown = "" if is_auto or address.startswith("#") or _says(self.segments[start:], address) else f" ({address})"
         if shown:
-            self.found.append(Segment(shown, self._inks["address"]))
+            self.segments.append(Segment(shown, self._inks["address"]))
         if self._walk is not None:
             self._walk.link_closed(shown, is_auto=is_auto)
 

@@ -1,4 +1,4 @@
-"""Lines being made: a width, a stack of prefixes, and each line's place in its block's text."""
+"""A page that is being drawn: its width, the prefixes of its lines, and where each character comes from."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tui_host.tui.markdown.wrap import break_lines, cut, fill, fold
 
 
 class Run(NamedTuple):
-    """Some own characters of a piece on a line.
+    """Consecutive characters of a piece on a line.
 
     Attributes:
-        x: The cell where they begin.
-        place: Number of the first one in the text of its piece.
-        length: How many there are.
+        x: The cell in which the first character is drawn.
+        place: Number of the first character in the text of the piece.
+        length: The number of characters.
     """
 
     x: int
@@ -36,9 +36,9 @@ class Line:
     """One drawn line.
 
     Attributes:
-        strip: What is drawn.
-        runs: The piece's own characters on it, from left to right; none on a line without text.
-        is_label: It names the language of the code below it.
+        strip: The drawn line.
+        runs: The characters of the piece on the line, from left to right; none on a line without text.
+        is_label: Whether the line names the language of the code below.
     """
 
     strip: Strip
@@ -47,12 +47,12 @@ class Line:
 
 
 class Row(NamedTuple):
-    """A text up to a hard line end.
+    """A text up to a hard line break.
 
     Attributes:
-        segments: What is drawn of it.
-        plain: The same without styles.
-        place: Number of its first character in the text of its piece, whatever the width.
+        segments: The text with styles.
+        plain: The text without styles.
+        place: Number of the first character in the text of the piece, whatever the width.
     """
 
     segments: list[Segment]
@@ -61,13 +61,13 @@ class Row(NamedTuple):
 
 
 class Page:
-    """Takes texts, gives lines.
+    """Draws texts as lines.
 
     Attributes:
         width: Cells of a whole line, prefixes included.
         inks: Styles and marks.
-        lines: What has been made.
-        trace: Told where every character comes from, if it is asked for.
+        lines: The lines made so far.
+        trace: Records where every character comes from; None unless text is being selected.
     """
 
     def __init__(self, width: int, inks: Inks, *, trace: Trace | None = None) -> None:
@@ -81,7 +81,7 @@ class Page:
 
     @property
     def room(self) -> int:
-        """Cells for text beside the prefixes, at least one."""
+        """Number of cells for text beside the prefixes, at least one."""
         return max(1, self.width - self._indent)
 
     @property
@@ -118,7 +118,7 @@ class Page:
         self.lines.append(Line(Strip([*self._prefix(), *segments]), moved, is_label))
 
     def take(self, segments: Sequence[Segment], origin: Sequence[Range] = (), *, by_line: bool = False) -> list[Row]:
-        """Count a text among the texts of the piece, and return visible rows to draw."""
+        """Add a text to the texts of the piece, and return its visible rows for drawing."""
         if self.trace is not None:
             self.trace.note("".join(segment.text for segment in segments).split("\n"), origin, by_line=by_line)
         rows: list[Row] = []

@@ -1,4 +1,4 @@
-"""Pieces of Markdown onto a page: headings, paragraphs, lists, quotes, tables, fences, rules."""
+"""Draws pieces of Markdown on a page: headings, paragraphs, lists, quotes, tables, fences, rules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HEADINGS = (
     Style(bold=False, italic=True),
     Style(bold=False),
 )
-"""What each level of headings differs in, beside its colour and its strength."""
+"""The styles of the levels of headings, in addition to colour and weight."""
 TASKS = ("[ ] ", "[x] ", "[X] ")
 
 

@@ -14,7 +14,7 @@ NAMES = (
     "dim", "accent", "heading", "code", "address", "quote", "rule", "fence", "label",
     "keyword", "name", "string", "number", "comment", "operator", "wrong",
 )  # fmt: skip
-"""What has a colour of its own. Strong, emphasised and struck text differ by attributes alone."""
+"""Styles that have a colour of their own. Strong, emphasised and struck text differ only in attributes."""
 
 COMPONENTS = {f"ink--{name}" for name in NAMES}
 
@@ -36,15 +36,15 @@ CSS = """
         & > .ink--operator { color: $text-secondary; }
         & > .ink--wrong { color: $text-error; text-style: bold; }
 """
-"""Rules for a widget's own style sheet: it goes inside the widget's block."""
+"""CSS rules for a widget's own style sheet; put them inside the widget's block."""
 
 FILLED = {"code", "fence", "label"}
-"""Those that have a background of their own."""
+"""Styles that have a background of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inks:
-    """Styles by name, and the marks to draw with. Without styles everything is drawn plain."""
+    """Styles by name, and the characters to draw with. Without styles, everything is drawn plain."""
 
     styles: Mapping[str, Style] = field(default_factory=dict[str, Style])
     glyphs: Glyphs = UNICODE

@@ -1,6 +1,6 @@
-"""The origin of each drawn character in the source.
+"""Finds the place in the source from which each drawn character comes.
 
-Nothing of it is made while a piece is drawn. A piece whose text is selected is drawn once more, with a `Trace`.
+Drawing a piece records no origins. A piece in which text is selected is drawn once more, with a `Trace`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 Range = tuple[int, int]
-"""From a character of the source to before another one."""
+"""A range of the source: first character, and one past the last."""
 
 _WORD = re.compile(r"\w+")
 
@@ -28,11 +28,11 @@ class Wrap:
     """Markup around a text: emphasis, a link, a fence.
 
     Attributes:
-        outer: From the first character of its opening mark on; it tells one wrap from another.
-        inner: What stands between the marks.
-        end: After its closing mark.
+        outer: Where the opening mark begins; unique for each wrap.
+        inner: The range between the marks.
+        end: The place after the closing mark.
         opening, closing: The marks.
-        is_code: It is code: what lies inside alone is copied without the marks.
+        is_code: Whether the text is code; a selected part of code is copied without the marks.
     """
 
     outer: int
@@ -48,12 +48,12 @@ class Trace:
     """A piece as drawn text, with the source range of each character.
 
     Attributes:
-        piece: Whose.
-        text: Every own character of its lines, by its place, with a newline after each text.
-        ranges: For each of them, in the whole source.
-        texts: Where each text (a paragraph, a cell, a line of code) begins.
-        wraps: The markup in it.
-        tables: The ranges of its tables.
+        piece: The piece.
+        text: Each drawn character by its place, with a newline after each text.
+        ranges: The source range of each character.
+        texts: The place where each text (a paragraph, a cell, a line of code) begins.
+        wraps: The markup of the piece.
+        tables: The source ranges of its tables.
     """
 
     piece: Piece
@@ -73,12 +73,12 @@ class Trace:
             self._starts.append(place)
             place += len(line) + 1
 
-    # What drawing tells.
+    # Recording.
 
     def note(self, rows: Sequence[str], origin: Sequence[Range], *, by_line: bool) -> None:
         """Record a drawn text by rows. Without an origin its characters map to the end of the text before.
 
-        Each row is a text of its own if it is told `by_line`, as code is.
+        Each row is a text of its own with `by_line`, as code is.
         """
         place = 0
         for number, row in enumerate(rows):
@@ -100,7 +100,7 @@ class Trace:
         return end, end
 
     def place_in(self, line: int, column: int) -> int:
-        """Return the place of a line and column of the piece in the whole source."""
+        """Return the position in the whole source of a line and column of the piece."""
         return self._starts[min(line, len(self._starts) - 1)] + column
 
     def end_of(self, line: int) -> int:
@@ -109,7 +109,7 @@ class Trace:
         return self._starts[line] + len(self._lines[line])
 
     def offsets(self, inline: Token) -> list[int]:
-        """Return the places of an inline token's characters and end in the whole source."""
+        """Return the positions in the whole source of an inline token's characters and of its end."""
         places: list[int] = []
         first = (inline.map or [0, 0])[0]
         for number, text in enumerate(inline.content.split("\n"), first):
@@ -118,7 +118,7 @@ class Trace:
         return places
 
     def cell_offsets(self, inline: Token) -> list[int]:
-        """Return the same for table cells, in order; a bar inside a cell has a backslash before it."""
+        """Return these positions for the cells of a table, in order. A bar inside a cell has a backslash before it."""
         number = min((inline.map or [0, 0])[0], len(self._lines) - 1)
         line, begin = self._lines[number], self._cells.get(number, 0)
         written = inline.content if line.find(inline.content, begin) >= 0 else inline.content.replace("|", "\\|")
@@ -143,7 +143,7 @@ class Trace:
             ranges.append((start + len(text), start + len(text) + 1))
         return ranges
 
-    # What selecting asks.
+    # Looking up.
 
     def word_at(self, place: int) -> Range:
         """Return the word at a place, or a single non-word character."""
@@ -157,7 +157,7 @@ class Trace:
         return place, min(place + 1, len(self.text))
 
     def text_at(self, place: int) -> Range:
-        """The places of the paragraph, cell or line of code."""
+        """Return the places of the paragraph, cell or line of code at a place."""
         number = bisect_right(self.texts, place)
         end = self.texts[number] if number < len(self.texts) else len(self.text)
         return (self.texts[number - 1] if number else 0), max(0, end - 1)
@@ -171,7 +171,7 @@ class Trace:
         return any(start <= offset < end for start, end in self.tables)
 
     def wraps_at(self, offset: int) -> list[Wrap]:
-        """The markup around a character, outermost first."""
+        """Return the markup around a character, outermost first."""
         return sorted(
             (wrap for wrap in self.wraps if wrap.inner[0] <= offset < wrap.inner[1]), key=lambda wrap: wrap.outer
         )
@@ -211,67 +211,67 @@ class Walk:
         self._at = 0
         self._open: list[Range] = []
 
-    def _put(self, said: str, start: int, end: int) -> None:
+    def _put(self, drawn: str, start: int, end: int) -> None:
         """Map a drawn text to a part of the content: by character if the lengths match, else as a whole."""
         offsets = self._offsets
-        if end - start == len(said):
+        if end - start == len(drawn):
             self.origin.extend((offsets[at], offsets[at] + 1) for at in range(start, end))
         else:
-            self.origin.extend([(offsets[start], max(offsets[start], offsets[end - 1] + 1 if end else 0))] * len(said))
+            self.origin.extend([(offsets[start], max(offsets[start], offsets[end - 1] + 1 if end else 0))] * len(drawn))
         self._at = end
 
     def _find(self, text: str) -> int:
         place = self._content.find(text, self._at)
         return self._at if place < 0 else place
 
-    def text(self, said: str, written: str = "") -> None:
+    def text(self, drawn: str, written: str = "") -> None:
         """Record a text; `written` is its spelling in the source, if different."""
-        written = written or said
+        written = written or drawn
         start = self._find(written)
-        self._put(said, start, min(len(self._content), start + len(written)))
+        self._put(drawn, start, min(len(self._content), start + len(written)))
 
-    def line_break(self, said: str) -> None:
-        """The end of a line."""
+    def line_break(self, drawn: str) -> None:
+        """Record the end of a line."""
         start = self._find("\n")
         end = min(len(self._content), start + 1)
-        self._put(said, start, end)
+        self._put(drawn, start, end)
 
-    def code(self, said: str, markup: str) -> None:
-        """Code between backticks."""
+    def code(self, drawn: str, markup: str) -> None:
+        """Record code between backticks."""
         outer = self._find(markup)
-        inside = self._content.replace("\n", " ").find(said, outer + len(markup))
+        inside = self._content.replace("\n", " ").find(drawn, outer + len(markup))
         inside = outer if inside < 0 else inside
-        self._put(said, inside, min(len(self._content), inside + len(said)))
+        self._put(drawn, inside, min(len(self._content), inside + len(drawn)))
         end = self._find(markup) + len(markup)
         self._wrap(outer, inside, self._at, end, is_code=True)
         self._at = min(end, len(self._content))
 
     def opened(self, markup: str) -> None:
-        """An opening mark."""
+        """Record an opening mark."""
         outer = self._find(markup)
         self._at = outer + len(markup)
         self._open.append((outer, self._at))
 
     def closed(self, markup: str) -> None:
-        """A closing mark."""
+        """Record a closing mark."""
         inner = self._find(markup)
         self._at = inner + len(markup)
         self._close(inner)
 
-    def link_closed(self, said: str, *, is_auto: bool) -> None:
-        """Record a link's end; `said` is the address, if drawn."""
+    def link_closed(self, drawn: str, *, is_auto: bool) -> None:
+        """Record a link's end; `drawn` is the address; empty if left out."""
         inner = self._find(">" if is_auto else "]")
         self._at = inner + 1 if is_auto else _after_label(self._content, inner)
-        if said:
-            self._put(said, inner, self._at)
+        if drawn:
+            self._put(drawn, inner, self._at)
         self._close(inner)
 
-    def image(self, said: str) -> None:
-        """An image stands as a whole."""
+    def image(self, drawn: str) -> None:
+        """Record an image as a whole."""
         start = self._find("![")
         label = self._content.find("](", start)
         end = _after_label(self._content, label if label >= 0 else start)
-        self.origin.extend([(self._offsets[start], self._offsets[min(end, len(self._content))])] * len(said))
+        self.origin.extend([(self._offsets[start], self._offsets[min(end, len(self._content))])] * len(drawn))
         self._at = end
 
     def _close(self, inner: int) -> None:

@@ -1,4 +1,4 @@
-"""The Markdown parser, imported late: `load` belongs into a thread, after the first frame; until then all is plain text."""
+"""The Markdown parser. Call `load` in a thread after the first frame; until then all text is drawn plain."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 DEPTH = 40
-"""Nesting that is read; what lies deeper stays as it is written."""
+"""Deepest nesting to parse; deeper text stays as written."""
 _MATH = re.compile(r"\\\(.+?\\\)|\\\[.+?\\\]|\$\$.+?\$\$|\$(?=[^\s$])[^$\n]*?[^\s$\\]\$(?![\d$])", re.DOTALL)
-"""Mathematics, which stays as it is written; a price is none. Source: Pandoc, tex_math_dollars."""
+"""Mathematics, which stays as written; prices do not match. Source: Pandoc, tex_math_dollars."""
 
 
 @cache
@@ -68,7 +68,7 @@ def load() -> None:
 
 
 def loaded() -> bool:
-    """Whether Markdown can be read now."""
+    """Whether the parser is imported."""
     return _whole.cache_info().currsize > 0
 
 
@@ -78,5 +78,5 @@ def parse(source: str, references: MutableMapping[str, object] | None = None) ->
 
 
 def parse_blocks(source: str, references: MutableMapping[str, object] | None = None) -> Sequence[Token]:
-    """The block tokens alone, to learn where blocks begin and end. Definitions of links are put into `references`."""
+    """Return only the block tokens, to find where blocks begin and end. Link definitions are added to `references`."""
     return _blocks_alone().parse(source, {} if references is None else references)

@@ -1,4 +1,4 @@
-"""Pieces of a source, each drawn once per width."""
+"""Pieces of a Markdown source; each is drawn once per width."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ class Piece:
 
     Attributes:
         kind: `markdown` is drawn as it reads; `fence` are lines of code, `table` the head and some rows, `text` no Markdown.
-        source: Its source; of a fence the code alone, of a table always with its head.
-        gap: An empty line stands before it.
-        begins: It is the first piece of its block: a fence names its language, a table shows its head.
-        info: What a fence says after its mark.
-        ordinal: The number of the first item of a list that goes on, None for a list that begins.
-        columns: What a table's first rows asked for, wanted and least widths; empty where the piece is the whole table.
+        source: The piece's source; for a fence only the code, for a table always with its head.
+        gap: Whether an empty line comes before the piece.
+        begins: Whether this is the first piece of its block: a fence then shows its language, a table its head.
+        info: The text after a fence's opening mark.
+        ordinal: The number of the first item, for a list continued from the piece before; otherwise None.
+        columns: The column widths that a table's first rows need; empty if the piece is the whole table.
         start: Where its source begins in the whole one; of a table that goes on, as if its head stood right before it.
         opened: Where the first line of its fence begins in the whole source, -1 if it is none or still open to reading.
-        opening: That first line.
+        opening: The first line of the fence.
     """
 
     kind: Literal["markdown", "fence", "table", "text"]

@@ -1,4 +1,4 @@
-"""Tables: columns as wide as needed, folded cells, or record by record where words would break."""
+"""Draws tables: columns as wide as needed, wrapped cells, or one record after the other if words would break."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 LONGEST_WORD = 16
-"""Cells of a word that a column is kept wide for; a longer one, such as an address, is folded."""
+"""Longest word, in cells, that a column is kept wide enough for; a longer one, such as an address, is wrapped."""
 
 
 class Need(NamedTuple):
-    """The width a column asks for, in cells.
+    """The widths that a column needs, in cells.
 
     Attributes:
-        wanted: So that nothing of it is folded.
-        least: So that no word of it breaks.
+        wanted: Width at which no cell wraps.
+        least: Width at which no word breaks.
     """
 
     wanted: int
@@ -44,7 +44,7 @@ class Table:
 
 
 def read_table(tokens: Sequence[Token], inks: Inks, trace: Trace | None = None) -> Table:
-    """The cells out of a table's tokens."""
+    """Read the cells of a table from its tokens."""
     rows: list[tuple[Words, ...]] = []
     sides: list[Literal["left", "right", "center"]] = []
     cells: list[Words] = []
@@ -74,7 +74,7 @@ def needs_of(table: Table) -> tuple[Need, ...]:
 
 
 def allot(needs: Sequence[Need], room: int) -> tuple[int, ...] | None:
-    """How many cells each column gets, three for each line between; None if words would break."""
+    """Return the width of each column, with three cells for each line between; None if words would break."""
     room -= 3 * (len(needs) - 1)
     if sum(need.wanted for need in needs) <= room:
         return tuple(need.wanted for need in needs)

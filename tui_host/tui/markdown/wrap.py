@@ -1,12 +1,12 @@
-"""Text into lines of a width in cells: words, Chinese and Japanese, emoji, words longer than a line.
+"""Wraps text into lines of a width in cells: words, Chinese and Japanese, emoji, words longer than a line.
 
-The one place where text becomes segments, hence the one where it is made visible.
+All text becomes segments here, so this is where it is made visible.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len, split_graphemes
 from rich.segment import Segment
@@ -25,6 +25,8 @@ _AFTER = (
 _ATOM = re.compile(
     f" +|[{_OPEN}]*[(\\[{{]*(?![{_CLOSE}{_OPEN}])[{_WIDE}]{_AFTER}|[^ {_WIDE}{_OPEN}{_CLOSE}]+[{_CLOSE}]*|[{_OPEN}]+[{_CLOSE}]*|[{_CLOSE}]+"
 )
+_PIECE = re.compile(r"[^,:;/?&=})\]]*[,:;/?&=})\]]*")
+"""Parts of a word that is longer than a line, such as JSON or a URL: a line breaks behind punctuation where possible."""
 _WIDE_END = re.compile(f"[{_WIDE}]$")
 _WIDE_START = re.compile(f"[{_WIDE}]")
 
@@ -40,14 +42,14 @@ def clean(text: str, style: Style) -> Segment:
 
 
 def fill(text: str, width: int) -> list[tuple[int, int]]:
-    """Where the lines of a text without line breaks begin and end, in characters."""
+    """Return where the lines of a text without line breaks begin and end, in characters."""
     if (len(text) <= width and text.isascii()) or cell_len(text) <= width:
         return [(0, len(text))]
     lines: list[tuple[int, int]] = []
     start = end = 0  # of the line at work, without the spaces after its last word
     used = gap = 0  # cells of it, and of those spaces
-    for match in _ATOM.finditer(text):
-        atom = match.group()
+    for first, last in _atoms(text, width):
+        atom = text[first:last]
         cells = cell_len(atom)
         if atom[0] == " ":
             if end == 0:
@@ -57,19 +59,29 @@ def fill(text: str, width: int) -> list[tuple[int, int]]:
             continue
         if end > start and used + gap + cells > width:
             lines.append((start, end))
-            start = end = match.start()
+            start = end = first
             used = gap = 0
         if cells > width:
-            *full, (last, _) = fold(atom, width)
-            lines.extend((match.start() + first, match.start() + stop) for first, stop in full)
-            start = match.start() + last
-            used = cell_len(text[start : match.end()])
+            *full, (rest, _) = fold(atom, width)
+            lines.extend((first + begin, first + stop) for begin, stop in full)
+            start = first + rest
+            used = cell_len(text[start:last])
         else:
             used += gap + cells
         gap = 0
-        end = match.end()
+        end = last
     lines.append((start, end))
     return lines
+
+
+def _atoms(text: str, width: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of words and spaces; of a word that is longer than a line, the ranges of its pieces."""
+    for match in _ATOM.finditer(text):
+        first, last = match.span()
+        if last - first <= width:
+            yield first, last
+        else:
+            yield from (piece.span() for piece in _PIECE.finditer(text, first, last) if piece.group())
 
 
 def longest_word(text: str) -> int:
@@ -96,7 +108,7 @@ def fold(text: str, width: int) -> list[tuple[int, int]]:
 
 
 def character_at(text: str, cell: int) -> tuple[int, int] | None:
-    """Return the range of the character at a cell of `text`; None behind the text."""
+    """Return the range of the character at a cell of a text; None beyond the text."""
     for first, last, cells in split_graphemes(text)[0]:
         cell -= cells
         if cell < 0:

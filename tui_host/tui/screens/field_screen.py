@@ -27,18 +27,18 @@ class HiddenInput(Input):
 
     @override
     def action_copy(self) -> None:
-        """Do nothing: hidden text stays here."""
+        """Do nothing: hidden text is not copied."""
 
     @override
     def action_cut(self) -> None:
-        """Nothing."""
+        """Do nothing: hidden text is not copied."""
 
 
 class FieldScreen(PageScreen):
-    """One input field. `taken` gets the text on `enter`.
+    """A screen with one input field. `taken` is called with its text on `enter`.
 
     Attributes:
-        HIDDEN: What is written is not shown.
+        HIDDEN: Whether the typed text is hidden.
     """
 
     AUTO_FOCUS = "Input"
@@ -71,11 +71,11 @@ class FieldScreen(PageScreen):
         self.query_one("#field-words", Static).update(Content(words))
 
     def complain(self, words: str) -> None:
-        """Show below the field why its text cannot be used."""
+        """Show below the field why its text is not valid."""
         self.query_one("#field-trouble", Static).update(Content(line(words, 400)))
 
     def taken(self, text: str) -> None:
-        """Use the text. Abstract: the metaclass of Textual's widgets leaves no room for `ABC`."""
+        """Use the field's text. Abstract, although the metaclass of Textual's widgets does not allow `ABC`."""
         raise NotImplementedError
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -102,7 +102,7 @@ class KeyScreen(FieldScreen):
         self.say(f"Key of {self._provider.label or self._provider.name}")
         self.field.display = False
         self.explain(f"Looking for the system's keyring{self.glyphs.more}")
-        self.run_worker(self._find_keyring())
+        self.start(self._find_keyring())
 
     async def _find_keyring(self) -> None:
         from tui_host.host.keyring_status import in_thread
@@ -135,7 +135,7 @@ class KeyScreen(FieldScreen):
     def taken(self, text: str) -> None:
         """Save the key."""
         if text:
-            self.run_worker(self._store(text), exclusive=True)
+            self.start(self._store(text), exclusive=True)
         else:
             self.complain("the field is empty")
 

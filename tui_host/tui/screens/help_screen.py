@@ -15,6 +15,7 @@ from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.key_tables import ACTIONS, PLACES, Key
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.widgets.approval.approval_panel import Approval
+from tui_host.tui.widgets.asks.ask_panel import AskPanel
 from tui_host.tui.widgets.details.detail_view import PageView
 from tui_host.tui.widgets.document_view import DocumentView
 from tui_host.tui.widgets.ladder.ladder_view import LadderView
@@ -45,40 +46,42 @@ ABOUT_OTHERS = (
     ("its frame is not known", "the model was told a result, and no tapped frame brought it"),
 )
 DOCUMENTS = {
-    "usage": "the first minute, keys, approval, inspector; 中文说明也在这里",
+    "usage": "keys, selecting, the filter, commands; 中文说明也在这里",
     "configuration": "config.toml: providers, servers, rules, profiles",
     "taps": "record the traffic of another host",
     "open": "which files of others can be opened",
     "protocols": "how the model learns of tools and asks for one",
+    "mcp": "what of MCP this program speaks, and the tests for it",
     "promises": "what always holds, and the tests for it",
     "architecture": "how the program is built",
 }
-"""What each document is about, in the order of the help screen."""
+"""The subject of each document, in the order of the help screen."""
 _CHINESE = re.compile(r"^#+ .*[\u4e00-\u9fff]", re.MULTILINE)
 _PLACES: tuple[tuple[type[Widget], str], ...] = (
     (Prompt, "Prompt"),
     (Transcript, "Chat"),
     (Approval, "Approval"),
+    (AskPanel, "Question of a server"),
     (LadderView, "Inspector, list"),
     (PageView, "Inspector, details"),
 )
 
 
 def shipped_documents() -> list[str]:
-    """The names of the documents that come with the program, the most useful first."""
+    """Return the names of the documents that come with the program, the most useful first."""
     names = sorted(path.stem for path in documents().glob("*.md"))
     return sorted(names, key=lambda name: [*DOCUMENTS, name].index(name))
 
 
 def everywhere() -> tuple[Key, ...]:
-    """The keys of the table of actions."""
+    """Return the keys that work everywhere."""
     return tuple(
         Key(action.key, action.shown, action.help[:1].lower() + action.help[1:]) for action in ACTIONS if action.shown
     )
 
 
 def place_of(screen: object, focused: Widget | None) -> str:
-    """The place in `PLACES` whose keys work where the focus is; empty if there is none."""
+    """Return the place in `PLACES` whose keys work where the focus is; empty if there is none."""
     if isinstance(screen, PageScreen):
         return screen.PLACE
     widgets = (focused, *focused.ancestors) if focused is not None else ()
@@ -86,7 +89,7 @@ def place_of(screen: object, focused: Widget | None) -> str:
 
 
 def help_text(here: str) -> str:
-    """The help as Markdown, the keys of one place first."""
+    """Return the help as Markdown, beginning with the keys of one place."""
     places = {"Everywhere": everywhere(), **PLACES}
     blocks = [*ABOUT, *_documents_block()]
     for title in ([here] if here else []) + [title for title in places if title != here]:
@@ -119,11 +122,27 @@ def in_glyphs(words: str, glyphs: Glyphs) -> str:
     return words.replace(UNICODE.more, glyphs.more).replace(UNICODE.hidden, glyphs.hidden)
 
 
-class HelpScreen(PageScreen):
-    """Every key, and the documents by number.
+class TextScreen(PageScreen):
+    """A screen with a Markdown text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    @override
+    def body(self) -> Sequence[Widget]:
+        return [DocumentView(in_glyphs(self._text, self.glyphs), glyphs=self.glyphs, classes="page-body")]
+
+    def look(self) -> None:
+        """Draw more of the text."""
+        self.query_one(DocumentView).sync()
+
+
+class HelpScreen(TextScreen):
+    """The help screen: every key, and the documents by number.
 
     Args:
-        here: The place where the person was, by its name in `PLACES`; empty if it is none of these.
+        here: The place where the user was, by its name in `PLACES`; empty if it has none.
     """
 
     HEADING = "Help"
@@ -133,17 +152,7 @@ class HelpScreen(PageScreen):
     ]
 
     def __init__(self, here: str = "") -> None:
-        super().__init__()
-        self._here = here
-
-    @override
-    def body(self) -> Sequence[Widget]:
-        text = in_glyphs(help_text(self._here), self.glyphs)
-        return [DocumentView(text, glyphs=self.glyphs, classes="page-body")]
-
-    def look(self) -> None:
-        """Draw more of the help."""
-        self.query_one(DocumentView).sync()
+        super().__init__(help_text(here))
 
     def action_read(self, number: int) -> None:
         """Open a document by its number."""
@@ -152,30 +161,21 @@ class HelpScreen(PageScreen):
             self.app.push_screen(DocumentScreen(names[number - 1]))  # pyright: ignore[reportUnknownMemberType]
 
 
-class DocumentScreen(PageScreen):
-    """One of the documents that come with the program."""
+class DocumentScreen(TextScreen):
+    """A screen with one of the documents that come with the program."""
 
     PLACE = "Document"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("z", "chinese", "中文", show=False)]
 
     def __init__(self, name: str) -> None:
-        super().__init__()
+        super().__init__((documents() / f"{name}.md").read_text(encoding="utf-8"))
         self._document_name = name
-        self._text = (documents() / f"{name}.md").read_text(encoding="utf-8")
-
-    @override
-    def body(self) -> Sequence[Widget]:
-        return [DocumentView(in_glyphs(self._text, self.glyphs), glyphs=self.glyphs, classes="page-body")]
 
     def on_mount(self) -> None:
         """Name the document, and the key to its Chinese part."""
         chinese = "   z 中文" if _CHINESE.search(self._text) else ""
         name = self._document_name
         self.say(f"{name}: {DOCUMENTS.get(name, name)}{chinese}")
-
-    def look(self) -> None:
-        """Draw more of the document."""
-        self.query_one(DocumentView).sync()
 
     def action_chinese(self) -> None:
         """Go to the first Chinese heading."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, messages
 from textual.app import ComposeResult
@@ -16,82 +16,37 @@ from textual.widgets import TextArea
 from typing_extensions import override
 
 from tui_host.tui import sources, textual_private
+from tui_host.tui.direct_items import DirectWork
 from tui_host.tui.key_tables import ACTIONS
 from tui_host.tui.markdown.parser import loaded
 from tui_host.tui.masks import mask_of
+from tui_host.tui.screens.screen_halves import Arrangement, Halves
 from tui_host.tui.screens.submissions import Submissions
+from tui_host.tui.sources.source_words import FROM_FILE
 from tui_host.tui.suggestions import Offers, offers
 from tui_host.tui.widgets import status_lines as status
 from tui_host.tui.widgets.background import Covered, CoveredContainer, CoveredVertical
-from tui_host.tui.widgets.first_frame import FROM_FILE, FirstChat, FirstInspector
+from tui_host.tui.widgets.first_frame import FirstChat, FirstInspector
 from tui_host.tui.widgets.prompt.prompt_field import PLACEHOLDER, Prompt
+from tui_host.tui.widgets.prompt.server_offers import ServerOffers
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.llm.probe import LocalServer
     from tui_host.tui.glyphs import Glyphs
-    from tui_host.tui.screens.approval_overlay import ApprovalOverlay
+    from tui_host.tui.open_asks import Asks
+    from tui_host.tui.screens.question_overlay import QuestionOverlay, QuestionPanel
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.approval.approval_panel import Approval
     from tui_host.tui.widgets.inspector.inspector_pane import Inspector
-    from tui_host.tui.widgets.transcript.item_lines import Empty
+    from tui_host.tui.widgets.prompt.server_offers import Form
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
-Arrangement: TypeAlias = Literal["both", "inspector", "chat"]
-NEXT: dict[Arrangement, Arrangement] = {"both": "inspector", "inspector": "chat", "chat": "both"}
-NARROW = 100
-"""Columns below which chat and inspector take turns."""
 LOOK_ON_SECONDS = 1.0
-"""How long after a key or click every look is a full one: lists glide, pages are made."""
+"""Seconds after a key or click in which every look is a full one, since lists move and pages are made."""
 BEHIND_SECONDS = 0.5
 """Time between two redraws while earlier records are still being read."""
-
-
-class Halves:
-    """Which halves of the main screen are shown: chat and inspector, or one of them.
-
-    Attributes:
-        is_narrow: Whether there is room for one half only.
-    """
-
-    def __init__(self) -> None:
-        self.is_narrow = False
-        self._wanted: Arrangement = "both"
-        self._side: Arrangement = "chat"  # the half shown where there is room for one
-
-    @property
-    def arrangement(self) -> Arrangement:
-        """What is shown now."""
-        return self._side if self.is_narrow else self._wanted
-
-    def advance(self) -> None:
-        """Go to the next arrangement."""
-        if self.is_narrow:
-            self._side = "chat" if self._side == "inspector" else "inspector"
-        else:
-            self._wanted = NEXT[self._wanted]
-
-    def zoom(self) -> None:
-        """Give the inspector the whole screen, or give up the half again."""
-        self._wanted = "both" if self._wanted == "inspector" else "inspector"
-
-    def fit(self, width: int, *, is_reading: bool) -> bool:
-        """Take a new width; whether the screen became narrow or wide.
-
-        Args:
-            width: Columns of the screen.
-            is_reading: Whether the focus is in the inspector, which stays on screen then.
-        """
-        is_narrow = width < NARROW
-        if is_narrow == self.is_narrow:
-            return False
-        if is_narrow:
-            self._side = "inspector" if self._wanted == "inspector" or is_reading else "chat"
-        elif self._wanted not in {"both", self._side}:
-            self._wanted = "both"  # more room never hides the half that was read
-        self.is_narrow = is_narrow
-        return True
 
 
 class MainScreen(Covered, Screen[None]):
@@ -102,12 +57,15 @@ class MainScreen(Covered, Screen[None]):
 
     Args:
         host: The host.
+        asks: What servers ask.
         begin: Returns the first session; called when something is sent, or by `complete`.
         glyphs: The glyphs to draw with.
         reading: Placeholder text for chat and list while the first session is read from a file.
 
     Attributes:
         host: The host.
+        asks: What servers ask.
+        direct: What the person asked servers for without a model.
         glyphs: The glyphs to draw with.
         submissions: What the prompt sends, and the drafts.
     """
@@ -115,7 +73,7 @@ class MainScreen(Covered, Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Stop", show=False)]
     DEFAULT_CSS = """
     MainScreen {
-        layout: vertical;
+        overflow: hidden;
         & > #header { background: $panel; }
         & > #keys { background: $panel; }
         & #body { height: 1fr; }
@@ -124,7 +82,7 @@ class MainScreen(Covered, Screen[None]):
         & #paper { height: 1fr; layers: below above; }
         & #paper Transcript { height: 1fr; }
         & #waiting { height: 1; }
-        & Approval { layer: above; dock: bottom; }
+        & Approval, & AskPanel { layer: above; dock: bottom; }
         & #wires { width: 3fr; layers: below above; }
         & FirstChat, & FirstInspector { layer: above; width: 100%; height: 100%; }
         & Inspector, & FirstInspector { border-left: solid $panel; }
@@ -132,23 +90,26 @@ class MainScreen(Covered, Screen[None]):
         & #body, & #paper, & #wires { visibility: hidden; }
         & #chat, & #paper > *, & #wires > * { visibility: visible; }
         &.-inspector #chat { display: none; }
-        &.-chat #wires { display: none; }
+        &.-chat #wires, &.-wide #wires { display: none; }
         &.-inspector Inspector { border-left: none; }
     }
     """
 
-    def __init__(self, host: Host, begin: Callable[[], Session], glyphs: Glyphs, reading: str = "") -> None:
+    def __init__(self, host: Host, asks: Asks, begin: Callable[[], Session], glyphs: Glyphs, reading: str = "") -> None:
         super().__init__()
         textual_private.paint_exactly(self)
         self.host = host
+        self.asks = asks
+        self.direct = DirectWork()
         self.glyphs = glyphs
         self._mask = mask_of(host, glyphs)
         commands = [(action.name, action.help) for action in ACTIONS]
         may_send: Callable[[], bool] = lambda: self.submissions.may_send  # noqa: E731 - a property of what is made next
-        self._prompt = Prompt(commands=commands, may_send=may_send, glyphs=glyphs, id="prompt")
-        self.submissions = Submissions(host, begin, self._prompt, self.notify)
+        self.offers = ServerOffers(host, lambda: self.submissions.session, self._ask_values)
+        self._prompt = Prompt(commands=commands, offers=self.offers, may_send=may_send, glyphs=glyphs, id="prompt")
+        self.submissions = Submissions(host, begin, self._prompt)
         self._halves = Halves()
-        self._overlay: ApprovalOverlay | None = None
+        self._overlay: QuestionOverlay | None = None
         self._transcript: Transcript | None = None
         self._inspector: Inspector | None = None
         self._early_turns = 0
@@ -201,14 +162,16 @@ class MainScreen(Covered, Screen[None]):
         """Mount chat and inspector under their placeholders, which go once both are drawn."""
         if self.is_complete:
             return
-        from tui_host.tui.screens.approval_overlay import ApprovalOverlay
+        from tui_host.tui.screens.question_overlay import QuestionOverlay
         from tui_host.tui.widgets.inspector.inspector_pane import Inspector
         from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
         conversation, mask, glyphs = self.submissions.session.conversation, self._mask, self.glyphs
-        transcript = Transcript(conversation, empty=self._made_empty(), glyphs=glyphs, mask=mask.marks, id="transcript")
+        transcript = Transcript(conversation, empty=self._shown_empty, glyphs=glyphs, mask=mask.marks, id="transcript")
         inspector = Inspector(glyphs=glyphs, reading=self._reading)
-        self._overlay = ApprovalOverlay(self, self._prompt, mask, glyphs, lambda: self.shows_chat)
+        self._overlay = QuestionOverlay(
+            self, self.host, self.asks, prompt=self._prompt, glyphs=glyphs, shows_chat=lambda: self.shows_chat
+        )
         await self.query_one("#paper").mount(transcript)
         await self.query_one("#wires").mount(inspector)
         self._transcript, self._inspector = transcript, inspector
@@ -228,16 +191,19 @@ class MainScreen(Covered, Screen[None]):
 
     def show_session(self, session: Session) -> None:
         """Show the chat and the records of another session."""
+        left = self._source.session if self._source is not None else None
         self.submissions.switch_to(session)
         if self._overlay is not None:
             self._overlay.close()
         self._source = None
+        if left is not None and left is not session:
+            self.host.leave(left)
         if self._transcript is not None:
             self._transcript.show(session.conversation)
         self._is_awaited = True
         self.look()
         self.call_after_refresh(self._read_records)
-        if self.approval is None and self.shows_chat:
+        if self.question is None and self.shows_chat:
             self.set_focus(self._prompt)
 
     def _read_records(self) -> None:
@@ -246,7 +212,7 @@ class MainScreen(Covered, Screen[None]):
         self.look()
 
     def look(self) -> None:
-        """Show the news; paint only changes."""
+        """Show what has changed; paints only changes."""
         transcript, inspector, overlay = self._transcript, self._inspector, self._overlay
         if transcript is None or inspector is None or overlay is None or not self.is_mounted:
             return
@@ -256,23 +222,23 @@ class MainScreen(Covered, Screen[None]):
             self._source = sources.source_of(self.host, session)
             transcript.show(session.conversation)
             inspector.show(self._source)
-            self._update_empty(transcript)
         is_behind = self._source is not None and self._source.is_behind
         is_due = time.monotonic() >= self._draw_at
         # While much is still to be read, looks that read alternate with looks that draw.
         if self._source is not None and not self._is_awaited and not (is_behind and is_due):
             self._source.look()
-            self._update_empty(transcript)
         if is_due or not is_behind:
             self._draw_at = time.monotonic() + BEHIND_SECONDS
             inspector.sync()
             transcript.sync()
+        transcript.asked = {} if session.step_limit is None else status.limit_answers(session.step_limit)
         self._prompt.quick = transcript.quick
         self._prompt.invite(self._invitation())
         overlay.show(session)
         overlay.reserve_space(transcript)
         self.submissions.keep_draft_at_times()
         self._look_at_lines()
+        self._update_empty(transcript)
         is_read = self._source is None or self._source.is_settled
         is_drawn = transcript.view_width > 0 or not self.shows_chat
         self._is_settled = is_read and inspector.is_settled and is_drawn
@@ -280,16 +246,27 @@ class MainScreen(Covered, Screen[None]):
             self._has_placeholders = False
             self.call_after_refresh(self.query("FirstChat, FirstInspector").remove)
 
+    def on_key(self, event: events.Key) -> None:
+        """Open the filter of the list from the chat; say how to get back to the prompt if a letter means nothing there."""
+        aside = self.focused is not None and self.focused is not self._prompt
+        visible = None if self.arrangement == "chat" else self._inspector
+        if aside and event.key == "slash" and visible is not None and self.question is None:
+            event.stop()
+            visible.action_filter()
+        elif aside and self.question is None and event.is_printable and event.key not in self.active_bindings:
+            self._lines.hint("tab: back to the prompt" if self.shows_chat else "f2: back to the prompt")
+            self._look_on_until = time.monotonic() + status.HINT_SECONDS + LOOK_ON_SECONDS
+
     def keep_looking(self) -> None:
-        """Look fully for a while: the person did something."""
+        """Look fully for a while, because the user did something."""
         self._look_on_until = time.monotonic() + LOOK_ON_SECONDS
 
     @property
     def has_news(self) -> bool:
-        """Whether a look may find news. Cheap: asked at screen rate."""
+        """Whether there may be changes to show. Cheap: called at the screen's rate."""
         return self.is_complete and (
             self.submissions.session.busy  # a clock runs
-            or self.approval is not None  # it is laid out, and its quiet period passes
+            or self.question is not None  # it is laid out, and its quiet period passes
             or not self._is_settled
             or (self._source is not None and self._source.is_stale)  # the next look begins anew
             or self.submissions.is_draft_unsaved
@@ -301,9 +278,10 @@ class MainScreen(Covered, Screen[None]):
         """The values that a look depends on, quick to compare."""
         session = self.submissions.session
         return (
-            status.told_in_header(self.host, session),
+            status.header_state(self.host, session),
             session.conversation.revision,
             len(session.open_questions()),
+            len(self.asks.of(session)),
             self.host.recorder is not None if self._source is None else self._source.news,
             self.size,
             self.arrangement,
@@ -313,7 +291,11 @@ class MainScreen(Covered, Screen[None]):
     def _look_at_lines(self) -> None:
         foreign = "" if self._source is None else self._source.foreign
         width = max(self.size.width - 2, 1)
-        self._lines.look(self.submissions.shown, width, foreign=foreign, shows_chat=self.shows_chat)
+        below = 0 if self._transcript is None else self._transcript.new_below
+        asked = "" if self._overlay is None else self._overlay.words
+        self._lines.look(
+            self.submissions.shown, width, foreign=foreign, shows_chat=self.shows_chat, below=below, asked=asked
+        )
 
     @property
     def source(self) -> SessionSource | None:
@@ -326,6 +308,8 @@ class MainScreen(Covered, Screen[None]):
         """The prompt's placeholder: ask, answer the model's question, or read only in a session from elsewhere."""
         if read_only := FROM_FILE if self._is_awaiting_file else "" if self._source is None else self._source.read_only:
             return read_only
+        if self._source is not None and self.submissions.session.step_limit is not None:
+            return "1 continues, 2 stops."
         has_items = self._source is not None and len(self.submissions.session.conversation)
         answers = list(self._prompt.quick) if has_items else []
         if not answers:
@@ -334,16 +318,13 @@ class MainScreen(Covered, Screen[None]):
         return f"{keys} answers, or write your own.  / commands"
 
     def _update_empty(self, transcript: Transcript) -> None:
-        words = None if self._source is None else self._source.empty
-        if words != self._empty and not self.submissions.session.conversation:
-            self._empty = words
-            transcript.set_empty(self._made_empty())
+        self._empty = None if self._source is None else self._source.empty
+        transcript.set_empty(self._shown_empty)
 
-    def _made_empty(self) -> Empty:
-        from tui_host.tui.widgets.transcript.item_lines import Empty
-
-        questions, lines = self._offered if self._empty is None else ((), (self._empty,))
-        return Empty(questions=questions, lines=lines)
+    @property
+    def _shown_empty(self) -> Offers:
+        offered = self._offered if self._empty is None else Offers(lines=(self._empty,))
+        return offered._replace(failures=self._lines.failures)
 
     @property
     def _is_awaiting_file(self) -> bool:
@@ -353,13 +334,13 @@ class MainScreen(Covered, Screen[None]):
 
     @property
     def _offered(self) -> Offers:
-        return Offers((), (self._reading,)) if self._is_awaiting_file else self._offers
+        return Offers(lines=(self._reading,)) if self._is_awaiting_file else self._offers
 
     def offer(self, servers: Sequence[LocalServer]) -> None:
         """Name the model servers on this machine in an empty chat."""
         self._offers = offers(self.host.settings, servers)
         if self._transcript is not None and self._empty is None:
-            self._transcript.set_empty(self._made_empty())
+            self._transcript.set_empty(self._shown_empty)
 
     # What a person does.
 
@@ -373,9 +354,26 @@ class MainScreen(Covered, Screen[None]):
         self.submissions.explain_refusal()
 
     def on_transcript_picked(self, event: Transcript.Picked) -> None:
-        """Send a question of the empty chat, or an answer that the model proposes."""
-        self._prompt.remember(event.text)
-        self.submissions.send(event.text)
+        """Send a question of the empty chat or an answer that the model proposes, or answer the limit of steps."""
+        self._pick(event.text)
+
+    def _ask_values(self, form: Form, filled: Callable[[Mapping[str, str]], None]) -> None:
+        """Ask for the values of a server's prompt or template."""
+        from tui_host.tui.screens.fill_screen import FillScreen
+
+        self.app.push_screen(FillScreen(self.host, form, filled))  # pyright: ignore[reportUnknownMemberType] - of any app
+
+    def on_prompt_picked(self, event: Prompt.Picked) -> None:
+        """Handle a text that the user chose by its key in the prompt like one chosen in the chat."""
+        self._pick(event.text)
+
+    def _pick(self, text: str) -> None:
+        limit = self.submissions.session.step_limit
+        if limit is not None and text in (answers := list(status.limit_answers(limit).values())):
+            limit.answer(goes_on=text == answers[0])
+        else:
+            self._prompt.remember(text)
+            self.submissions.send(text)
         self.look()
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
@@ -384,11 +382,11 @@ class MainScreen(Covered, Screen[None]):
             self.submissions.is_draft_unsaved = True
 
     def action_close(self) -> None:
-        """Go back from the inspector to the question, else stop the turn. Never quits."""
-        if self.approval is None:
+        """Go back from the inspector to the question, or else stop the turn. Never ends the app."""
+        if self._overlay is None or self.question is None:
             self.host.stop_turn(self.submissions.session)
         elif self.shows_chat:
-            self.set_focus(self.approval)
+            self._overlay.focus()
         else:
             self.next_arrangement()
 
@@ -397,30 +395,37 @@ class MainScreen(Covered, Screen[None]):
         return ("", "") if self._transcript is None else self._transcript.current_source()
 
     def copy_code(self) -> None:
-        """Copy the next code block of the chat's current answer, else of its last one."""
+        """Copy the next code block of the current answer in the chat, or of the last one."""
         if self._transcript is not None:
             self._transcript.action_copy_code()
 
-    # The approval.
+    # The questions over the chat.
+
+    @property
+    def question(self) -> QuestionPanel | None:
+        """The question over the chat; None while nothing is asked."""
+        return None if self._overlay is None else self._overlay.panel
 
     @property
     def approval(self) -> Approval | None:
-        """The approval; None while nothing is asked."""
-        return None if self._overlay is None else self._overlay.panel
+        """The approval; None while no call is to be decided."""
+        from tui_host.tui.widgets.approval.approval_panel import Approval
+
+        return self.question if isinstance(self.question, Approval) else None
 
     def on_screen_resume(self) -> None:
-        """Begin a new quiet period: another screen covered the question."""
-        if self.approval is not None:
-            self.approval.look_again()
+        """Restart the quiet period after another screen has covered the question."""
+        if self.question is not None:
+            self.question.look_again()
 
     def ignores(self, event: events.Event) -> bool:
         """Whether a key or click came too early to decide."""
-        return self.approval is not None and self.approval.swallow(event)
+        return self.question is not None and self.question.swallow(event)
 
     def note_press(self, event: events.Event) -> None:
         """Restart the quiet period after a key or click on another screen."""
-        if self.approval is not None:
-            self.approval.note(event)
+        if self.question is not None:
+            self.question.note(event)
 
     # Chat, inspector, or both.
 
@@ -443,8 +448,10 @@ class MainScreen(Covered, Screen[None]):
         self._arrange()
         if self.arrangement == "inspector" and self._inspector is not None:
             self.set_focus(self._inspector.ladder)  # at once: the next key may be waiting
+        elif self._overlay is not None and self.question is not None:
+            self._overlay.focus()
         else:
-            self.set_focus(self.approval or self._prompt)
+            self.set_focus(self._prompt)
 
     def on_inspector_zoom_asked(self) -> None:
         """Give the inspector the whole screen, or give it up again."""
@@ -462,4 +469,4 @@ class MainScreen(Covered, Screen[None]):
 
     def _arrange(self) -> None:
         alone = self.arrangement
-        self.update_classes({f"-{name}": name == alone for name in ("inspector", "chat")})  # one restyling
+        self.update_classes({"-inspector": alone == "inspector", "-chat": alone == "chat", "-wide": False})

@@ -1,13 +1,16 @@
-"""The screen for profile, model, tool protocol and options, with the keys of providers."""
+"""The screen on which the user chooses profile, model, tool protocol, options and providers, and enters keys."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from textual.widgets import Input
+from textual.binding import Binding, BindingType
+from textual.widget import Widget
+from textual.widgets import Input, Static
+from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
@@ -18,51 +21,33 @@ from tui_host.settings.schema import PROTOCOLS, ModelRef
 from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.field_screen import NOT_SENT, configured
 from tui_host.tui.screens.page_screen import ChoiceScreen
-from tui_host.tui.widgets.choices import Choice, ChoiceList
+from tui_host.tui.widgets.choice_columns import ChoiceColumns, Column, Entry
+from tui_host.tui.widgets.choices import ChoiceList
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
-    from tui_host.errors import TuiHostError
     from tui_host.host.host import Host
     from tui_host.host.provider_models import Reported
     from tui_host.settings.schema import Profile, Provider, Settings
-    from tui_host.tui.glyphs import Glyphs
 
 PROTOCOL_WORDS = {
-    "native": "tools go into the API's own field for tools; nothing is added to the prompt",
-    "cline": "Cline's XML: one tool per answer, questions to the user, an explicit end",
-    "cherry": "Cherry Studio's <tool_use>: several calls in one answer",
-    "json": "the whole answer is one JSON object, as in MCP's simple chatbot example",
-    "function": "the same with function and parameters, as in many tutorials",
-    "react": "Thought, Action, Action Input, Observation, Final Answer",
-    "hermes": "<tool_call> with JSON, as open-weight models are trained on",
+    "native": "tools in the API's own field; nothing is added to the prompt",
+    "cline": "XML, as in Cline: one tool per answer, questions to the user, an explicit end",
+    "cherry": "<tool_use>, Cherry Studio: several calls in one answer",
+    "json": "the whole answer is JSON: one object, as in MCP's simple chatbot example",
+    "function": "JSON, as in many tutorials: function and parameters",
+    "react": "Thought, Action, Observation: in lines, up to the Final Answer",
+    "hermes": "<tool_call> with JSON: what open-weight models are trained on",
     "hub": "three tools in place of all: list, inspect, invoke",
 }
-"""What each tool protocol is; `hub+NAME` is said by its two halves."""
+"""A description of each tool protocol. A narrow column shows the words before the first colon or semicolon."""
+_HALF = re.compile(r"[:;] ")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A line of the list: a heading, or something to choose.
-
-    Attributes:
-        model: A model to take.
-        protocol: A tool protocol to take.
-        profile: A profile to take, empty to follow none, None for something else.
-        provider: One whose model is still to be typed.
-        keyless: A provider whose key is to be asked for.
-        forget: A provider whose key the keyring is to forget.
-        option: An option to set.
-    """
-
-    choice: Choice
-    model: ModelRef | None = None
-    protocol: str = ""
-    profile: str | None = None
-    provider: str = ""
-    keyless: str = ""
-    forget: str = ""
-    option: str = ""
+def protocol_words(name: str) -> str:
+    """Return the description of a tool protocol; for `hub+NAME`, those of both parts."""
+    over = name.removeprefix("hub+")
+    return PROTOCOL_WORDS[name] if over == name else f"hub, called as in {over}: three tools in place of all"
 
 
 def lacks(host: Host, provider: Provider) -> bool:
@@ -70,23 +55,24 @@ def lacks(host: Host, provider: Provider) -> bool:
     return provider.name not in host.keys.stored and lacks_key(provider, host.settings.environment)
 
 
-def _origin(host: Host, provider: Provider) -> str | None:
-    """Say where a provider is known from; None for an unusable provider."""
+def _origin(host: Host, provider: Provider) -> tuple[str, str] | None:
+    """Return where a provider is known from, in full and in brief; None for an unusable provider."""
     variable, environment = provider.key_variable, host.settings.environment
     if provider.embedded:
-        return "built in, needs no key"
+        return "built in, needs no key", "built in"
     if provider.name in host.keys.stored:
-        return "its key is in the keyring"
+        return "its key is in the keyring", "keyring"
     if not provider.preset:
-        return "configured"
+        return "configured", "configured"
     if variable is not None and environment.get(variable, "").strip():
-        return f"{variable} is set"
+        return f"{variable} is set", "key set"
     answer = host.reported.get(provider.name)
-    return "runs on this machine" if variable is None and answer is not None and answer.error is None else None
+    is_local = variable is None and answer is not None and answer.error is None
+    return ("runs on this machine", "local") if is_local else None
 
 
 def _named(profile: Profile) -> Iterator[str]:
-    """Yield the settings of a profile as words."""
+    """Describe the settings of a profile."""
     if profile.model is not None:
         yield str(profile.model)
     if profile.protocol is not None:
@@ -104,149 +90,59 @@ def _short(error: TuiHostError) -> str:
     return f"{error.remedy}; {error.what}" if error.remedy else error.what
 
 
-class Lines:
-    """Makes the entries from the present state."""
-
-    def __init__(self, host: Host, session: Session, glyphs: Glyphs) -> None:
-        self._host = host
-        self._session = session
-        self._glyphs = glyphs
-        self._mask = mask_of(host, glyphs)
-
-    def models(self) -> list[Entry]:
-        """Return every known model, and the providers without a known model."""
-        origins: dict[ModelRef, str] = {}
-        bare: list[Entry] = []
-        for provider in self._host.settings.providers.values():
-            origin = _origin(self._host, provider)
-            if origin is None:
-                continue
-            answer = self._host.reported.get(provider.name)
-            reported = answer.models if answer is not None else ()
-            names = dict.fromkeys(name for name in (provider.default_model, *provider.models, *reported) if name)
-            origins |= {ModelRef(provider=provider.name, model=name): origin for name in names}
-            if lacks(self._host, provider):
-                continue  # it has a line of its own, which asks for the key
-            if answer is not None and answer.error is not None:
-                bare.append(self._bare(provider, self._mask(f"does not answer: {_short(answer.error)}")))
-            elif not names:
-                bare.append(self._bare(provider, f"{origin}; type the name of a model"))
-        if self._session.model not in origins:
-            origins = {self._session.model: "chosen by name"} | origins
-        return [self._model(ref, origin) for ref, origin in origins.items()] + bare
-
-    def _bare(self, provider: Provider, words: str) -> Entry:
-        return Entry(choice=Choice(words=f"{provider.name}/", mark=" ", note=words), provider=provider.name)
-
-    def _model(self, ref: ModelRef, origin: str) -> Entry:
-        return Entry(choice=self._used(str(ref), origin, is_used=ref == self._session.model), model=ref)
-
-    def profiles(self) -> list[Entry]:
-        """The profiles, and none; nothing where none is configured."""
-        profiles, dot = self._host.settings.profiles, f" {self._glyphs.dot} "
-        used = self._session.profile if self._session.profile in profiles else ""
-        if not profiles:
-            return []
-        entries = [
-            Entry(choice=self._used(name, dot.join(_named(profile)), is_used=name == used), profile=name)
-            for name, profile in profiles.items()
-        ]
-        none = self._used("no profile", "all tools, no system prompt", is_used=not used)
-        return [*entries, Entry(choice=none, profile="")]
-
-    def protocols(self) -> list[Entry]:
-        """The tool protocols."""
-        return [
-            Entry(
-                choice=self._used(name, PROTOCOL_WORDS.get(name, ""), is_used=name == self._session.protocol),
-                protocol=name,
-            )
-            for name in PROTOCOLS
-        ]
-
-    def _used(self, words: str, note: str, *, is_used: bool) -> Choice:
-        mark = self._glyphs.state[0] if is_used else self._glyphs.state[1]
-        return Choice(words=words, mark=mark, note=note, right=("in use",) if is_used else ())
-
-    def options(self) -> list[Entry]:
-        """Return the options of the session's model with their values."""
-        entries: list[Entry] = []
-        sent, unsent = self._sent()
-        for name in SETTABLE:
-            own = value_of(self._session.options, name)
-            _, where = configured(self._host.settings, self._session, name)
-            on_wire = sent.on_wire(name)
-            by_key = on_wire is not None and on_wire != value_of(sent, name)
-            note = "for this session" if own is not None else where or NOT_SENT
-            if by_key:
-                note = "set by extra_body or a vendor's own key"
-            elif name in unsent:
-                note = f"not sent: {unsent[name]}"
-            value = text_of(on_wire)
-            right = (self._mask(value)[:24],) if value else ()
-            mark = self._glyphs.state[0] if value else self._glyphs.state[1]
-            entries.append(Entry(choice=Choice(words=name, mark=mark, note=note, right=right), option=name))
-        return entries
-
-    def _sent(self) -> tuple[Options, Mapping[str, str]]:
-        """Return the options of the next request, and the options that cannot be sent, with reasons."""
-        from tui_host.llm.messages import Ask
-        from tui_host.llm.model_request import unsent
-
-        settings, session = self._host.settings, self._session
-        options, profile = session.options, settings.profiles.get(session.profile)
-        provider = settings.providers.get(session.model.provider)
-        options = options.over(profile.options) if profile is not None else options
-        if provider is None:
-            return options, {}
-        options = options.over(provider.options)
-        ask = Ask(model=session.model.model, messages=(), options=options)
-        return options, unsent(provider, ask, settings.environment)
-
-    def keyless(self) -> Iterator[Entry]:
-        """Yield the presets without a key."""
-        for provider in self._host.settings.providers.values():
-            if lacks(self._host, provider):
-                note = f"{provider.label}: {provider.key_variable} is not set; press enter to type the key"
-                yield Entry(choice=Choice(words=f"{provider.name}/", mark=" ", note=note), keyless=provider.name)
-
-    def stored(self) -> Iterator[Entry]:
-        """Yield the saved keys, to delete."""
-        for name in sorted(self._host.keys.stored):
-            choice = Choice(words=f"delete the key of {name}", mark=" ", note="in the system's keyring")
-            yield Entry(choice=choice, forget=name)
-
-
-_MORE = (
-    "For another provider, choose it and type its key, set the key in the environment (OPENAI_API_KEY, …), or write it into"
-    " config.toml."
-)
-
-
 class ModelScreen(ChoiceScreen):
-    """A filtered list. A whole PROVIDER/MODEL may be typed too."""
+    """Groups of choices: one column each if there is room, otherwise one list. The user may also type PROVIDER/MODEL."""
 
     HEADING = "Model, tool protocol, profile"
     PLACE = "Model"
     PLACEHOLDER = "filter, or type PROVIDER/MODEL"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "group(1)", show=False),
+        Binding("shift+tab", "group(-1)", show=False),
+        Binding("right", "column(1)", show=False, priority=True),
+        Binding("left", "column(-1)", show=False, priority=True),
+    ]
+    DEFAULT_CSS = """
+    ModelScreen {
+        & .-wide ChoiceList { width: 34fr; }
+        & .-wide #protocols { width: 48fr; }
+        & .-wide #options { width: 31fr; }
+        & .-wide #providers { width: 27fr; }
+        & > #choice-note { min-height: 2; }
+    }
+    """
 
     def __init__(self, host: Host, session: Session, typed: str = "") -> None:
         super().__init__()
         self._begun = typed
         self._host = host
         self._session = session
-        self._listed: list[Entry] = []
+
+    @override
+    def body(self) -> Sequence[Widget]:
+        columns = ChoiceColumns("models", "protocols", "options", "providers", glyphs=self.glyphs, classes="page-body")
+        field = Input(placeholder=self.PLACEHOLDER, compact=True)
+        return [field, columns, Static(id="choice-note", markup=False)]
+
+    @property
+    def columns(self) -> ChoiceColumns:
+        """The entries."""
+        return self.query_one(ChoiceColumns)
+
+    @property
+    @override
+    def choices(self) -> ChoiceList:
+        return self.columns.choices
 
     def on_mount(self) -> None:
         """Show the current choices, and the list."""
         session, profiles = self._session, self._host.settings.profiles
         names = [str(session.model), session.protocol, *([session.profile] if session.profile in profiles else [])]
         self.say(f"{self.HEADING}   now {f' {self.glyphs.dot} '.join(names)}")
-        self.note(_fixed(self._host.settings) + _MORE.replace("…", self.glyphs.more))
-        self._show(session.model)
+        self._show(str(session.model))
         if self._begun:
             self._write(self._begun)
-        self.run_worker(self._look_around())
+        self.start(self._look_around())
 
     async def _look_around(self, *names: str) -> None:
         """Ask all providers, or the named ones, for their models in the background."""
@@ -270,40 +166,46 @@ class ModelScreen(ChoiceScreen):
         """Filter by the typed text."""
         self._show()
 
-    def _show(self, current: ModelRef | None = None) -> None:
-        words, lines = self.typed.casefold(), Lines(self._host, self._session, self.glyphs)
-        typed = self._typed_model()
-        listed: list[Entry] = []
-        for heading, entries in (
-            ("Model", lines.models()),
-            ("Profile", lines.profiles()),
-            ("Tool protocol", lines.protocols()),
-            ("Options", lines.options()),
-            ("Without a key", lines.keyless()),
-            ("Keys", lines.stored()),
-        ):
-            is_all = words == heading.casefold()
-            matches = [entry for entry in entries if is_all or words in entry.choice.words.casefold()]
-            if heading == "Model" and typed is not None and all(entry.model != typed for entry in matches):
-                matches.append(Entry(choice=Choice(words=str(typed), mark=" ", note="as typed"), model=typed))
-            if matches:
-                listed += [Entry(choice=Choice(words=heading, heading=True)), *matches]
-        place = self._place(listed, current, is_filtered=bool(words))
-        self._listed = listed
-        self.choices.show(
-            [entry.choice for entry in listed],
-            empty="No model has this name. Type PROVIDER/MODEL in full, with a configured provider.",
-            current=place,
+    def _show(self, wanted: str = "") -> None:
+        """Show the groups, with the cursor on the wanted entry if one is named."""
+        columns = [[line for group in groups for line in self._matching(*group)] for groups in self._groups()]
+        self.columns.show(columns, empty=_EMPTY, wanted=wanted)
+
+    def _groups(self) -> Sequence[Sequence[tuple[str, Iterable[Entry]]]]:
+        """Return the groups of each column."""
+        return (
+            (("Model", self._models()), ("Profile", self._profiles())),
+            (("Tool protocol", self._protocols()),),
+            (("Options", self._options()),),
+            (("Providers", self._providers()), ("Keys", self._stored_keys())),
         )
 
-    def _place(self, listed: list[Entry], current: ModelRef | None, *, is_filtered: bool) -> int | None:
-        """Return the new line of the cursor: the wanted model, else the former entry, else the first line."""
+    def _matching(self, heading: str, entries: Iterable[Entry]) -> Column:
+        words, typed = self.typed.casefold(), self._typed_model()
+        found = [entry for entry in entries if words == heading.casefold() or words in entry.name.casefold()]
+        if heading == "Model" and typed is not None and all(entry.name != str(typed) for entry in found):
+            found.append(self._model(typed, "as typed"))
+        return [heading, *found] if found else []
+
+    def on_choice_columns_moved(self) -> None:
+        """Describe the current entry below the lists."""
+        current = self.columns.current
         if current is not None:
-            return next((at for at, entry in enumerate(listed) if entry.model == current), None)
-        cursor = self.choices.cursor
-        chosen = self._listed[cursor].choice.words if cursor is not None and cursor < len(self._listed) else ""
-        same = next((at for at, entry in enumerate(listed) if entry.choice.words == chosen), None)
-        return 0 if is_filtered and (same is None or len(listed) != len(self._listed)) else same
+            named = " ".join(filter(None, (current.name, current.value, "(in use)" * current.is_used)))
+            self.note(f"{named}: {current.words}{_fixed(self._host.settings)}")
+
+    def action_group(self, step: int) -> None:
+        """Go to the next or the previous group."""
+        self.columns.to_group(step)
+
+    def action_column(self, step: int) -> None:
+        """Go to the next or the previous column."""
+        self.columns.to_group(step, by_column=True)
+
+    @override
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave the arrow keys to the field if it contains text, or if there is only one column."""
+        return action != "column" or (self.columns.is_wide and not self.query_one(Input).value)
 
     def _typed_model(self) -> ModelRef | None:
         """Return the typed model, if its provider is configured."""
@@ -317,32 +219,15 @@ class ModelScreen(ChoiceScreen):
         if self.choices.cursor is None:
             self.notify("type PROVIDER/MODEL, with a configured provider", severity="error", markup=False)
         else:
-            self._take(self.choices.cursor)
+            self._choose()
 
-    def on_line_view_opened(self, event: ChoiceList.Opened) -> None:
+    def on_line_view_opened(self) -> None:
         """Use the clicked entry."""
-        self._take(event.line)
+        self._choose()
 
-    def _take(self, number: int) -> None:
-        if not 0 <= number < len(self._listed):
-            return
-        entry = self._listed[number]
-        if entry.provider:
-            self._write(f"{entry.provider}/")
-        elif entry.model is not None:
-            self._with_key(entry.model, partial(self._take_model, entry.model))
-        elif entry.protocol:
-            self._session.protocol = self._host.sessions.protocol = entry.protocol
-            self._remember({"protocol": entry.protocol})
-        elif entry.profile is not None:
-            profile = self._host.settings.profiles.get(entry.profile)
-            self._with_key(profile.model if profile is not None else None, partial(self._take_profile, entry.profile))
-        elif entry.option:
-            self._ask_option(entry.option)
-        elif entry.keyless:
-            self._ask_key(self._host.settings.providers[entry.keyless], None)
-        elif entry.forget:
-            self.run_worker(self._forget(self._host.settings.providers[entry.forget]))
+    def _choose(self) -> None:
+        if (current := self.columns.current) is not None:  # the list may have changed since the click
+            current.take()
 
     def _write(self, text: str) -> None:
         field = self.query_one(Input)
@@ -353,15 +238,22 @@ class ModelScreen(ChoiceScreen):
         """Apply a choice after making sure that the model's provider has a key."""
         provider = self._host.settings.providers.get(model.provider) if model is not None else None
         if provider is not None and lacks(self._host, provider):
-            self.run_worker(self._find_key(provider, take), exclusive=True)
+            self.start(self._find_key(provider, take), exclusive=True)
         else:
             take()
 
     def _take_model(self, model: ModelRef) -> None:
-        self._session.model = self._host.sessions.model = model
-        self._remember({"model": str(model)})
+        def take() -> None:
+            self._session.model = self._host.sessions.model = model
+            self._remember({"model": str(model)})
 
-    def _take_profile(self, name: str) -> None:
+        self._with_key(model, take)
+
+    def _take_protocol(self, name: str) -> None:
+        self._session.protocol = self._host.sessions.protocol = name
+        self._remember({"protocol": name})
+
+    def _use_profile(self, name: str) -> None:
         """Use a profile; former choices for its settings are dropped."""
         host, session = self._host, self._session
         host.sessions.take_profile(session, name)
@@ -377,10 +269,8 @@ class ModelScreen(ChoiceScreen):
 
     async def _find_key(self, provider: Provider, take: Callable[[], None]) -> None:
         """Apply a choice if the keyring has the key, else ask for the key."""
-        try:
+        with self.telling(severity="warning"):
             await self._host.with_key(provider)
-        except TuiHostError as error:
-            self.notify(line(str(error), 300), severity="warning", markup=False)
         if not self.is_current:
             return  # closed meanwhile
         if lacks(self._host, provider):
@@ -397,7 +287,7 @@ class ModelScreen(ChoiceScreen):
                 take()
                 return
             self._write(f"{provider.name}/")
-            self.run_worker(self._look_around(provider.name))
+            self.start(self._look_around(provider.name))
 
         self.app.push_screen(KeyScreen(self._host, provider, stored))  # pyright: ignore[reportUnknownMemberType]
 
@@ -406,25 +296,132 @@ class ModelScreen(ChoiceScreen):
 
         self.app.push_screen(OptionScreen(self._host, self._session, name, self._show))  # pyright: ignore[reportUnknownMemberType]
 
+    def _delete_key(self, name: str) -> None:
+        self.start(self._forget(self._host.settings.providers[name]))
+
     async def _forget(self, provider: Provider) -> None:
-        try:
+        with self.telling("not deleted: "):
             await self._host.keys.forget(provider)
-        except TuiHostError as error:
-            self.notify(line(f"not deleted: {error}", 300), severity="error", markup=False)
-            return
-        self._host.reported.pop(provider.name, None)
-        self.notify(f"the key of {provider.name} was deleted", markup=False)
-        self._show()
+            self._host.reported.pop(provider.name, None)
+            self.notify(f"the key of {provider.name} was deleted", markup=False)
+            self._show()
 
     def _remember(self, choices: Mapping[str, str | None]) -> None:
         if self._session.turn:
             self._session.save()
-        try:
+        with self.telling("used until the program ends, but not saved: ", "warning"):
             save_state(self._host.settings, choices)
-        except TuiHostError as error:
-            words = f"used until the program ends, but not saved: {error}"
-            self.app.notify(line(words, 300), severity="warning", markup=False)  # pyright: ignore[reportUnknownMemberType]
         self.action_leave()
+
+    # The entries.
+
+    def _models(self) -> list[Entry]:
+        """Return every known model."""
+        origins: dict[ModelRef, str] = {}
+        for provider in self._host.settings.providers.values():
+            origin = _origin(self._host, provider)
+            if origin is None:
+                continue
+            answer = self._host.reported.get(provider.name)
+            names = (provider.default_model, *provider.models, *(answer.models if answer is not None else ()))
+            words = "no key" if lacks(self._host, provider) else origin[0]
+            origins |= {ModelRef(provider=provider.name, model=name): words for name in names if name}
+        if self._session.model not in origins:
+            origins = {self._session.model: "chosen by name"} | origins
+        return [self._model(ref, origin) for ref, origin in origins.items()]
+
+    def _model(self, ref: ModelRef, origin: str) -> Entry:
+        return self._usable(str(ref), origin, partial(self._take_model, ref), is_used=self._session.model == ref)
+
+    def _usable(self, name: str, words: str, take: Callable[[], None], *, is_used: bool, brief: str = "") -> Entry:
+        mark = self.glyphs.state[0] if is_used else self.glyphs.state[1]
+        return Entry(name=name, take=take, words=words, brief=brief, mark=mark, is_used=is_used)
+
+    def _profiles(self) -> list[Entry]:
+        """Return the profiles and «none»; empty if no profile is configured."""
+        settings, dot = self._host.settings, f" {self.glyphs.dot} "
+        used = self._session.profile if self._session.profile in settings.profiles else ""
+        if not settings.profiles:
+            return []
+        entries = [
+            self._usable(
+                name,
+                dot.join(_named(profile)),
+                partial(self._with_key, profile.model, partial(self._use_profile, name)),
+                is_used=name == used,
+            )
+            for name, profile in settings.profiles.items()
+        ]
+        none = self._usable(
+            "no profile", "all tools, no system prompt", partial(self._use_profile, ""), is_used=not used
+        )
+        return [*entries, none]
+
+    def _protocols(self) -> Iterator[Entry]:
+        """Yield the tool protocols."""
+        for name in PROTOCOLS:
+            words = protocol_words(name)
+            brief, is_used = _HALF.split(words)[0], name == self._session.protocol
+            yield self._usable(name, words, partial(self._take_protocol, name), is_used=is_used, brief=brief)
+
+    def _options(self) -> Iterator[Entry]:
+        """Yield the options of the session's model with their values."""
+        sent, unsent = self._sent()
+        for name in SETTABLE:
+            own = value_of(self._session.options, name)
+            _, where = configured(self._host.settings, self._session, name)
+            on_wire = sent.on_wire(name)
+            note = "for this session" if own is not None else where or NOT_SENT
+            if on_wire is not None and on_wire != value_of(sent, name):
+                note = "set by extra_body or a vendor's own key"
+            elif name in unsent:
+                note = f"not sent: {unsent[name]}"
+            value = mask_of(self._host, self.glyphs)(text_of(on_wire))[:24]
+            mark = self.glyphs.state[0] if value else self.glyphs.state[1]
+            yield Entry(name=name, take=partial(self._ask_option, name), words=note, value=value, mark=mark)
+
+    def _sent(self) -> tuple[Options, Mapping[str, str]]:
+        """Return the options of the next request, and the options that cannot be sent, with reasons."""
+        from tui_host.llm.messages import Ask
+        from tui_host.llm.model_request import unsent
+
+        settings, session = self._host.settings, self._session
+        options, profile = session.options, settings.profiles.get(session.profile)
+        provider = settings.providers.get(session.model.provider)
+        options = options.over(profile.options) if profile is not None else options
+        if provider is None:
+            return options, {}
+        options = options.over(provider.options)
+        ask = Ask(model=session.model.model, messages=(), options=options)
+        return options, unsent(provider, ask, settings.environment)
+
+    def _providers(self) -> Iterator[Entry]:
+        """Yield the providers, those that can be used first: whether there is a key, and whether the provider answers."""
+        mask, keyless = mask_of(self._host, self.glyphs), list[Entry]()
+        for provider in self._host.settings.providers.values():
+            name, origin = f"{provider.name}/", _origin(self._host, provider)
+            answer = self._host.reported.get(provider.name)
+            if lacks(self._host, provider):
+                words = f"{provider.label}: {provider.key_variable} is not set; press enter to type the key"
+                take = partial(self._ask_key, provider, None)
+                keyless.append(Entry(name=name, take=take, words=words, brief="no key"))
+            elif origin is not None:
+                words, brief = origin
+                if answer is not None and answer.error is not None:
+                    words, brief = mask(f"does not answer: {_short(answer.error)}"), "no answer"
+                elif not (provider.default_model or provider.models or (answer is not None and answer.models)):
+                    words = f"{words}; type the name of a model"
+                yield Entry(name=name, take=partial(self._write, name), words=words, brief=brief)
+        yield from keyless
+
+    def _stored_keys(self) -> Iterator[Entry]:
+        """Yield the saved keys, to delete."""
+        for name in sorted(self._host.keys.stored):
+            take = partial(self._delete_key, name)
+            yield Entry(name=f"delete the key of {name}", take=take, words="in the system's keyring")
+
+
+_EMPTY = "No model has this name. Type PROVIDER/MODEL in full, with a configured provider."
 
 
 def _fixed(settings: Settings) -> str:
@@ -432,4 +429,4 @@ def _fixed(settings: Settings) -> str:
     names = " and ".join(name for name in ("model", "protocol", "profile") if name in settings.fixed)
     if not names or settings.config_file is None:
         return ""
-    return f"{line(settings.config_file.name, 40)} sets {names}; another choice lasts until the program ends.\n"
+    return f"\n{line(settings.config_file.name, 40)} sets {names}; another choice lasts until the program ends."

@@ -1,8 +1,9 @@
-"""Shared parts of the screens over the main screen: title, body, line of keys, and escape to leave."""
+"""Base of the screens over the main screen: title, body, line of keys, and `escape` to close."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Generator, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -10,11 +11,16 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.css.query import NoMatches
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 from typing_extensions import override
 
+from tui_host.capture.visible import line
+from tui_host.errors import TuiHostError
+from tui_host.tui import textual_private
 from tui_host.tui.glyphs import Glyphs, glyphs_of
 from tui_host.tui.key_tables import HELP, LEAVE, PLACES, Key
 from tui_host.tui.widgets.choices import ChoiceList
@@ -22,13 +28,13 @@ from tui_host.tui.widgets.status_lines import Line
 
 _GAP = 3
 LOW = 8
-"""Lines of the whole screen below which everything but the body gives way."""
+"""Height of the screen, in lines, below which only the body is shown."""
 _FEW = 12
-"""Lines below which the keys have one line."""
+"""Height of the screen, in lines, below which the keys have one line."""
 
 
 class KeyLine(Static):
-    """Keys with a word each, on as many lines as needed; key and word never part."""
+    """Keys with a short description each, on several lines if needed; a key stays with its description."""
 
     DEFAULT_CSS = """
     KeyLine { height: auto; padding: 0 1; background: $panel; color: $text-muted; }
@@ -38,7 +44,7 @@ class KeyLine(Static):
         super().__init__("", markup=False, id=id)
 
     def show(self, keys: Sequence[Key], width: int, most: int) -> None:
-        """Lay the keys out in `width` cells and at most `most` lines; the last keys give way."""
+        """Lay the keys out in `width` cells and at most `most` lines; keys without room are left out."""
         lines: list[list[Content]] = [[]]
         used = 0
         for key in keys:
@@ -58,12 +64,12 @@ class PageScreen(Screen[None]):
     """A screen closed by `escape`.
 
     Attributes:
-        HEADING: What it is.
-        PLACE: Its keys, by their name in `keys.PLACES`.
+        HEADING: The screen's title.
+        PLACE: The name of the screen's keys in `key_tables.PLACES`.
     """
 
-    HEADING: ClassVar[str] = ""
-    PLACE: ClassVar[str] = ""
+    HEADING: str = ""
+    PLACE: str = ""
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Back", show=False)]
     DEFAULT_CSS = """
     PageScreen {
@@ -98,7 +104,7 @@ class PageScreen(Screen[None]):
             self._let_go()  # though nothing here should take the focus
 
     def _let_go(self) -> None:
-        """Hand on the kept keys, before any later key."""
+        """Pass the kept keys on, before any later key."""
         held, self._held = self._held, None
         for event in held or ():
             (self.focused or self)._forward_event(event)  # noqa: SLF001 - ours too: a screen is a widget
@@ -128,10 +134,29 @@ class PageScreen(Screen[None]):
         """Lay the keys out for the new width."""
         keys = [key for key in (*PLACES[self.PLACE], LEAVE, HELP) if key.brief and (key, self.PLACE) != (HELP, "Help")]
         width = max(1, event.size.width - 2)
-        line = self.query_one(KeyLine)
-        line.show(keys, width, 3 if event.size.height >= _FEW else 1)
+        key_line = self.query_one(KeyLine)
+        key_line.show(keys, width, 3 if event.size.height >= _FEW else 1)
         self.set_class(event.size.height < _FEW, "-few")
-        line.display = event.size.height >= LOW
+        key_line.display = event.size.height >= LOW
+
+    def start(self, work: Coroutine[object, object, None], *, group: str = "default", exclusive: bool = False) -> None:
+        """Run a worker, which ends without a crash if the widgets it writes to are gone with the screen."""
+        self.run_worker(self._until_left(work), group=group, exclusive=exclusive)
+
+    async def _until_left(self, work: Coroutine[object, object, None]) -> None:
+        try:
+            await work
+        except NoMatches:
+            if not textual_private.is_leaving(self):
+                raise
+
+    @contextmanager
+    def telling(self, before: str = "", severity: SeverityLevel = "error") -> Generator[None]:
+        """Show an error of the block as a message, instead of raising it."""
+        try:
+            yield
+        except TuiHostError as error:
+            self.app.notify(line(f"{before}{error}", 300), severity=severity, markup=False)  # pyright: ignore[reportUnknownMemberType] - of any app
 
     def action_leave(self) -> None:
         """Close the screen, unless another screen lies on top by now."""
@@ -140,16 +165,17 @@ class PageScreen(Screen[None]):
 
     @property
     def is_on_top(self) -> bool:
-        """Whether keys come here; not any more where the person left, or the program ends."""
+        """Whether the screen gets keys; False once the user has left it, or the program ends."""
         stack = self.app.screen_stack  # pyright: ignore[reportUnknownMemberType] - of any app
         return bool(stack) and stack[-1] is self
 
 
 class ChoiceScreen(PageScreen):
-    """A list and a field to narrow the list down. The field keeps the focus; arrows move in the list."""
+    """A screen with a list and a field that filters it. The field keeps the focus; the arrow keys move in the list."""
 
     AUTO_FOCUS = "Input"
     PLACEHOLDER: ClassVar[str] = ""
+    FIELD: ClassVar[type[Input]] = Input
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move('line', -1)", show=False),
         Binding("down", "move('line', 1)", show=False),
@@ -168,7 +194,7 @@ class ChoiceScreen(PageScreen):
     def body(self) -> Sequence[Widget]:
         choices = ChoiceList(glyphs=self.glyphs, classes="page-body")
         choices.can_focus = False  # what is typed always goes to the field
-        return [Input(placeholder=self.PLACEHOLDER, compact=True), choices, Static(id="choice-note", markup=False)]
+        return [self.FIELD(placeholder=self.PLACEHOLDER, compact=True), choices, Static(id="choice-note", markup=False)]
 
     @property
     def choices(self) -> ChoiceList:
@@ -181,7 +207,7 @@ class ChoiceScreen(PageScreen):
         return self.query_one(Input).value.strip()
 
     def note(self, words: str) -> None:
-        """Say something below the list."""
+        """Show a text below the list."""
         self.query_one("#choice-note", Static).update(Content(words))
 
     def action_move(self, distance: str, step: int) -> None:

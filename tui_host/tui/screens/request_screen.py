@@ -1,8 +1,8 @@
-"""The coming request: the bytes that sending the prompt would produce."""
+"""The screen with the next request: the bytes that sending the prompt would produce."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
@@ -10,103 +10,59 @@ from textual.widget import Widget
 from textual.widgets import Static
 from typing_extensions import override
 
-from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.record import Record
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui.masks import mask_of, masked
 from tui_host.tui.screens.page_screen import PageScreen
+from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_panel import Detail
-from tui_host.tui.widgets.pages.row_source import request_above
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
-    from tui_host.capture.record import Draft, Record
+    from tui_host.capture.record import Draft
     from tui_host.chat.attachments import Attached
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.llm.dialects.dialect import Dialect
-    from tui_host.tui.sources.live import SessionSource
 
 COMING = "coming"
-"""The capture that it stands in: none that is kept."""
+"""Capture id of the request, which no stored capture has."""
 
 
-class ComingSource:
-    """An unsent request after the last sent request, as a source for the details.
+class ComingSource(SessionSource):
+    """Provides a request that is not sent yet, after the last request that was, for the details."""
 
-    Attributes:
-        ladder: Its row, after that of the request before it.
-        live: Nothing more comes.
-        why_empty: Nothing: there is a row.
-        user: Who would send it.
-        has_talks: It is of the one conversation that is held here.
-    """
-
-    live = False
-    why_empty = ""
-    user = "you"
-    has_talks = False
-
-    def __init__(self, drafts: Sequence[Draft], wires: SessionSource | None) -> None:
-        from tui_host.capture.record import Record
-
-        self.ladder = Ladder()
-        self._wires = wires
+    def __init__(self, host: Host, session: Session, drafts: Sequence[Draft], wires: SessionSource | None) -> None:
+        super().__init__(host, session)
         before = None if wires is None else _last_request(wires)
-        if before is not None:
-            self.ladder.feed([before])
         mono_ns = before.mono_ns if before is not None else 0
-        coming = [
+        self.live = False
+        self._records = [] if before is None else [before]
+        self._records += [
             Record(capture=COMING, seq=number, time_ns=0, mono_ns=mono_ns, draft=draft)
             for number, draft in enumerate(drafts, 1)
         ]
-        self._records = coming if before is None else [before, *coming]
-        self.ladder.feed(coming)
+        self.ladder.feed(self._records)
 
     @property
     def row(self) -> Row:
-        """The row of the coming request."""
+        """The row of the request."""
         return self.ladder.rows[len(self.ladder.rows) - 1]
 
+    @override
     def record(self, key: tuple[str, int]) -> Record | None:
-        """Return a record of the two requests."""
         return next((record for record in self._records if record.key == key), None)
 
-    def records_of(self, row: Row) -> Sequence[Record]:
-        """The row's own."""
-        return [record for record in self._records if record.key == (row.capture, row.seq)]
-
-    def pages_of(self, row: Row) -> Iterator[Sequence[Record]]:
-        """The row's own."""
-        yield self.records_of(row)
-
-    def body(self, row: Row) -> bytes:
-        """The row's bytes."""
-        return b"".join(record.draft.data for record in self.records_of(row))
-
-    def started_mono_ns(self, row: Row) -> int | None:
-        """Return the row's own time: the turn has not begun."""
-        return row.mono_ns
-
-    def dialect(self, row: Row) -> Dialect | None:
-        """As in the inspector."""
-        return None if self._wires is None else self._wires.dialect(row)
-
-    def before(self, row: Row) -> Row | None:
-        """Return the last sent request."""
-        return request_above(self, row)
-
-    def hide(self, text: str) -> str:
-        """Nothing is joined here."""
-        return text
-
-    def marks(self, text: str) -> str:
-        """No row is drawn here."""
-        return text
-
+    @override
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
-        """As in the inspector."""
-        return {} if self._wires is None else self._wires.names(row)
+        from tui_host.llm.tool_names import NameTable
+
+        pool = self._host.pool
+        return NameTable.make((tool.server, tool.name) for tool in pool.tools()).known if pool is not None else {}
+
+    @override
+    def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
+        return [record for record in self._records if record.capture == capture and after < record.seq <= last]
 
 
 def _last_request(wires: SessionSource) -> Record | None:
@@ -121,7 +77,7 @@ class RequestScreen(PageScreen):
     """Parts, bytes and headers of the next request.
 
     Attributes:
-        source: What is shown, None while it is made.
+        source: The request to show, None while it is being made.
     """
 
     HEADING = "The coming request"
@@ -167,7 +123,7 @@ class RequestScreen(PageScreen):
             )
             + late
         )
-        self.run_worker(self._make())
+        self.start(self._make())
 
     async def _make(self) -> None:
         from tui_host.host.request_preview import preview_request
@@ -180,7 +136,7 @@ class RequestScreen(PageScreen):
         draft = drafts[0]
         url = draft.head.url if draft.head is not None and draft.head.url is not None else ""
         self.say(f"The coming request   POST {line(masked(url, draft.redacted), 200)}   {len(draft.data):,} bytes")
-        self.source = source = ComingSource(drafts, self._wires)
+        self.source = source = ComingSource(self._host, self._session, drafts, self._wires)
         detail = self.query_one(Detail)
         detail.show(source, source.row)
         detail.sync(now=True)
@@ -189,5 +145,5 @@ class RequestScreen(PageScreen):
         self.query_one("#request-note", Static).update(Content(line(words, 1000)))
 
     def look(self) -> None:
-        """Go on with a long page."""
+        """Draw more of a long page."""
         self.query_one(Detail).sync()

@@ -15,7 +15,7 @@ def make_screen(name: str, main: MainScreen, session: Session) -> Screen[None] |
     """Return a new screen, or None after saying why it cannot be opened for this session.
 
     Args:
-        name: `servers`, `sessions`, `model`, `profile` or `request`.
+        name: `servers`, `sessions`, `rules`, `turns`, `model`, `profile` or `request`.
         main: The main screen.
         session: The session on screen.
     """
@@ -25,13 +25,23 @@ def make_screen(name: str, main: MainScreen, session: Session) -> Screen[None] |
         from tui_host.tui.sources.tapped_servers import TappedServers
 
         source = main.source if session.is_foreign else None
-        return ServersScreen(host, None if source is None else TappedServers(source))
+
+        def open_requests(server: str) -> Screen[None]:
+            from tui_host.tui.screens.direct_screen import DirectScreen
+
+            return DirectScreen(host, main.asks, server, main.direct)
+
+        return ServersScreen(host, session, None if source is None else TappedServers(source), open_requests)
     if name == "sessions":
         from tui_host.tui.screens.sessions_screen import SessionsScreen
 
         return SessionsScreen(host)
     if not submissions.is_own():
         return None
+    if name in {"rules", "turns"}:
+        from tui_host.tui.screens.session_lists import oldest_turns_screen, rules_screen
+
+        return rules_screen(session) if name == "rules" else oldest_turns_screen(host, session)
     if name == "request":
         from tui_host.tui.screens.request_screen import RequestScreen
 

@@ -15,35 +15,40 @@ from tui_host.capture.record import lasted
 from tui_host.capture.short_units import short_size
 from tui_host.capture.visible import decode, line
 from tui_host.llm.outline import estimate_tokens
+from tui_host.llm.schema_adaptation import adapt
 from tui_host.tui.masks import Mask, masked
+from tui_host.tui.screens.server_catalog import Chosen, Lists, filtered
 from tui_host.tui.widgets.pages.tree_page import Entry
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Record
     from tui_host.capture.recorder import Recorder
     from tui_host.errors import JSON
+    from tui_host.llm.dialects.dialect import Dialect
     from tui_host.servers.catalog import ServerStatus, State, Tool
     from tui_host.tui.masks import Mask
     from tui_host.tui.sources.tapped_servers import TappedServer, TappedServers
 
 KEPT = 100
-"""Frames of one server that are listed; the inspector has them all."""
+"""Number of frames to list for a server; the inspector shows all."""
 _PER_LOOK = 2000
 _LABEL = 300
 _SHORT = 24
-"""Characters of a fact that stand on its line whatever the width; a longer one opens."""
+"""Length in characters up to which a fact stays on its line; a longer one can be opened."""
 _NAME = 14
-"""Cells of a fact's name."""
+"""Width of a fact's name, in cells."""
+_AWAY = ("failed", "lost")
+_NOTHING = Chosen()
 
 
 class Flow:
-    """The frames of a connection.
+    """The number of frames on a connection, and its last frames.
 
     Attributes:
-        connection: Its id.
-        sent: How many went out.
-        received: How many came.
-        last: The last ones, oldest first.
+        connection: The connection's id.
+        sent: Number of frames sent.
+        received: Number of frames received.
+        last: The last frames, oldest first.
     """
 
     def __init__(self, connection: str) -> None:
@@ -80,21 +85,21 @@ class Frames:
             flow.add(record)
 
     def of(self, status: ServerStatus) -> Flow:
-        """Return the frames of a server's present connection."""
+        """Return the frames of a server's current connection."""
         flow = self._flows.get(status.name)
         return flow if flow is not None and flow.connection == status.connection else Flow(status.connection)
 
 
 def failure_of(status: ServerStatus, mask: Mask) -> str:
     """Return the reason of a failure; empty if the server has not failed."""
-    return f"{status.state}: {line(mask(status.detail), 600)}" if status.state == "failed" else ""
+    return f"{status.state}: {line(mask(status.detail), 600)}" if status.state in _AWAY else ""
 
 
 def notes_of(status: ServerStatus, mask: Mask) -> list[str]:
     """Return the lines above the tree: the state, and the keys to press."""
     notices = [f"notice: {line(mask(notice), 400)}" for notice in status.notices]
-    if status.state == "failed":
-        return ["r reconnects", *notices]
+    if status.state in _AWAY:
+        return ["r reconnects" if status.state == "failed" else "r tries at once", *notices]
     reason = f": {line(mask(status.detail), 600)}" if status.detail else ""
     remedy = ["r connects"] if status.state in {"stopped", "disabled"} else []
     return [f"{status.state}{reason}", *remedy, *notices]
@@ -104,32 +109,50 @@ class Parts:
     """Builds the entries of a server. Entries of tools are built once per listing: a server may have hundreds.
 
     Args:
-        mask: Hides secrets; before anything is cut, so that no half of one is shown.
+        mask: Hides secrets. Applied before text is cut, so that no part of a secret is shown.
+        dialect: The dialect for which schemas are adapted; None if tools are described in words.
     """
 
-    def __init__(self, mask: Mask) -> None:
+    def __init__(self, mask: Mask, dialect: Dialect | None = None) -> None:
         self._mask = mask
-        self._listing: tuple[Tool, ...] | None = None
+        self._dialect = dialect
+        self._listing: tuple[object, object] | None = None
         self._tools = Entry(key="tools", label="tools")
+        self._lists = Lists(mask)
 
-    def of(self, status: ServerStatus, frames: Flow, lists: Sequence[Entry] | None = None) -> list[Entry]:
-        """Return all entries of a server; `lists` are other lists than tools, or None to count them only."""
-        if status.tools is not self._listing:
-            self._listing, self._tools = status.tools, self._of_tools(status)
+    def of(
+        self, status: ServerStatus, frames: Flow, lists: Sequence[Entry] | None = None, chosen: Chosen = _NOTHING
+    ) -> list[Entry]:
+        """Return all entries of a server.
+
+        Args:
+            status: The server.
+            frames: Its frames.
+            lists: Other lists than tools, for another host's server; None for an own server.
+            chosen: What the person chose for the server.
+        """
+        if self._listing is None or self._listing[0] is not status.tools or self._listing[1] != chosen.off:
+            self._listing = status.tools, chosen.off
+            self._tools = self._of_tools(status, self._dialect if lists is None else None, chosen.off)
+        if lists is None:
+            lists = [filtered(entry, chosen.wanted) for entry in self._lists.of(status)]
+        if chosen.wanted:
+            lists = [filtered(self._tools, chosen.wanted), *lists]
+            return sorted(lists, key=lambda entry: not entry.children)
         errors = [_stderr(status, self._mask)] if status.stderr else []
         parts = [
-            *(errors if status.state == "failed" else ()),
-            *_facts(status, self._mask, is_counted=lists is None),
+            *(errors if status.state in _AWAY else ()),
+            *_facts(status, self._mask, chosen.instructions),
             self._tools,
-            *(lists or ()),
+            *lists,
             _frames(status, frames),
-            *(errors if status.state != "failed" else ()),
+            *(errors if status.state not in _AWAY else ()),
         ]
         if not status.stderr and status.transport == "stdio":
             parts.append(fact("stderr", "nothing"))
         return parts
 
-    def _of_tools(self, status: ServerStatus) -> Entry:
+    def _of_tools(self, status: ServerStatus, dialect: Dialect | None, off: frozenset[str]) -> Entry:
         mask = self._mask
         shown = [
             replace(
@@ -141,7 +164,7 @@ class Parts:
             )
             for tool in status.tools
         ]
-        return _tools(shown, mask)
+        return _tools(shown, mask, dialect, frozenset(map(mask, off)))
 
 
 def fact(name: str, words: str, *, text: str = "") -> Entry:
@@ -150,8 +173,7 @@ def fact(name: str, words: str, *, text: str = "") -> Entry:
     return Entry(key=name, label=f"{name:<{_NAME}}{words}", text=(lambda: text) if text else None)
 
 
-def _facts(status: ServerStatus, mask: Mask, *, is_counted: bool) -> list[Entry]:
-    resources, templates, prompts = status.resources
+def _facts(status: ServerStatus, mask: Mask, instructed: str) -> list[Entry]:
     command = mask(status.command)
     facts = [fact("command" if status.transport == "stdio" else "url", command, text=command)] if command else []
     if status.server_info:
@@ -161,13 +183,12 @@ def _facts(status: ServerStatus, mask: Mask, *, is_counted: bool) -> list[Entry]
     if status.capabilities is not None:
         names = ", ".join(status.capabilities) if isinstance(status.capabilities, dict) else ""
         facts.append(fact("capabilities", mask(names) or "none", text=mask(spelled(status.capabilities))))
-    if status.state == "ready" and is_counted:
-        counts = {"resource": resources, "template": templates, "prompt": prompts}
-        counted = [f"{count:,} {name}{'s' if count != 1 else ''}" for name, count in counts.items() if count]
-        facts.append(fact("also lists", ", ".join(counted) or "nothing"))
     if status.instructions:
         instructions = mask(status.instructions)
-        facts.append(replace(fact("instructions", instructions, text=instructions), form="plain"))
+        note = line(instructions, _LABEL) if instructed else ""
+        facts.append(
+            replace(fact("instructions", instructed or instructions, text=instructions), form="plain", note=note)
+        )
     if status.exit_code is not None:
         facts.append(fact("exit code", str(status.exit_code)))
     return facts
@@ -180,19 +201,19 @@ def _stderr(status: ServerStatus, mask: Mask) -> Entry:
         label=f"{'stderr':<{_NAME}}last {count} line{'s' if count != 1 else ''}",
         text=lambda: mask("\n".join(status.stderr)),
         form="plain",
-        opened=status.state == "failed",
+        opened=status.state in _AWAY,
         style="what",
     )
 
 
-def _tools(tools: Sequence[Tool], mask: Mask) -> Entry:
-    offered = [tool for tool in tools if tool.problem is None]
-    tokens = sum(_tokens(tool) for tool in offered)
+def _tools(tools: Sequence[Tool], mask: Mask, dialect: Dialect | None, off: frozenset[str]) -> Entry:
+    offered = [tool for tool in tools if tool.problem is None and tool.name not in off]
+    tokens = sum(tokens_of(tool) for tool in offered)
     return Entry(
         key="tools",
         label=f"tools ({len(tools):,})",
         figures=_size(sum(tool.size for tool in tools), tokens) if tools else (),
-        children=tuple(_tool(tool, mask) for tool in tools),
+        children=tuple(_tool(tool, mask, _adaptation(tool, dialect), is_off=tool.name in off) for tool in tools),
         opened=True,
         style="what",
     )
@@ -207,32 +228,45 @@ def _estimate(fingerprint: str, definition: str) -> int:  # noqa: ARG001 - the f
     return estimate_tokens(definition.encode("utf-8", "replace"))
 
 
-def _tokens(tool: Tool) -> int:
+def tokens_of(tool: Tool) -> int:
     """Estimate the tokens of a tool's name, description and schema in each request."""
     schema = "" if tool.schema is None else json.dumps(tool.schema, ensure_ascii=False, separators=(",", ":"))
     return _estimate(tool.fingerprint, f"{tool.name} {tool.description} {schema}")
 
 
-def _tool(tool: Tool, mask: Mask) -> Entry:
+def _adaptation(tool: Tool, dialect: Dialect | None) -> str:
+    """Say what is changed in a tool's schema for the dialect; empty if nothing is."""
+    if dialect is None or tool.problem is not None:
+        return ""
+    changes = adapt(tool.schema, dialect.schema_rules).changes
+    return f"adapted for {dialect.name}: {'; '.join(changes)}" if changes else ""
+
+
+def _tool(tool: Tool, mask: Mask, adaptation: str, *, is_off: bool) -> Entry:
     parts = [
         Entry(
             key="description", label=tool.description or "(no description)", text=lambda: tool.description, form="plain"
         )
     ]
+    if adaptation:
+        parts.append(Entry(key="adapted", label=adaptation, text=lambda: adaptation, form="plain"))
     parts.append(Entry(key="schema", label="input schema", text=lambda: mask(spelled(tool.schema)), opened=True))
     if tool.output_schema is not None:
         parts.append(Entry(key="output", label="output schema", text=lambda: mask(spelled(tool.output_schema))))
     if tool.annotations:
         hints = mask(", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in tool.annotations))
         parts.append(Entry(key="annotations", label=f"the server claims: {hints}", text=lambda: hints))
+    if tool.icons:
+        parts.append(Entry(key="icons", label=f"icons: {mask(', '.join(tool.icons))}"))  # never fetched
     problem = tool.problem is not None
+    label = f"{tool.name}  not sent: {tool.problem}" if problem else tool.name
     return Entry(
         key=tool.name,
-        label=f"{tool.name}  not offered: {tool.problem}" if problem else tool.name,
-        figures=_size(tool.size, _tokens(tool)),
-        note=line(tool.title or tool.description, _LABEL),
+        label=f"{label}  off" if is_off else label,
+        figures=_size(tool.size, tokens_of(tool)),
+        note=line(adaptation or tool.title or tool.description, _LABEL),
         children=tuple(parts),
-        style="failed" if problem else "key",
+        style="failed" if problem else "note" if is_off else "key",
     )
 
 
@@ -242,12 +276,13 @@ def _frames(status: ServerStatus, flow: Flow) -> Entry:
     return Entry(
         key="frames",
         label=f"frames        {flow.sent:,} out, {flow.received:,} in{malformed}{shown}",
-        children=tuple(_frame(record, flow.last[0].mono_ns) for record in reversed(flow.last)),
+        children=tuple(frame_entry(record, flow.last[0].mono_ns) for record in reversed(flow.last)),
         style="what",
     )
 
 
-def _frame(record: Record, start_ns: int | None) -> Entry:
+def frame_entry(record: Record, start_ns: int | None) -> Entry:
+    """Return a frame as an entry, with its time since `start_ns`."""
     draft = record.draft
     arrow = "-->" if draft.direction == "out" else "<--"
     head = _head(draft.data)
@@ -270,56 +305,56 @@ def _head(data: bytes) -> FrameHead:
 
 
 def spelled(value: JSON) -> str:
-    """JSON for people who read any language."""
+    """Format JSON for a person, without escaping characters."""
     return json.dumps(value, ensure_ascii=False)
 
 
 STATES: dict[State, str] = {"ready": "live", "stopped": "ended"}
-"""What a server that is looked at from outside is said to be."""
+"""The words for the states of a server that is only observed."""
 READ_ONLY = "This server belongs to another host; you can only look at it."
 _LISTED = {
     "resources": ("resources", "uri"),
     "resourceTemplates": ("templates", "uriTemplate"),
     "prompts": ("prompts", "name"),
 }
-"""By a list's name: what it is called here, and what names a thing in it."""
+"""For each list: its name here, and the member that names an item."""
 _ASKED = ("tools", "resources", "prompts")
 _WORDS = 300
 
 
-def state_of(told: TappedServer) -> str:
+def state_of(server: TappedServer) -> str:
     """Return the state as a word."""
-    return STATES.get(told.status.state, told.status.state)
+    return STATES.get(server.status.state, server.status.state)
 
 
-def flow_of(told: TappedServer, servers: TappedServers) -> Flow:
+def flow_of(server: TappedServer, servers: TappedServers) -> Flow:
     """Return the counts of a tapped server's frames, with the last frames."""
-    flow = Flow(told.status.connection)
-    flow.sent, flow.received = told.status.frames_out, told.status.frames_in
-    flow.last.extend(servers.last(told.status.name))
+    flow = Flow(server.status.connection)
+    flow.sent, flow.received = server.status.frames_out, server.status.frames_in
+    flow.last.extend(servers.last(server.status.name))
     return flow
 
 
-def told_notes(told: TappedServer, whose: str, mask: Mask) -> list[str]:
+def tapped_notes(server: TappedServer, whose: str, mask: Mask) -> list[str]:
     """Return the line above the tree: state and owner."""
-    reason = f": {line(mask(told.status.detail), 600)}" if told.status.detail else ""
-    return [f"{state_of(told)}{reason}, {whose}: read only"]
+    reason = f": {line(mask(server.status.detail), 600)}" if server.status.detail else ""
+    return [f"{state_of(server)}{reason}, {whose}: read only"]
 
 
-def told_entries(told: TappedServer, flow: Flow, parts: Parts, mask: Mask) -> Sequence[Entry]:
+def tapped_entries(server: TappedServer, flow: Flow, parts: Parts, mask: Mask) -> Sequence[Entry]:
     """Return all entries of a tapped server."""
     entries: list[Entry] = []
-    if told.client:
-        entries.append(fact("host", mask(told.client)))
-    if told.abilities is not None:
-        names = ", ".join(mapping(told.abilities)) or "nothing"
-        entries.append(fact("host offers", mask(names), text=mask(spelled(told.abilities))))
-    lists = [_list(name, told.listed[name], mask) for name in _LISTED if name in told.listed]
-    offered = mapping(told.status.capabilities)
-    missed = [name for name in _ASKED if name not in told.listed and name in offered]
+    if server.client:
+        entries.append(fact("host", mask(server.client)))
+    if server.abilities is not None:
+        names = ", ".join(mapping(server.abilities)) or "nothing"
+        entries.append(fact("host offers", mask(names), text=mask(spelled(server.abilities))))
+    lists = [_list(name, server.listed[name], mask) for name in _LISTED if name in server.listed]
+    offered = mapping(server.status.capabilities)
+    missed = [name for name in _ASKED if name not in server.listed and name in offered]
     if missed:
         lists.append(fact("not requested", ", ".join(missed)))
-    return [*entries, *parts.of(told.status, flow, lists)]
+    return [*entries, *parts.of(server.status, flow, lists)]
 
 
 def _list(name: str, listed: Sequence[JSON], mask: Mask) -> Entry:

@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.containers import Container
+from textual.containers import Container, Vertical
 from textual.widget import Widget
+from textual.widgets import Input
 from typing_extensions import override
 
 from tui_host.capture.visible import line
-from tui_host.tui.glyphs import Glyphs
+from tui_host.errors import ServerError
+from tui_host.llm.dialects.dialect_table import dialect
+from tui_host.tui.glyphs import glyphs_of
 from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.page_screen import LOW, PageScreen
+from tui_host.tui.screens.server_catalog import Chosen
+from tui_host.tui.screens.server_switches import ServerSwitches
 from tui_host.tui.screens.servers_detail import (
     READ_ONLY,
     Frames,
@@ -25,47 +30,48 @@ from tui_host.tui.screens.servers_detail import (
     flow_of,
     notes_of,
     state_of,
-    told_entries,
-    told_notes,
+    tapped_entries,
+    tapped_notes,
 )
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 from tui_host.tui.widgets.details.detail_view import PageLines
 from tui_host.tui.widgets.pages.tree_page import TreePage
+from tui_host.tui.widgets.status_lines import mark_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from textual.screen import Screen
+
+    from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.servers.catalog import ServerStatus, State
+    from tui_host.servers.pool import Pool
     from tui_host.tui.sources.tapped_servers import TappedServer, TappedServers
 
 OWN = "your own"
-"""The heading above them, where those of another host stand there too."""
+"""Heading of the user's own servers, shown if another host's servers are listed too."""
 NONE_TOLD = "none recorded"
-_STYLES: dict[State, str] = {"ready": "", "connecting": "secret", "failed": "failed"}
+_STYLES: dict[State, str] = {"ready": "", "connecting": "secret", "lost": "secret", "failed": "failed"}
 _BESIDE = 76
-"""Columns that it takes to have the list beside what is known of the chosen server."""
+"""Width in columns from which list and details are side by side."""
 _WIDE = 110
 _PATIENCE = 8.0
-"""What is known of a server is made again after so many times what that took the last time."""
+"""How many times the duration of building details must pass before they are built again."""
 _EMPTY = (
     "No servers are configured. Write one into config.toml, as [servers.time] with a command or a url,"
     " or start with just one: tui-host -- COMMAND, tui-host URL."
 )
 
 
-def mark_of(state: State, glyphs: Glyphs) -> str:
-    """The mark of a state."""
-    full, empty, half = glyphs.state
-    return {"ready": full, "connecting": half, "failed": glyphs.failed}.get(state, empty)
-
-
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """A line of the list.
+    """A line of the list of servers.
 
     Attributes:
         status: The server; None for a heading.
-        tapped: The server as another host's frames tell of it; None for one's own.
-        words: What a heading says.
+        tapped: The server as known from another host's frames; None for an own server.
+        words: The text of a heading.
     """
 
     status: ServerStatus | None
@@ -74,11 +80,13 @@ class _Listed:
 
 
 class ServersScreen(PageScreen):
-    """The list, and details of the chosen server beside or below the list.
+    """The list of servers, and details of the chosen server beside or below it.
 
     Args:
-        host: Whose servers.
-        told: Those of the session on screen, if it is from elsewhere.
+        host: The host whose servers are listed.
+        session: The session on screen, whose model's dialect decides how schemas are adapted.
+        tapped: The session's own servers, if it is from elsewhere.
+        open_requests: Makes the screen for requests to a server, by its name.
     """
 
     HEADING = "Servers"
@@ -86,45 +94,72 @@ class ServersScreen(PageScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "reconnect", "Reconnect", show=False),
         Binding("s", "stop", "Stop", show=False),
+        Binding("t", "try", "Try", show=False),
+        Binding("v", "view_as_model", "As the model sees it", show=False),
+        Binding("l", "log", "Log", show=False),
+        Binding("p", "ping", "Ping", show=False),
+        Binding("o", "switch(False)", "On or off", show=False),
+        Binding("O", "switch(True)", "On or off for good", show=False),
+        Binding("i", "instructions", "Instructions", show=False),
+        Binding("slash", "filter", "Filter", show=False),
     ]
     DEFAULT_CSS = """
     ServersScreen {
         & > .page-body { layout: horizontal; }
         & ChoiceList { width: 32; }
         & .-wide ChoiceList { width: 44; }
-        & PageLines { width: 1fr; border-left: solid $panel; }
+        & .server-detail { width: 1fr; border-left: solid $panel; }
+        & .server-detail Input { margin: 0 1; }
+        & .server-detail Input:disabled { display: none; }
+        & PageLines { width: 1fr; height: 1fr; }
         & .-below { layout: vertical; }
         & .-low ChoiceList { max-height: 50%; }
         & .-below ChoiceList { width: 1fr; height: auto; max-height: 40%; }
-        & .-below PageLines { width: 1fr; height: 1fr; border-left: none; border-top: solid $panel; }
-        & .-below.-low PageLines { border-top: none; }
+        & .-below .server-detail { width: 1fr; height: 1fr; border-left: none; border-top: solid $panel; }
+        & .-below.-low .server-detail { border-top: none; }
     }
     """
 
-    def __init__(self, host: Host, told: TappedServers | None = None) -> None:
+    def __init__(
+        self,
+        host: Host,
+        session: Session,
+        tapped: TappedServers | None = None,
+        open_requests: Callable[[str], Screen[None]] | None = None,
+    ) -> None:
         super().__init__()
+        self._open_requests = open_requests
+        self._session = session
         self._host = host
-        self._servers = told
+        self._servers = tapped
         self._listed: Sequence[_Listed] | None = None
         self._frames = Frames()
-        self._mask = mask_of(host)
-        self._parts = Parts(self._mask)
+        provider = host.settings.providers.get(session.model.provider)
+        self._dialect = dialect(provider.dialect) if provider is not None and session.protocol == "native" else None
+        self._mask = mask_of(host, glyphs_of(self))
+        self._parts = Parts(self._mask, self._dialect)
+        self._switches = ServerSwitches(host, session)
+        self._chosen_words = Chosen()
         self._due = 0.0
         self._flipped: dict[tuple[bool, str], set[str]] = {}
-        self._told: tuple[_Listed, int] | None = None
+        self._shown: tuple[_Listed, int, Chosen] | None = None
         self._put: int | None = None  # the line that was chosen here, and by nobody
         self._is_chosen = False
         self._is_up = False
+        self._counts: Sequence[str] = ()
 
     @override
     def body(self) -> Sequence[Widget]:
-        return [Container(ChoiceList(glyphs=self.glyphs, least=14), PageLines(glyphs=self.glyphs), classes="page-body")]
+        lines = Vertical(
+            Input(placeholder="filter tools, resources and prompts", compact=True, disabled=True),
+            PageLines(glyphs=self.glyphs),
+            classes="server-detail",
+        )
+        return [Container(ChoiceList(glyphs=self.glyphs, least=14), lines, classes="page-body")]
 
     def on_mount(self) -> None:
         """Look for the first time."""
         self._is_up = True
-        self._mask = mask_of(self._host, self.glyphs)
-        self._parts = Parts(self._mask)
         self.look()
 
     @override
@@ -136,7 +171,7 @@ class ServersScreen(PageScreen):
         body.set_class(event.size.height < LOW, "-low")
 
     def look(self) -> None:
-        """Show the news."""
+        """Show what has changed."""
         if not self._is_up:
             return
         recorder = self._host.recorder
@@ -152,7 +187,10 @@ class ServersScreen(PageScreen):
             tapped = sum(entry.tapped is not None for entry in listed)
             if self._servers is not None and tapped:
                 counts = [f"{tapped:,} {self._servers.whose}", *([f"{OWN}: {', '.join(counts)}"] if counts else ())]
-            self.say("   ".join((self.HEADING, *counts)))
+            self._counts = counts
+        heading, coming = "   ".join((self.HEADING, *self._counts)), self._switches.coming
+        whole = f"{heading}   next request: {coming}"
+        self.say(whole if len(whole) < self.size.width - 2 else f"{heading}   {coming}")
         if recorder is not None:
             self._frames.look(recorder)
         self._show()
@@ -168,7 +206,7 @@ class ServersScreen(PageScreen):
         return [_Listed(None, words=servers.whose), *tapped, *([_Listed(None, words=OWN)] if own else ()), *own]
 
     def _current(self, listed: Sequence[_Listed]) -> int | None:
-        """The line to go to, as lines may come above: the first until a person has chosen, then the chosen server's; None to stay."""
+        """Return the line to move the cursor to: the first one until the user chooses, then that server's; None to stay."""
         cursor, chosen = self.query_one(ChoiceList).cursor, self._chosen
         self._is_chosen |= cursor != self._put
         wanted = None if chosen is None or not self._is_chosen else _key(chosen)
@@ -207,14 +245,17 @@ class ServersScreen(PageScreen):
         if chosen is None or chosen.status is None or view.view_width <= 0:
             return
         frames = self._frames.of(chosen.status)
-        now = chosen, frames.sent + frames.received
-        before = self._told
+        self._chosen_words = self._switches.chosen(chosen.status, self.query_one(Input).value)
+        now = chosen, frames.sent + frames.received, self._chosen_words
+        before = self._shown
         is_same = before is not None and _key(before[0]) == _key(chosen)
+        is_same = is_same and before is not None and before[2].wanted == self._chosen_words.wanted
+        is_switched = before is not None and before[2] != self._chosen_words
         began = time.perf_counter()
-        if before == now or (is_same and began < self._due):
+        if before == now or (is_same and not is_switched and began < self._due):
             view.advance()
             return
-        self._told = now
+        self._shown = now
         view.show(self._page(chosen, chosen.status), hold=is_same)
         ended = time.perf_counter()
         self._due = ended + _PATIENCE * (ended - began)
@@ -222,11 +263,11 @@ class ServersScreen(PageScreen):
     def _page(self, chosen: _Listed, status: ServerStatus) -> TreePage:
         flipped = self._flipped.setdefault(_key(chosen), set())
         if chosen.tapped is None or self._servers is None:
-            entries = self._parts.of(status, self._frames.of(status))
+            entries = self._parts.of(status, self._frames.of(status), chosen=self._chosen_words)
             failed, notes = failure_of(status, self._mask), notes_of(status, self._mask)
         else:
-            entries = told_entries(chosen.tapped, flow_of(chosen.tapped, self._servers), self._parts, self._mask)
-            failed, notes = "", told_notes(chosen.tapped, self._servers.whose, self._mask)
+            entries = tapped_entries(chosen.tapped, flow_of(chosen.tapped, self._servers), self._parts, self._mask)
+            failed, notes = "", tapped_notes(chosen.tapped, self._servers.whose, self._mask)
         return TreePage(status.name, entries, flipped=flipped, failed=failed, notes=notes)
 
     def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
@@ -242,17 +283,110 @@ class ServersScreen(PageScreen):
             self.query_one(PageLines).focus()
 
     def action_reconnect(self) -> None:
-        """A new connection."""
+        """Connect the chosen server again."""
         name = self._own()
         if name and self._host.pool is not None:
             self._host.pool.reconnect(name)
             self.notify(f"connecting {line(name, 40)}", markup=False, timeout=2)
 
     def action_stop(self) -> None:
-        """End the connection."""
+        """Disconnect the chosen server."""
         name = self._own()
         if name and self._host.pool is not None:
             self._host.pool.stop(name)
+
+    def action_ping(self) -> None:
+        """Ask the chosen server whether it is alive."""
+        name = self._own()
+        if name and self._host.pool is not None:
+            self.run_worker(self._ping(name, self._host.pool), group="ping")
+
+    def action_switch(self, for_good: bool) -> None:
+        """Switch the tool under the cursor on or off, or the chosen server if the focus is in the list."""
+        name, pool, status = self._own(), self._host.pool, self.current
+        if not name or pool is None or status is None:
+            return
+        view = self.query_one(PageLines)
+        page = view.page
+        path = (
+            page.path_of(view.cursor)
+            if view.has_focus and isinstance(page, TreePage) and view.cursor is not None
+            else ()
+        )
+        tool = next((tool for tool in status.tools if path[:2] == ("tools", self._mask(tool.name))), None)
+        with self.telling():
+            if tool is not None:
+                words = self._switches.switch_tool(pool, name, tool.name, for_good=for_good)
+            elif path:
+                words = "o switches a tool in this tree, or a server in the list"
+            else:
+                words = self._switches.switch_server(pool, status, for_good=for_good)
+            self.notify(line(self._mask(words), 300), markup=False, timeout=4)
+        self.look()
+
+    def action_instructions(self) -> None:
+        """Send the chosen server's instructions to models, or no longer."""
+        name, pool, status = self._own(), self._host.pool, self.current
+        if name and pool is not None and status is not None:
+            words = self._switches.switch_instructions(pool, status)
+            self.notify(line(self._mask(words), 300), markup=False, timeout=4)
+            self.look()
+
+    def action_filter(self) -> None:
+        """Filter the lists of the chosen server."""
+        field = self.query_one(Input)
+        field.disabled = False
+        field.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Show what fits the filter."""
+        event.stop()
+        self._show()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Go to what fits the filter."""
+        event.stop()
+        self.query_one(PageLines).focus()
+
+    @override
+    def action_leave(self) -> None:
+        field = self.query_one(Input)
+        if field.disabled:
+            super().action_leave()
+            return
+        field.value = ""
+        self.query_one(PageLines).focus()
+        field.disabled = True
+
+    async def _ping(self, name: str, pool: Pool) -> None:
+        try:
+            words = f"{line(name, 40)} answered in {await pool.ping(name):,.0f} ms"
+        except ServerError as error:
+            self.notify(line(self._mask(str(error)), 300), markup=False, severity="warning", timeout=6)
+        else:
+            self.notify(words, markup=False, timeout=4)
+
+    def action_try(self) -> None:
+        """Open the screen for requests to the chosen server."""
+        name = self._own()
+        if name and self._open_requests is not None:
+            self.app.push_screen(self._open_requests(name))  # pyright: ignore[reportUnknownMemberType] - of any app
+
+    def action_view_as_model(self) -> None:
+        """Show the chosen server's part of the next request."""
+        from tui_host.tui.screens.model_view_screen import ModelViewScreen
+
+        name = self._own()
+        if name:
+            self.app.push_screen(ModelViewScreen(self._host, self._session, name))  # pyright: ignore[reportUnknownMemberType] - of any app
+
+    def action_log(self) -> None:
+        """Show the chosen server's log, with the level and the roots."""
+        from tui_host.tui.screens.log_screen import LogScreen
+
+        name = self._own()
+        if name:
+            self.app.push_screen(LogScreen(self._host, name))  # pyright: ignore[reportUnknownMemberType] - of any app
 
     def _own(self) -> str:
         """Return the chosen server's name; for a tapped server, say that nothing can be done and return an empty string."""

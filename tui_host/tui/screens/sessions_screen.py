@@ -1,14 +1,18 @@
-"""The list of sessions: search, open, join and part."""
+"""The list of sessions: search, preview, open, join, part and delete."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.message import Message
+from textual.widgets import Input, Static
+from typing_extensions import override
 
 from tui_host.capture.store.search import Found, search
 from tui_host.capture.visible import line
@@ -16,10 +20,13 @@ from tui_host.errors import StoreError, TuiHostError
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.page_screen import ChoiceScreen
+from tui_host.tui.screens.session_preview import counted, moment, preview_lines
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from textual.widget import Widget
 
     from tui_host.capture.session_summary import SessionInfo
     from tui_host.capture.store.store import Store
@@ -27,20 +34,14 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
 
 
-@runtime_checkable
-class Showing(Protocol):
-    """An app with a session on screen."""
-
-    @property
-    def session(self) -> Session:
-        """The session on screen."""
-        ...
-
-
 DESCRIBED = 30
-"""Taps, the latest first, that are looked into for what they are before the list is shown, and again."""
+"""Number of taps, the latest first, whose facts are read before the list is shown."""
 LOOK_AGAIN_SECONDS = 1.0
-"""How often what other processes do is listed anew, while the list is open."""
+"""Seconds between updates of the list while other processes change sessions."""
+PREVIEW_SECONDS = 0.05
+"""Seconds that the cursor stays on a line before the session's preview is read."""
+HELD_SECONDS = 0.2
+"""A key repeated within so many seconds is being held down, and does not count as a confirmation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,8 @@ class Listed:
     """A line of the list.
 
     Attributes:
-        found: The session; or the story, or the tap, as a session.
-        story: The story, or the tap by itself; None for other sessions.
+        found: The session; for a story or a tap, its summary in the form of a session.
+        story: The story or the single tap; None for other sessions.
         whole: For a tap that stands below its story the id of that story.
     """
 
@@ -59,29 +60,23 @@ class Listed:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Names the line: a shared server stands below several stories."""
+        """A unique name of the line: a shared server is listed below several stories."""
         return self.found.session.id, self.whole
 
     @property
     def shown(self) -> tuple[object, ...]:
         """The values that make the list redraw."""
         session = self.found.session
-        return self.key, session.title, session.live, _moment(session.updated_ns)
-
-
-def _moment(time_ns: int) -> str:
-    """Return date and time; without the year in the present year."""
-    then, now = time.localtime(time_ns / 1_000_000_000), time.localtime()
-    return time.strftime("%m-%d %H:%M" if then.tm_year == now.tm_year else "%Y-%m-%d %H:%M", then)
+        return self.key, session.title, session.live, moment(session.updated_ns)
 
 
 def _listed(store: Store, stories: Stories, words: str) -> tuple[list[Listed], bool]:
-    """Give the lines of the list, and whether the facts of all taps are known by now. Blocks.
+    """Return the lines of the list, and whether the facts of all taps are known. Blocks.
 
     Args:
-        store: Where the sessions are.
-        stories: The stories of that store.
-        words: What is searched for, empty for all.
+        store: The store to list.
+        stories: The stories of the store.
+        words: The words to search for, empty for all sessions.
     """
     sessions, is_described = stories.listed(DESCRIBED)
     matches = {match.session.id: match for match in search(store.sessions, words)} if words else {}
@@ -105,17 +100,46 @@ def _is_linkable(line: Listed) -> bool:
     return line.story is not None and not line.whole and not line.found.session.imported
 
 
+class SearchField(Input):
+    """The field of the screen. It gets every key except `delete`; any of them cancels a deletion."""
+
+    @override
+    async def on_event(self, event: events.Event) -> None:
+        screen = self.screen
+        if (
+            isinstance(event, events.Key)
+            and isinstance(screen, SessionsScreen)
+            and screen.keep()
+            and event.key == "escape"
+        ):
+            return
+        await super().on_event(event)
+
+
 class SessionsScreen(ChoiceScreen):
     """The list, newest first, and a field to search titles and messages."""
 
     HEADING = "Sessions"
     PLACE = "Sessions"
     PLACEHOLDER = "search titles and messages"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+l", "link", show=False)]
+    FIELD = SearchField
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+l", "link", show=False),
+        Binding("delete", "delete", show=False, priority=True),
+    ]
+    DEFAULT_CSS = """
+    SessionsScreen {
+        &.-few > #session-preview { display: none; }
+        &.-unknown > #session-preview { display: none; }
+        & > #session-preview {
+            height: auto; max-height: 30%; padding: 0 1; border-top: solid $panel; text-wrap: nowrap; text-overflow: ellipsis;
+        }
+    }
+    """
 
     @dataclass
     class Chosen(Message):
-        """A session is to be shown."""
+        """Posted when the user has chosen a session to show."""
 
         session: Session
 
@@ -131,6 +155,13 @@ class SessionsScreen(ChoiceScreen):
         self._is_behind = False
         self._is_described = True
         self._states: list[tuple[str, bool, int]] = []
+        self._doomed: tuple[str, str] | None = None  # the line that another `delete` removes
+        self._delete_pressed_at = 0.0
+
+    @override
+    def body(self) -> Sequence[Widget]:
+        *above, note = super().body()
+        return [*above, Static(id="session-preview", markup=False), note]
 
     def on_mount(self) -> None:
         """List all, once the field has the focus: reading may take a while."""
@@ -149,7 +180,7 @@ class SessionsScreen(ChoiceScreen):
             self._show()
 
     def _has_more_been_done(self) -> bool:
-        """Whether something was written since the list was made: taps are processes of their own."""
+        """Whether the store has changed since the list was made: taps are separate processes."""
         store = self._host.store
         if store is None or time.monotonic() - self._listed_at < LOOK_AGAIN_SECONDS:
             return False
@@ -201,21 +232,22 @@ class SessionsScreen(ChoiceScreen):
                 "No sessions yet. Press escape and ask something: it is saved from the first word."
                 " Sessions of other hosts, recorded by «tui-host tap», are listed here too."
             )
-        at = next((number for number, line in enumerate(self._listed) if again and line.key == current), 0)
+        former = self.choices.cursor or 0 if again else 0
+        at = next((number for number, line in enumerate(self._listed) if again and line.key == current), former)
         self._show(empty=empty, current=at)
         count = sum(not line.whole for line in self._listed)
         self.say(f"Sessions   {count:,}{' found' if words else ''}" if count else self.HEADING)
 
     def _show(self, *, empty: str = "", current: int | None = None) -> None:
         self._states = self._present_states()
-        moments = [_moment(line.found.session.updated_ns) for line in self._listed]
+        moments = [moment(line.found.session.updated_ns) for line in self._listed]
         width = max(map(len, moments), default=0)
         lines = [
             self._choice(line, f"{'' if line.whole else moment:>{width}}  {'  ' if line.whole else ''}")
             for line, moment in zip(self._listed, moments, strict=True)
         ]
         self.choices.show(lines, empty=empty, current=current)
-        self._say_link()
+        self._show_current()
 
     def _present_states(self) -> list[tuple[str, bool, int]]:
         return [(session.id, session.busy, len(session.open_questions())) for session in self._host.sessions.values()]
@@ -223,21 +255,23 @@ class SessionsScreen(ChoiceScreen):
     def _choice(self, listed: Listed, moment: str) -> Choice:
         info, story = listed.found.session, listed.story
         here = self._host.sessions.get(info.id)
-        title = story.label if story is not None and listed.whole else info.title
         return Choice(
-            words=mask_of(self._host, self.glyphs).marks(line(title, 200)) or "untitled",
+            words=self._title(listed),
             before=moment,
             note=listed.found.excerpt,
             right=(
                 "" if listed.whole else info.listed_source,
                 self._state(info, here) if story is None else "live" if story.live else "",
-                ("" if listed.whole else story.size)
-                if story is not None
-                else f"{info.turns:,} turn{'s' if info.turns != 1 else ''}",
+                counted(info.turns, "turn") if story is None else "" if listed.whole else story.size,
                 line(info.model, 40),
                 info.protocol,
             ),
         )
+
+    def _title(self, listed: Listed) -> str:
+        story, title = listed.story, listed.found.session.title
+        words = story.label if story is not None and listed.whole else title
+        return mask_of(self._host, self.glyphs).marks(line(words, 200)) or "untitled"
 
     def _state(self, info: SessionInfo, here: Session | None) -> str:
         if here is None:
@@ -246,13 +280,43 @@ class SessionsScreen(ChoiceScreen):
             return "waiting for you"
         if here.busy:
             return "running"
-        app: object = self.app  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - Textual leaves it open
-        return "on screen" if isinstance(app, Showing) and app.session is here else ""
+        return "on screen" if info.id == self._on_screen else ""
+
+    @property
+    def _on_screen(self) -> str:
+        """The id of the session on the main screen."""
+        session: Session | None = getattr(self.app, "session", None)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - Textual leaves it open
+        return "" if session is None else session.id
 
     def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
-        """Explain `ctrl+l` for the current line."""
+        """Look into the session of the current line."""
         event.stop()
-        self._say_link()
+        self._show_current()
+
+    def _show_current(self) -> None:
+        """Show what `delete` and `ctrl+l` do on the current line, and a preview of its session."""
+        current = self._current
+        if current is None or current.key != self._doomed:
+            self._doomed = None
+        if current is not None and self._doomed:
+            question = f"delete again: remove «{line(self._title(current), 80)}» for good. Any other key keeps it."
+            self.query_one("#choice-note", Static).update(Content.styled(question, "bold $text-warning"))
+        else:
+            self.note(self._link_words())
+        self.start(self._preview(), exclusive=True, group="preview")
+
+    async def _preview(self) -> None:
+        await asyncio.sleep(PREVIEW_SECONDS)
+        current, store = self._current, self._host.store
+        lines: Sequence[str] = ()
+        if current is not None and store is not None:
+            info, mask = current.found.session, mask_of(self._host, self.glyphs)
+            try:
+                lines = await asyncio.to_thread(preview_lines, store, info, current.story, mask, self.glyphs.dot)
+            except StoreError as error:
+                lines = [line(str(error), 300)]
+        self.set_class(not lines, "-unknown")
+        self.query_one("#session-preview", Static).update(Content("\n".join(lines)))
 
     @property
     def _current(self) -> Listed | None:
@@ -265,17 +329,13 @@ class SessionsScreen(ChoiceScreen):
         above = self._listed[: self.choices.cursor or 0]
         return next((line.story for line in reversed(above) if line.story is not None and _is_linkable(line)), None)
 
-    def _say_link(self) -> None:
+    def _link_words(self) -> str:
         current = self._current
         if current is None or current.story is None or current.found.session.imported:
-            words = ""
-        elif current.whole:
-            words = "ctrl+l parts this tap from its story; enter shows this tap alone."
-        elif self._story_above() is None:
-            words = ""
-        else:
-            words = "ctrl+l joins this story to the one above."
-        self.note(words)
+            return ""
+        if current.whole:
+            return "ctrl+l parts this tap from its story; enter shows this tap alone."
+        return "ctrl+l joins this story to the one above." if self._story_above() is not None else ""
 
     async def action_link(self) -> None:
         """Part the current tap from the story, or join the current story to the story above."""
@@ -288,17 +348,69 @@ class SessionsScreen(ChoiceScreen):
         if not current.whole and above is None:
             self.notify("There is no story of a tap above this one.", severity="warning", markup=False)
             return
-        try:
+        with self.telling():
             async with self._looking:
                 stories, name = self._stories_of(store), current.found.session.id
                 if current.whole:
                     story = await asyncio.to_thread(stories.part, name, current.whole)
                 else:
                     story = await asyncio.to_thread(stories.join, name, above.id if above is not None else "")
-        except TuiHostError as error:
-            self.notify(line(str(error), 300), severity="error", markup=False)
+            await self._search(again=True, current=(story.id, ""))
+
+    def keep(self) -> bool:
+        """Cancel the deletion that waits for a second press; returns whether there was one."""
+        was_doomed, self._doomed = self._doomed is not None, None
+        if was_doomed:
+            self._show_current()
+        return was_doomed
+
+    @override
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave `delete` to the field while there is text behind its caret."""
+        field = self.query_one(Input)
+        return action != "delete" or field.cursor_position >= len(field.value)
+
+    def action_delete(self) -> None:
+        """Ask before removing the current session; pressed again, removes it."""
+        now, current = time.monotonic(), self._current
+        is_held = now - self._delete_pressed_at < HELD_SECONDS
+        self._delete_pressed_at = now
+        if current is None or is_held:
             return
-        await self._search(again=True, current=(story.id, ""))
+        if reason := self._reason_to_keep(current):
+            self.notify(reason, severity="warning", markup=False)
+        elif self._doomed == current.key:
+            self.start(self._delete(current), group="delete")
+        else:
+            self._doomed = current.key
+            self._show_current()
+
+    def _reason_to_keep(self, listed: Listed) -> str:
+        """Say why a session cannot be removed now; empty if it can be."""
+        info, story = listed.found.session, listed.story
+        here = self._host.sessions.get(info.id)
+        taps = [tap.id for tap in story.taps] if story is not None else []
+        if self._on_screen in {info.id, listed.whole, *taps}:
+            return "This session is on the screen. Show another one first, then delete it here."
+        if here is not None and (here.busy or here.open_questions()):
+            return "A turn of this session is running. Delete the session when the turn has ended."
+        if here is None and info.live:
+            return "Another process is writing this session. End it there first."
+        return ""
+
+    async def _delete(self, listed: Listed) -> None:
+        """Remove a session, or all taps of a story, from the disk."""
+        store, info, story = self._host.store, listed.found.session, listed.story
+        here = self._host.sessions.get(info.id)
+        self._doomed = None
+        if store is None or (here is not None and not self._host.sessions.leave(here)):
+            self.notify("This session is not saved whole yet. Delete it later.", severity="warning", markup=False)
+            return
+        with self.telling():
+            for name in [tap.id for tap in story.taps] if story is not None else [info.id]:
+                await asyncio.to_thread(store.sessions.delete, name)
+            self.notify(f"removed «{line(self._title(listed), 80)}»", markup=False)
+        await self._search(again=True)
 
     def _stories_of(self, store: Store) -> Stories:
         """The stories of a store, with the facts read before."""
@@ -325,11 +437,8 @@ class SessionsScreen(ChoiceScreen):
         if number is None or not 0 <= number < len(self._listed):
             return
         info = self._listed[number].found.session
-        try:
+        with self.telling():
             session = await asyncio.to_thread(self._session_of, info)
-        except TuiHostError as error:
-            self.notify(line(str(error), 300), severity="error", markup=False)
-            return
-        if self.is_on_top:  # else the person has gone on meanwhile
-            self.post_message(self.Chosen(session))
-            self.action_leave()
+            if self.is_on_top:  # else the person has gone on meanwhile
+                self.post_message(self.Chosen(session))
+                self.action_leave()

@@ -1,30 +1,24 @@
-"""What the prompt sends, and the draft that is kept with its session until it is sent."""
+"""Sends what the user types, and stores the draft with its session until then."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tui_host.chat.attachments import Attached
+    from tui_host.chat.filled_prompt import FilledPrompt
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
 DRAFT_SECONDS = 1.0
-"""Least time between two saves of a draft while it is written."""
+"""Least time between two saves of a draft, in seconds."""
 RECALLED = 1000
 """How many messages of an opened session `up` can bring back."""
-
-
-class Notify(Protocol):
-    """Shows a message for some seconds, as `Screen.notify` does."""
-
-    def __call__(self, message: str, *, markup: bool, timeout: float) -> None:
-        """Show it."""
 
 
 class Submissions:
@@ -34,7 +28,6 @@ class Submissions:
         host: The host that runs the turns.
         begin: Returns the first session; called when something is sent, or once chat and inspector exist.
         prompt: The prompt.
-        notify: Shows a message to the person.
 
     Attributes:
         prompt: The prompt.
@@ -42,13 +35,12 @@ class Submissions:
         is_draft_unsaved: Whether the prompt was edited since the draft was saved.
     """
 
-    def __init__(self, host: Host, begin: Callable[[], Session], prompt: Prompt, notify: Notify) -> None:
+    def __init__(self, host: Host, begin: Callable[[], Session], prompt: Prompt) -> None:
         self.prompt = prompt
         self.shown: Session | None = None
         self.is_draft_unsaved = False
         self._host = host
         self._begin = begin
-        self._notify = notify
         self._saved_at = 0.0
 
     @property
@@ -63,25 +55,27 @@ class Submissions:
         """Whether a message would begin a turn now."""
         return not self.session.busy and not self.session.is_foreign
 
-    def send(self, text: str, attached: Sequence[Attached] = ()) -> None:
-        """Begin a turn."""
-        self._host.send(self.session, text, attached)
+    def send(self, text: str, attached: Sequence[Attached] = (), *, filled: FilledPrompt | None = None) -> None:
+        """Begin a turn with a text, or with a server's prompt."""
+        self._host.send(self.session, text, attached, filled=filled)
 
     def explain_refusal(self) -> None:
-        """Say why the prompt does not send now."""
+        """Tell the user why the prompt does not send now."""
         if self.is_own():
             words = "A turn is running. Send this when it has ended, or stop it with escape."
-            self._notify(words, markup=False, timeout=4)
+            if self.session.step_limit is not None:
+                words = "The turn waits for an answer: tab goes to the chat, then 1 continues and 2 stops."
+            self.prompt.notify(words, markup=False, timeout=4)
 
     def is_own(self) -> bool:
-        """Whether messages can be sent in this session; says so if they cannot."""
+        """Whether messages can be sent in this session; if not, tells the user."""
         if self.session.is_foreign:
             what = "This is another host's session" if self.session.source == "tap" else "This was captured elsewhere"
-            self._notify(f"{what}; ctrl+n begins a session of your own.", markup=False, timeout=6)
+            self.prompt.notify(f"{what}; ctrl+n begins a session of your own.", markup=False, timeout=6)
         return not self.session.is_foreign
 
     def switch_to(self, session: Session) -> None:
-        """Save the draft with the session that leaves, and restore the draft of the session that comes."""
+        """Save the draft of the session shown so far, and restore the draft of the next one."""
         self.keep_draft()
         self.shown = session
         self.prompt.put(session.draft)
@@ -104,7 +98,7 @@ class Submissions:
             self.keep_draft()
 
     def put_draft(self, draft: str) -> bool:
-        """Restore the draft of an earlier run; False if something is being written already."""
+        """Restore the draft of an earlier run; returns False if the prompt already contains text."""
         if self.session.turn or self.prompt.text.strip():
             return False
         self.prompt.put(draft)

@@ -1,4 +1,4 @@
-"""Sources of the inspector's rows: a session held here, taps of another host, or a file."""
+"""Sources of the inspector's rows: this host's sessions, taps of another host, or files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ARRIVING = "arriving"
 
 
 def source_of(host: Host, session: Session) -> SessionSource:
-    """Return the source for a session. Sources of sessions from elsewhere are imported for these alone."""
+    """Return the source for a session. Modules for recordings of other hosts are imported only for these."""
     match session.source:
         case "tap":
             from tui_host.tui.sources.tapped import TapFileSource, TapSource

@@ -1,17 +1,18 @@
-"""The rows of a session for the inspector: live records, and stored records of earlier captures."""
+"""Source of a session's rows: live records, and stored records of earlier captures."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
+from tui_host.llm.tool_names import OPENAI_NAMES
 from tui_host.tui.masks import mask_of
-from tui_host.tui.widgets.first_frame import EMPTY_LIVE
-from tui_host.tui.widgets.pages.row_source import request_above
+from tui_host.tui.sources.recorded_tools import RecordedTools
+from tui_host.tui.sources.source_words import EMPTY_LIVE
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
@@ -21,89 +22,81 @@ if TYPE_CHECKING:
     from tui_host.llm.dialects.dialect import Dialect
 
 LOOK_SECONDS = 0.01
-"""How long one look folds records, so that none holds the screen up."""
+"""Longest time to process records in one look, in seconds, so that the screen does not wait."""
 PER_PIECE = 100
-"""Records folded between two looks at the clock."""
+"""Number of records between two looks at the clock."""
 PER_PAGE = 250
-"""Records of a row that are read at a time."""
+"""Number of a row's records to read at a time."""
+LOOK_BACK = 2000
+"""Number of rows above a request among which the request before is looked for."""
 EMPTY_KEPT = "No requests or frames of this session were saved."
 EMPTY_TAPPED = "Nothing has passed yet. Use the tapped host, and its traffic appears here."
 BEING_READ = "Reading the records …"
 
 
 class SessionSource:
-    """The rows and bytes of a session.
+    """The rows and bytes of a session. Calls are quick: they run in the screen's thread.
 
     Attributes:
-        ladder: The rows folded so far.
-        live: More may come.
-        is_settled: The last look folded all that there was.
-        is_stale: Something that was shown is not so: another source of the same session shows what is.
-        empty: What stands in the chat while nothing was said; None for what can be tried.
-        read_only: What the prompt tells of one in which nothing can be said.
-        has_talks: Several conversations may go on in it, and it is known which request belongs to which.
+        session: The session whose rows these are.
+        ladder: The rows made so far.
+        live: Whether more records may come.
+        is_behind: Whether stored records are still being read, so that intermediate states need not be drawn.
+        is_settled: Whether the last look processed all records.
+        is_stale: Whether a shown row turned out wrong, so that the session needs a new source.
+        empty: Text of a chat without messages; None to offer questions.
+        read_only: The prompt's placeholder in a session that takes no messages.
+        user: Who asks the model: `you`, or the user of another host.
+        foreign: The session's owner in a few words, for the header; empty for a session held here.
+        origin: The owner of the session's servers; empty for the user's own.
+        has_talks: Whether requests are assigned to one of several conversations.
     """
 
     is_stale: bool = False
     empty: str | None = None
     read_only: str = ""
+    user: str = "you"
+    foreign: str = ""
+    origin: str = ""
     has_talks: bool = False
 
     def __init__(self, host: Host, session: Session) -> None:
         self.ladder = Ladder()
-        self.live = True
+        self.live = self.is_behind = True
         self.is_settled = False
+        self.session = session
+        self.user = "the user" if session.is_foreign else "you"
         self._host = host
-        self._session = session
         self._seen = 0
         self._earlier: Iterator[Record] | None = self._kept_records()
         self._begun: dict[tuple[str, int], int] = {}
+        self._tools = RecordedTools()
 
     def _kept_records(self) -> Iterator[Record]:
         """Yield the stored records of the session, oldest first."""
         store = self._host.store
-        if store is not None and self._host.recorder is not None and self._session.turn:
-            yield from (record for record, _ in store.session_records(self._session.id))
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether stored records are still being read; not every step needs to be drawn then."""
-        return self._earlier is not None
+        if store is not None and self._host.recorder is not None and self.session.turn:
+            yield from (record for record, _ in store.session_records(self.session.id))
 
     @property
     def why_empty(self) -> str:
         """Why the list is empty."""
-        if self.is_behind and (self._session.turn or self._session.is_foreign):
+        if self.is_behind and (self.session.turn or self.session.is_foreign):
             return BEING_READ
         return EMPTY_KEPT if not self.live else EMPTY_TAPPED if self.foreign else EMPTY_LIVE
 
-    @property
-    def user(self) -> str:
-        """Who asks the model: `you`, or the user of another host."""
-        return "the user" if self._session.is_foreign else "you"
-
-    @property
-    def foreign(self) -> str:
-        """The session's owner in a few words, for the header; empty for a session held here."""
-        return ""
-
-    @property
-    def origin(self) -> str:
-        """The owner of the session's servers; empty for the person's own."""
-        return ""
-
     def runs(self, capture: str) -> bool:  # noqa: ARG002 - a tap may end before the others of its story do
-        """Whether more may come to a capture."""
+        """Whether more records may come in a capture."""
         return self.live
 
     @property
     def news(self) -> object:
-        """Changes whenever a look may find something; costs next to nothing."""
+        """A value that changes whenever there may be something new; very cheap."""
         recorder = self._host.recorder
         return None if recorder is None else recorder.revision
 
     def look(self) -> None:
-        """Fold new records for a limited time."""
+        """Process new records for a limited time."""
         until = time.perf_counter() + LOOK_SECONDS
         self.is_settled = False
         while not self.is_settled and time.perf_counter() < until:
@@ -117,22 +110,28 @@ class SessionSource:
             if kept:
                 self._feed([record for record in kept if record.capture != recorder.capture])
                 return True
-            self._earlier = None
+            self._earlier, self.is_behind = None, False
+            self._close()
         records = recorder.since(self._seen, limit=PER_PIECE) if recorder is not None else ()
         if records:
             self._seen = records[-1].seq
             self._feed([record for record in records if self._belongs(record)])
         return bool(records)
 
+    def _close(self) -> None:
+        """End what is open in the rows of captures that are over, now that all of them are folded."""
+        self.ladder.close()
+
     def _belongs(self, record: Record) -> bool:
         """Whether a record belongs to the session, or to a connection outside all sessions."""
-        return record.draft.place.session in {None, self._session.id}
+        return record.draft.place.session in {None, self.session.id}
 
     def _feed(self, records: Sequence[Record]) -> None:
         for record in records:
             key = (record.capture, record.draft.place.turn or 0)
             if record.mono_ns is not None:
                 self._begun.setdefault(key, record.mono_ns)
+            self._tools.feed(record)
         self.ladder.feed(records)
 
     def record(self, key: tuple[str, int]) -> Record | None:
@@ -143,10 +142,6 @@ class SessionSource:
             records = recorder.since(seq - 1, limit=1)
             return records[0] if records else None
         return self._host.store.record(capture, seq) if self._host.store is not None else None
-
-    def records_of(self, row: Row) -> Sequence[Record]:
-        """Return the records of a row's exchange, or of the row alone."""
-        return [record for page in self.pages_of(row) for record in page]
 
     def pages_of(self, row: Row) -> Iterator[Sequence[Record]]:
         """Yield the records of a row page by page."""
@@ -174,16 +169,18 @@ class SessionSource:
         return list(store.records(capture=capture, after=after, until_seq=last, limit=PER_PAGE))
 
     def body(self, row: Row) -> bytes:
-        """A row's bytes on the wire."""
-        kinds = {"request": ("request",), "response": ("chunk",)}.get(row.kind, ("frame", "line", "decision", "error"))
-        records = self.records_of(row)
-        if (row.exchange and row.kind == "frame") or row.kind == "decision":
+        """Return a row's bytes as transferred."""
+        kinds = {"request": ("request",), "response": ("chunk",), "end": ("end",), "vendor": ("link",)}.get(
+            row.kind, ("frame", "line", "decision", "error")
+        )
+        records: Iterable[Record] = (record for page in self.pages_of(row) for record in page)
+        if (row.exchange and row.kind == "frame") or row.kind in {"decision", "vendor"}:
             record = self.record((row.capture, row.seq))
             records = [record] if record is not None else []
         return b"".join(record.draft.data for record in records if record.draft.kind in kinds)
 
     def started_mono_ns(self, row: Row) -> int | None:
-        """When the row's turn began."""
+        """Return when the row's turn began."""
         return self._begun.get((row.capture, row.turn), row.mono_ns)
 
     def dialect(self, row: Row) -> Dialect | None:
@@ -195,23 +192,28 @@ class SessionSource:
         return None if provider is None else DIALECTS.get(provider.dialect)
 
     def before(self, row: Row) -> Row | None:
-        """Return the previous request to the model's API, to compare with."""
-        return request_above(self, row)
+        """Return the previous request of a row's conversation: the nearest one above with equal provider and dialect."""
+        rows, dialect = self.ladder.rows, self.dialect(row)
+        for number in range(row.number - 1, max(-1, row.number - LOOK_BACK), -1):
+            candidate = rows[number]
+            is_request = candidate.kind == "request" and candidate.lane == "llm" and not candidate.missing
+            is_alike = is_request and candidate.method == row.method and candidate.peer == row.peer
+            if is_alike and self.dialect(candidate) == dialect:
+                return candidate
+        return None
 
     def hide(self, text: str) -> str:
         """Mask the secrets known to the host."""
         return mask_of(self._host).values(text)
 
     def marks(self, text: str) -> str:
-        """Masks in the place of marks."""
+        """Replace the marks of removed secrets by masks."""
         return mask_of(self._host).marks(text)
 
-    def names(self, row: Row) -> Mapping[str, tuple[str, str]]:  # noqa: ARG002 - names may come to differ by row
-        """Return server and tool for each tool name."""
-        from tui_host.llm.tool_names import NameTable
-
-        pool = self._host.pool
-        return NameTable.make((tool.server, tool.name) for tool in pool.tools()).known if pool is not None else {}
+    def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
+        """Return server and tool for each tool name, as servers listed them when the row was recorded."""
+        dialect = self.dialect(row)
+        return self._tools.names(row.capture, OPENAI_NAMES if dialect is None else dialect.name_rule)
 
 
 def _is_of(record: Record, row: Row) -> bool:
@@ -219,6 +221,6 @@ def _is_of(record: Record, row: Row) -> bool:
     draft = record.draft
     if row.exchange:
         return draft.exchange == row.exchange
-    if row.kind == "decision":  # on the host's own wire, whatever server it is about
+    if row.kind in {"decision", "vendor"}:  # on the host's own wire, whatever server it is about
         return record.seq == row.seq
     return draft.peer == row.peer and draft.kind != "link"

@@ -1,4 +1,4 @@
-"""The inspector's source for stories: records of taps, followed while the taps run, and imported stories."""
+"""Source of a story's rows: records of taps, followed while the taps run, and imported stories."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import Conversation
 from tui_host.errors import StoreError
-from tui_host.infer.asking.speakers import in_words, models_in_words
-from tui_host.infer.live_story import Following, Piece, StoryState
+from tui_host.infer.conversations.host_names import in_words, models_in_words
+from tui_host.infer.live_story import LiveStory, StoryState, StoryUpdate
 from tui_host.tui.sources.imported import NO_CHAT
 from tui_host.tui.sources.live import LOOK_SECONDS, SessionSource
-from tui_host.tui.widgets.first_frame import FROM_FILE
+from tui_host.tui.sources.source_words import FROM_FILE
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
 
 READ_SECONDS = 0.25
-"""How long it is read at a time: so long at most the end of the program waits for it."""
+"""Longest time to read at once, in seconds: the program's end waits for it at most."""
 
 SWITCH_SECONDS = 0.0005
-"""How soon the screen gets the interpreter from what is read beside it."""
+"""Longest time, in seconds, until the reading thread lets the screen work."""
 _WHOSE = 100
 PIECES_SECONDS = 0.02
-"""How long one look folds records while little is drawn."""
+"""Longest time to process records in one look while little is drawn, in seconds."""
 
 NO_MODEL = "Only servers are tapped so far. To see the model's traffic too, run tui-host tap llm --upstream URL."
 LOADING = "Reading the taps' records …"
@@ -47,9 +47,9 @@ class TapSource(SessionSource):
     """The rows and bytes of a story, read in a separate thread. The chat is filled into the session's conversation.
 
     Attributes:
-        no_model: The chat's text where only servers were used.
-        nothing_said: The chat's text while nothing has passed.
-        never_said: The chat's text where nothing passed before all taps ended.
+        no_model: The chat's text if only servers were used.
+        nothing_said: The chat's text while there are no records.
+        never_said: The chat's text if there were no records before all taps ended.
     """
 
     read_only = "Tapped, read only.  ctrl+n new session  / commands"
@@ -63,15 +63,15 @@ class TapSource(SessionSource):
         self.ladder = Ladder(session.id)
         self.empty = LOADING
         session.conversation = Conversation(redact=session.redact)
-        self._following = None if host.store is None else Following(host.store, session.id)
+        self._following = None if host.store is None else LiveStory(host.store, session.id)
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="following")
         self._reading: Future[None] | None = None
         self._version: object = None
         self._state = StoryState()
-        self._is_behind = True
         self._links: dict[tuple[str, int], Record] = {}
         self._turns: dict[int, int] = {}
         self._before: dict[tuple[str, str], tuple[str, str]] = {}
+        self._name_hosts()
 
     # New records.
 
@@ -89,13 +89,13 @@ class TapSource(SessionSource):
         following = self._following
         if following is None:
             return
-        until = time.perf_counter() + (PIECES_SECONDS if self._is_behind else LOOK_SECONDS)
-        while following.pieces and time.perf_counter() < until:
-            self._take(following.pieces.popleft())
-        self.is_settled = not self._read_on(following) and not following.pieces and self._state.is_whole
+        until = time.perf_counter() + (PIECES_SECONDS if self.is_behind else LOOK_SECONDS)
+        while following.updates and time.perf_counter() < until:
+            self._take(following.updates.popleft())
+        self.is_settled = not self._read_on(following) and not following.updates and self._state.is_whole
 
-    def _read_on(self, following: Following) -> bool:
-        """Start reading new records in the thread, if there may be some. Return whether the thread is busy."""
+    def _read_on(self, following: LiveStory) -> bool:
+        """Read new records in the thread, if there may be any; returns whether the thread is busy."""
         try:
             if self._reading is not None:
                 if not self._reading.done():
@@ -113,9 +113,9 @@ class TapSource(SessionSource):
         self._reading = self._reader.submit(_read, following)
         return True
 
-    def _take(self, piece: Piece) -> None:
-        """Show a piece."""
-        state, session = piece.state, self._session
+    def _take(self, piece: StoryUpdate) -> None:
+        """Show an update of the story."""
+        state, session = piece.state, self.session
         for record in piece.records:
             if record.draft.kind == "link":
                 self._links[record.key] = record
@@ -139,28 +139,17 @@ class TapSource(SessionSource):
         session.turn = max(state.turns, 1)
         session.asked, session.protocol = models_in_words(state.models), in_words(state.protocols)
         if state.is_whole:
-            self._is_behind = False
+            self.ladder.close(state.running)
+            self.is_behind = False
             nothing_passed = self.nothing_said if state.live else self.never_said
             words = self.no_model if state.has_calls and not state.models else nothing_passed
             self.empty = words if state.title else GONE
+        self._name_hosts()
 
-    @property
-    @override
-    def is_behind(self) -> bool:
-        return self._is_behind
-
-    @property
-    @override
-    def foreign(self) -> str:
-        """The hosts of the session, and whether the session goes on."""
-        of = self._whose
-        how = "" if self._is_behind else ", followed" if self.live else ", tapped"
-        return f"{of}{how}: read only"
-
-    @property
-    @override
-    def origin(self) -> str:
-        return f"tapped from {self._whose}"
+    def _name_hosts(self) -> None:
+        """Say whose session it is, and whether it is still being recorded."""
+        how = "" if self.is_behind else ", followed" if self.live else ", tapped"
+        self.foreign, self.origin = f"{self._whose}{how}: read only", f"tapped from {self._whose}"
 
     @override
     def runs(self, capture: str) -> bool:
@@ -205,18 +194,12 @@ class TapFileSource(TapSource):
     read_only = FROM_FILE
     no_model = nothing_said = never_said = NO_CHAT
 
-    @property
     @override
-    def foreign(self) -> str:
-        return f"{self._whose}, from a file: read only"
-
-    @property
-    @override
-    def origin(self) -> str:
-        return f"of {self._whose}, from a file"
+    def _name_hosts(self) -> None:
+        self.foreign, self.origin = f"{self._whose}, from a file: read only", f"of {self._whose}, from a file"
 
 
-def _read(following: Following) -> None:
+def _read(following: LiveStory) -> None:
     """Read for a while, and give way to the screen meanwhile."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)

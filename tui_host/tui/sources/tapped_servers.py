@@ -1,13 +1,12 @@
-"""Servers of a tapped session, as told by their frames: names, lists, counts."""
+"""Servers of a tapped session, as known from their frames: names, lists, counts."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tui_host.capture.frames.frame_summary import introduced
 from tui_host.capture.json.narrowing import items, mapping
@@ -18,78 +17,39 @@ from tui_host.servers.catalog import ServerStatus, State, Tool
 from tui_host.servers.tool_definitions import read_tools
 
 if TYPE_CHECKING:
-    from tui_host.capture.ladder.ladder import Ladder
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Record
+    from tui_host.tui.sources.live import SessionSource
 
 LOOK_SECONDS = 0.01
-"""How long one look reads frames, so that none holds the screen up."""
+"""Longest time to read frames in one look, in seconds, so that the screen does not wait."""
 MOST = 4 << 20
 """Bytes of a frame that is read."""
 KEPT = 100
-"""Frames of a server that are told one by one."""
+"""Number of a server's frames to list."""
 LINES = 20
-"""The last lines of a server's standard error that are told."""
+"""Number of the last lines of standard error to show."""
 LISTS: Mapping[str, str] = {
     "tools/list": "tools",
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
     "prompts/list": "prompts",
 }
-"""By the method that asks for a list: the member of its answer that has it."""
+"""By the method that requests a list: the member of the result that contains it."""
 _INTRODUCING = {"initialize": "stateful", "server/discover": "stateless"}
 _ABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 
-class Telling(Protocol):
-    """A session from elsewhere."""
-
-    @property
-    def origin(self) -> str:
-        """The owner of the servers."""
-        ...
-
-    @property
-    def ladder(self) -> Ladder:
-        """The rows of the session."""
-        ...
-
-    def runs(self, capture: str) -> bool:
-        """Whether more may come to a capture."""
-        ...
-
-    def record(self, key: tuple[str, int]) -> Record | None:
-        """Return the record with a capture and a number; None if missing."""
-        ...
-
-    def body(self, row: Row) -> bytes:
-        """A row's bytes."""
-        ...
-
-    def tail(self, row: Row, most: int) -> Sequence[Record]:
-        """Return about the last `most` records of a row."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TappedServer:
-    """The known facts of a tapped server.
+    """A server of another host, as far as its frames were read.
 
     Attributes:
-        status: It, in the form in which one's own are; `ready` while more may come, `stopped` after that.
-        client: Name and version that the host gives itself.
-        abilities: What the host says it can do; None where it did not say.
-        listed: What the server listed, by the lists' names; what the host did not ask for is missing.
+        status: Its status, in the form in which one's own are; a new object after each change of any fact. `ready` while
+            more may come, `stopped` after that.
+        client: Name and version that the host states.
+        abilities: The capabilities that the host states; None if it states none.
+        listed: What the server listed, by the lists' names. Lists that the host did not request are missing.
     """
-
-    status: ServerStatus
-    client: str = ""
-    abilities: JSON = None
-    listed: Mapping[str, tuple[JSON, ...]] = field(default_factory=dict[str, tuple[JSON, ...]])
-
-
-class _Server:
-    """A server, as far as its frames were read."""
 
     def __init__(self, name: str) -> None:
         self.status = ServerStatus(name=name, state="ready")
@@ -104,17 +64,6 @@ class _Server:
         self.passed = [0, 0]  # in and out
         self.malformed = 0
         self.has_more = self.has_new_lines = self.has_failed = False
-        self._told: TappedServer | None = None
-
-    @property
-    def told(self) -> TappedServer:
-        """The facts as a value; identical while nothing changes."""
-        now = TappedServer(
-            status=self.status, client=self.client, abilities=self.abilities, listed=MappingProxyType(self.listed)
-        )
-        if self._told is None or self._told.status is not now.status:
-            self._told = now
-        return self._told
 
     def count(self, row: Row) -> bool:
         """Count the frames of a new or growing row; whether the row is new."""
@@ -138,9 +87,9 @@ class TappedServers:
         source: The session.
     """
 
-    def __init__(self, source: Telling) -> None:
+    def __init__(self, source: SessionSource) -> None:
         self._source = source
-        self._servers: dict[str, _Server] = {}
+        self._servers: dict[str, TappedServer] = {}
         self._revision = 0
         self._waiting: deque[int] = deque()
 
@@ -152,11 +101,11 @@ class TappedServers:
     @property
     def servers(self) -> Sequence[TappedServer]:
         """The known servers, in order of appearance."""
-        return [server.told for server in self._servers.values()]
+        return list(self._servers.values())
 
     @property
     def is_behind(self) -> bool:
-        """Whether the last look left something to be read."""
+        """Whether the last look left frames unread."""
         return bool(self._waiting)
 
     def look(self) -> None:
@@ -169,17 +118,17 @@ class TappedServers:
         while self._waiting and time.perf_counter() < until:
             row = ladder.rows[self._waiting.popleft()]
             if row.lane == "mcp" and row.peer:
-                self._take(self._servers.setdefault(row.peer, _Server(row.peer)), row)
+                self._take(self._servers.setdefault(row.peer, TappedServer(row.peer)), row)
         for server in self._servers.values():
             self._sum_up(server)
 
     def last(self, name: str) -> Sequence[Record]:
-        """The last frames of a server, oldest first."""
+        """Return the last frames of a server, oldest first."""
         rows = [self._source.ladder.rows[number] for number in self._servers[name].recent]
         records = (self._source.record((row.capture, row.seq)) for row in rows)
         return [record for record in records if record is not None]
 
-    def _take(self, server: _Server, row: Row) -> None:
+    def _take(self, server: TappedServer, row: Row) -> None:
         server.captures.add(row.capture)
         if row.kind == "line":
             server.has_new_lines = True
@@ -193,7 +142,7 @@ class TappedServers:
             elif row.outward and row.method in _INTRODUCING:
                 self._introduced(server, self._value(row))
 
-    def _answered(self, server: _Server, row: Row) -> None:
+    def _answered(self, server: TappedServer, row: Row) -> None:
         asked = self._source.ladder.partner(row.number)
         if asked is None or row.method not in {*_INTRODUCING, *LISTS}:
             return
@@ -210,14 +159,14 @@ class TappedServers:
             if not row.error:
                 self._introduces(server, row.method, result)
 
-    def _introduced(self, server: _Server, request: Mapping[str, JSON]) -> None:
+    def _introduced(self, server: TappedServer, request: Mapping[str, JSON]) -> None:
         """Take the host's name and abilities."""
         params = mapping(request.get("params"))
         meta = mapping(params.get("_meta"))
         server.client = _named(introduced(params, "clientInfo"))
         server.abilities = params.get("capabilities", meta.get(_ABILITIES))
 
-    def _introduces(self, server: _Server, method: str, result: Mapping[str, JSON]) -> None:
+    def _introduces(self, server: TappedServer, method: str, result: Mapping[str, JSON]) -> None:
         """Take the server's name, version and capabilities."""
         versions = items(result.get("supportedVersions")) or [result.get("protocolVersion")]
         server.status = replace(
@@ -229,7 +178,7 @@ class TappedServers:
             instructions=_text(result.get("instructions")),
         )
 
-    def _lists(self, server: _Server, name: str, result: Mapping[str, JSON], *, is_more: bool) -> None:
+    def _lists(self, server: TappedServer, name: str, result: Mapping[str, JSON], *, is_more: bool) -> None:
         before = server.listed.get(name, ()) if is_more else ()
         listed = server.listed[name] = (*before, *items(result.get(name)))
         tools = tuple(_tools(server.status.name, listed)) if name == "tools" else server.status.tools
@@ -242,7 +191,7 @@ class TappedServers:
         except (ValueError, RecursionError):
             return {}
 
-    def _sum_up(self, server: _Server) -> None:
+    def _sum_up(self, server: TappedServer) -> None:
         """Update the state, the counts and the last lines of standard error."""
         is_live = any(self._source.runs(capture) for capture in server.captures)
         state: State = "failed" if server.has_failed else "ready" if is_live else "stopped"
@@ -256,7 +205,7 @@ class TappedServers:
             server.has_new_lines = False
             server.status = replace(server.status, stderr=tuple(self._stderr(server)))
 
-    def _stderr(self, server: _Server) -> Sequence[str]:
+    def _stderr(self, server: TappedServer) -> Sequence[str]:
         lines: list[str] = []
         for number in reversed(server.lines):
             if len(lines) >= LINES:

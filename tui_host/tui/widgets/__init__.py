@@ -1,1 +1,1 @@
-"""The widgets of the screens. Every growing widget is a line view."""
+"""The widgets of the screens. Every widget that grows is a line view."""

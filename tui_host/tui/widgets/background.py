@@ -6,15 +6,17 @@ from textual.containers import Container, Vertical
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
-from typing_extensions import override
 
 
-class Covered(Widget):
-    """Mixed in before a container or a screen without border and padding. Textual would make each line, covered or not."""
+class Covered:
+    """Mixin before a container or screen without border and padding: Textual would draw each line, even covered ones.
 
-    @override
+    No widget itself: Textual takes style sheets and component classes from the first base that is one.
+    """
+
     def render_lines(self, crop: Region) -> list[Strip]:
         """The background."""
+        assert isinstance(self, Widget)  # noqa: S101 - see above
         strip = Strip.blank(crop.width, self.rich_style)
         for line_filter in self.get_line_filters():
             strip = strip.apply_filter(line_filter, self.background_colors[1])

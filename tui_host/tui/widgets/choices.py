@@ -27,17 +27,17 @@ _NONE = ("",) * 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A choice.
+    """A line of a list: a choice or a heading.
 
     Attributes:
-        words: What it is; foreign text as it came.
-        mark: One cell in front of it.
-        style: Of the mark and the words.
-        mark_style: Of the mark, where it has one of its own.
-        before: Columns between mark and words, our own words, each filled up by the caller.
-        note: Behind the words.
-        right: Figures at the line's right end; the last ones give way where it is narrow.
-        heading: It cannot be chosen.
+        words: The text; foreign text as it came.
+        mark: A glyph in front.
+        style: The style of mark and words.
+        mark_style: The mark's own style, if different.
+        before: Columns between mark and words, the program's own text, padded by the caller.
+        note: A text after the words.
+        right: Figures at the right end of the line; on narrow screens the last ones are left out.
+        heading: Whether the line is a heading, which cannot be chosen.
     """
 
     words: str
@@ -51,13 +51,13 @@ class Choice:
 
 
 class ChoiceList(PieceView):
-    """Choices with a cursor.
+    """A list of choices with a cursor.
 
     Args:
-        least: Cells that the words keep before anything at their right gives way.
+        least: Number of cells that the words keep; figures at the right are left out first.
     """
 
-    HAS_CURSOR = True
+    has_cursor = True
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class ChoiceList(PieceView):
         self._least = least
         self._choices: Sequence[Choice] = ()
         self._empty = ""
-        self._said: list[str] = []
+        self._empty_lines: list[str] = []
         self._columns: list[int] = []
         self._words = 0
         self._laid_out = -1
@@ -94,7 +94,7 @@ class ChoiceList(PieceView):
         """Wrap the text of an empty list, and compute the columns of figures that fit."""
         self._laid_out = self.view_width
         width = max(1, self.view_width - 2)
-        self._said = [self._empty[start:end] for start, end in fill(self._empty, width)] if self._empty else []
+        self._empty_lines = [self._empty[start:end] for start, end in fill(self._empty, width)] if self._empty else []
         columns: list[int] = []
         for choice in self._choices:
             columns += [0] * (len(choice.right) - len(columns))
@@ -117,15 +117,15 @@ class ChoiceList(PieceView):
 
     @override
     def line_count(self) -> int:
-        return len(self._choices) or len(self._said)
+        return len(self._choices) or len(self._empty_lines)
 
     @override
     def draw(self, number: int) -> Strip:
         width = self.view_width - 1
         if self._laid_out != self.view_width:
-            self._lay_out()  # painted before it was told of its new size
+            self._lay_out()  # painted before its new size was announced
         if not self._choices:
-            words = self._said[number] if number < len(self._said) else ""
+            words = self._empty_lines[number] if number < len(self._empty_lines) else ""
             return self.strip_of([(" ", ""), (words, "note")])
         choice = self._choices[number]
         more = self.glyphs.more

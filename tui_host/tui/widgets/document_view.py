@@ -1,4 +1,4 @@
-"""A view of Markdown documents: the help, and the documents of the program."""
+"""A view of Markdown documents: the help, and the documents that come with the program."""
 
 from __future__ import annotations
 
@@ -10,55 +10,17 @@ from textual.strip import Strip
 from typing_extensions import override
 
 from tui_host.tui.glyphs import UNICODE, Glyphs
-from tui_host.tui.markdown import markdown_selection as text_selection
 from tui_host.tui.markdown import markdown_styles as styles
 from tui_host.tui.markdown.document import Budget, Document
-from tui_host.tui.widgets.lines.line_selection import Selectable, SelectingView, Spot, Stretch
+from tui_host.tui.widgets.lines.line_selection import SelectingView
+from tui_host.tui.widgets.lines.markdown_selection import DocumentSelection
 
 _ALL = 1 << 30
 _MARGIN = 1
 
 
-class DocumentSelection(Selectable):
-    """Selects characters of a document's source."""
-
-    is_rows = False
-
-    def __init__(self, document: Document) -> None:
-        self._document = document
-
-    @override
-    def stretch_at(self, line: int, cell: int) -> Stretch:
-        first, last = text_selection.range_at(self._document, line, cell - _MARGIN)
-        return (first,), (last,)
-
-    @override
-    def cells_in(self, line: int, selected: Stretch) -> tuple[int, int] | None:
-        cells = text_selection.cells_in(self._document, line, (selected[0][0], selected[1][0]))
-        return None if cells is None else (cells[0] + _MARGIN, cells[1] + _MARGIN)
-
-    @override
-    def point_of(self, spot: Spot) -> tuple[int, int]:
-        line, cell = text_selection.point_of(self._document, spot[0])
-        return line, cell + _MARGIN
-
-    @override
-    def word_at(self, line: int, cell: int) -> Stretch | None:
-        word = text_selection.word_at(self._document, line, cell - _MARGIN)
-        return None if word is None else ((word[0],), (word[1],))
-
-    @override
-    def text_at(self, line: int, cell: int) -> Stretch | None:
-        text = text_selection.text_at(self._document, line, cell - _MARGIN)
-        return None if text is None else ((text[0],), (text[1],))
-
-    @override
-    def copied(self, selected: Stretch) -> tuple[str, str]:
-        return "selection", text_selection.copied(self._document, (selected[0][0], selected[1][0]))
-
-
 class DocumentView(SelectingView):
-    """Draws a Markdown source. Call `sync` at screen rate to make the lines bit by bit."""
+    """Draws a Markdown source. Call `sync` at the screen's rate to draw a long source in slices."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = styles.COMPONENTS
     DEFAULT_CSS = f"DocumentView {{ {styles.CSS} }}"
@@ -73,14 +35,14 @@ class DocumentView(SelectingView):
     @property
     @override
     def selectable(self) -> DocumentSelection:
-        return DocumentSelection(self._document)
+        return DocumentSelection(self._document, _MARGIN)
 
     def current_source(self) -> tuple[str, str]:
-        """The selection, else the whole source, in words and as text."""
+        """The selection, or else the whole source, and what it is."""
         return self.selected_source() or ("document", self._document.source)
 
     def sync(self) -> None:
-        """Make more lines, if any are left to make."""
+        """Draw more lines, if any are missing."""
         document = self._document
         if self.view_width <= 0 or self._inks is None:
             return
@@ -94,7 +56,7 @@ class DocumentView(SelectingView):
     def show_offset(self, offset: int) -> None:
         """Scroll a character of the source to the top."""
         self._document.advance(Budget(2))
-        self.show_line(text_selection.point_of(self._document, offset)[0], top=True)
+        self.show_line(self.selectable.point_of((offset,))[0], top=True)
 
     @override
     def width_changed(self) -> None:

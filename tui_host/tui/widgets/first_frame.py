@@ -10,15 +10,12 @@ from textual.content import Content
 from textual.widget import Widget
 from typing_extensions import override
 
+from tui_host.tui.sources.source_words import EMPTY_LIVE
 from tui_host.tui.widgets.ladder.ladder_title import Heading, heading_text
 
 if TYPE_CHECKING:
     from tui_host.tui.glyphs import Glyphs
     from tui_host.tui.suggestions import Offers
-
-EMPTY_LIVE = "Nothing sent yet. Ask something, and every byte appears here."
-FROM_FILE = "From a file, read only.  ctrl+n new session  / commands"
-"""What stands in the prompt beside what was captured elsewhere."""
 
 
 class FirstChat(Widget):
@@ -89,8 +86,3 @@ class FirstInspector(Widget):
         lines = [Content.styled(title, heading), Content("")]
         lines += [Content(f"  {words}") for words in _wrapped(self._reading or EMPTY_LIVE, width - 4)]
         return Content("\n").join(lines)
-
-
-def reading_words(title: str) -> str:
-    """Return the placeholder text while a file is read."""
-    return f"reading {title} …"

@@ -10,10 +10,10 @@ from textual.widget import Widget
 
 
 class KeysInOrder:
-    """Mixin before `TextArea` or `Input`: runs the field's bindings at once, like letters.
+    """Mixin before `TextArea` or `Input`: runs the field's key bindings at once, like letters.
 
-    Textual inserts a letter as the field gets it, and runs a binding when the key has bubbled to the app: of `a backspace b` that
-    come together the backspace would meet the `b`.
+    Textual inserts a letter at once, but runs a binding only after the key has bubbled to the app. If `a backspace b`
+    arrive together, the backspace would delete the `b`.
     """
 
     async def on_key(self, event: events.Key) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -12,16 +13,19 @@ from textual.widgets import Static
 from tui_host.capture.visible import line, tool_name
 from tui_host.tui.key_tables import ACTIONS
 from tui_host.tui.masks import mask_of
+from tui_host.tui.widgets.pages.detail_page import cut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tui_host.chat.policy import StepLimit
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.host.open_sessions import Sessions
-    from tui_host.servers.catalog import State
+    from tui_host.servers.catalog import ServerStatus, State
     from tui_host.tui.glyphs import Glyphs
 
+HINT_SECONDS = 2.0
 MOST_NAMED = 2
 """Servers that are named while they are waited for: more would hide the key that ends the wait."""
 SHORTEST_TITLE = 12
@@ -33,10 +37,12 @@ DIM = "$foreground 60%"
 STATE_STYLES: dict[State, str] = {
     "ready": "$text-success",
     "connecting": "$text-warning",
+    "lost": "$text-warning",
     "failed": "$text-error",
     "stopped": DIM,
     "disabled": DIM,
 }
+_AWAY = ("failed", "lost")
 
 
 class Line(Static):
@@ -48,12 +54,12 @@ class Line(Static):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__("", markup=False, id=id)
-        self._said: Content | None = None
+        self._words: Content | None = None
 
     def say(self, words: Content) -> None:
         """Show other words."""
-        if self._said is None or words != self._said:
-            self._said = words
+        if self._words is None or words != self._words:
+            self._words = words
             self.update(words)
 
 
@@ -64,15 +70,31 @@ class Lines:
         header: Whose session it is, what with, and how it stands.
         waiting: What its turn waits for.
         keys: The footer.
+        failures: Each failed server with its reason.
     """
 
     def __init__(self, host: Host, glyphs: Glyphs) -> None:
         self._host = host
         self._glyphs = glyphs
         self._in_header: tuple[object, ...] = ()
+        self._hint, self._hint_end = "", 0.0
+        self.failures: tuple[str, ...] = ()
         self.header, self.waiting, self.keys = (Line(id=name) for name in ("header", "waiting", "keys"))
 
-    def look(self, session: Session | None, width: int, *, foreign: str, shows_chat: bool) -> None:
+    def hint(self, words: str) -> None:
+        """Show words in place of the footer for two seconds, a key's name at their beginning."""
+        self._hint, self._hint_end = words, time.monotonic() + HINT_SECONDS
+
+    def look(
+        self,
+        session: Session | None,
+        width: int,
+        *,
+        foreign: str,
+        shows_chat: bool,
+        below: int = 0,
+        asked: str = "",
+    ) -> None:
         """Show the news.
 
         Args:
@@ -80,16 +102,25 @@ class Lines:
             width: Cells of the header and the footer.
             foreign: Whose session it is, if it was not held here.
             shows_chat: What is asked there needs no word in the header.
+            below: New lines below the visible part of the chat.
+            asked: What a server asks; empty if nothing.
         """
         waits = 0 if session is None else len(session.open_questions())
-        alert = f"{waits} call{'s' * (waits > 1)} to decide (f2)" if waits and not shows_chat else ""
-        state = (*told_in_header(self._host, session), width, alert, foreign)
+        asked = asked or (f"{waits} call{'s' * (waits > 1)} to decide" if waits else "")
+        if not asked and session is not None and session.activity.waits == "you":
+            asked = "Continue, or stop?"
+        alert = f"{asked} (f2)" if asked and not shows_chat else ""
+        state = (*header_state(self._host, session), width, alert, foreign)
         if state != self._in_header:
             self._in_header = state
+            self.failures = () if foreign else failures(self._host)
+            self.header.tooltip = Content("\n".join(self.failures)) if self.failures else None
             self.header.say(header(self._host, session, self._glyphs, width, alert, foreign))
         if session is not None:
-            self.waiting.say(waiting(self._host, session))
-        self.keys.say(keys(width))
+            words = f"{below:,} new line{'s' * (below > 1)} below (end)   " if below else ""
+            self.waiting.say(Content(words).stylize("bold") + waiting(self._host, session))
+        is_hinting = time.monotonic() < self._hint_end
+        self.keys.say(Content.styled(self._hint, "bold $text-warning") if is_hinting else keys(width))
 
 
 def header(
@@ -124,9 +155,7 @@ def header(
             break
     title = "" if session is None else line(mask_of(host, glyphs).marks(session.title), 60)
     if title and room >= SHORTEST_TITLE + 6:
-        from tui_host.tui.markdown.wrap import clip
-
-        shown = clip(title, room - 6, glyphs.more)
+        shown = cut(title, room - 6, glyphs.more)
         return Content.assemble(
             start, " " * (room - 3 - cell_len(shown)), right, "   ", Content.styled(shown, "italic")
         )
@@ -149,7 +178,9 @@ def _lefts(
     names = [str(chosen.model), chosen.protocol, _profile(host, chosen)]
     model, short = _names(names, glyphs, 60), _names(names, glyphs, 16)
     servers, counted, marks = _servers(host, glyphs), _counted(host, glyphs), _counted(host, glyphs, words=False)
+    explained = (_servers(host, glyphs, longest) for longest in (80, 50, 30) if failures(host))
     return [
+        *(((name, model, whole), 3) for whole in explained),
         ((name, model, servers), 3),
         ((name, model, servers), 2),
         ((name, model, counted), 2),
@@ -165,10 +196,8 @@ def _lefts(
 
 def _briefly(foreign: str, glyphs: Glyphs) -> str:
     """Shorten the host names of a tapped session: `the OpenAI SDK for…, followed: read only`."""
-    from tui_host.tui.markdown.wrap import clip
-
     of, comma, how = foreign.rpartition(", ")
-    return f"{clip(of, NAMED, glyphs.more)}{comma}{how}" if comma else foreign
+    return f"{cut(of, NAMED, glyphs.more)}{comma}{how}" if comma else foreign
 
 
 def _names(names: Sequence[str], glyphs: Glyphs, longest: int) -> Content:
@@ -182,7 +211,7 @@ def _profile(host: Host, chosen: Sessions | Session) -> str:
     return chosen.profile if chosen.profile in host.settings.profiles else ""
 
 
-def told_in_header(host: Host, session: Session | None) -> tuple[object, ...]:
+def header_state(host: Host, session: Session | None) -> tuple[object, ...]:
     """Return everything the header depends on, cheap to compare."""
     pool, recorder = host.pool, host.recorder
     chosen = host.sessions if session is None else session
@@ -194,18 +223,39 @@ def told_in_header(host: Host, session: Session | None) -> tuple[object, ...]:
         0 if session is None else len(session.conversation),
         None if pool is None else pool.revision,
         None if recorder is None else (recorder.unkept, recorder.fault),
-        tuple(
-            name for name, candidate in host.sessions.items() if candidate is not session and candidate.open_questions()
-        ),
+        _others_waiting(host, session),
     )
 
 
-def _servers(host: Host, glyphs: Glyphs) -> Content:
+def _others_waiting(host: Host, session: Session | None) -> int:
+    """Return the number of other sessions that wait for an answer."""
+    others = (candidate for candidate in host.sessions.values() if candidate is not session)
+    return sum(candidate.activity.waits == "you" for candidate in others)
+
+
+def failures(host: Host) -> tuple[str, ...]:
+    """Return the name of each failed or lost server, with the reason."""
+    statuses = host.pool.statuses() if host.pool is not None else ()
+    return tuple(f"{line(each.name, 40)} {each.state}: {_reason(each)}" for each in statuses if each.state in _AWAY)
+
+
+def _reason(status: ServerStatus) -> str:
+    """Say why a server failed; one that exited wrote it to standard error: the last line about an error, or the last line."""
+    written = [text.strip() for text in reversed(status.stderr) if status.exit_code is not None and text.strip()]
+    last = line(next((text for text in written if "error" in text.lower()), "".join(written[:1])), 200)
+    detail = status.detail.partition("; try ")[0] if status.state == "lost" else status.detail  # f3 counts the seconds
+    return f"{line(detail, 300)}{f': {last}' if last and last not in detail else ''}"
+
+
+def _servers(host: Host, glyphs: Glyphs, longest: int = 0) -> Content:
+    """Return the name and the state of each server; of a failed one up to `longest` cells of its reason."""
     parts: list[Content] = []
     for status in host.pool.statuses() if host.pool is not None else ():
         if status.state != "disabled":
             words = "" if status.state == "ready" else f" {status.state}"
-            mark = Content.styled(_mark(status.state, glyphs), STATE_STYLES[status.state])
+            if longest and status.state in _AWAY:
+                words = f": {cut(_reason(status), longest, glyphs.more)}"
+            mark = Content.styled(mark_of(status.state, glyphs), STATE_STYLES[status.state])
             parts += [mark, Content(f" {line(status.name, 20)}{words}  ")]
     return Content.assemble(*parts)
 
@@ -218,17 +268,18 @@ def _counted(host: Host, glyphs: Glyphs, *, words: bool = True) -> Content:
         count = states.count(state)
         if count and state != "disabled":
             words_shown = f" {count} {state}  " if words else f" {count}  "
-            parts += [Content.styled(_mark(state, glyphs), style), Content(words_shown)]
+            parts += [Content.styled(mark_of(state, glyphs), style), Content(words_shown)]
     return Content.assemble(*parts)
 
 
-def _mark(state: State, glyphs: Glyphs) -> str:
+def mark_of(state: State, glyphs: Glyphs) -> str:
+    """The mark of a server's state."""
     full, empty, half = glyphs.state
-    return {"ready": full, "connecting": half, "failed": glyphs.failed}.get(state, empty)
+    return {"ready": full, "connecting": half, "lost": half, "failed": glyphs.failed}.get(state, empty)
 
 
 def _alerts(host: Host, session: Session | None) -> list[str]:
-    waiting = sum(1 for candidate in host.sessions.values() if candidate is not session and candidate.open_questions())
+    waiting = _others_waiting(host, session)
     words = [f"{waiting} other session{'s' * (waiting > 1)} waiting for you (f5)"] if waiting else []
     recorder = host.recorder
     if recorder is not None and recorder.unkept:
@@ -257,6 +308,11 @@ def waiting(host: Host, session: Session) -> Content:
     activity = session.activity
     if not activity.waits:
         return Content("")
+    if (limit := session.step_limit) is not None:
+        return Content.assemble(
+            (f"{limit.steps} step{'s' * (limit.steps != 1)} so far:  ", "bold $text-warning"),
+            ("  ".join(f"{key} {words}" for key, words in limit_answers(limit).items()), "bold"),
+        )
     now = session.clock()
     seconds = max(0.0, (activity.until or now) - now) if activity.waits == "retry" else now - activity.since
     count = len(session.open_questions())
@@ -266,10 +322,15 @@ def waiting(host: Host, session: Session) -> Content:
         "model": f"waiting for {line(activity.detail, 60) or 'the model'}",
         "retry": "retrying in",  # why, the note above says
         "answer": "receiving the answer",
-        "you": f"waiting for you: {count} call{'s' * (count != 1)} to decide",
+        "you": f"waiting for you: {activity.detail or f'{count} call' + 's' * (count != 1) + ' to decide'}",
         "tools": f"waiting for {_running(host, session)}",
     }[activity.waits]
     return Content.assemble(Content(f"{words} {seconds:.0f} s   "), Content.styled("escape", "bold"), Content(" stops"))
+
+
+def limit_answers(limit: StepLimit) -> dict[str, str]:
+    """Return the answers to a turn's limit of steps, by their keys: to go on, and to stop."""
+    return {"1": f"continue {limit.more} more", "2": "stop"}
 
 
 def _connecting(host: Host) -> str:

@@ -1,1 +1,1 @@
-"""The demo model's rules for answers."""
+"""The rules by which the demo model answers."""

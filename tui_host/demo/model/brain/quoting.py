@@ -1,4 +1,4 @@
-"""Results of tools quoted in Markdown, so that nothing inside can pass for the answer's own words."""
+"""Quotes tools' results in Markdown, so that their text cannot be mistaken for the model's own words."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _BLOCK = 4_000
 
 
 def quote(turn: Turn, text: str) -> str:
-    """Write a result as inline code if short, else as a fenced block, cut with a note if long.
+    """Format a result as inline code if it is short, otherwise as a fenced block; a long result is cut, with a note.
 
-    The text begins with a blank, or with an empty line before a block.
+    The result begins with a space, or with an empty line before a block.
     """
     if not text.strip():
         return turn.words(" nothing", "（空）")
@@ -32,29 +32,29 @@ def quote(turn: Turn, text: str) -> str:
 
 
 def in_one_line(text: str) -> str:
-    """Write a result as part of a sentence, in a single line."""
+    """Format a result as part of a sentence, on a single line."""
     return " ".join(text.split())[:1_000]
 
 
-def what_went_wrong(turn: Turn, done: DoneCall) -> str:
-    """Write a sentence about a finished call."""
+def outcome(turn: Turn, done: DoneCall) -> str:
+    """Write a sentence about a call that has a result."""
     name = f"`{done.call.name}`"
     match done.fate:
         case "rejected":
             reason = turn.words(f" (reason: {done.reason})", f"（理由：{done.reason}）") if done.reason else ""
-            by_person = "user" in done.told[:40].casefold() and "rule" not in done.told[:60].casefold()
+            by_person = "user" in done.result[:40].casefold() and "rule" not in done.result[:60].casefold()
             if by_person:
                 return turn.words(f"You rejected {name}{reason}.", f"你拒绝了 {name}{reason}。")
             return turn.words(
-                f"{name} was not allowed: {in_one_line(done.told)}", f"{name} 没有被允许：{in_one_line(done.told)}"
+                f"{name} was not allowed: {in_one_line(done.result)}", f"{name} 没有被允许：{in_one_line(done.result)}"
             )
         case "stopped":
             return turn.words(f"{name} was stopped before it gave a result.", f"{name} 在得到结果之前被停止了。")
         case "failed":
-            return turn.words(f"{name} failed:{quote(turn, done.told)}", f"{name} 失败了：{quote(turn, done.told)}")
+            return turn.words(f"{name} failed:{quote(turn, done.result)}", f"{name} 失败了：{quote(turn, done.result)}")
         case "answered":
             sentence = turn.words(
-                f"{name} answered{quote(turn, done.told)}", f"{name} 的结果：{quote(turn, done.told)}"
+                f"{name} answered{quote(turn, done.result)}", f"{name} 的结果：{quote(turn, done.result)}"
             )
             if not done.images:
                 return sentence

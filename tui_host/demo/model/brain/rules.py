@@ -1,4 +1,4 @@
-"""From a conversation to a plan: the first matching rule answers the question."""
+"""Chooses the rule that answers a conversation: the first rule that matches the question."""
 
 from __future__ import annotations
 
@@ -6,31 +6,28 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from tui_host.demo.model.brain import named_calls as calls
-from tui_host.demo.model.brain import order_rules as orders
-from tui_host.demo.model.brain import prose, quirks, showcase, sums, talk, trouble
-from tui_host.demo.model.brain import weather_rules as weather
+from tui_host.demo.model.brain import arithmetic, call_rules, lookup_rules, text_rules
 from tui_host.demo.model.plan import Plan
 from tui_host.demo.model.question_turn import Turn, turn_of
 from tui_host.demo.model.request_content import Conversation
 
-# What a person writes to try something out goes first; sentences that rules have to guess at come later.
+# Commands for trying things out come first; rules that guess the meaning of sentences come last.
 _RULES: tuple[tuple[str, str, Callable[[Turn], Plan | None]], ...] = (
-    ("call in a certain form", "特定形式的调用", quirks.quirky_call),
-    ("malformed call", "错误调用", quirks.malformed_call),
-    ("raw call", "原样调用", calls.raw_call),
-    ("call", "调用", calls.call),
-    ("question back", "反问", quirks.question_back),
-    ("resource", "资源", quirks.resource),
-    ("trouble", "出错", trouble.trouble),
-    ("prose", "长文", prose.prose),
-    ("showcase", "演示", showcase.showcase),
-    ("tools", "工具", talk.list_tools),
-    ("orders", "订单", orders.orders),
-    ("weather", "天气", weather.weather),
-    ("arithmetic", "算术", sums.sums),
-    ("pictures", "图片", talk.pictures),
-    ("help", "帮助", talk.greeting),
+    ("call in a certain form", "特定形式的调用", call_rules.quirky_call),
+    ("malformed call", "错误调用", call_rules.malformed_call),
+    ("raw call", "原样调用", call_rules.raw_call),
+    ("call", "调用", call_rules.call),
+    ("question back", "反问", call_rules.question_back),
+    ("resource", "资源", call_rules.resource),
+    ("trouble", "出错", text_rules.trouble),
+    ("prose", "长文", text_rules.prose),
+    ("showcase", "演示", text_rules.showcase),
+    ("tools", "工具", text_rules.list_tools),
+    ("orders", "订单", lookup_rules.orders),
+    ("weather", "天气", lookup_rules.weather),
+    ("arithmetic", "算术", arithmetic.sums),
+    ("pictures", "图片", text_rules.pictures),
+    ("help", "帮助", text_rules.greeting),
 )
 _WITH_TOOLS = {
     *("call in a certain form", "malformed call", "raw call", "call", "tools", "orders", "weather", "arithmetic"),
@@ -42,7 +39,7 @@ _THINK = re.compile(
 
 
 def answer(conversation: Conversation) -> Plan:
-    """Return the demo model's next answer, which depends on the conversation alone."""
+    """Return the demo model's next answer. The answer depends only on the conversation."""
     turn, is_asked = _without_thinking(turn_of(conversation))
     plan, rule = _first(turn)
     thinks = conversation.thinking == "always" or (is_asked and conversation.thinking == "asked")
@@ -52,13 +49,13 @@ def answer(conversation: Conversation) -> Plan:
 
 
 def wants_tools(conversation: Conversation) -> bool:
-    """Tell whether the question needs tools, offered or not."""
+    """Return whether the question needs tools, offered or not."""
     turn, _ = _without_thinking(turn_of(conversation))
     return _first(turn)[1] in {turn.words(english, chinese) for english, chinese, _ in _RULES if english in _WITH_TOOLS}
 
 
 def _without_thinking(turn: Turn) -> tuple[Turn, bool]:
-    """Return the turn without the words asking to think, and whether any were found."""
+    """Return the turn without words that ask for thinking, and whether there were such words."""
     prefix = _THINK.match(turn.question)
     return (replace(turn, question=turn.question[prefix.end() :].strip()), True) if prefix else (turn, False)
 
@@ -68,7 +65,7 @@ def _first(turn: Turn) -> tuple[Plan, str]:
         plan = rule(turn)
         if plan is not None:
             return plan, turn.words(english, chinese)
-    return talk.not_recognised(turn), ""
+    return text_rules.not_recognised(turn), ""
 
 
 def _thinking(turn: Turn, plan: Plan, rule: str) -> str:

@@ -1,1 +1,1 @@
-"""Tool protocols in plain text, as described in a prompt and used by the demo model."""
+"""Tool protocols in plain text: a prompt describes them, and the demo model follows them."""

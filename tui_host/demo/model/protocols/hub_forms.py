@@ -1,4 +1,4 @@
-"""Progressive discovery: three tools instead of all, to list, inspect and invoke tools."""
+"""Finds tools step by step through the hub's three tools, which list, inspect and invoke tools."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tui_host.demo.model.brain.rules import wants_tools
-from tui_host.demo.model.json_values import compact, is_object, object_at, parameters, parsed, text_at
+from tui_host.demo.model.json_values import compact, is_object, object_at, parsed, text_at
 from tui_host.demo.model.plan import AskedCall, Plan, arguments_text
 from tui_host.demo.model.protocols.listed_tools import objects_in, schema_in
 from tui_host.demo.model.question_turn import turn_of
-from tui_host.demo.model.request_content import AssistantSaid, Call, Conversation, Message, Tool, ToolSaid
+from tui_host.demo.model.request_content import AssistantSaid, Call, Conversation, Message, Tool, ToolSaid, parameters
 from tui_host.demo.model.toolbox import own_name, parameter
 
 _META = {
@@ -32,12 +32,12 @@ _MOST_PAGES = 20
 
 @dataclass(slots=True, kw_only=True)
 class _Seen:
-    """The model's knowledge of tools in a conversation.
+    """What the model has learned about tools in a conversation.
 
     Attributes:
-        listed: The listed tools, by name.
-        told: The names of inspected tools.
-        total: The number of tools by the list's own account.
+        listed: The tools that were listed, by name.
+        told: The names of tools that were inspected.
+        total: The number of tools that the list states.
     """
 
     listed: dict[str, Tool] = field(default_factory=dict[str, Tool])
@@ -47,7 +47,7 @@ class _Seen:
 
 
 def through_hub(conversation: Conversation, answer: Callable[[Conversation], Plan]) -> Plan:
-    """Plan an answer; a conversation with only the three tools is led through them."""
+    """Plan an answer; if only the hub's three tools are offered, finds and calls tools through them."""
     meta = _meta_tools(conversation.tools)
     if meta is None:
         return answer(conversation)
@@ -70,7 +70,7 @@ def through_hub(conversation: Conversation, answer: Callable[[Conversation], Pla
 
 
 def _asked(plan: Plan, calls: list[AskedCall], conversation: Conversation) -> Plan:
-    # Orders about the form are meant for the call that was named, not for the way to it.
+    # Orders about a wrong form apply to the call that the user named, not to the steps before it.
     return Plan(thinking=plan.thinking, calls=tuple(calls if conversation.parallel else calls[:1]))
 
 
@@ -93,7 +93,7 @@ def _invoked(tool: Tool, call: AskedCall) -> AskedCall:
 
 
 def _messages(conversation: Conversation, meta: Mapping[str, Tool], seen: _Seen) -> list[Message]:
-    """Return the conversation as if all tools had been offered, noting the tools listed on the way."""
+    """Return the conversation as if all tools had been offered, and note the tools that were listed."""
     roles = {tool.name: role for role, tool in meta.items()}
     asked = {
         call.id: call
@@ -142,7 +142,7 @@ def _note_list(text: str, seen: _Seen) -> None:
 
 
 def _note_tool(name: str, text: str, seen: _Seen) -> None:
-    """Note a tool's parameters from a schema, or from a comment in the form of documentation."""
+    """Note a tool's parameters from a schema, or from a comment in the style of documentation."""
     if not name or name not in seen.listed:
         return
     seen.told.add(name)

@@ -1,4 +1,4 @@
-"""Reads the tools in a system prompt, listed as tags, as JSON, or as paragraphs with labels."""
+"""Reads the tools that a system prompt lists as tags, as JSON, or as paragraphs with labels."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from tui_host.demo.model.json_values import is_object, parameters
-from tui_host.demo.model.request_content import Tool
+from tui_host.demo.model.json_values import is_object
+from tui_host.demo.model.request_content import Tool, tool_of
 
 _LIST = re.compile(r"<tools>(.*?)</tools>", re.DOTALL)
 _TAGGED = re.compile(r"<tool>(.*?)</tool>", re.DOTALL)
@@ -33,14 +33,14 @@ _SIGNATURE = re.compile(r"\s*\(([^()]*)\)")
 
 
 def offered_in(prompt: str) -> tuple[Tool, ...]:
-    """Return all tools in a prompt, each once, in order."""
+    """Return all tools in a prompt in order, each once."""
     lists = "\n".join(tool_list[1] for tool_list in _LIST.finditer(prompt))
     place = lists if lists.strip() else prompt
     return once((*tagged(place), *in_json(place))) or once(labelled(place))
 
 
 def once(tools: Iterable[Tool]) -> tuple[Tool, ...]:
-    """The first of each name."""
+    """Return the first tool of each name."""
     tools_by_name: dict[str, Tool] = {}
     for tool in tools:
         tools_by_name.setdefault(tool.name, tool)
@@ -48,21 +48,21 @@ def once(tools: Iterable[Tool]) -> tuple[Tool, ...]:
 
 
 def tagged(prompt: str) -> Iterator[Tool]:
-    """`<tool>` with `<name>`, `<description>` and a schema as `<arguments>`."""
+    """Read elements `<tool>` with `<name>`, `<description>` and a schema in `<arguments>`."""
     for block in _TAGGED.finditer(prompt):
         name = inner(block[1], "name")
         if name:
-            yield made(name, inner(block[1], "description"), schema_in(inner(block[1], "arguments") or block[1]))
+            yield tool_of(name, inner(block[1], "description"), schema_in(inner(block[1], "arguments") or block[1]))
 
 
 def inner(text: str, tag: str) -> str:
-    """Return the text of the first element with a name, empty if absent."""
+    """Return the text inside the first element with a tag, empty if there is none."""
     match = re.search(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
     return match[1].strip() if match else ""
 
 
 def in_json(prompt: str) -> Iterator[Tool]:
-    """Objects with a name and a schema, bare or as a vendor's tool."""
+    """Read JSON objects with a name and a schema, plain or in the form of a vendor's tool."""
     for value in objects_in(prompt):
         function = value.get("function")
         tool = function if is_object(function) else value
@@ -71,11 +71,11 @@ def in_json(prompt: str) -> Iterator[Tool]:
         )
         name, description = tool.get("name"), tool.get("description")
         if isinstance(name, str) and (is_object(schema) or function is tool or isinstance(description, str)):
-            yield made(name, description if isinstance(description, str) else "", schema)
+            yield tool_of(name, description if isinstance(description, str) else "", schema)
 
 
 def labelled(prompt: str) -> Iterator[Tool]:
-    """Read paragraphs and lists: a name in front, then a schema or the parameters."""
+    """Read paragraphs and lists that begin with a name, followed by a schema or the parameters."""
     heads = [head for head in _LABELLED.finditer(prompt) if head["label"] or "__" in head["name"]]
     ends = [head.start() for head in heads[1:]] + [len(prompt)]
     for head, end in zip(heads, ends, strict=True):
@@ -84,14 +84,14 @@ def labelled(prompt: str) -> Iterator[Tool]:
         description = described[1] if described else head["rest"].strip(" \t:：—–-")
         schema = schema_in(text)
         if schema is not None:
-            yield made(head["name"], description, schema)
+            yield tool_of(head["name"], description, schema)
         else:
             types, required = _one_by_one(head["rest"], text)
             yield Tool(name=head["name"], description=description, types=types, required=required)
 
 
 def _one_by_one(rest: str, text: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Read the parameters of a signature, or of a list below a line about parameters."""
+    """Read the parameters from a signature, or from a list below a line about parameters."""
     signature = _SIGNATURE.match(rest)
     if signature and ":" in signature[1]:
         pairs = [part.partition(":") for part in signature[1].split(",")]
@@ -102,7 +102,7 @@ def _one_by_one(rest: str, text: str) -> tuple[dict[str, str], tuple[str, ...]]:
     required: list[str] = []
     place = begun.end() if begun else len(text)
     for entry in _PARAMETER.finditer(text, place):
-        # A list ends where something else stands between, be it a blank line.
+        # Any other text between entries ends the list, even an empty line.
         gap = text[place : entry.start()]
         if gap.strip() or (named and gap.count("\n") > 1):
             break
@@ -116,7 +116,7 @@ def _one_by_one(rest: str, text: str) -> tuple[dict[str, str], tuple[str, ...]]:
 
 
 def schema_in(text: str) -> dict[str, object] | None:
-    """Return the first object in a text resembling a schema of parameters."""
+    """Return the first object in a text that looks like a schema of parameters."""
     return next((value for value in objects_in(text) if "properties" in value or value.get("type") == "object"), None)
 
 
@@ -132,9 +132,3 @@ def objects_in(text: str) -> Iterator[dict[str, object]]:
         if is_object(value):
             yield value
         place = text.find("{", end)
-
-
-def made(name: str, description: str, schema: object) -> Tool:
-    """Make a tool."""
-    types, required = parameters(schema)
-    return Tool(name=name, description=description, types=types, required=required)

@@ -1,4 +1,4 @@
-"""From a request to a plan: recognises the prompt's tool protocol, reads the conversation, and writes the answer in its form."""
+"""Answers a request: recognises the prompt's tool protocol, reads the conversation, and writes the answer in its form."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tui_host.demo.model.brain.rules import answer
-from tui_host.demo.model.plan import AskedCall, Breakage, Plan
-from tui_host.demo.model.protocols.cline_grammar import Cline
-from tui_host.demo.model.protocols.grammar import Attempt, Grammar, joined
+from tui_host.demo.model.plan import AskedCall, Plan
 from tui_host.demo.model.protocols.hub_forms import through_hub
-from tui_host.demo.model.protocols.prompt_grammars import Cherry, Hermes, Objects, React
+from tui_host.demo.model.protocols.prompt_grammars import (
+    Cherry,
+    Cline,
+    Grammar,
+    Hermes,
+    Objects,
+    React,
+    WrittenCall,
+    joined,
+    spoken,
+)
 from tui_host.demo.model.request_content import (
     AssistantSaid,
     Call,
@@ -35,14 +43,14 @@ _CORRECTED = re.compile(
     r"|malformed|missing|retry|try again|did not use)\b|没有运行|未运行|未执行|没有执行",
     re.IGNORECASE,
 )
-"""Words of a host about a call it could not run."""
+"""A host's words about a call that it could not run."""
 
 
 _STOPPED = re.compile(r"[^\n]{0,80}\b(?:stopped the turn|the turn was stopped)\b", re.IGNORECASE)
 
 
 def respond(conversation: Conversation) -> Plan:
-    """Return the demo model's next answer: with the API's own tools if offered, else in the prompt's protocol."""
+    """Return the demo model's next answer: with the API's own tools if offered, otherwise in the prompt's tool protocol."""
     grammar = None if conversation.tools else grammar_of(conversation)
     if grammar is None:
         return _natively(through_hub(conversation, answer))
@@ -52,14 +60,14 @@ def respond(conversation: Conversation) -> Plan:
         messages=tuple(_translated(conversation, grammar)),
         tools=grammar.tools(prompt),
         parallel=grammar.several,
-        # Where the protocol has a place for thinking in the text, a model thinks there.
+        # If the tool protocol has a place for thinking in the text, the model thinks there.
         thinking="always" if _thinks_in_text(conversation, prompt) else conversation.thinking,
     )
     return _written(through_hub(within, answer), grammar, in_text=conversation.thinking == "asked")
 
 
 def grammar_of(conversation: Conversation) -> Grammar | None:
-    """Return the protocol most present in the system prompt. None if absent."""
+    """Return the tool protocol that best matches the system prompt; None if none does."""
     prompt = _prompt(conversation)
     counts = [(len(mark.findall(prompt)), grammar) for mark, grammar in _MARKS]
     most = max(count for count, _ in counts)
@@ -76,39 +84,39 @@ def _thinks_in_text(conversation: Conversation, prompt: str) -> bool:
 
 
 def _translated(conversation: Conversation, grammar: Grammar) -> Iterator[Message]:
-    """Yield the conversation as if made with the API's own tools."""
+    """Yield the conversation as if it had been made with the API's own tools."""
     asked: tuple[Call, ...] = ()
-    attempts: list[Attempt] = []
+    written: list[WrittenCall] = []
     for index, message in enumerate(conversation.messages):
         if isinstance(message, AssistantSaid):
-            attempts = grammar.attempts(message.text)
+            written = grammar.written_calls(spoken(message.text))
             asked = tuple(
-                Call(id=f"{index}.{place}", name=attempt.name, arguments=attempt.arguments)
-                for place, attempt in enumerate(attempts)
+                Call(id=f"{index}.{place}", name=call.name, arguments=call.arguments)
+                for place, call in enumerate(written)
             )
             yield AssistantSaid(text=message.text, calls=asked)
         elif isinstance(message, UserSaid):
-            yield from _from_user(message, grammar, asked, attempts)
+            yield from _from_user(message, grammar, asked, written)
             asked = ()
         else:
             yield message
 
 
 def _from_user(
-    message: UserSaid, grammar: Grammar, asked: tuple[Call, ...], attempts: list[Attempt]
+    message: UserSaid, grammar: Grammar, asked: tuple[Call, ...], written: list[WrittenCall]
 ) -> Iterator[Message]:
     results = grammar.results(message.text, asked) if asked else None
     if results is not None:
         rest = results.rest
         for call, text in zip(asked, results.texts, strict=False):
-            # A host puts two messages of the user into one: the next question stands after what it says of a stopped turn.
+            # A host may join two user messages: the next question then follows its note about a stopped turn.
             result, _, more = text.partition("\n\n") if _STOPPED.match(text) else (text, "", "")
             rest = joined(more, rest)
             yield ToolSaid(call_id=call.id, text=result, images=message.images)
         if rest:
             yield UserSaid(text=grammar.question(rest))
         return
-    is_broken = any(not attempt.is_whole for attempt in attempts)
+    is_broken = any(not call.is_whole for call in written)
     if asked and (is_broken or _CORRECTED.search(message.text)):
         yield ToolSaid(call_id=asked[0].id, text=message.text, is_error=True)
         return
@@ -116,7 +124,7 @@ def _from_user(
 
 
 def _natively(plan: Plan) -> Plan:
-    """Orders about the form of a text, where calls have a place of their own."""
+    """Return the plan for an API with its own calls, where a wrong form can be followed only in part."""
     if plan.quirk in {"prose", "fenced"}:
         shown = "\n".join(f"{call.name} {call.arguments}" for call in plan.calls)
         text = joined(
@@ -132,10 +140,10 @@ def _natively(plan: Plan) -> Plan:
 
 
 def _written(plan: Plan, grammar: Grammar, *, in_text: bool) -> Plan:
-    """Return the plan with its calls in the text."""
+    """Return the plan with its calls written into the text."""
     thought = plan.thinking if in_text else ""
     bare = replace(plan, calls=(), quirk="", thinking="" if in_text else plan.thinking)
-    if isinstance(plan.trouble, Breakage) or plan.is_cut or not (plan.text or plan.calls):
+    if plan.trouble or plan.is_cut or not (plan.text or plan.calls):
         return bare
     if not plan.calls:
         return replace(bare, text=grammar.ending(plan.text, thought))
@@ -161,7 +169,8 @@ def _asking(plan: Plan, grammar: Grammar, thought: str) -> str:
         case "unclosed":
             return grammar.asking(grammar.unclosed(first), plan.text, thought)
         case "invented":
-            return grammar.asking(f"{calls}\n\n{grammar.invented(first)}", plan.text, thought)
+            result = grammar.invention.replace("{server}", first.name.partition("__")[0]).replace("{name}", first.name)
+            return grammar.asking(f"{calls}\n\n{result}\n\nThe result is 42.", plan.text, thought)
         case "double":
             return grammar.asking(f"{calls}\n{calls}", plan.text, thought)
         case _:

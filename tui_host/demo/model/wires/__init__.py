@@ -1,1 +1,1 @@
-"""The HTTP APIs of the demo model, a module each; `wire` has the shared parts."""
+"""The HTTP APIs that the demo model serves, one module per vendor. `wire` contains their shared parts."""

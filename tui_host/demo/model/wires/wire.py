@@ -1,24 +1,25 @@
-"""The interface of a wire, and the helpers of all five.
+"""The parts that all five wires share: the request, the writer of an answer, and reading content and tools.
 
-A wire is lenient: it takes what a client of its dialect sends, and passes over what it does not know.
+A wire is lenient: it accepts what a client of its dialect sends, and ignores what it does not know.
 """
 
 from __future__ import annotations
 
+import abc
 import base64
 import binascii
-import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from tui_host.demo.model.http_connection import Request
-from tui_host.demo.model.json_values import compact, is_object, parameters
-from tui_host.demo.model.plan import CallBegun, Ended, Fragment, Piece, Said, Thought
-from tui_host.demo.model.request_content import AssistantSaid, Conversation, Message, Tool
-from tui_host.demo.model.token_estimate import estimate
+from tui_host.demo.model.json_values import compact, is_object, json_line, object_at, objects_at, text_at, texts_at
+from tui_host.demo.model.plan import Ended, Piece, estimate
+from tui_host.demo.model.request_content import AssistantSaid, Call, Conversation, Thinking, Tool, tool_of
 from tui_host.errors import JSON
+
+SIGNATURE = "dHVpLWhvc3QgZGVtbyBtb2RlbA=="
+"""The signature of all thinking and calls. Clients have to send signatures back; the demo model does not check them."""
 
 _WORDS: dict[int, str] = {
     401: "The API key is not valid.",
@@ -35,23 +36,19 @@ _PICTURE_SIGNS = (
     (b"GIF8", "image/gif"),
     (b"RIFF", "image/webp"),
 )
-_UNCHECKED_SEALS = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
-"""The placeholders in Gemini's documentation for calls made by another model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A request for an answer.
+class ChatRequest:
+    """A request for an answer of the model.
 
     Attributes:
-        model: The model's name as it was sent.
-        most_tokens: The most tokens that the answer may have, None for no limit.
-        prompt_tokens: Estimated tokens of the request.
-        cached_tokens: The cached tokens among `prompt_tokens`.
-        stops: The stop sequences of the request.
-        with_usage: Whether a stream ends with the usage.
-        shows_thinking: Whether the thinking is sent in words.
-        options: What else of the request the response depends on, by the vendor's names.
+        model: The model's name as sent.
+        most_tokens: Largest number of tokens in the answer, None for no limit.
+        prompt_tokens: Estimated number of tokens in the request.
+        cached_tokens: How many of the `prompt_tokens` are cached: those before the last answer.
+        stops: The request's stop sequences.
+        options: Further options of the request that change the response, by names that the wire chooses.
     """
 
     conversation: Conversation
@@ -61,95 +58,87 @@ class Asked:
     prompt_tokens: int
     cached_tokens: int
     stops: tuple[str, ...] = ()
-    with_usage: bool = True
-    shows_thinking: bool = True
     options: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
 
 
 @dataclass(slots=True, kw_only=True)
 class RequestRefused(Exception):  # noqa: N818 - it becomes a response; nothing of ours went wrong
-    """The request gets an HTTP error instead of an answer.
+    """Raised to answer a request with an HTTP error.
 
     Attributes:
         status: The HTTP status.
-        message: The words of the error; empty for the usual ones of the status.
-        code: OpenAI's word for the kind of mistake, None if there is none.
+        message: The text of the error; empty for the status's usual text.
     """
 
     status: int
     message: str = ""
-    code: str | None = None
 
     @property
     def words(self) -> str:
-        """The words of the error, with a note if the error was asked for."""
+        """The text of the error, with a note if the user asked for the error."""
         usual = _WORDS.get(self.status, f"Error {self.status}.")
         return self.message or f"{usual} (The demo model was asked for this.)"
 
 
-class ResponseWriter(Protocol):
-    """Writes an answer in a vendor's form."""
+class ResponseWriter(abc.ABC):
+    """Writes an answer in a vendor's form, streamed or whole.
 
-    @property
-    def stream_type(self) -> str:
-        """The content type of a stream."""
-        ...
+    Attributes:
+        stream_type: The content type of a streamed answer.
+        chat: The request that is answered.
+        identity: The unique part of all ids in the response.
+        created: Time of the response, in seconds since 1970.
+    """
+
+    stream_type = "text/event-stream; charset=utf-8"
+
+    def __init__(self, chat: ChatRequest, identity: str, created: int) -> None:
+        self.chat = chat
+        self.identity = identity
+        self.created = created
 
     def begin(self) -> bytes:
         """Return the beginning of a stream."""
-        ...
+        return b""
 
+    @abc.abstractmethod
     def piece(self, piece: Piece) -> bytes:
-        """Write a piece of a stream."""
-        ...
+        """Return a piece of the answer as a piece of the stream."""
 
+    @abc.abstractmethod
     def end(self, ended: Ended) -> bytes:
         """Return the end of a stream."""
-        ...
 
+    @abc.abstractmethod
     def failure(self, message: str) -> bytes:
-        """Write an error in mid-stream, the last thing in the stream."""
-        ...
+        """Return an error as the last piece of a stream."""
 
-    def whole(self, pieces: Sequence[Piece], ended: Ended) -> bytes:
-        """Write the whole answer as a body."""
-        ...
+    @abc.abstractmethod
+    def whole(self, pieces: Sequence[Piece], ended: Ended) -> JSON:
+        """Return the whole answer, for a response that is not streamed."""
 
 
-class Wire(Protocol):
-    """A vendor's API."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """A vendor's API, as the demo model serves it.
 
-    @property
-    def model(self) -> str:
-        """The name of the API's only model."""
-        ...
+    Attributes:
+        model: The name of the API's only model.
+        read: Parses a request. Raises `RequestRefused` if the body is not a JSON object.
+        error: Makes the body of an HTTP error from the error and the request's id.
+        writer: Makes the writer of an answer from the request, the unique part of ids, and the seconds since 1970.
+        request_id_header: The response header for the request's id; empty if the vendor sends neither an id nor `retry-after`.
+    """
 
-    @property
-    def request_id_header(self) -> str:
-        """The response header for the request's id; empty if the vendor sends neither an id nor `retry-after`."""
-        ...
-
-    def read(self, request: Request) -> Asked:
-        """Read a request. Raises `RequestRefused` if the body is no JSON object or a signature was changed."""
-        ...
-
-    def refusal(self, refused: RequestRefused, *, identity: str = "", request: Request | None = None) -> bytes:
-        """Write the body of an HTTP error."""
-        ...
-
-    def writer(self, asked: Asked, *, identity: str, created: int) -> ResponseWriter:
-        """Make a writer for the answer.
-
-        Args:
-            asked: The request.
-            identity: The unique part of all ids in the response.
-            created: Seconds since 1970.
-        """
-        ...
+    model: str
+    read: Callable[[Request], ChatRequest]
+    error: Callable[[RequestRefused, str], JSON]
+    writer: Callable[[ChatRequest, str, int], ResponseWriter]
+    request_id_header: str = ""
 
 
 def body_of(request: Request) -> dict[str, object]:
-    """Parse a request's body. Raises `RequestRefused` if the body is no JSON object."""
+    """Parse a request's body. Raises `RequestRefused` if the body is not a JSON object."""
     try:
         value: object = json.loads(request.body)
     except (ValueError, RecursionError) as error:
@@ -160,26 +149,87 @@ def body_of(request: Request) -> dict[str, object]:
 
 
 def unknown_model(asked: str, known: str) -> RequestRefused:
-    """Make the refusal of an unknown model."""
-    words = f'The model "{asked[:100]}" was not found: there is only "{known}" here.'
-    return RequestRefused(status=404, message=words, code="model_not_found")
+    """Return the refusal of a request for an unknown model."""
+    return RequestRefused(status=404, message=f'The model "{asked[:100]}" was not found: there is only "{known}" here.')
 
 
-def token_counts(body: bytes, messages: Sequence[Message]) -> tuple[int, int]:
-    """Estimate a request's tokens, and the cached tokens: all before the last answer."""
-    tokens = estimate(body.decode("utf-8", "replace"))
+def chat_request(
+    request: Request,
+    conversation: Conversation,
+    *,
+    model: str,
+    is_streamed: bool,
+    limits: tuple[dict[str, object], *tuple[str, ...]],
+    stops: tuple[str, ...] = (),
+    **options: JSON,
+) -> ChatRequest:
+    """Make a chat request.
+
+    Args:
+        request: The HTTP request, from whose size the tokens are estimated.
+        conversation: The content of the request.
+        model: The model's name as sent.
+        is_streamed: Whether the request asks for a stream.
+        limits: The object that has the limit of tokens, and the names that the limit may have there.
+        stops: The request's stop sequences.
+        **options: Further options that change the response.
+    """
+    values = [limits[0].get(name) for name in limits[1:]]
+    messages = conversation.messages
     last = max((place for place, message in enumerate(messages) if isinstance(message, AssistantSaid)), default=0)
-    return tokens, min(tokens, sum(estimate(message.text) for message in messages[:last]))
+    tokens = estimate(request.body.decode("utf-8", "replace"))
+    return ChatRequest(
+        conversation=conversation,
+        model=model,
+        is_streamed=is_streamed,
+        most_tokens=next(
+            (value for value in values if isinstance(value, int) and value is not True and value > 0), None
+        ),
+        prompt_tokens=tokens,
+        cached_tokens=min(tokens, sum(estimate(message.text) for message in messages[:last])),
+        stops=stops,
+        options=options,
+    )
 
 
-def tool_of(name: str, description: str, schema: object) -> Tool:
-    """Make a tool with the parameters of a JSON Schema."""
-    types, required = parameters(schema)
-    return Tool(name=name, description=description, types=types, required=required)
+def thinking_for(option: object, *offs: object) -> Thinking:
+    """Return whether to think, by a request's option: any value except those in `offs` means yes."""
+    return "asked" if option is None else "never" if option in offs else "always"
+
+
+def tools_of(declarations: Iterable[dict[str, object]], schema_key: str) -> tuple[Tool, ...]:
+    """Read tools with name, description, and JSON Schema of the parameters; entries without a name are skipped."""
+    return tuple(
+        tool_of(text_at(tool, "name"), text_at(tool, "description"), tool.get(schema_key))
+        for tool in declarations
+        if text_at(tool, "name")
+    )
+
+
+def call_of(identity: str, name: str, arguments: object) -> Call:
+    """Make a call of an assistant message. `arguments` may be a JSON object or its text."""
+    text = arguments if isinstance(arguments, str) else compact(arguments if is_object(arguments) else {})
+    return Call(id=identity, name=name, arguments=text)
+
+
+def content_at(message: dict[str, object], name: str) -> tuple[str, tuple[str, ...]]:
+    """Read a text, or parts of types as in all dialects but Gemini's: the text, and each image in words."""
+    parts = objects_at(message, name)
+    texts = texts_at(message, name) or [text_at(part, "text") for part in parts if text_at(part, "text")]
+    return "\n".join(texts), tuple(_image(part) for part in parts if "image" in text_at(part, "type"))
+
+
+def _image(part: dict[str, object]) -> str:
+    source = object_at(part, "source")
+    if source:
+        return picture(source["data"], source.get("media_type")) if "data" in source else "at a URL"
+    url = text_at(part, "image_url") or text_at(part.get("image_url"), "url")
+    head, _, data = url.partition(",")
+    return picture(data, head[5:].partition(";")[0]) if head.startswith("data:") else "at a URL"
 
 
 def picture(data: object, media_type: object = "") -> str:
-    """Describe an image in base64: its type, as stated or by the first bytes, and its size."""
+    """Describe an image in base64 by its size and type, which is stated or recognised by the first bytes."""
     try:
         content = base64.b64decode(data if isinstance(data, str) else "")
     except (binascii.Error, ValueError):
@@ -188,83 +238,14 @@ def picture(data: object, media_type: object = "") -> str:
     return f"{media_type if isinstance(media_type, str) and media_type else by_bytes}, {len(content):,} bytes"
 
 
-def picture_at(url: object) -> str:
-    """Describe an image at a URL: type and size for a `data:` URL."""
-    head, comma, data = url.partition(",") if isinstance(url, str) else ("", "", "")
-    if not comma or not head.startswith("data:"):
-        return "at a URL"
-    return picture(data, head.removeprefix("data:").partition(";")[0])
-
-
-def seal(*parts: str) -> str:
-    """Make the signature for thinking or for a call, a hash of texts, so nothing has to be stored."""
-    digest = hashlib.sha256(b"tui-host demo model")
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        digest.update(b"%d:" % len(data) + data)
-    return base64.b64encode(digest.digest()).decode("ascii")
-
-
-def check_seal(given: object, *parts: str) -> None:
-    """Refuse a changed signature; a missing signature is fine. Raises `RequestRefused`."""
-    if not isinstance(given, str) or not given or given in _UNCHECKED_SEALS:
-        return
-    # Google's own client sends the other alphabet of base64 than it was given.
-    if given.replace("-", "+").replace("_", "/") != seal(*parts):
-        raise RequestRefused(status=400, message=f"Invalid signature: {given[:20]!r} is not the one that was given.")
-
-
-def json_line(value: JSON) -> bytes:
-    """Write JSON without blanks in UTF-8; only a text with lone surrogates is escaped."""
-    try:
-        return compact(value).encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":")).encode()
-
-
 def event(value: JSON, *, name: str = "") -> bytes:
-    """Write a server-sent event."""
+    """Format a server-sent event."""
     head = f"event: {name}\n".encode() if name else b""
     return head + b"data: " + json_line(value) + b"\n\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatheredCall:
-    """A call with all sent arguments."""
-
-    index: int
-    name: str
-    arguments: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gathered:
-    """An answer put together from pieces."""
-
-    thinking: str
-    text: str
-    calls: tuple[GatheredCall, ...]
-
-
-def gathered(pieces: Sequence[Piece]) -> Gathered:
-    """Put the pieces of an answer together."""
-    arguments: dict[int, list[str]] = {}
-    for piece in pieces:
-        if isinstance(piece, Fragment):
-            arguments.setdefault(piece.index, []).append(piece.text)
-    return Gathered(
-        thinking="".join(piece.text for piece in pieces if isinstance(piece, Thought)),
-        text="".join(piece.text for piece in pieces if isinstance(piece, Said)),
-        calls=tuple(
-            GatheredCall(index=piece.index, name=piece.name, arguments="".join(arguments.get(piece.index, [])))
-            for piece in pieces
-            if isinstance(piece, CallBegun)
-        ),
-    )
-
-
 def object_in(arguments: str) -> dict[str, JSON] | None:
-    """Parse a call's arguments, an empty text as an empty object. None for anything but a JSON object."""
+    """Parse a call's arguments; an empty text counts as an empty object. None for anything but a JSON object."""
     try:
         value: JSON = json.loads(arguments.strip() or "{}", parse_constant=_refuse)
     except (ValueError, RecursionError):

@@ -14,12 +14,13 @@ _WALKED = ("tools", "messages", "system", "content")
 _THINKING = ("thinking", "redacted_thinking")
 
 
-class _Reading(PartReader):
+class AnthropicParts(PartReader):
+    """Makes the parts of a request's body."""
+
     walked = _WALKED
 
     @override
     def member(self, key: str, name: str, node: Node) -> Part:
-        """A member of the body."""
         if name == "tools" and node.kind == "array":
             tools = self.tools(node.elements, key, within="", schema=("input_schema",))
             return self.list_of(node, key, "tools", tools)
@@ -64,7 +65,3 @@ class _Reading(PartReader):
         inner = [self._block(block, f"{key}/{n}", part.origin) for n, block in enumerate(content.elements)]
         words = next((child.preview for child in inner if child.preview), "")
         return replace(part, preview=words, children=tuple(inner) if len(inner) > 1 else ())
-
-
-outline_of = _Reading.outline
-"""The tree of a body's parts."""

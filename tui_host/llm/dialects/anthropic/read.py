@@ -10,10 +10,19 @@ from tui_host.capture.json.spans import Node, spans
 from tui_host.errors import JSON
 from tui_host.llm.answer_state import AnswerState
 from tui_host.llm.body_framing import count_of
-from tui_host.llm.events import CallArguments, ModelEvent, PartEnded, TextDelta, ThinkingDelta, Unreadable
+from tui_host.llm.events import (
+    CallArguments,
+    ModelEvent,
+    PartEnded,
+    TextDelta,
+    ThinkingDelta,
+    Unreadable,
+    VendorToolUsed,
+)
 from tui_host.llm.messages import Stop, Usage
 from tui_host.llm.provider_faults import fault_in
 from tui_host.llm.request_writing import echo_for
+from tui_host.llm.vendor_tools import cited, tool_used
 
 _OF_THINKING = ("thinking_delta", "signature_delta")
 _STOPS: Mapping[str, Stop] = {
@@ -32,11 +41,11 @@ class _Block:
     Attributes:
         value: The block as it began.
         kind: The vendor's word for the kind of block.
-        call: The number of the call, None if the block is none, or one beyond the limit.
-        pieces: The streamed pieces of the input of a block that is no call, as JSON text.
+        call: The number of the call; None if the block is no call, or a call beyond the limit.
+        pieces: The streamed pieces of the input as JSON text, for a block that is no call.
         start: First byte of the event in which the block began.
         end: One past its last byte.
-        input: The input's text in that event.
+        input: The text of the input in that event.
     """
 
     value: dict[str, JSON]
@@ -65,7 +74,7 @@ class AnthropicReading:
     def event(self, value: dict[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
         """Read an event by the `type` in the data, since not all services name their events."""
         state, kind = self.state, value.get("type")
-        if kind == "content_block_delta":  # nearly every event is one
+        if kind == "content_block_delta":  # the most frequent event
             state.has_read = True
             return self._delta(value, start, end)
         events: list[ModelEvent] = []
@@ -73,7 +82,7 @@ class AnthropicReading:
             case "message_start":
                 message = value.get("message")
                 self._count(message.get("usage") if isinstance(message, Mapping) else None)
-                events = self._usage(start, end, without="output_tokens")  # a stub at this point
+                events = self._usage(start, end, without="output_tokens")  # only a placeholder as yet
             case "content_block_start":
                 events = self._open(value, data, start, end)
             case "content_block_stop":
@@ -119,7 +128,7 @@ class AnthropicReading:
         return self._usage(start, end) if self.state.mark else []
 
     def stop(self) -> Stop:
-        """Translate the stop reason; calls decide, not the word."""
+        """Translate the stop reason. If there are calls, they decide."""
         stop = _STOPS.get(self.state.reason.partition(":")[0])
         return stop or ("tools" if self.state.calls else "end")
 
@@ -167,8 +176,10 @@ class AnthropicReading:
                     elif block.call is not None:
                         block.input = ""
                         return [CallArguments(index=block.call, text=piece, start=start, end=end)]
+            case "citations_delta":
+                return [*cited(delta.get("citation"), start, end)]
             case _:
-                return []  # citations, and kinds to come: they stay in the record
+                return []  # kinds to come: they stay in the record
         return []
 
     def _call(self, block: _Block, start: int, end: int) -> list[ModelEvent]:
@@ -188,7 +199,12 @@ class AnthropicReading:
         if block.pieces:
             block.value["input"] = _parsed("".join(block.pieces))
         echo = echo_for("anthropic", _echo_of(block.value))
-        return [PartEnded(kind="thinking", echo=echo, start=start, end=end)]
+        used: list[VendorToolUsed] = []
+        if block.kind == "server_tool_use":
+            used = tool_used(block.value.get("name"), block.value.get("input"), start, end)
+        elif block.kind.endswith("_tool_result"):
+            used = cited(block.value.get("content"), start, end)
+        return [*used, PartEnded(kind="thinking", echo=echo, start=start, end=end)]
 
     def _whole_block(self, value: dict[str, JSON], node: Node | None, body: bytes) -> list[ModelEvent]:
         start, end = (node.start, node.end) if node is not None else (0, len(body))
@@ -196,6 +212,7 @@ class AnthropicReading:
         events: list[ModelEvent] = []
         if block.kind in {"text", "thinking"}:
             events = _words(block, value.get(block.kind), *_place(node, block.kind, len(body)))
+            events += cited(value.get("citations"), start, end)
         elif block.kind == "tool_use":
             place = node.get("input") if node is not None else None
             block.input = body[place.start : place.end].decode("utf-8", "replace") if place is not None else ""
@@ -232,7 +249,7 @@ def _reason(delta: Mapping[str, JSON]) -> str:
 
 
 def _usage_of(usage: JSON) -> Usage:
-    """Read the tokens of a `usage` object. Its `input_tokens` leaves out tokens read and written by the cache."""
+    """Read the tokens of a `usage` object, whose `input_tokens` does not include tokens read and written by the cache."""
     counts = [count_of(usage, name) for name in _INPUT]
     reported = [count for count in counts if count is not None]
     return Usage(
@@ -245,9 +262,9 @@ def _usage_of(usage: JSON) -> Usage:
 
 
 def _echo_of(block: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
-    """Return the members of a block to send back beside its text, None for nothing.
+    """Return the members of a block to send back with its text, None if there are none.
 
-    Thinking without its signature is refused; redacted thinking and kinds that only the vendor knows go back whole.
+    The API refuses thinking without its signature. Redacted thinking and unknown kinds of blocks are sent back whole.
     """
     kind = block.get("type")
     if not isinstance(kind, str) or not kind:
@@ -259,7 +276,7 @@ def _echo_of(block: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
 
 
 def _place(node: Node | None, name: str, size: int) -> tuple[int, int]:
-    """Return the bytes of a member, the whole body where the member is not found."""
+    """Return the bytes of a member, or of the whole body if the member is not found."""
     member = node.get(name) if node is not None else None
     return (member.start, member.end) if member is not None else (0, size)
 

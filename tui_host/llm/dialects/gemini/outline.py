@@ -20,13 +20,14 @@ _SCHEMA = ("parametersJsonSchema", "parameters_json_schema", "parameters")
 _WALKED = ("tools", "contents", "parts", "response", *_SYSTEM, *_DECLARATIONS, *_CALL, *_RESULT)
 
 
-class _Reading(PartReader):
+class GeminiParts(PartReader):
+    """Makes the parts of a request's body."""
+
     walked = _WALKED
     depth = 10
 
     @override
     def member(self, key: str, name: str, node: Node) -> Part:
-        """A member of the body."""
         if name == "tools" and node.kind == "array":
             return self.list_of(node, key, "tools", self._tools(node, key))
         if name == "contents" and node.kind == "array":
@@ -37,7 +38,7 @@ class _Reading(PartReader):
         return self.option(node, key, name)
 
     def _tools(self, node: Node, key: str) -> tuple[Part, ...]:
-        """Read the declarations of all entries as one list; the vendor runs all other tools itself."""
+        """List the function declarations of all entries; tools of other kinds are run by the vendor."""
         declared: list[Node] = []
         more: list[Part] = []
         for number, entry in enumerate(node.elements):
@@ -100,9 +101,5 @@ class _Reading(PartReader):
 
 
 def _any(node: Node, names: tuple[str, ...]) -> Node | None:
-    """Return a member under either spelling of its name: the service takes both."""
+    """Return a member by either spelling of its name (the API accepts both)."""
     return next((member for name in names if (member := node.get(name)) is not None), None)
-
-
-outline_of = _Reading.outline
-"""The tree of a body's parts."""

@@ -22,12 +22,13 @@ from tui_host.llm.events import (
 from tui_host.llm.messages import Stop, Usage
 from tui_host.llm.provider_faults import fault_in
 from tui_host.llm.request_writing import echo_for
+from tui_host.llm.vendor_tools import cited, tool_used
 
 _SHOWN = 500
 _BOM = b"\xef\xbb\xbf"
 _WALKED = ("candidates", "content", "parts", "functionCall")
 _BEFORE = (0, len("data:"), len("data: "))
-"""The number of bytes before the data of an event, or of an element of a list."""
+"""The possible numbers of bytes before the data of an event, or before a list's element."""
 
 
 _STOPS: Mapping[str, Stop] = {
@@ -55,7 +56,7 @@ _REFUSED = (
 
 
 class _Chunk:
-    """The bytes of a chunk, and the places of its parts in the body where known.
+    """The bytes of a chunk, and its parts' places in the body, where known.
 
     Args:
         data: The chunk's JSON.
@@ -74,15 +75,15 @@ class _Chunk:
         self._parts: tuple[Node, ...] | None = None
 
     def place(self, number: int) -> tuple[int, int]:
-        """Return the bytes of a part; those of the chunk if the part is alone, or if the place is not known."""
-        # The data are the event's last bytes, unless they came in several lines.
+        """Return the bytes of a part, or the whole chunk's if it has no other part or the place is unknown."""
+        # The data is the end of the event, unless it came in several lines.
         if self._is_alone or self.end - self.start - len(self._data) not in _BEFORE or number >= len(self._nodes()):
             return self.start, self.end
         parts, at = self._nodes(), self.end - len(self._data)
         return parts[number].start + at, parts[number].end + at
 
     def arguments(self, number: int, value: JSON) -> str:
-        """Return the arguments of the call in a part, to the byte; written anew where the bytes are not known."""
+        """Return the arguments of the call in a part, byte for byte; serialised again if their place is unknown."""
         if value is None or isinstance(value, str):
             return value or ""
         parts = self._nodes()
@@ -105,7 +106,7 @@ class GeminiReading:
 
     def __init__(self) -> None:
         self.state = AnswerState()
-        self._words: Literal["text", "thinking"] | None = None  # the kind of part that more of the kind is joined to
+        self._words: Literal["text", "thinking"] | None = None  # the kind of part to which text of that kind is added
         self._finish = ""
         self._finish_message = ""
 
@@ -128,6 +129,11 @@ class GeminiReading:
             chunk = _Chunk(data, start, end, len(parts))
             for number, part in enumerate(parts):
                 events += self._part(part, number, chunk)
+            grounding = candidate.get("groundingMetadata")
+            if isinstance(grounding, dict):
+                queries = grounding.get("webSearchQueries")
+                events += tool_used("google_search", {"queries": queries}, start, end) if queries else []
+                events += cited(grounding.get("groundingChunks"), start, end)
             if "finishReason" in candidate:
                 self._finished(candidate["finishReason"], candidate.get("finishMessage"), start, end)
         elif isinstance(feedback, dict):
@@ -145,7 +151,7 @@ class GeminiReading:
         return events if self.state.has_read or self.state.has_failed else None
 
     def closing(self, position: int) -> list[ModelEvent]:
-        """Return nothing: all has been given out."""
+        """Return nothing: every event was given out before."""
         del position
         return []
 
@@ -154,7 +160,7 @@ class GeminiReading:
         return _stop(self._finish, has_calls=self.state.calls > 0)
 
     def _faults(self, start: int, end: int) -> list[ModelEvent]:
-        """Read a malformed call, or a fault of the provider, out of the finish reason."""
+        """Return the events for a malformed call or a provider's fault that the finish reason reports."""
         match _stop(self._finish, has_calls=False):
             case "bad call":
                 message = self._finish_message or f"the provider could not read it ({self._finish})"
@@ -172,11 +178,11 @@ class GeminiReading:
             self.state.finish(f"{reason}: {self._finish_message}" if self._finish_message else reason, start, end)
 
     def _part(self, part: JSON, number: int, chunk: _Chunk) -> list[ModelEvent]:
-        """Read a part. Texts are joined only where neither has anything to be sent back."""
+        """Read a part. Two texts are joined only if neither carries data to send back."""
         if not isinstance(part, dict):
             return [Unreadable(reason="a part that is no object", start=chunk.start, end=chunk.end)]
         text = part.get("text")
-        if isinstance(text, str) and text and len(part) == 1:  # nearly every part is one
+        if isinstance(text, str) and text and len(part) == 1:  # the most frequent part
             self._words = "text"
             start, end = chunk.place(number)
             return [TextDelta(text=text, start=start, end=end)]
@@ -211,7 +217,7 @@ class GeminiReading:
 
 
 def _candidate(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
-    """Return the first candidate; requests never ask for more."""
+    """Return the first candidate; requests never ask for several."""
     candidates = value.get("candidates")
     first = candidates[0] if isinstance(candidates, list) and candidates else None
     return first if isinstance(first, dict) and not first.get("index") else None
@@ -224,12 +230,12 @@ def _parts(candidate: Mapping[str, JSON]) -> list[JSON]:
 
 
 def _beside(part: Mapping[str, JSON], *own: str) -> dict[str, JSON]:
-    """Return the members of a part to send back: a signature, or a whole part of an unknown kind."""
+    """Return the members of a part to send back: its signature, or everything in a part of an unknown kind."""
     return {name: value for name, value in part.items() if name not in own}
 
 
 def _stop(reason: str, *, has_calls: bool) -> Stop:
-    """Translate a finish reason, or the reason for a blocked prompt; reasons for images resemble those for text."""
+    """Translate a finish reason, or the reason for a blocked prompt. Reasons for images are named like those for text."""
     if reason.removeprefix("IMAGE_") in _REFUSED:
         return "refused"
     stop = _STOPS.get(reason, "end")
@@ -237,7 +243,7 @@ def _stop(reason: str, *, has_calls: bool) -> Stop:
 
 
 def _usage(counts: JSON) -> Usage:
-    """Read the tokens of a chunk. `candidatesTokenCount` leaves the thoughts out."""
+    """Read the tokens of a chunk, whose `candidatesTokenCount` does not include the thoughts."""
     reasoning = count_of(counts, "thoughtsTokenCount")
     return Usage(
         input_total=_sum(count_of(counts, "promptTokenCount"), count_of(counts, "toolUsePromptTokenCount")),

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote
 
+from typing_extensions import override
+
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON, ModelError
-from tui_host.llm.body_framing import BodyDecoder
 from tui_host.llm.dialects.body_kinds import AnswerPart, Fit, are_objects, error_object, first_object, text_member
-from tui_host.llm.dialects.dialect import Target, WireRequest
-from tui_host.llm.dialects.gemini.outline import outline_of
+from tui_host.llm.dialects.dialect import Dialect, Target, WireRequest
+from tui_host.llm.dialects.gemini.outline import GeminiParts
 from tui_host.llm.dialects.gemini.read import GeminiReading
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.outline import Outline
 from tui_host.llm.provider_faults import refusal
 from tui_host.llm.request_writing import (
     CallIds,
@@ -24,18 +24,19 @@ from tui_host.llm.request_writing import (
     arguments_object,
     body_bytes,
     echo_of,
-    object_schema,
+    results_in,
     system_text,
     tools_text,
     with_taken_images,
 )
+from tui_host.llm.schema_adaptation import SchemaRules, adapt
 from tui_host.llm.tool_names import NameRule
 from tui_host.settings.environment_references import Secret
 
 _LONGEST_ID = 256
 _MOST_STOPS = 5
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
-"""The types of images that it takes. Source: ai.google.dev, Gemini API, Image understanding."""
+"""The types of images that the API accepts. Source: ai.google.dev, Gemini API, Image understanding."""
 _GENERATION = "generationConfig"
 _BESIDE = {
     _GENERATION,
@@ -49,12 +50,12 @@ _BESIDE = {
     "toolConfig",
     "tools",
 }
-"""Members of the body beside `generationConfig`, which holds all other options."""
+"""Members of the body outside `generationConfig`, which holds all other options."""
 _PREFIXES = ("models/", "tunedModels/")
 _THREE = 3
 
 _SIGNATURE: Final = "thoughtSignature"
-"""The member that stands beside a part's own, and has to go back beside it."""
+"""The member of a part with its signature, to be sent back in the same part."""
 _DUMMY: Final = "skip_thought_signature_validator"
 """The documented placeholder for the signature of calls made by another model."""
 
@@ -74,21 +75,22 @@ _BUDGETS: Mapping[str, int] = {
     "max": 24_576,
     "auto": -1,
 }
-"""Tokens for the words of an effort, as the vendor's own OpenAI face counts them."""
+"""The tokens for each effort, as in the vendor's OpenAI-compatible API."""
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
 
 
-class Gemini:
+class Gemini(Dialect):
     """generateContent."""
 
-    name: str = "gemini"
-    versions: tuple[str, ...] = ("v1beta", "v1")
-    paths: tuple[str, ...] = (":streamGenerateContent", ":generateContent")
-    models_path: str = "models?pageSize=1000"
-    name_rule: NameRule = NameRule(first="A-Za-z_", rest="A-Za-z0-9_.:-")
+    name = "gemini"
+    versions = ("v1beta", "v1")
+    paths = (":streamGenerateContent", ":generateContent")
+    models_path = "models?pageSize=1000"
+    name_rule = NameRule(first="A-Za-z_", rest="A-Za-z0-9_.:-")
+    part_reader = GeminiParts
 
+    @override
     def write(self, ask: Ask, target: Target) -> WireRequest:
-        """Write the request, with the contents last, so that each step's request begins with all bytes of the previous request."""
         named_options, extra = dict(ask.options.others), dict(ask.extra)
         given = {name: value for name, value in named_options.items() if name in _BESIDE} | extra
         body: dict[str, JSON] = {}
@@ -107,33 +109,32 @@ class Gemini:
             path=f"{_path(ask.model)}:{'streamGenerateContent?alt=sse' if ask.stream else 'generateContent'}",
             body=whole,
             growing=growing,
-            headers=(("Content-Type", "application/json"), ("Accept", "application/json")),
             unsent=ask.unsent(_stops(ask)),
         )
 
+    @override
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
-        """Return the key in a header of its own, never in the address."""
+        """Return the key in a header; a key in the URL would be logged."""
         del target
         return () if secret is None else (("x-goog-api-key", secret.reveal()),)
 
-    def decoder(self, content_type: str) -> BodyDecoder:
-        """Make a reader for a response."""
-        return BodyDecoder(GeminiReading(), content_type)
-
+    @override
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-        """Read a refusal, with the wait stated in its body."""
+        """Make the error for a refusal, with the wait stated in the body."""
         return _with_wait(refusal(status, headers, body), body)
 
-    def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
-        """A request as a tree."""
-        return outline_of(body, names or {})
+    @override
+    def reading(self) -> GeminiReading:
+        return GeminiReading()
 
+    @override
     def fits_request(self, body: Mapping[str, JSON]) -> Fit:
-        """Certain where there are contents."""
+        """Return 2 for a body with `contents`."""
         return 2 if are_objects(body.get("contents")) and "jsonrpc" not in body else 0
 
+    @override
     def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
-        """A response, whole or one of a stream (both look the same), or an error."""
+        """Recognise a response, whole or of a stream (both look the same), and an error."""
         if "candidates" not in body and "usageMetadata" not in body:
             return AnswerPart() if {"code", "status"} <= error_object(body).keys() else None
         candidate = first_object(body.get("candidates"))
@@ -143,13 +144,15 @@ class Gemini:
             is_empty=not mapping(candidate.get("content")).get("parts"),
         )
 
-    def models(self, body: bytes) -> tuple[str, ...]:
-        """Return the names of the models for generating content, without their prefixes."""
-        return _models_in(body)
+    @override
+    def model_name(self, entry: JSON) -> str:
+        methods = mapping(entry).get("supportedGenerationMethods")
+        is_for_text = not isinstance(methods, list) or "generateContent" in methods
+        return super().model_name(mapping(entry).get("name")).removeprefix("models/") if is_for_text else ""
 
 
 def _with_wait(error: ModelError, body: bytes) -> ModelError:
-    """Add the wait from a refusal's body to its error, since no header has the wait. A day's quota is not waited for."""
+    """Add the wait to an error: it stands only in the body. A daily quota gets no wait."""
     try:
         value = read_json(body) if body else None
     except ValueError:
@@ -178,26 +181,8 @@ def _details(value: JSON) -> list[Mapping[str, JSON]]:
     return [detail for detail in details if isinstance(detail, Mapping)] if isinstance(details, list) else []
 
 
-def _models_in(body: bytes) -> tuple[str, ...]:
-    """Return the names in a list of models for generating content."""
-    try:
-        value = read_json(body)
-    except ValueError:
-        return ()
-    listed = value.get("models") if isinstance(value, Mapping) else None
-    names = [_name_of(entry) for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
-    return tuple(dict.fromkeys(name for name in names if name))
-
-
-def _name_of(entry: Mapping[str, JSON]) -> str:
-    name, methods = entry.get("name"), entry.get("supportedGenerationMethods")
-    if not isinstance(name, str) or (isinstance(methods, list) and "generateContent" not in methods):
-        return ""
-    return name.removeprefix("models/")
-
-
 def _generation_of(model: str) -> float | None:
-    """Return 2.5 for `gemini-2.5-flash`, 2 for open models, which demand as little, None for unknown names."""
+    """Return 2.5 for `gemini-2.5-flash`, 2 for open models, which have the same requirements, None for unknown names."""
     match = _GENERATION_NUMBER.search(model)
     if match is not None:
         return float(match[1])
@@ -205,7 +190,7 @@ def _generation_of(model: str) -> float | None:
 
 
 def _thinking_config(model: str, effort: str | None) -> dict[str, JSON] | None:
-    """Return the settings for thinking: thoughts in words from models with any, and the effort. None for no settings."""
+    """Return the settings for thinking: the effort, and summaries of thoughts if the model has any. None for neither."""
     generation = _generation_of(model)
     if effort is None:
         thinks = generation is not None and generation >= _THINKS_SINCE
@@ -249,7 +234,7 @@ def _tool(tool: ToolSpec) -> JSON:
     declared: dict[str, JSON] = {"name": tool.name}
     if tool.description:
         declared["description"] = tool.description
-    declared["parametersJsonSchema"] = object_schema(tool.schema)
+    declared["parametersJsonSchema"] = adapt(tool.schema, SchemaRules()).schema
     return declared
 
 
@@ -261,24 +246,24 @@ class _Writer:
         self._provider = provider
         self._rule = rule
         self._ids = CallIds(_LONGEST_ID)
-        # From the third generation on a call without a signature is refused, and so is a word about it in those before.
+        # From generation 3 on a call needs a signature; earlier generations refuse a placeholder.
         generation = _generation_of(ask.model)
         self._wants_signatures = generation is None or generation >= _THREE
         self._takes_images_in_results = self._wants_signatures
 
     def contents(self) -> list[JSON]:
-        """Write all contents, oldest first, without empty ones."""
+        """Write all contents, oldest first, without empty contents."""
         contents: list[JSON] = []
-        results: list[JSON] = []  # of one step: they are one content, in the order of the calls
+        results: list[JSON] = []  # results of one step become one content, in the order of the calls
         for message in self._ask.messages:
             if message.role == "tool":
                 if not results:
                     contents.append({"role": "user", "parts": results})
-                results += self._results([part for part in message.parts if isinstance(part, ToolResult)])
+                results += self._results(results_in(message))
                 continue
             results = []
             if message.role == "system":
-                continue  # stands beside the conversation
+                continue  # written as `systemInstruction`
             parts = self._assistant(message) if message.role == "assistant" else list(_content(message.parts))
             if parts:
                 contents.append({"role": "model" if message.role == "assistant" else "user", "parts": parts})
@@ -304,7 +289,7 @@ class _Writer:
             case Thinking() if echo:
                 return {"text": part.text, "thought": True, **echo}
             case _:
-                return {}  # thoughts need not go back
+                return {}  # thoughts need not be sent back
 
     def _echo(self, part: Part) -> Mapping[str, JSON]:
         return echo_of(part, provider=self._provider, model=self._ask.model, dialect="gemini")
@@ -313,8 +298,8 @@ class _Writer:
         return {**self._named(call), "args": arguments_object(call.arguments)}
 
     def _named(self, call: ToolCall) -> dict[str, JSON]:
-        """Return the name of a call or result, and the id where the vendor gave an id."""
-        name = call.name if self._rule.allows(call.name) else self._rule.clean(call.name)
+        """Return the name of a call or result, with the id if the vendor gave one."""
+        name = self._rule.clean(call.name)
         return {**({"id": self._ids.of(call)} if call.wire_id else {}), "name": name}
 
     def _results(self, results: Sequence[ToolResult]) -> list[JSON]:

@@ -13,7 +13,9 @@ from tui_host.llm.outline_parts import ROLES, ChatReader
 _WALKED = ("tools", "messages", "function", "tool_calls", "images", "options")
 
 
-class _Reading(ChatReader):
+class OllamaParts(ChatReader):
+    """Makes the parts of a request's body."""
+
     walked = _WALKED
 
     @override
@@ -46,7 +48,3 @@ class _Reading(ChatReader):
     def _call(self, node: Node, key: str) -> Part:
         name = self.text(node.get("function", "name"))
         return self.call(node, key, name, node.get("function", "arguments"), self.text(node.get("id")))
-
-
-outline_of = _Reading.outline
-"""The tree of a body's parts."""

@@ -51,19 +51,19 @@ class OllamaReading:
         return events if self.state.has_read or self.state.has_failed else None
 
     def closing(self, position: int) -> list[ModelEvent]:
-        """Return text held back by a tag for thinking."""
+        """Return text that was held back because it might begin a tag for thinking."""
         del position
         return self._tags.finish()
 
     def stop(self) -> Stop:
-        """Translate `done_reason`, which is `stop` for calls too."""
+        """Translate `done_reason`, which is `stop` even if there are calls."""
         if self.state.reason == "length":
             return "length"
         return "tools" if self.state.calls else "end"
 
     def _message(self, message: Mapping[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
         events: list[ModelEvent] = []
-        thought = message.get("thinking") or message.get("reasoning_content")  # the name in servers beside Ollama
+        thought = message.get("thinking") or message.get("reasoning_content")  # some imitating servers name it so
         text, calls = message.get("content"), message.get("tool_calls")
         if isinstance(thought, str) and thought:
             events += self._tags.off()
@@ -79,7 +79,7 @@ class OllamaReading:
         return events
 
     def _call(self, value: JSON, node: Node | None, data: bytes, at: int) -> list[ModelEvent]:
-        """Read a call, sent whole. The index is ignored: older servers number all calls 0."""
+        """Read a call, which is never split. Its index is ignored, because older servers give 0 to all calls."""
         start, end = (at + node.start, at + node.end) if node is not None else (at, at + len(data))
         function = value.get("function") if isinstance(value, Mapping) else None
         if not isinstance(value, Mapping) or not isinstance(function, Mapping):
@@ -88,7 +88,7 @@ class OllamaReading:
         given = node.get("function", "arguments") if node is not None else None
         if number is None or given is None:
             return events
-        arguments = function.get("arguments")  # an object, but a string from servers that imitate OpenAI
+        arguments = function.get("arguments")  # servers that imitate OpenAI send a string
         text = arguments if isinstance(arguments, str) else data[given.start : given.end].decode("utf-8", "replace")
         return [*events, CallArguments(index=number, text=text, start=at + given.start, end=at + given.end)]
 

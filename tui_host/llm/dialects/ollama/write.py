@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeGuard
+
+from typing_extensions import override
 
 from tui_host.capture.json.narrowing import items, mapping
 from tui_host.errors import JSON, ModelError
-from tui_host.llm.body_framing import BodyDecoder
 from tui_host.llm.dialects.body_kinds import AnswerPart, Fit, chat_messages
-from tui_host.llm.dialects.dialect import Target, Window, WireRequest, names_in
-from tui_host.llm.dialects.ollama.outline import outline_of
+from tui_host.llm.dialects.dialect import Dialect, Target, Window, WireRequest
+from tui_host.llm.dialects.ollama.outline import OllamaParts
 from tui_host.llm.dialects.ollama.read import OllamaReading
-from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.outline import Outline
+from tui_host.llm.messages import Ask, Image, Message, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.provider_faults import refusal
 from tui_host.llm.request_writing import (
     CallIds,
     arguments_object,
     body_bytes,
-    object_schema,
+    is_from,
+    result_texts,
+    results_in,
     text_of,
     tools_text,
     with_taken_images,
 )
-from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
-from tui_host.settings.environment_references import Secret
+from tui_host.llm.schema_adaptation import SchemaRules, adapt
+from tui_host.llm.tool_names import OPENAI_NAMES
 
 _LONGEST_ID = 64
 _BESIDE = ("think", "format", "keep_alive", "truncate", "shift", "logprobs", "top_logprobs")
-"""Members beside `options`; all other options without a neutral name (`num_ctx`) go into `options`."""
+"""Members of the body outside `options`; any other option without a neutral name (`num_ctx`) goes into `options`."""
 _WINDOW = 4096
-"""Tokens that a server with less than 24 GiB of video memory reads where `num_ctx` is not said."""
+"""The default of `num_ctx` on servers with less than 24 GiB of video memory."""
 _YES_AND_NO: Mapping[str, bool] = {"true": True, "on": True, "false": False, "off": False, "none": False}
 
 _REMEDIES: tuple[tuple[str, str], ...] = (
@@ -39,23 +42,25 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
     ("try pulling it", "pull it (ollama pull NAME), or choose another model"),
     ("context length", "give it more room (options.num_ctx), or start a new session"),
 )
-"""The remedies for some refusals, by words in the refusal."""
+"""Remedies by words in the server's refusal."""
 
 
-class Ollama:
+class Ollama(Dialect):
     """`/api/chat`."""
 
-    name: str = "ollama"
-    versions: tuple[str, ...] = ("api",)
-    paths: tuple[str, ...] = ("/api/chat",)
-    models_path: str = "tags"
-    name_rule: NameRule = OPENAI_NAMES
+    name = "ollama"
+    versions = ("api",)
+    paths = ("/api/chat",)
+    models_path = "tags"
+    part_reader = OllamaParts
+    framing = "lines"
 
+    @override
     def write(self, ask: Ask, target: Target) -> WireRequest:
-        """Write the request, with the messages last, so that each step's request begins with all bytes of the previous request.
+        """Write the request.
 
-        What is longer than the model's window is to be refused (`truncate`, `shift`): the server would cut it unsaid, the
-        tools and the oldest messages first. Older servers do so all the same.
+        `truncate` and `shift` make the server refuse a conversation longer than the model's window; else the server
+        cuts the tools and the oldest messages silently. Older servers ignore both.
         """
         body: dict[str, JSON] = {"model": ask.model, "stream": ask.stream, "truncate": False, "shift": False}
         body |= _options(ask)
@@ -74,27 +79,20 @@ class Ollama:
             window=_window(added.get("options", body.get("options"))),
         )
 
-    def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
-        """Return a bearer token, used by ollama.com alone."""
-        del target
-        return () if secret is None else (("Authorization", f"Bearer {secret.reveal()}"),)
-
-    def decoder(self, content_type: str) -> BodyDecoder:
-        """Make a reader for a response; a whole answer is a stream of a single line."""
-        return BodyDecoder(OllamaReading(), content_type, framing="lines")
-
+    @override
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-        """Read a refusal; the remedy depends on the server's own words."""
+        """Make the error for a refusal, with a remedy for the server's message."""
         error = refusal(status, headers, body)
         error.remedy = next((remedy for words, remedy in _REMEDIES if words in error.what), error.remedy)
         return error
 
-    def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
-        """A request as a tree."""
-        return outline_of(body, names or {})
+    @override
+    def reading(self) -> OllamaReading:
+        return OllamaReading()
 
+    @override
     def fits_request(self, body: Mapping[str, JSON]) -> Fit:
-        """Certain where a member of this API alone is there, or the arguments of a call are an object; else possible."""
+        """Return 2 for members that only this API has, and for arguments as an object; else 1."""
         messages = chat_messages(body)
         calls = (mapping(mapping(call).get("function")) for each in messages for call in items(each.get("tool_calls")))
         is_own = bool(body.keys() & {"options", "keep_alive", "think", "format", "raw"})
@@ -102,17 +100,14 @@ class Ollama:
             return 2
         return 1 if messages else 0
 
+    @override
     def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
-        """A line of an answer; the whole answer is one line, too."""
+        """Recognise a line of an answer; an unstreamed answer is a single line."""
         message = body.get("message")
         if "done" not in body or not isinstance(message, Mapping):
             return None
         says = any(message.get(name) for name in ("content", "thinking", "tool_calls"))
         return AnswerPart(is_event=True, ends=body["done"] is True, is_empty=not says)
-
-    def models(self, body: bytes) -> tuple[str, ...]:
-        """Return the names of the pulled models."""
-        return names_in(body)
 
 
 def _window(options: JSON) -> Window:
@@ -143,7 +138,7 @@ def _tool(tool: ToolSpec) -> JSON:
     described: dict[str, JSON] = {"description": tool.description} if tool.description else {}
     return {
         "type": "function",
-        "function": {"name": tool.name, **described, "parameters": object_schema(tool.schema)},
+        "function": {"name": tool.name, **described, "parameters": adapt(tool.schema, SchemaRules()).schema},
     }
 
 
@@ -155,7 +150,7 @@ class _Writer:
         self._provider = provider
         self._ids = CallIds(_LONGEST_ID)
         asked = (number for number, message in enumerate(ask.messages) if message.role == "user" and not message.source)
-        self._loop = max(asked, default=-1)  # the start of the running turn: the server reads thinking only there
+        self._loop = max(asked, default=-1)  # where the current turn begins: the server ignores earlier thinking
 
     def messages(self) -> list[JSON]:
         """Write all messages, oldest first."""
@@ -172,15 +167,15 @@ class _Writer:
             case "assistant":
                 yield from self._assistant(message, thinks=number > self._loop)
             case "tool":
-                yield from self._results([part for part in message.parts if isinstance(part, ToolResult)])
+                yield from self._results(results_in(message))
 
     def _assistant(self, message: Message, *, thinks: bool) -> Iterator[JSON]:
         text = text_of(message.parts)
         calls = [part for part in message.parts if isinstance(part, ToolCall)]
         if not text and not calls:
-            return  # an answer without words says nothing; it stays in the session
+            return  # an empty answer is only stored
         written: dict[str, JSON] = {"role": "assistant", "content": text}
-        thoughts = [part.text for part in message.parts if isinstance(part, Thinking) and self._is_ours(part)]
+        thoughts = [part.text for part in message.parts if self._is_ours(part)]
         if thinks and any(thoughts):
             written["thinking"] = "".join(thoughts)
         if calls:
@@ -189,30 +184,22 @@ class _Writer:
         yield written
 
     def _call(self, call: ToolCall) -> JSON:
-        name = call.name if OPENAI_NAMES.allows(call.name) else OPENAI_NAMES.clean(call.name)
+        name = OPENAI_NAMES.clean(call.name)
         function: JSON = {"name": name, "arguments": arguments_object(call.arguments)}
         return {"id": self._ids.of(call), "function": function} if call.wire_id else {"function": function}
 
     def _results(self, results: Sequence[ToolResult]) -> Iterator[JSON]:
-        images: list[Image] = []
-        for result in results:
-            texts: list[str] = []
-            for part in with_taken_images(result.content):
-                if isinstance(part, Text):
-                    texts.append(part.text)
-                elif isinstance(part, Image):
-                    images.append(part)
-                    texts.append(f"(image {len(images)} of this step, {part.media_type}: see the next message)")
-            name = result.call.name if OPENAI_NAMES.allows(result.call.name) else OPENAI_NAMES.clean(result.call.name)
-            written: dict[str, JSON] = {"role": "tool", "tool_name": name}
+        texts, images = result_texts(results)
+        for result, text in texts:
+            written: dict[str, JSON] = {"role": "tool", "tool_name": OPENAI_NAMES.clean(result.call.name)}
             if result.call.wire_id:
                 written["tool_call_id"] = self._ids.of(result.call)
-            yield {**written, "content": "\n".join(texts)}
-        if images:  # a tool's message may carry them, but not every model's template shows them there
+            yield {**written, "content": text}
+        if images:  # many models' templates ignore images in a tool's message
             yield {"role": "user", "content": "", **_images(images)}
 
-    def _is_ours(self, thinking: Thinking) -> bool:
-        return thinking.provider == self._provider and thinking.model == self._ask.model
+    def _is_ours(self, part: object) -> TypeGuard[Thinking]:
+        return is_from(part, provider=self._provider, model=self._ask.model)
 
 
 def _images(parts: Sequence[object]) -> dict[str, JSON]:

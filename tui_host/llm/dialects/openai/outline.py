@@ -13,7 +13,9 @@ from tui_host.llm.outline_parts import ROLES, ChatReader
 _WALKED = ("tools", "messages", "function", "content", "tool_calls")
 
 
-class _Reading(ChatReader):
+class OpenAIParts(ChatReader):
+    """Makes the parts of a request's body."""
+
     walked = _WALKED
 
     @override
@@ -56,7 +58,3 @@ class _Reading(ChatReader):
 
 def _has_image(content: Node) -> bool:
     return any(piece.get("image_url") is not None for piece in content.elements)
-
-
-outline_of = _Reading.outline
-"""The tree of a body's parts."""

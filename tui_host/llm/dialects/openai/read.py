@@ -27,9 +27,14 @@ from tui_host.llm.fold import MOST_ARGUMENTS, MOST_CALLS
 from tui_host.llm.messages import Stop, Usage
 from tui_host.llm.provider_faults import fault_in
 from tui_host.llm.thinktags import ThinkTags
+from tui_host.llm.vendor_tools import cited
 
 ECHOED: Final = "reasoning_content"
-"""The member under which some services want the thinking back (DeepSeek, Moonshot)."""
+"""The member in which some services want the thinking sent back (DeepSeek, Moonshot)."""
+
+DETAILS: Final = "reasoning_details"
+"""The member in which OpenRouter sends thinking with signatures, and wants all of it back unchanged."""
+_GROWING = frozenset(("text", "summary", "data"))
 
 _STOPS: Mapping[str, Stop] = {
     "length": "length",
@@ -43,7 +48,7 @@ _STOPS: Mapping[str, Stop] = {
 _WALKED = ("choices", "message", "delta", "tool_calls")
 _FIELD = (len("data:"), len("data: "))
 _WORDS = frozenset(("role", "content"))
-"""The members of a delta that is text and nothing else."""
+"""The members of a delta that holds only text."""
 _BARE = frozenset(
     ("id", "object", "created", "model", "choices", "system_fingerprint", "service_tier", "obfuscation", "usage")
 )
@@ -60,6 +65,7 @@ class OpenAIReading:
         self._has_words = False
         self._refuses = False
         self._echoes = False
+        self._details: list[dict[str, JSON]] = []
 
     def event(self, value: dict[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
         """Read a chunk."""
@@ -91,12 +97,15 @@ class OpenAIReading:
         return events + self._around(value, choice, 0, len(body))
 
     def closing(self, position: int) -> list[ModelEvent]:
-        """Return text held back by a tag for thinking, and the mark for thinking to be sent back."""
+        """Return text that was held back as a possible tag for thinking, and the mark for thinking to send back."""
         events = self._tags.finish()
+        if self._details:
+            details: list[JSON] = [*self._details]
+            return [*events, ThinkingEcho(echo={DETAILS: details}, start=position, end=position)]
         return [*events, ThinkingEcho(echo=ECHOED, start=position, end=position)] if self._echoes else events
 
     def stop(self) -> Stop:
-        """Translate the finish reason; calls decide where the word does not."""
+        """Translate the finish reason; where the reason is unclear, calls decide."""
         stop = _STOPS.get(self.state.reason)
         if stop is not None:
             return stop
@@ -109,7 +118,7 @@ class OpenAIReading:
     def _around(
         self, value: Mapping[str, JSON], choice: Mapping[str, JSON] | None, start: int, end: int
     ) -> list[ModelEvent]:
-        """Read usage and errors beside the choices."""
+        """Read usage and errors, which stand outside the choices."""
         has_usage = "usage" in value or "x_groq" in value or (choice is not None and "usage" in choice)
         events = self.state.report(_usage_of(value, choice), start, end) if has_usage else []
         fault, reason = fault_in(value), self.state.reason
@@ -119,12 +128,12 @@ class OpenAIReading:
 
     def _delta(self, delta: Mapping[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
         content = delta.get("content")
-        if isinstance(content, str) and _WORDS.issuperset(delta):  # nearly every chunk is one
+        if isinstance(content, str) and _WORDS.issuperset(delta):  # the most frequent chunk
             self._has_words = self._has_words or bool(content)
             return self._tags.feed(content, start, end) if content else []
         calls, message = delta.get("tool_calls"), None
         if isinstance(calls, list) and len(calls) > 1 and end - start - len(data) in _FIELD:
-            # Several calls in one event are told apart by their own bytes; all else has the event's.
+            # Of several calls in one event each gets its own bytes; anything else gets the whole event's.
             message = _message_node(spans(data, walk=_WALKED), "delta")
         return self._message(delta, _Places(start, end, message, at=end - len(data)))
 
@@ -132,6 +141,7 @@ class OpenAIReading:
         events: list[ModelEvent] = []
         thought, key = _thought(delta)
         self._echoes = self._echoes or key == ECHOED
+        _join_details(self._details, delta.get(DETAILS))
         if thought:
             events += self._tags.off()
             start, end = places.of(key)
@@ -139,6 +149,8 @@ class OpenAIReading:
         content, refusal = delta.get("content"), delta.get("refusal")
         if content:
             events += self._content(content, *places.of("content"))
+        if delta.get("annotations"):
+            events += cited(delta.get("annotations"), *places.of("annotations"))
         if isinstance(refusal, str) and refusal:
             self._refuses = True
             start, end = places.of("refusal")
@@ -166,19 +178,19 @@ class OpenAIReading:
 
 
 def _is_bare(value: Mapping[str, JSON], choice: Mapping[str, JSON]) -> bool:
-    """Tell whether a chunk has nothing but a choice."""
+    """Tell whether a chunk holds a choice and nothing else."""
     is_known = _BARE.issuperset(value) and value.get("object") != "error"
     return is_known and value.get("usage") is None and "usage" not in choice
 
 
 class _Places:
-    """The bytes of a message's members, or of the whole event where unknown.
+    """The bytes of a message's members, or of the whole event if unknown.
 
     Args:
-        start: First byte of the whole.
+        start: First byte of the event.
         end: One past its last.
         message: The message's node, None if the members' places are not known.
-        at: The byte that the node's places count from.
+        at: The byte of the body from which the node's places count.
     """
 
     def __init__(self, start: int, end: int, message: Node | None = None, *, at: int = 0) -> None:
@@ -209,7 +221,7 @@ def _message_node(node: Node | None, name: str) -> Node | None:
 
 
 def _choice(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
-    """Return the first choice; requests never ask for more."""
+    """Return the first choice; requests never ask for several."""
     choices = value.get("choices")
     if not isinstance(choices, list) or not choices:
         return None
@@ -218,16 +230,32 @@ def _choice(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
 
 
 def _thought(delta: Mapping[str, JSON]) -> tuple[str, str]:
-    """Return the thinking in a delta, and the name of its member: services use several names, some two at once."""
+    """Return the thinking in a delta, and the member's name: services use several names, some two at once."""
     for key in (ECHOED, "reasoning"):
         value = delta.get(key)
         if isinstance(value, str) and value:
             return value, key
-    details = delta.get("reasoning_details")
+    details = delta.get(DETAILS)
     if not isinstance(details, list):
         return "", ECHOED if delta.get(ECHOED) == "" else ""
     pieces = [piece.get("text") or piece.get("summary") for piece in details if isinstance(piece, dict)]
-    return "".join(piece for piece in pieces if isinstance(piece, str)), "reasoning_details"
+    return "".join(piece for piece in pieces if isinstance(piece, str)), DETAILS
+
+
+def _join_details(details: list[dict[str, JSON]], pieces: JSON) -> None:
+    """Add the pieces of a stream to their items: texts grow, other members are replaced."""
+    for piece in pieces if isinstance(pieces, list) else ():
+        if not isinstance(piece, dict):
+            continue
+        last = details[-1] if details else {}
+        if (piece.get("index"), piece.get("type")) != (last.get("index", -1), last.get("type")):
+            details.append(dict(piece))
+            continue
+        for name, value in piece.items():
+            before = last.get(name)
+            grows = name in _GROWING and isinstance(value, str) and isinstance(before, str)
+            if grows or value is not None:
+                last[name] = f"{before}{value}" if grows else value
 
 
 def _flat(part: JSON) -> str:
@@ -253,12 +281,18 @@ def _usage_of(value: Mapping[str, JSON], choice: Mapping[str, JSON] | None) -> U
                 cache_written=count_of(usage, "prompt_tokens_details", "cache_write_tokens"),
                 output_total=count_of(usage, "completion_tokens"),
                 reasoning=_first(usage, ("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",)),
+                cost=_money(usage.get("cost")),
             )
     return None
 
 
+def _money(value: JSON) -> float | None:
+    """Return a price, as OpenRouter reports it. None if absent."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
 def _first(usage: JSON, *paths: tuple[str, ...]) -> int | None:
-    """Return the first count found: services put the same count in different places."""
+    """Return the first count present at any of the paths: services put the same count in different places."""
     return next((count for path in paths if (count := count_of(usage, *path)) is not None), None)
 
 
@@ -338,9 +372,9 @@ class _Calls:
         else:
             call = self._last
             if call is not None and fragment.name and not call.id and call.number in opened:
-                return None  # several whole calls in one chunk, without ids
+                return None  # several complete calls without ids in one chunk
         if call is not None and fragment.name and fragment.arguments.strip() and call.is_whole():
-            return None  # one id, or one index, for all calls
+            return None  # the same id or index for all calls
         return call
 
     def _open(self, fragment: _Fragment) -> _OpenCall:
@@ -375,7 +409,7 @@ def _fragment(value: JSON, start: int, end: int) -> _Fragment | None:
 
 
 def _arguments(value: JSON) -> str:
-    """Return the arguments as text: some services send an object."""
+    """Return the arguments as text, although some services send an object."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -389,7 +423,7 @@ def _extend(call: _OpenCall, fragment: _Fragment, *, is_new: bool) -> list[Model
     if not name:
         name = fragment.name
     elif fragment.name and not call.size and fragment.name != name:
-        # Some services send the name in pieces, others repeat the name, or send a longer one.
+        # Some services send the name in pieces; others repeat it, or send a longer name later.
         name = fragment.name if fragment.name.startswith(name) else name + fragment.name
     if name != call.name:
         call.name, changed = name[:1000], True

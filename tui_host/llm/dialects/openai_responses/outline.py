@@ -15,12 +15,13 @@ _WALKED = ("tools", "input", "content", "output", "summary", "function")
 _IMAGES = ("input_image", "input_file")
 
 
-class _Reading(PartReader):
+class ResponsesParts(PartReader):
+    """Makes the parts of a request's body."""
+
     walked = _WALKED
 
     @override
     def member(self, key: str, name: str, node: Node) -> Part:
-        """A member of the body."""
         if name == "tools" and node.kind == "array":
             return self.list_of(node, key, "tools", self._offered(node.elements, key))
         if name == "input" and node.kind == "array":
@@ -33,7 +34,7 @@ class _Reading(PartReader):
         return self.option(node, key, name)
 
     def _offered(self, elements: tuple[Node, ...], key: str) -> tuple[Part, ...]:
-        """List the tools, with a namespace's tools in its place."""
+        """List the tools; a namespace is replaced by its tools."""
         plain = tuple(entry for entry in elements if entry.get("tools") is None)
         offered = list(self.tools(plain, key, within="", schema=("parameters",)))
         for entry in elements:
@@ -85,7 +86,7 @@ class _Reading(PartReader):
         return replace(part if text is None else self.saying(part, text), origin=origin)
 
     def _thought(self, node: Node) -> str:
-        """Read the readable part of a thought."""
+        """Return the readable text of a reasoning item."""
         text = [
             part
             for name in ("summary", "content")
@@ -97,7 +98,3 @@ class _Reading(PartReader):
 
 def _said(piece: Node) -> Node | None:
     return piece.get("text") or piece.get("refusal")
-
-
-outline_of = _Reading.outline
-"""The tree of a body's parts."""

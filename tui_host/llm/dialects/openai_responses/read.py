@@ -13,6 +13,7 @@ from tui_host.llm.events import CallArguments, ModelEvent, PartEnded, TextDelta,
 from tui_host.llm.messages import Stop, Usage
 from tui_host.llm.provider_faults import fault_in
 from tui_host.llm.request_writing import echo_for
+from tui_host.llm.vendor_tools import cited, tool_used
 
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _REFUSAL = "response.refusal.delta"
@@ -24,14 +25,16 @@ _DELTAS: Mapping[str, type[TextDelta | ThinkingDelta]] = {
     "response.reasoning.delta": ThinkingDelta,
 }
 _CALL = "function_call"
+_RUNS = frozenset(("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"))
+"""Items of tools that the vendor itself has run."""
 _NEVER_OFFERED = ("custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call")
-"""Kinds of calls that cannot be sent back, since nothing answers them."""
+"""Kinds of calls that cannot be sent back, because they have no results."""
 _FINAL = ("completed", "incomplete", "failed", "cancelled")
 _OWN: Mapping[str, tuple[str, ...]] = {
     "message": ("role", "content"),
     _CALL: ("call_id", "name", "arguments"),
 }
-"""The members of an item that our own form of the item has."""
+"""The members of each kind of item that our own form already holds."""
 
 
 @dataclass(slots=True)
@@ -40,9 +43,9 @@ class _OpenItem:
 
     Attributes:
         kind: The vendor's word for the kind of item, empty while unknown.
-        call: The number of the call, None if the item is none, or one beyond the limit.
+        call: The number of the call; None if the item is no call, or a call beyond the limit.
         pieces: The text, or the arguments, that were streamed.
-        is_done: Whether the whole item has come.
+        is_done: Whether the complete item has come.
     """
 
     kind: str = ""
@@ -85,14 +88,14 @@ class _OpenItems:
         return self._last if index is None else self._by_index.get(index)
 
     def has_id(self, opened: _OpenItem, item: Mapping[str, JSON]) -> bool:
-        """Tell whether an open item was announced with the id of a whole item."""
+        """Tell whether an item began with the same id that the complete item has."""
         return opened is self._by_id.get(str(item.get("id")))
 
 
 class ResponsesReading:
     """Turns the vendor's events, or a whole answer, into ours.
 
-    The whole of an item counts; the pieces before it are there to be drawn.
+    Complete items are authoritative; the pieces before them only serve to draw the answer early.
     """
 
     def __init__(self) -> None:
@@ -138,7 +141,7 @@ class ResponsesReading:
         return events + self._over(value, status if isinstance(status, str) else "completed", 0, len(body))
 
     def closing(self, position: int) -> list[ModelEvent]:
-        """Return nothing: all has been given out."""
+        """Return nothing: every event was given out before."""
         del position
         return []
 
@@ -152,7 +155,7 @@ class ResponsesReading:
         if reason == "content_filter":
             return "refused"
         if reason not in {"completed", "[DONE]"}:
-            return "length"  # incomplete, with or without a reason
+            return "length"  # incomplete for any reason
         return "tools" if self.state.calls else "refused" if self._refuses else "end"
 
     def _item_event(self, kind: str, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
@@ -164,7 +167,7 @@ class ResponsesReading:
             case "response.function_call_arguments.delta":
                 return self._arguments_delta(value, start, end)
             case "response.function_call_arguments.done":
-                # The bytes of the repeated arguments belong to the call too.
+                # The repeated arguments count as bytes of the call.
                 opened = self._items.find(value)
                 if opened is None or opened.call is None:
                     return []
@@ -174,7 +177,7 @@ class ResponsesReading:
                 opened = self._items.find(value)
                 return self._words(opened, "\n\n", ThinkingDelta, start, end) if opened and opened.pieces else []
             case _:
-                return []  # ends of parts, progress, the vendor's own tools: they stay in the record
+                return []  # ends of parts, progress, the vendor's own tools: only recorded
 
     def _delta(self, kind: str, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
         piece = value.get("delta")
@@ -206,7 +209,7 @@ class ResponsesReading:
         return self._whole_item(opened, item, start, end)
 
     def _whole_item(self, opened: _OpenItem, item: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
-        """Read a whole item: the part not streamed before, and the members to send back."""
+        """Read a complete item: whatever was not streamed before, and the members to send back."""
         opened.is_done = True
         echo = echo_for("openai-responses", _echo_of(item))
         match item.get("type"):
@@ -217,15 +220,20 @@ class ResponsesReading:
                 self._refuses = self._refuses or bool(refusals)
                 text = "".join(_string(part, "text") or _string(part, "refusal") for part in _parts(item, "content"))
                 events = self._rest(opened, text, TextDelta, start, end)
+                for part in _parts(item, "content"):
+                    events += cited(part.get("annotations"), start, end)
                 return [*events, PartEnded(kind="text", echo=echo, start=start, end=end)]
             case "reasoning":
                 events = self._rest(opened, _thinking(item), ThinkingDelta, start, end)
                 return [*events, PartEnded(kind="thinking", echo=echo, start=start, end=end)]
             case _:
-                return [PartEnded(kind="text", echo=echo, start=start, end=end)] if echo else []
+                kind, action = _string(item, "type"), _mapping(item.get("action")) or item
+                used = tool_used(kind.removesuffix("_call"), action, start, end) if kind in _RUNS else []
+                used += cited(action.get("sources"), start, end)
+                return [*used, PartEnded(kind="text", echo=echo, start=start, end=end)] if echo else [*used]
 
     def _call(self, opened: _OpenItem, item: Mapping[str, JSON], start: int, end: int, echo: JSON) -> list[ModelEvent]:
-        """Begin a call, or complete a call begun before."""
+        """Begin a call, or complete a call that has begun."""
         name = _string(item, "name")
         name = name_of_tool(name, _string(item, "namespace")) if name else ""
         if opened.call is None:
@@ -235,7 +243,7 @@ class ResponsesReading:
         return [*events, *self._arguments(opened, _string(item, "arguments"), start, end)]
 
     def _arguments(self, opened: _OpenItem, arguments: str, start: int, end: int) -> list[ModelEvent]:
-        """Return all of a call's arguments where they differ from the streamed pieces."""
+        """Return all arguments of a call, if they differ from the streamed pieces."""
         if opened.call is None or not arguments or arguments == "".join(opened.pieces):
             return []
         anew = bool(opened.pieces)
@@ -251,14 +259,14 @@ class ResponsesReading:
     def _rest(
         self, opened: _OpenItem, text: str, delta: type[TextDelta | ThinkingDelta], start: int, end: int
     ) -> list[ModelEvent]:
-        """Return the part of a text not streamed before."""
+        """Return the part of a text that was not streamed."""
         streamed = "".join(opened.pieces)
         if not text.startswith(streamed) or text == streamed:
             return []
         return self._words(opened, text[len(streamed) :], delta, start, end)
 
     def _unstreamed(self, output: JSON, start: int, end: int) -> list[ModelEvent]:
-        """Read the items of the final output not read whole before."""
+        """Read those items of the final output that have not been read as complete items."""
         events: list[ModelEvent] = []
         is_empty = self._items.is_empty
         for number, item in enumerate(output if isinstance(output, list) else []):
@@ -282,23 +290,23 @@ class ResponsesReading:
 
 
 def name_of_tool(name: str, namespace: str) -> str:
-    """Return the full name of a tool: hosts may offer a server's tools in a namespace."""
+    """Return the full name of a tool, since hosts may offer a server's tools in a namespace."""
     return f"{namespace}.{name}" if namespace else name
 
 
 def _echo_of(item: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
-    """Return the members of an item to send back beside our own form of the item. None for nothing."""
+    """Return the members of an item that our own form lacks, to send them back. None if there are none."""
     kind = item.get("type")
     if not isinstance(kind, str) or kind in _NEVER_OFFERED:
         return None
     own = _OWN.get(kind, ())
     if kind == "message" and any(_string(part, "refusal") for part in _parts(item, "content")):
-        own = ()  # our form has no refusals
+        own = ()  # our form cannot hold refusals
     return {name: value for name, value in item.items() if name not in own and value is not None}
 
 
 def _thinking(item: Mapping[str, JSON]) -> str:
-    """Return the summary of the thinking, or the thinking of open models."""
+    """Return the summary of the thinking, or the thinking itself of open models."""
     for name in ("summary", "content"):
         texts = [text for part in _parts(item, name) if (text := _string(part, "text"))]
         if texts:
@@ -318,7 +326,7 @@ def _usage(response: Mapping[str, JSON]) -> Usage:
 
 
 def _reason(response: Mapping[str, JSON], event_status: str) -> str:
-    """Return why a response ended: the reason for incompleteness, or the status, which some services put in the event's name."""
+    """Return why a response ended: the reason for incompleteness, or the status, for some services in the event's name."""
     status = response.get("status")
     reason = status if isinstance(status, str) and status in _FINAL else event_status
     details = _string(_mapping(response.get("incomplete_details")), "reason")

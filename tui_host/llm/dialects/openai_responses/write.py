@@ -5,49 +5,48 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from tui_host.errors import JSON, ModelError
-from tui_host.llm.body_framing import BodyDecoder
+from typing_extensions import override
+
+from tui_host.errors import JSON
 from tui_host.llm.dialects.body_kinds import AnswerPart, Fit, are_objects, text_member
-from tui_host.llm.dialects.dialect import Target, WireRequest, names_in
-from tui_host.llm.dialects.openai_responses.outline import outline_of
+from tui_host.llm.dialects.dialect import Dialect, Target, WireRequest
+from tui_host.llm.dialects.openai_responses.outline import ResponsesParts
 from tui_host.llm.dialects.openai_responses.read import ResponsesReading
-from tui_host.llm.dialects.openai_service import HEADERS, LONGEST_ID, credential_headers, image_url, path_of
+from tui_host.llm.dialects.openai_service import LONGEST_ID, credential_headers, image_url, path_of
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.outline import Outline
-from tui_host.llm.provider_faults import refusal
 from tui_host.llm.request_writing import (
     CallIds,
     arguments_text,
     body_bytes,
     echo_of,
-    object_schema,
+    results_in,
     system_text,
     text_of,
     tools_text,
     with_taken_images,
 )
-from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
+from tui_host.llm.schema_adaptation import OPENAI_SCHEMAS, adapt
+from tui_host.llm.tool_names import OPENAI_NAMES
 from tui_host.settings.environment_references import Secret
 
 _THINKS_NOT = re.compile(r"(^|[/:])(gpt-3|gpt-4|chatgpt|gpt-5[\w.-]*-chat)")
-"""The models that refuse a word about thinking."""
+"""Models that refuse any option about thinking."""
 _THINKS = re.compile(r"(^|[/:])(o\d|gpt-[5-9]|gpt-oss|codex)")
 
 
 _LACKS = {"seed": "this API has no seed", "stop": "this API has no texts to stop at"}
 
 
-class OpenAIResponses:
-    """Responses, with all items in every request: the model sees nothing else."""
+class OpenAIResponses(Dialect):
+    """The Responses API without stored state: every request holds all items."""
 
-    name: str = "openai-responses"
-    versions: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ("/responses",)
-    models_path: str = "models"
-    name_rule: NameRule = OPENAI_NAMES
+    name = "openai-responses"
+    schema_rules = OPENAI_SCHEMAS
+    paths = ("/responses",)
+    part_reader = ResponsesParts
 
+    @override
     def write(self, ask: Ask, target: Target) -> WireRequest:
-        """Write the request, with the input last, so that each step's request begins with all bytes of the previous request."""
         body: dict[str, JSON] = {"model": ask.model, "store": False}
         if ask.stream:
             body["stream"] = True
@@ -62,49 +61,39 @@ class OpenAIResponses:
             path=path_of("responses", target),
             body=whole,
             growing=growing,
-            headers=HEADERS,
             unsent=ask.unsent((), **_LACKS),
         )
 
+    @override
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
-        """The credential."""
+        """Return the credential."""
         return credential_headers(secret, target)
 
-    def decoder(self, content_type: str) -> BodyDecoder:
-        """Make a reader for a response."""
-        return BodyDecoder(ResponsesReading(), content_type)
+    @override
+    def reading(self) -> ResponsesReading:
+        return ResponsesReading()
 
-    def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-        """Read a refusal."""
-        return refusal(status, headers, body)
-
-    def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
-        """A request as a tree."""
-        return outline_of(body, names or {})
-
+    @override
     def fits_request(self, body: Mapping[str, JSON]) -> Fit:
-        """Certain where a model and an input stand beside each other."""
+        """Return 2 for a body with `model` and `input`."""
         asked = body.get("input")
         is_asked = "model" in body and "jsonrpc" not in body and (isinstance(asked, str) or are_objects(asked))
         return 2 if is_asked else 0
 
+    @override
     def answer_part(self, body: Mapping[str, JSON]) -> AnswerPart | None:
-        """A response, or one of its events."""
+        """Recognise a response and the events of a response."""
         kind = text_member(body, "type")
         if not kind.startswith("response."):
             return AnswerPart(stream=text_member(body, "id")) if body.get("object") == "response" else None
         ends = kind in {"response.completed", "response.failed", "response.incomplete"}
         return AnswerPart(is_event=True, begins=kind == "response.created", ends=ends, is_empty=ends)
 
-    def models(self, body: bytes) -> tuple[str, ...]:
-        """The names in a list of models, in the provider's order."""
-        return names_in(body)
-
 
 def _thinking(ask: Ask) -> dict[str, JSON]:
-    """Ask for thoughts in words and in a form to be sent back, as the vendor's own client does.
+    """Ask for summaries of the thinking and for encrypted thinking to send back, as the vendor's own client does.
 
-    Both are refused for models that do not think; of others' models only what a person asked for is known.
+    Models that do not think refuse both. For other vendors' models only the options set by the user are sent.
     """
     effort = ask.options.reasoning_effort
     if effort is None and _THINKS_NOT.search(ask.model):
@@ -118,7 +107,7 @@ def _thinking(ask: Ask) -> dict[str, JSON]:
 
 
 def _options(ask: Ask) -> dict[str, JSON]:
-    """Return the options known to the API: neither a seed nor stop sequences."""
+    """Return the options known to the API, which has no seed and no stop sequences."""
     options = ask.options
     written: dict[str, JSON] = {
         "temperature": options.temperature,
@@ -132,8 +121,8 @@ def _tool(tool: ToolSpec) -> JSON:
     written: dict[str, JSON] = {"type": "function", "name": tool.name}
     if tool.description:
         written["description"] = tool.description
-    # Left out, `strict` means true, and the service would change the schema, or refuse it.
-    return written | {"parameters": object_schema(tool.schema), "strict": False}
+    # `strict` defaults to true, and the service would then change or refuse the schema.
+    return written | {"parameters": adapt(tool.schema, OPENAI_SCHEMAS).schema, "strict": False}
 
 
 class _Writer:
@@ -151,18 +140,16 @@ class _Writer:
     def _message(self, message: Message) -> Iterator[JSON]:
         match message.role:
             case "system":
-                return  # stands beside the conversation
+                return  # written as `instructions`
             case "user":
                 yield {"role": "user", "content": _content(message.parts, newline="")}
             case "assistant":
                 yield from self._assistant(message)
             case "tool":
-                for part in message.parts:
-                    if isinstance(part, ToolResult):
-                        yield self._result(part)
+                yield from map(self._result, results_in(message))
 
     def _assistant(self, message: Message) -> Iterator[JSON]:
-        """Write the items in their order: the service refuses a thought without the item after it, and the reverse."""
+        """Write the items in order: the service refuses a reasoning item without its next item, and the reverse."""
         self._ids.begin_message()
         last = max((n for n, part in enumerate(message.parts) if not isinstance(part, Thinking)), default=-1)
         parts = message.parts[: last + 1]
@@ -170,7 +157,7 @@ class _Writer:
         for part in parts:
             item = self._item(part, self._echo(part))
             if not is_whole:
-                item.pop("id", None)  # with an id the service would demand the missing thought
+                item.pop("id", None)  # an id would make the service demand the missing thought
             if item:
                 yield item
 
@@ -179,7 +166,7 @@ class _Writer:
             case Thinking():
                 return dict(echo) if _is_complete(echo) else {}
             case ToolCall():
-                name = part.name if OPENAI_NAMES.allows(part.name) else OPENAI_NAMES.clean(part.name)
+                name = OPENAI_NAMES.clean(part.name)
                 arguments = arguments_text(part.arguments)
                 asked: dict[str, JSON] = {"call_id": self._ids.of(part), "name": name, "arguments": arguments}
                 return {"type": "function_call", **echo, **asked}
@@ -202,12 +189,12 @@ class _Writer:
 
 
 def _is_complete(thought: Mapping[str, JSON]) -> bool:
-    """Tell whether a thought can go back: the service keeps no thoughts."""
+    """Tell whether a reasoning item can be sent back: it must hold the encrypted thinking, as the service stores none."""
     return bool(thought.get("encrypted_content") or thought.get("content"))
 
 
 def _content(parts: Sequence[object], *, newline: str) -> JSON:
-    """Write a text, or a list with images, also for results."""
+    """Write a text, or a list if there are images. Used for results too."""
     if not any(isinstance(part, Image) for part in parts):
         return newline.join(part.text for part in parts if isinstance(part, Text)) if newline else text_of(parts)
     written: list[JSON] = []

@@ -1,104 +1,119 @@
-"""The approval's content: waiting calls, the arguments of one call, and the keys."""
+"""The content of the approval: waiting calls, the arguments of one call, input fields, and the keys."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from rich.segment import Segment
-from rich.style import Style
+from textual import events
 from textual.containers import Container
 from textual.content import Content
-from textual.strip import Strip
+from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Static
+from textual.widgets import Static, TextArea
 from typing_extensions import override
 
+from tui_host.capture.visible import visible
 from tui_host.chat.policy import Question
 from tui_host.tui.glyphs import Glyphs
-from tui_host.tui.markdown.wrap import clip
 from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.approval import approval_words as words
-from tui_host.tui.widgets.approval.approval_fields import Field
-from tui_host.tui.widgets.approval.approval_words import folded
-from tui_host.tui.widgets.lines.line_view import LineView
+from tui_host.tui.widgets.approval.argument_lines import Arguments, Reader
+from tui_host.tui.widgets.key_order import KeysInOrder
 
 
-class Arguments(LineView, can_focus=False):
-    """The arguments, folded at the width. The approval keeps the focus and scrolls them."""
+class Field(KeysInOrder, TextArea):
+    """A text field: `enter` submits, `ctrl+j` breaks the line if allowed, `escape` closes."""
 
-    FOLLOWS = True
     DEFAULT_CSS = """
-    Arguments {
-        height: 1;
+    Field {
+        display: none;
+        height: auto;
+        max-height: 8;
+        padding: 0 1;
+        border: round $border;
         background: $surface;
-        border-subtitle-color: $text-muted;
-        &.-framed { border: round $foreground 40%; border-subtitle-align: right; padding: 0 1; }
-        &.-framed.-ascii { border: ascii $foreground 40%; }
+        scrollbar-size: 1 1;
+        &.-open { display: block; }
+        &:focus { border: round $border; }
     }
     """
 
-    def __init__(self, on_moved: Callable[[], None]) -> None:
-        super().__init__()
-        self._on_moved = on_moved
-        self._text = ""
-        self._lines: Sequence[str] = ()
-        self._folded: tuple[str, int] | None = None
+    @dataclass
+    class Taken(Message):
+        """Posted when the text is submitted."""
 
-    def show(self, text: str) -> None:
-        """Show a text from the beginning."""
-        self._text = text
-        self._at_tail = False
-        self._fold()
-        self.scroll_to(y=0, animate=False, force=True)
+        text: str
 
-    def _fold(self) -> None:
-        wanted = (self._text, max(1, self.view_width or 60))
-        if wanted != self._folded:  # a long text takes its time, and the approval is drawn with every key
-            self._folded = wanted
-            self._lines = folded(*wanted)
-        self.redraw()
+    class Left(Message):
+        """Posted when the field is closed without submitting."""
+
+    def __init__(self, *, lines: bool, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id, highlight_cursor_line=False)
+        self.cursor_blink = False
+        self._several = lines
+
+    @override
+    async def on_key(self, event: events.Key) -> None:
+        """Submit the text, close the field, or insert a line break."""
+        if event.key == "enter":
+            self.post_message(self.Taken(self.text))
+        elif event.key == "escape":
+            self.post_message(self.Left())
+        elif event.key in {"ctrl+j", "shift+enter", "shift+\r"}:
+            if self._several:
+                self.insert("\n")
+        else:
+            return
+        event.stop()
+        event.prevent_default()
+
+    async def on_paste(self, event: events.Paste) -> None:
+        """Insert a paste as visible text; nothing is submitted."""
+        event.stop()
+        event.prevent_default()
+        text = event.text.replace("\r\n", "\n").replace("\r", "\n")
+        result = self.replace(visible(text if self._several else text.replace("\n", " ")), *self.selection)
+        self.move_cursor(result.end_location)
 
     @property
-    def below(self) -> int:
-        """The number of lines below the visible part."""
-        return max(0, len(self._lines) - self.top - self.view_height)
+    def is_open(self) -> bool:
+        """Whether the field is on the screen."""
+        return self.has_class("-open")
+
+    def open(self, text: str) -> None:
+        """Show the field with a text, the caret at the first value of JSON, and focus the field."""
+        self.load_text(text)
+        self.add_class("-open")
+        value = re.search(r'": "?', text)
+        before = text[: value.end() if value is not None else len(text)]
+        self.move_cursor((before.count("\n"), len(before) - before.rfind("\n") - 1))
+        self.focus()
+
+    def close(self) -> None:
+        """Hide the field."""
+        self.remove_class("-open")
 
     @override
-    def width_changed(self) -> None:
-        self._fold()
-
-    @override
-    def on_resize(self) -> None:
-        super().on_resize()
-        self._on_moved()
-
-    @override
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        super().watch_scroll_y(old_value, new_value)
-        self._on_moved()
-
-    @override
-    def line_count(self) -> int:
-        return len(self._lines)
-
-    @override
-    def draw(self, number: int) -> Strip:
-        return Strip([Segment(self._lines[number], Style.null())])
+    def action_copy(self) -> None:
+        """Copy the selection, if any."""
+        if self.selected_text:
+            super().action_copy()
 
 
 SMALLEST_WIDTH = 26
-"""Cells inside the frame below which a tool's name and its arguments cannot be told."""
+"""Width inside the frame, in cells, below which a tool's name and arguments are not readable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Lines for each part of the approval.
+    """The number of lines for each part of the approval.
 
     Attributes:
         lines: By part: `calls`, `description`, `arguments`, `message`, `keys`.
-        is_framed: Whether the arguments have a frame of their own (two more lines); else a note below counts hidden lines.
-        is_enough: Whether one can see what would be approved.
+        is_framed: Whether the arguments have a frame (two more lines); otherwise a note below counts hidden lines.
+        is_enough: Whether the user can see what would be approved.
     """
 
     lines: Mapping[str, int]
@@ -107,7 +122,7 @@ class Room:
 
 
 def share(height: int, width: int, wanted: Mapping[str, int]) -> Room:
-    """Share `height` lines of `width` cells. Arguments and keys stay longest, the description folds first.
+    """Divide `height` lines of `width` cells among the parts. Arguments and keys are cut last, the description first.
 
     Args:
         height: Lines inside the frame.
@@ -128,29 +143,31 @@ def share(height: int, width: int, wanted: Mapping[str, int]) -> Room:
     has_note = lines["note"] == 1
     is_framed = left >= 4 and has_note
     left -= is_framed  # the frame's second line takes the place of the note
-    for part, most in (("arguments", 4), ("calls", 4), ("description", 3), ("arguments", height)):
+    for part, most in (("arguments", 4), ("calls", 4), ("description", 3), ("arguments", height), ("calls", height)):
         give(part, most)
     return Room(lines, is_framed=is_framed, is_enough=has_note and width >= SMALLEST_WIDTH)
 
 
-TOO_SMALL = "Too small to show what you would approve: y, a, Y and A are off. n, r and escape work."
+TOO_SMALL = "Too small to approve."
+WIDE = "-wide"
+"""CSS class of the screen while the approval is as wide as the screen."""
 
 
 class ApprovalFace:
-    """Draws the current question inside the approval; decides nothing.
+    """Draws the current question in the approval, without deciding anything.
 
     Args:
         panel: The approval.
-        questions: The calls that wait.
+        questions: The waiting calls.
         mask: Hides secrets.
         glyphs: The glyphs to draw with.
 
     Attributes:
-        questions: The calls that wait, answered ones included.
-        current: The question that is shown; None for none.
+        questions: The waiting calls, including answered ones.
+        current: The question shown; None for none.
         edits: Edited arguments by call.
-        seen: Calls whose arguments were shown to their end, with these arguments.
-        message: What the approval says about the last key.
+        seen: Calls whose arguments were shown completely, with these arguments.
+        message: The text about the last key.
         is_raw: Whether arguments are shown byte for byte.
         shows_description: Whether the server's description stands in place of the arguments.
         arguments: The view of the arguments.
@@ -169,23 +186,24 @@ class ApprovalFace:
         self.is_raw = self.shows_description = False
         self._room: Room | None = None
         self.message = ""
+        self._rest = ""  # how much of the arguments is not on the screen
         self._top = 0  # the first of the calls that are shown
-        self._told_keys: tuple[str, ...] = ()
-        self._calls = Static(markup=False)
-        self._description = Static(id="approval-description", markup=False)
-        self.arguments = Arguments(self._moved)
+        self._listed: set[tuple[str, bytes]] = set()  # calls whose whole arguments stand in the list
+        self._arranged_for: tuple[object, ...] = ()
+        self.reader = Reader(mask.values, glyphs)
+        self.arguments = Arguments(self._moved, self.reader)
         self.arguments.set_class(glyphs.more.isascii(), "-ascii")
         self._note = Static(id="approval-note", markup=False)
         self.editor = Field(lines=True, id="approval-edit")
         self.reason = Field(lines=False, id="approval-reason")
-        self._says = Static(id="approval-message", markup=False)
-        self._keys = Static(markup=False)
+        parts = ("calls", "description", "message", "keys")
+        self._texts = {part: Static(id=f"approval-{part}", markup=False) for part in parts}
 
     @property
     def parts(self) -> Sequence[Widget]:
         """The widgets, from top to bottom."""
-        shown = (self._calls, self._description, self.arguments, self._note)
-        return [*shown, self.editor, self.reason, self._says, self._keys]
+        calls, description, message, keys = self._texts.values()
+        return [calls, description, self.arguments, self._note, self.editor, self.reason, message, keys]
 
     # What is shown.
 
@@ -196,12 +214,19 @@ class ApprovalFace:
 
     @property
     def is_readable(self) -> bool:
-        """Whether there is room to see the call to approve."""
+        """Whether the call to approve can be read in the available room."""
         return self._room is not None and self._room.is_enough
 
     def arguments_of(self, question: Question) -> bytes:
         """Return the arguments to send, edited or not."""
         return self.edits.get(question.request.call, question.request.arguments)
+
+    def turn_to(self, question: Question | None) -> None:
+        """Show another question."""
+        if question is not self.current:
+            self.is_raw = self.shows_description = False
+            self._rest = ""  # of the question before
+        self.current = question
 
     def draw(self) -> None:
         """Draw the current question."""
@@ -216,107 +241,152 @@ class ApprovalFace:
         if self.shows_description:
             text = words.description_of(question.request, hide=self._mask.values)
         else:
-            text = self._mask.values(words.arguments_text(self.arguments_of(question), raw=self.is_raw))
+            text = self.reader.read(self.arguments_of(question), is_raw=self.is_raw)
         self.arguments.show(text)
         self.arrange()
 
     def arrange(self) -> None:
-        """Divide the height among the parts, and wrap every text to the width."""
+        """Divide the height among the parts, and wrap all texts to the width."""
         question = self.current
         parent = self._panel.parent
         if question is None or not isinstance(parent, Widget):
             return
         width = max(1, self._panel.content_region.width or parent.size.width - 4)
         left = [waiting for waiting in self.questions if waiting.open]
-        is_edited = question.request.call in self.edits
-        notice = ""
-        if not self.editor.is_open:  # what is written there may be something else
-            notice = words.notice(self.arguments_of(question), is_edited=is_edited, mask=self._mask)
-        message = "  ".join(part for part in (notice, self.message) if part)
-        tool = question.request.tool
         arguments = [
             self._mask.values(self.arguments_of(waiting).decode()) if len(left) > 1 else "" for waiting in left
         ]
-        start = left.index(question) if question in left else 0
-        hints = "" if words.hints_fit(tool, width, arguments[start] if arguments else "") else words.hints_of(tool)
-        description = words.description_of(question.request, hints, 8 * width, hide=self._mask.values)
-        self._told_keys = tuple(self._working_keys())
-        keys = "   ".join(key.replace("…", self._glyphs.more) for key in self._told_keys)
+        current = left.index(question) if question in left else 0
+        keys, _, field_height = self._arranged_for = self._to_arrange()
+        asked = arguments[current] if left else ""
+        description = "" if self.shows_description else self._description_of(question, asked, width)
         rows = {
-            "calls": self._call_rows(left, arguments, start, width),
-            "description": words.in_rows(description, width),
-            "message": words.in_rows(message, width) if message else [],
-            "keys": words.keys_in_rows(keys, width),
+            "description": words.plain(description, width),
+            "message": words.plain(self._message_of(question), width),
+            "keys": words.grid(keys, width, self._glyphs.more),
         }
-        field = self.field
-        height = parent.size.height - 2 - (field.outer_size.height or 3 if field is not None else 0)
-        wanted = {part: len(lines) for part, lines in rows.items()}
+        height = parent.size.height - 2 - field_height
+        wanted = {part: len(lines) for part, lines in rows.items()} | {"calls": len(left)}
         wanted |= {"arguments": self.arguments.line_count(), "message": min(len(rows["message"]), 4)}
         room = share(height, width, wanted)
         if not room.is_enough:
-            rows["message"] = words.in_rows(TOO_SMALL, width)
-            room = share(
-                height,
-                width,
-                {"calls": 1, "arguments": 1, "message": len(rows["message"]), "description": 0, "keys": 0},
-            )
+            rows["message"] = words.plain(TOO_SMALL, width)
+            rows["keys"] = words.grid(replace(words.KEYS, on=(), look=()), width, self._glyphs.more)
+            wanted = dict.fromkeys(wanted, 0) | {"calls": 1, "note": 0}
+            room = share(height, width, wanted | {part: len(rows[part]) for part in ("message", "keys")})
         self._room = room
-        calls = rows["calls"]
-        self._top = words.window(len(calls), room.lines["calls"], start, self._top)
-        if room.lines["calls"] < len(calls):
-            narrow = self._call_rows(left, arguments, start, width - 2)
-            calls = words.in_window(narrow, room.lines["calls"], self._top, width, self._glyphs.more)
-        self._say(self._calls, calls, room.lines["calls"], words.calls_shown)
-        self._say(self._description, rows["description"], room.lines["description"])
-        self._say(self._says, rows["message"], room.lines["message"])
-        self._say(self._keys, rows["keys"], room.lines["keys"], words.keys_shown)
+        rows["calls"] = words.calls_shown(self._list(left, arguments, current, width))
+        for part, view in self._texts.items():
+            self._say(view, rows[part], room.lines[part])
         self.arguments.set_class(room.is_framed, "-framed")
-        self.arguments.styles.height = room.lines["arguments"] + (2 if room.is_framed else 0)
+        self.arguments.styles.height = room.lines["arguments"] + 2 * room.is_framed
+        self._say_rest()
         self._moved()
 
-    def _call_rows(self, left: Sequence[Question], told: Sequence[str], current: int, width: int) -> list[str]:
-        return words.call_rows([waiting.request.tool for waiting in left], told, current, width, self._glyphs.more)
+    def keep_arranged(self) -> bool:
+        """Arrange the parts again if what their heights depend on has changed; returns whether they were."""
+        is_changed = self._panel.is_attached and self._to_arrange() != self._arranged_for
+        if is_changed:
+            self.arrange()
+        return is_changed
 
-    def _working_keys(self) -> Sequence[str]:
+    def _to_arrange(self) -> tuple[words.Keys, int, int]:
+        """Return what the parts' heights depend on and a paint may change: the keys, the lines of the arguments, the field's height."""
+        field = self.field
+        height = 0 if field is None else field.outer_size.height or 3
+        return self._working_keys(), self.arguments.line_count(), height
+
+    def _message_of(self, question: Question) -> str:
+        """Return the text about the last key, and the warnings about the call."""
+        notices = (
+            [] if self.editor.is_open else self._notices_of(question)
+        )  # what is written there may be something else
+        return "\n".join(filter(None, (self.message, *notices)))
+
+    def _notices_of(self, question: Question) -> list[str]:
+        return words.notices(question.request, self.edits.get(question.request.call), self._mask)
+
+    def _description_of(self, question: Question, arguments: str, width: int) -> str:
+        tool = question.request.tool
+        hints = "" if words.hints_fit(tool, width, arguments) else words.hints_of(tool)
+        return words.description_of(question.request, hints, 8 * width, hide=self._mask.values)
+
+    def _list(self, left: Sequence[Question], arguments: Sequence[str], current: int, width: int) -> list[str]:
+        """Return the lines of the waiting calls, and note which calls are shown completely."""
+        room = 0 if self._room is None else self._room.lines["calls"]
+        is_cut = room < len(left)
+        inner = width - 2 if is_cut else width
+        self._top = words.window(len(left), room, current, self._top)
+        rows = [
+            words.call_row(waiting.request.tool, inner, self._glyphs.more, is_current=number == current, arguments=text)
+            for number, (waiting, text) in enumerate(zip(left, arguments, strict=True))
+        ]
+        shown = slice(self._top, self._top + room)
+        self._listed = {
+            (waiting.request.call, self.arguments_of(waiting))
+            for waiting, text in zip(left[shown], arguments[shown], strict=True)
+            if text and words.fits_row(waiting.request.tool, inner, text)
+            if not waiting.request.changed and not self._notices_of(waiting)
+        }
+        return words.in_window(rows, room, self._top, width, self._glyphs.more) if is_cut else rows
+
+    def _working_keys(self) -> words.Keys:
         """Return the keys that work now, with their effects."""
         if self.editor.is_open:
             return words.EDITOR_KEYS
         if self.reason.is_open:
             return words.REASON_KEYS
-        keys = words.KEYS
+        keys, panel = words.KEYS, self._panel
         if self.current is not None and self.current.later:
-            keys = tuple(key.replace("all remaining", "all of these") for key in keys)
-        own = {self._panel, *self._panel.walk_children()}
-        if any(widget not in own for widget in self._panel.screen.focus_chain):
-            return keys
-        return [key.replace("tab look", "f2 look") for key in keys]
+            keys = replace(keys, on=(*keys.on[:-1], words.ALL_OF_THESE))
+        if sum(waiting.open for waiting in self.questions) < 2:
+            keys = replace(keys, on=keys.on[:-1])
+        look, screen = keys.look, panel.screen
+        own = {panel, *panel.walk_children()}
+        if all(widget in own for widget in screen.focus_chain):
+            look = (replace(look[0], key="f2"), *look[1:])
+        if screen.has_class(WIDE):
+            look = (*look[:-1], words.NARROWER)
+        elif panel.outer_size.width == screen.size.width:
+            look = look[:-1]
+        return replace(keys, look=look)
 
-    def _say(
-        self, part: Static, rows: Sequence[str], count: int, look: Callable[[Sequence[str]], Content] = words.plain
-    ) -> None:
+    def _say(self, part: Static, rows: Sequence[Content], count: int) -> None:
         """Show `count` rows of a part, with a mark where more are hidden."""
         shown = list(rows[:count])
         if len(rows) > count > 0:
-            shown[-1] = clip(f"{shown[-1]} ", max(1, self._panel.content_region.width - 1), "") + self._glyphs.more
+            room = max(1, self._panel.content_region.width - 1)
+            shown[-1] = Content.assemble(shown[-1].truncate(room), self._glyphs.more)
         part.display = bool(shown)
-        part.update(look(shown))
+        part.update(Content("\n").join(shown))
 
     def _moved(self) -> None:
-        """Say how much of the arguments is not on the screen."""
-        below = self.arguments.below
-        words_below = "all shown" if not below else f"{below} more line{'s' if below != 1 else ''}: pagedown, end"
-        framed = self._room is not None and self._room.is_framed
-        self.arguments.border_subtitle = Content(words_below) if framed else None
-        self._note.display = not framed
-        if not framed:
-            self._note.update(Content(words_below))
         self._panel.call_after_refresh(self.note_seen)
 
     def note_seen(self) -> None:
-        """Record after a paint whether the end of the arguments was visible, and update the keys."""
-        question = self.current
-        if question is not None and self._panel.is_attached and tuple(self._working_keys()) != self._told_keys:
-            self.arrange()  # the inspector was laid out in the same paint: there is somewhere to look around now
-        visible_now = self._room is not None and self._room.is_enough and self.arguments.view_height > 0
-        if question is not None and visible_now and not self.arguments.below and not self.shows_description:
+        """After a paint, note which arguments were visible, tell the user what was not, and update the keys."""
+        question, room = self.current, self._room
+        if question is None or room is None or not self._panel.is_attached:
+            return
+        if self.keep_arranged():
+            return  # the same paint gave another width, or showed the inspector
+        if self.arguments.outer_size.height != room.lines["arguments"] + 2 * room.is_framed:
+            return  # not laid out since: this is called again then
+        below, jumped = self.arguments.below, self.arguments.jumped_over
+        rest = f"{below} more line{'s' if below != 1 else ''}: pagedown, end" if below else "all shown"
+        if jumped and not below:
+            rest = f"{jumped} line{'s' if jumped != 1 else ''} jumped over"
+        self._rest = rest
+        self._say_rest()
+        if not room.is_enough or not self.arguments.view_height:
+            return
+        self.seen |= self._listed
+        self.arguments.note_painted()
+        if not below and not self.shows_description:
             self.seen.add((question.request.call, self.arguments_of(question)))
+
+    def _say_rest(self) -> None:
+        is_framed = self._room is not None and self._room.is_framed
+        self.arguments.border_subtitle = Content(self._rest) if is_framed else None
+        self._note.display = self.is_readable and not is_framed
+        self._note.update(Content(self._rest))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import ClassVar
 
 from textual import events
@@ -20,19 +21,61 @@ from tui_host.chat.policy import Question
 from tui_host.errors import TuiHostError
 from tui_host.tui import textual_private
 from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.key_tables import ACTIONS
 from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.approval import approval_words as words
-from tui_host.tui.widgets.approval.approval_fields import Field
-from tui_host.tui.widgets.approval.approval_lines import ApprovalFace
+from tui_host.tui.widgets.approval.approval_lines import WIDE, ApprovalFace, Field
 from tui_host.tui.widgets.approval.argument_edit import Editable, editable, read_edit
-from tui_host.tui.widgets.approval.quiet_period import DECIDING, QUIET_SECONDS, Quiet
+
+QUIET_SECONDS = 0.5
+DECIDING = frozenset(("y", "a", "Y", "A", "e", "n", "r", "escape"))
+MOVING = frozenset(
+    ("up", "down", "left", "right", "pageup", "pagedown", "home", "end", "tab", "shift+tab", "p", "d", "z", "ctrl+p")
+) | frozenset(action.key for action in ACTIONS)
+"""Keys that work at once and restart the quiet period: for moving around, and those that work everywhere."""
+
+
+class Quiet:
+    """Decides from when on keys count. Times are those of events (`time.monotonic`).
+
+    Attributes:
+        armed_at: The time from which keys decide; infinite until the question is painted.
+    """
+
+    def __init__(self, seconds: float = QUIET_SECONDS) -> None:
+        self._seconds = seconds
+        self.armed_at = inf
+
+    def begin(self) -> None:
+        """Disarm the keys until the next question is painted."""
+        self.armed_at = inf
+
+    def painted(self, now: float) -> None:
+        """Start the quiet period: the question was painted."""
+        self.armed_at = now + self._seconds
+
+    def swallow(self, event: events.Event, *, here: bool) -> bool:
+        """Return whether to ignore an event. Events that decide nothing restart the quiet period.
+
+        Args:
+            event: A key, a paste, or a mouse button.
+            here: Whether the focus is in the approval; elsewhere keys keep their own meaning.
+        """
+        key = event.key if isinstance(event, events.Key) else ""
+        if here and key in DECIDING and event.time >= self.armed_at:
+            return False
+        if self.armed_at != inf:
+            self.armed_at = max(self.armed_at, event.time + self._seconds)
+        if not isinstance(event, events.Key | events.Paste):
+            return False
+        return here and key not in MOVING
 
 
 class Approval(Container, can_focus=True):
     """Asks questions one by one, and answers them by key.
 
-    The app asks `swallow` for each key, paste and mouse button before anything else may have it, and calls `take` when
-    the questions are others.
+    The app calls `swallow` with each key, paste and mouse button before any other widget gets it, and `take` when the
+    questions change.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -42,7 +85,7 @@ class Approval(Container, can_focus=True):
         Binding("e", "edit", show=False),
         Binding("n", "no", show=False),
         Binding("r", "because", show=False),
-        Binding("escape", "stop", show=False),
+        Binding("escape", "back", show=False),
         Binding("up", "scroll(-1)", show=False),
         Binding("down", "scroll(1)", show=False),
         Binding("pageup", "turn(-1)", show=False),
@@ -53,6 +96,7 @@ class Approval(Container, can_focus=True):
         Binding("right", "other(1)", show=False),
         Binding("p", "raw", show=False),
         Binding("d", "description", show=False),
+        Binding("z", "widen", show=False),
     ]
 
     DEFAULT_CSS = """
@@ -70,7 +114,7 @@ class Approval(Container, can_focus=True):
         &.-ascii:focus { border: ascii $warning; }
         & > Static { height: auto; }
         & > #approval-description { color: $text-muted; }
-        & > #approval-note { text-align: right; color: $text-muted; }
+        & > #approval-note { text-align: right; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
         & > #approval-message { color: $text-warning; text-style: bold; }
     }
     """
@@ -91,7 +135,7 @@ class Approval(Container, can_focus=True):
         self._face = ApprovalFace(self, questions, mask=self._mask, glyphs=glyphs)
         self._on_grant = on_grant
         self._quiet = Quiet(quiet_seconds)
-        self._asked_session = False
+        self._asked_key = ""  # the key that decides if pressed again, as the message says
         self._editable = Editable()
         self._has_complained = False  # about what stands in the field now
         self._ignored = ""  # the last key that came too early to decide
@@ -109,7 +153,7 @@ class Approval(Container, can_focus=True):
     # What the app calls.
 
     def take(self, questions: Sequence[Question]) -> None:
-        """Take new questions, and go on if the current question was answered elsewhere."""
+        """Set the questions, and continue with the next one if the current question was answered elsewhere."""
         known_ids = {id(question) for question in self._face.questions}
         added = [question for question in questions if id(question) not in known_ids]
         self._face.questions += added
@@ -119,7 +163,7 @@ class Approval(Container, can_focus=True):
             self._face.draw()
 
     def swallow(self, event: events.Event) -> bool:
-        """Whether an event came too early to decide, or means nothing here; for `App.on_event`, before all else."""
+        """Return whether to ignore an event that came too early or means nothing here. `App.on_event` calls this first."""
         focused = self.screen.focused  # `has_focus` comes later than the bindings that the focus brings
         if self._face.field is not None and focused is self._face.field:
             return False
@@ -131,15 +175,19 @@ class Approval(Container, can_focus=True):
                 self._ignored = words.key_name(event.key)
             elif not swallowed:
                 self._ignored = ""
-        self._tell_ready()
+        self._show_readiness()
         return swallowed
 
     def note(self, event: events.Event) -> None:
-        """Restart the quiet period after a key or click elsewhere."""
+        """Restart the quiet period after a key or click in another place."""
         self._quiet.swallow(event, here=False)
 
+    def look(self) -> None:
+        """Follow what has changed around the panel: the inspector may come after it."""
+        self._face.keep_arranged()
+
     def look_again(self) -> None:
-        """Something else was on the screen: a new quiet period begins."""
+        """Begin a new quiet period, because something else was on the screen."""
         if self._face.current is not None:
             self._begin_quiet()
 
@@ -161,20 +209,18 @@ class Approval(Container, can_focus=True):
     def _ask(self, question: Question | None, message: str = "") -> None:
         """Show a question. Its quiet period begins after the next paint."""
         if question is None:
-            self._face.current = None
+            self._face.turn_to(None)
             self._quiet.begin()
             return
-        if question is not self._face.current:
-            self._face.is_raw = self._face.shows_description = False
-        self._face.current = question
-        self._asked_session = False
+        self._face.turn_to(question)
+        self._asked_key = ""
         self._face.message = message
         self._face.draw()
         self._begin_quiet()
 
     def _begin_quiet(self) -> None:
         self._quiet.begin()
-        self._tell_ready()
+        self._show_readiness()
         self.call_after_refresh(self._painted)
 
     def _painted(self) -> None:
@@ -182,8 +228,10 @@ class Approval(Container, can_focus=True):
             self.set_timer(0.05, self._painted)
             return
         self._face.note_seen()
+        if self._face.current is not None:
+            self._face.current.appear()
         self._quiet.painted(time.monotonic())
-        self._tell_ready()
+        self._show_readiness()
 
     @override
     def watch_has_focus(self, _has_focus: bool) -> None:
@@ -194,18 +242,20 @@ class Approval(Container, can_focus=True):
         elif _has_focus:
             self._begin_quiet()
         else:
-            self._tell_ready()
+            self._show_readiness()
 
-    def _tell_ready(self) -> None:
+    def _show_readiness(self) -> None:
         """Show whether keys decide now, and update when that changes."""
         if not self.has_focus:
             tab = "" if self._face.field is not None else "tab goes back to decide"
             self.border_subtitle = Content(tab)
             return
         wait = self._quiet.armed_at - time.monotonic()
-        self.border_subtitle = words.readiness(ignored=self._ignored, is_ready=wait <= 0, more=self._glyphs.more)
+        self.border_subtitle = words.readiness(
+            ignored=self._ignored, is_ready=wait <= 0, is_readable=self._face.is_readable, more=self._glyphs.more
+        )
         if 0 < wait < 60:
-            self.set_timer(wait + 0.01, self._tell_ready)
+            self.set_timer(wait + 0.01, self._show_readiness)
 
     # Looking.
 
@@ -216,8 +266,9 @@ class Approval(Container, can_focus=True):
             self._ask(left[(left.index(self._face.current) + step) % len(left)])
 
     def on_resize(self) -> None:
-        """Share the room out anew."""
+        """Divide the room again."""
         self._face.arrange()
+        self._show_readiness()
 
     def action_scroll(self, lines: int) -> None:
         """Scroll the arguments."""
@@ -228,75 +279,84 @@ class Approval(Container, can_focus=True):
         self._face.arguments.action_page(pages)
 
     def action_edge(self, end: int) -> None:
-        """To the first or the last line of the arguments."""
+        """Scroll to the first or the last line of the arguments."""
         if end > 0:
             self._face.arguments.action_last()
         else:
             self._face.arguments.action_first()
 
     def action_raw(self) -> None:
-        """Switch between bytes and indented arguments."""
+        """Switch between the exact bytes and indented arguments."""
         self._face.is_raw = not self._face.is_raw
         self._face.shows_description = False
         self._face.draw()
 
     def action_description(self) -> None:
-        """The server's description whole, in place of the arguments, and back."""
+        """Switch between the arguments and the server's whole description."""
         self._face.shows_description = not self._face.shows_description
         self._face.draw()
 
+    def action_widen(self) -> None:
+        """Switch between the width of the screen and the usual width."""
+        self.screen.toggle_class(WIDE)
+
     # Deciding.
 
-    def _may_approve(self) -> Question | None:
-        """Return the current question if its arguments were seen to the end; else scroll there, and say so."""
+    def _is_again(self, key: str, question: Question, words_asked: str) -> bool:
+        """Whether a key was pressed for the second time. The first time ask, and begin a new quiet period."""
+        if self._asked_key == key:
+            return True
+        self._ask(question, words_asked)
+        self._asked_key = key
+        return False
+
+    def _may_approve(self, key: str) -> Question | None:
+        """Return the current question if its arguments were shown completely; otherwise scroll to the rest and say so."""
         question = self._face.current
         if question is None or not question.open or not self._face.is_readable:
             return None
         if self._face.shows_description:
             self.action_description()
-            self._ask(question, "These are the arguments. Now decide again.")
+            self._ask(question, f"These are the arguments. Press {key} again to approve.")
             return None
         if (question.request.call, self._face.arguments_of(question)) not in self._face.seen:
-            below = self._face.arguments.below
-            self._ask(question, f"You hadn't seen {below} lines. Here is the end; now decide again.")
+            self._ask(question, f"This is the end. Press {key} again to approve.")
             self._face.arguments.action_last()
             return None
         return question
 
     def action_once(self) -> None:
         """Approve the current call."""
-        question = self._may_approve()
+        question = self._may_approve("y")
         if question is not None:
             question.approve(edited=self._face.edits.get(question.request.call))
             self._ask(self._next())
 
     def action_all(self) -> None:
-        """Approve all remaining calls if each was seen to the end; else show the first unseen call."""
-        question = self._may_approve()
+        """Approve all remaining calls if each was shown completely; otherwise show the first that was not."""
+        question = self._may_approve("Y")
         if question is None:
             return
         left = [waiting for waiting in self._face.questions if waiting.open]
         for waiting in left:
             if (waiting.request.call, self._face.arguments_of(waiting)) not in self._face.seen:
-                self._ask(waiting, "You haven't seen all of this call yet. Scroll to its end, then press Y.")
+                self._ask(waiting, "This call was not shown whole yet. Read it, then press Y again.")
                 return
+        how = "approved with all remaining calls" if len(left) > 1 else "approved once"
         for waiting in left:
-            waiting.approve(how="approved with all remaining calls", edited=self._face.edits.get(waiting.request.call))
+            waiting.approve(how=how, edited=self._face.edits.get(waiting.request.call))
         self._ask(self._next())
 
     def action_session(self) -> None:
-        """Approve the tool for the session: the first press shows the rule, the second applies the rule."""
-        asked, self._asked_session = self._asked_session, False
-        question = self._may_approve()
+        """Approve the tool for the session: the first press shows the rule, the second press applies it."""
+        question = self._may_approve("A")
         if question is None:
             return
-        if not asked:
-            name = words.name_of(question.request.tool)
-            self._ask(
-                question,
-                f"Press A again to run every call of {name}, as defined now, without asking for the rest of this session.",
-            )
-            self._asked_session = True
+        name = words.name_of(question.request.tool)
+        rule = (
+            f"Press A again to run every call of {name}, as defined now, without asking for the rest of this session."
+        )
+        if not self._is_again("A", question, rule):
             return
         question.approve(how="approved for the session", edited=self._face.edits.get(question.request.call))
         self._on_grant(question)
@@ -308,33 +368,40 @@ class Approval(Container, can_focus=True):
             self._face.current.reject()
             self._ask(self._next())
 
-    def action_stop(self) -> None:
-        """Reject the current call, and stop the turn."""
-        if self._face.current is not None:
-            self._face.current.reject(stop=True)
+    def action_back(self) -> None:
+        """Go back to the arguments, or take back an asked `A`; else ask once, then reject the call and stop the turn."""
+        question = self._face.current
+        if question is None:
+            return
+        if self._face.shows_description:
+            self.action_description()
+        elif self._asked_key == "A":
+            self._ask(question)
+        elif self._is_again("escape", question, "escape again: reject and stop the turn"):
+            question.reject(stop=True)
             self._ask(self._next())
 
     # Writing.
 
     def action_because(self) -> None:
-        """Ask for a reason."""
+        """Open the field for a reason."""
         self._open(self._face.reason, "", "Why not? The model will read this.")
 
     def action_edit(self) -> None:
-        """Edit the arguments."""
+        """Open the field for edited arguments."""
         if self._face.current is not None:
             self._editable = editable(self._face.arguments_of(self._face.current), self._mask)
             self._open(self._face.editor, self._editable.text, words.stand_ins(self._editable.values))
 
     def _open(self, field: Field, text: str, message: str) -> None:
-        self._asked_session = self._has_complained = False
+        self._asked_key, self._has_complained = "", False
         self._quiet.begin()  # the field has the focus only later: what was typed behind the key decides nothing
         field.open(text)
         self._face.message = message
         self.call_after_refresh(self._face.arrange)
 
     def on_field_left(self, event: Field.Left) -> None:
-        """Back to the question."""
+        """Go back to the question."""
         event.stop()
         field = self._face.field
         if field is not None:
@@ -357,7 +424,8 @@ class Approval(Container, can_focus=True):
         self._ask(question if question.open else self._next())
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """Replace a complaint once the text is changed, without moving any line."""
+        """Make room for the text, and replace a complaint once the text is changed, without moving any line."""
+        self.call_after_refresh(self._face.note_seen)
         if self._has_complained and event.text_area is self._face.editor:
             self._has_complained = False
             self._face.message = "press enter to check again"

@@ -2,50 +2,85 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from rich.cells import cell_len
 from textual.content import Content
 
 from tui_host.capture.visible import hidden, tool_name, visible
-from tui_host.chat.call_arguments import pretty
 from tui_host.chat.policy import CallRequest
-from tui_host.errors import JSON
 from tui_host.servers.catalog import Tool, claims_of
-from tui_host.tui.markdown.wrap import clip, fill, fold
+from tui_host.tui.markdown.wrap import clip, fill
 from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.status_lines import DIM
 
-GAP = "   "
-"""Between two keys."""
+GAP = 3
+"""Space between two columns of keys, in cells."""
 CLAIM = "server claims: "
 BEYOND = 4096
-"""Characters behind a cut that are looked at for a secret that the cut would halve."""
+"""Number of characters after a cut in which a secret may continue."""
 LONGEST_LINE = 500
-"""Characters of arguments that a call's one line is made from."""
-SHORTEST, ENOUGH = 8, 24
-"""Cells below which arguments tell nothing; cells that they have before hints stand beside them."""
-KEYS = (
-    "y once",
-    "Y all remaining",
-    "A this tool, this session",
-    "e edit",
-    "n no",
-    "r no, because…",
-    "esc no, and stop the turn",
-    "tab look around",
-    "p pretty/raw",
-    "d description",
+"""Number of characters of arguments to use for a call's line."""
+SHORTEST = 8
+"""Least width for arguments on a call's line, in cells."""
+MOST_MISFITS = 3
+"""Number of errors to list; further ones are only counted."""
+WIDEST_KEYS = 84
+"""Largest width over which the keys are spread, in cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A key with its effect, and the effect in one word for narrow windows."""
+
+    key: str
+    effect: str
+    brief: str
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys that work: those that lead on, those that lead back, and those that only look, the most important first."""
+
+    on: Sequence[Label] = ()
+    back: Sequence[Label] = ()
+    look: Sequence[Label] = ()
+
+
+ALL = Label("Y", "all that remain", "all")
+ALL_OF_THESE = Label("Y", "all of these", "these")
+KEYS = Keys(
+    on=(
+        Label("y", "once", "once"),
+        Label("e", "edit", "edit"),
+        Label("A", "this tool, this session", "session"),
+        ALL,
+    ),
+    back=(
+        Label("n", "no", "no"),
+        Label("r", "no, because…", "because…"),
+        Label("esc esc", "stop the turn", "stop"),
+    ),
+    look=(
+        Label("tab", "look around", "look"),
+        Label("p", "raw", "raw"),
+        Label("d", "description", "about"),
+        Label("z", "wider", "wider"),
+    ),
 )
-"""Each key with how far it reaches, in the order of their importance on a low screen."""
-EDITOR_KEYS = ("enter shows what will be sent", "ctrl+j new line", "esc cancel")
-REASON_KEYS = ("enter rejects with this reason", "esc back")
+NARROWER = Label("z", "narrower", "narrower")
+EDITOR_KEYS = Keys(
+    on=[Label("enter", "show what will be sent", "review")],
+    back=[Label("esc", "back", "back")],
+    look=[Label("ctrl+j", "new line", "new line")],
+)
+REASON_KEYS = Keys(on=[Label("enter", "reject with this reason", "reject")], back=[Label("esc", "back", "back")])
 """The keys of the two fields."""
 
 
 def name_of(tool: Tool) -> str:
-    """Server first, then the tool."""
+    """Return the name of a tool: the server first, then the tool."""
     return visible(tool_name(tool.server, tool.name), newlines=False)
 
 
@@ -58,13 +93,13 @@ def hints_of(tool: Tool) -> str:
 def description_of(
     request: CallRequest, hints: str = "", limit: int | None = None, *, hide: Callable[[str], str] = str
 ) -> str:
-    """Return changes of the definition, hints without room elsewhere, and the server's description.
+    """Return changes of the definition, hints that have no room elsewhere, and the server's description.
 
     Args:
         request: The call.
-        hints: Those that found no room.
-        limit: Characters of the server's words, where only their beginning is shown.
-        hide: Takes secrets out, before anything is cut.
+        hints: Hints that have no room elsewhere.
+        limit: Number of characters of the description to show; None for all.
+        hide: Removes secrets, before text is cut.
     """
     tool = request.tool
     parts: list[str] = []
@@ -85,7 +120,7 @@ def description_of(
 def call_row(tool: Tool, width: int, more: str, *, is_current: bool, arguments: str = "") -> str:
     """Return a waiting call as a line: name, arguments, and hints at the right.
 
-    Arguments that are given are shown as far as there is room; the whole of them stands below.
+    Arguments are shown as far as there is room; all of them are shown below.
     """
     name = clip(name_of(tool), width - 2, more)
     hints = hints_of(tool) if hints_fit(tool, width, arguments) else ""
@@ -95,12 +130,10 @@ def call_row(tool: Tool, width: int, more: str, *, is_current: bool, arguments: 
     return f"{'>' if is_current else ' '} {name}{shown}{' ' * (room - cell_len(shown) - len(hints))}{hints}".rstrip()
 
 
-def call_rows(tools: Sequence[Tool], arguments: Sequence[str], current: int, width: int, more: str) -> list[str]:
-    """Return the waiting calls in the model's order, the current call marked."""
-    return [
-        call_row(tool, width, more, is_current=at == current, arguments=text)
-        for at, (tool, text) in enumerate(zip(tools, arguments, strict=True))
-    ]
+def fits_row(tool: Tool, width: int, arguments: str) -> bool:
+    """Whether a call's line shows its arguments completely."""
+    room = width - 3 - cell_len(name_of(tool))
+    return room >= SHORTEST and len(arguments) <= LONGEST_LINE and cell_len(_one_line(arguments)) <= room
 
 
 def window(count: int, room: int, current: int, top: int) -> int:
@@ -119,58 +152,79 @@ def in_window(rows: Sequence[str], room: int, top: int, width: int, more: str) -
     ]
 
 
-def calls_shown(rows: Sequence[str]) -> Content:
+def calls_shown(rows: Sequence[str]) -> list[Content]:
     """Style the waiting calls: the current call stands out, claims never do."""
     parts: list[Content] = []
     for row in rows:
         at = row.rfind(CLAIM) if CLAIM in row else len(row)
         own = "bold $foreground" if row.startswith(">") else DIM
         parts.append(Content.assemble(Content.styled(row[:at], own), Content.styled(row[at:], DIM)))
-    return Content("\n").join(parts)
+    return parts
 
 
-def plain(rows: Sequence[str]) -> Content:
-    """Return lines without styles."""
-    return Content("\n".join(rows))
+def grid(keys: Keys, width: int, more: str) -> list[Content]:
+    """Lay the keys out: those that lead on left, those that lead back right, those that only look below, dimmer.
+
+    A key keeps its place while the width stays. Where the width ends, the effects are told in a word.
+    """
+    on, back, spare = [], [], 0
+    for most, is_brief in ((2, False), (4, False), (4, True)):
+        on, back = (_columns(labels, most, more, is_brief=is_brief) for labels in (keys.on, keys.back))
+        spare = min(width, WIDEST_KEYS) - sum(_width_of(column) + GAP for column in (*on, *back)) + GAP
+        if spare >= 0:
+            break
+    columns = [*on, *back]
+    rows: list[Content] = []
+    for number in range(max(map(len, columns))):
+        row, at = Content(""), 0
+        for place, column in enumerate(columns):
+            at += max(0, spare) if place == len(on) else 0
+            if number < len(column):
+                row = Content.assemble(row, " " * (at - row.cell_length), column[number])
+            at += _width_of(column) + GAP
+        rows.append(row)
+    return [*rows, *_look_row(keys.look, width)]
 
 
-def keys_shown(rows: Sequence[str]) -> Content:
-    """Style lines of keys: the keys stand out."""
-    parts: list[Content] = []
-    for row in rows:
-        pairs = [pair.partition(" ") for pair in row.split(GAP)]
-        contents = [
-            Content.assemble(Content.styled(key, "bold $text-warning"), Content(f" {does}")) for key, _, does in pairs
-        ]
-        parts.append(Content(GAP).join(contents))
-    return Content("\n").join(parts)
+def _columns(labels: Sequence[Label], most: int, more: str, *, is_brief: bool) -> list[list[Content]]:
+    """Fill columns with `most` keys each, one after the other."""
+    cells = [
+        Content.assemble(
+            Content.styled(label.key, "bold $text-warning"),
+            f" {label.brief if is_brief else label.effect}".replace("…", more),
+        )
+        for label in labels
+    ]
+    return [cells[start : start + most] for start in range(0, len(cells), most)]
+
+
+def _width_of(column: Sequence[Content]) -> int:
+    return max(cell.cell_length for cell in column)
+
+
+def _look_row(labels: Sequence[Label], width: int) -> list[Content]:
+    """Return the keys that only look, as many as fit."""
+    gap = " " * GAP
+    row = gap.join(f"{label.key} {label.effect}" for label in labels)
+    kept = list(labels)
+    while kept and len(row) > width:
+        row = gap.join(f"{label.key} {label.brief}" for label in kept)
+        kept.pop()
+    return [Content.styled(row, DIM)] if row and len(row) <= width else []
 
 
 def hints_fit(tool: Tool, width: int, arguments: str = "") -> bool:
-    """Whether name, hints and enough of the arguments fit into one line."""
-    needed = min(cell_len(_one_line(arguments)) + 1, ENOUGH) if arguments else 0
-    return cell_len(name_of(tool)) + needed + len(hints_of(tool)) + 4 <= width
+    """Whether name, hints and the arguments whole fit into one line."""
+    hints = hints_of(tool)
+    return (
+        fits_row(tool, width - len(hints) - 2, arguments)
+        if arguments
+        else cell_len(name_of(tool)) + len(hints) + 4 <= width
+    )
 
 
 def _one_line(arguments: str) -> str:
     return visible(arguments[:LONGEST_LINE], newlines=False)
-
-
-def arguments_text(arguments: bytes, *, raw: bool) -> str:
-    """Return the arguments as they are sent or indented; not made visible yet."""
-    text = arguments.decode()
-    if raw:
-        return text
-    value: JSON = json.loads(text)
-    return pretty(value)
-
-
-def folded(text: str, width: int) -> list[str]:
-    """A text's lines, none wider than `width` cells, every character visible; nothing is left out."""
-    lines: list[str] = []
-    for row in visible(text).expandtabs(4).split("\n"):
-        lines.extend(row[start:end] for start, end in fold(row, width))
-    return lines
 
 
 def stand_ins(values: Iterable[str]) -> str:
@@ -179,19 +233,33 @@ def stand_ins(values: Iterable[str]) -> str:
     return f"{names}: stands for a secret of yours; its value is sent in place of the mark" if names else ""
 
 
-def notice(arguments: bytes, *, is_edited: bool, mask: Mask) -> str:
-    """Warn of edits, hidden characters and secrets in the arguments."""
-    text = arguments.decode()
-    notices: list[str] = []
-    if is_edited:
-        notices.append("edited: this will be sent")
+def notices(request: CallRequest, edited: bytes | None, mask: Mask) -> list[str]:
+    """Return warnings: errors by the tool's schema, edits, hidden characters and secrets in the arguments.
+
+    Args:
+        request: The call.
+        edited: The arguments to send in place of the model's, None for the model's.
+        mask: Hides secrets.
+    """
+    text = (request.arguments if edited is None else edited).decode()
+    words: list[str] = []
+    misfits = (
+        [] if edited is not None else [visible(mask.values(misfit), newlines=False) for misfit in request.misfits or ()]
+    )
+    if edited is None:
+        words += [f"! the number {written} is sent as {sent}" for written, sent in request.changed_numbers]
+    if misfits:
+        more = f"; and {len(misfits) - MOST_MISFITS} more" if len(misfits) > MOST_MISFITS else ""
+        words.append(f"! does not fit the tool's schema: {'; '.join(misfits[:MOST_MISFITS])}{more}")
+    if edited is not None:
+        words.append("edited: this will be sent")
     count = hidden(text)
     if count:
-        notices.append(f"{count} hidden characters, written as codes")
+        words.append(f"{count} hidden characters, written as codes")
     secrets = mask.found(text)
     if secrets:
-        notices.append(f"the arguments contain a secret of yours, {', '.join(secrets)}: its real value would be sent")
-    return "  ".join(notices)
+        words.append(f"the arguments contain a secret of yours, {', '.join(secrets)}: its real value would be sent")
+    return words
 
 
 def key_name(key: str) -> str:
@@ -199,32 +267,23 @@ def key_name(key: str) -> str:
     return "esc" if key == "escape" else key
 
 
-def readiness(*, ignored: str, is_ready: bool, more: str) -> Content:
-    """Say whether keys decide now, and name a key that came too early.
+def readiness(*, ignored: str, is_ready: bool, is_readable: bool, more: str) -> Content:
+    """Return the text that says whether keys decide now, and names a key that came too early.
 
     Args:
-        ignored: That key, empty if there was none.
-        is_ready: A key would decide now.
+        ignored: The key that came too early, empty if none did.
+        is_ready: Whether a key would decide now.
+        is_readable: Whether the call can be read, so that a key may approve it.
         more: What stands for a moment's wait.
     """
     if not ignored:
-        return Content("ready" if is_ready else more)
+        ready = "ready" if is_readable else "enlarge or press n"
+        return Content(ready if is_ready else more)
     early = f"{ignored} came too early and was ignored"
     return Content(f"{early}; press it again") if is_ready else Content.styled(f"{early}; wait", "bold $text-warning")
 
 
-def in_rows(text: str, width: int) -> list[str]:
-    """Wrap words into lines."""
-    return [row[start:end] for row in text.split("\n") for start, end in fill(row, width)]
-
-
-def keys_in_rows(keys: str, width: int) -> list[str]:
-    """Wrap keys into lines without parting a key from its effect."""
-    rows = [""]
-    for key in keys.split(GAP):
-        longer = f"{rows[-1]}{GAP}{key}" if rows[-1] else key
-        if len(longer) <= width or not rows[-1]:
-            rows[-1] = longer
-        else:
-            rows.append(key)
-    return rows
+def plain(text: str, width: int) -> list[Content]:
+    """Wrap words into lines; none for an empty text."""
+    rows = text.split("\n") if text else ()
+    return [Content(row[start:end]) for row in rows for start, end in fill(row, width)]

@@ -1,4 +1,4 @@
-"""Editing arguments: strict reading, and a check against the tool's schema."""
+"""Edits arguments: parses strictly, and checks the top level against the tool's schema."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tui_host.capture.visible import visible
-from tui_host.chat.call_arguments import canonical, read_arguments
+from tui_host.chat.call_arguments import canonical, pretty, read_arguments
 from tui_host.errors import JSON, TuiHostError
 from tui_host.tui.masks import Mask
-from tui_host.tui.widgets.approval.approval_words import arguments_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Editable:
-    """Arguments in the editor.
+    """Arguments as shown in the editor.
 
     Attributes:
-        text: JSON, the marks of secrets in the place of their values.
-        values: What each mark stands for, as it is written in JSON.
+        text: JSON in which marks replace secrets.
+        values: The value of each mark, as written in JSON.
     """
 
     text: str = ""
@@ -30,9 +29,9 @@ class Editable:
 def editable(arguments: bytes, mask: Mask) -> Editable:
     """Return arguments for the editor. Invisible characters become JSON escapes, equal in value.
 
-    No mark is one that stands in the arguments already: what somebody wrote to look like a mark never becomes a value.
+    The marks differ from all text in the arguments: text that imitates a mark never becomes a secret.
     """
-    text = arguments_text(arguments, raw=False)
+    text = pretty(json.loads(arguments))
     shown: list[str] = []
     values: dict[str, str] = {}
     for piece, name in mask.pieces(text):
@@ -63,9 +62,9 @@ def read_edit(text: str, schema: JSON, values: Mapping[str, str] | None = None) 
     """Return an edit as bytes to send.
 
     Args:
-        text: What was written.
-        schema: The tool's.
-        values: What each mark of a secret stands for.
+        text: The text in the editor.
+        schema: The tool's input schema.
+        values: The value of each mark of a secret.
 
     Raises:
         TuiHostError: It is no JSON object, or its top level does not fit the tool's schema. No value stands in its words.

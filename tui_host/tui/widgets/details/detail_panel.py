@@ -1,9 +1,9 @@
-"""The detail of a row, with tabs."""
+"""The details of a row, with tabs."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from textual.app import ComposeResult
@@ -14,61 +14,45 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_view import PageView, TabLine
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.page_steps import Making, Steps
-from tui_host.tui.widgets.pages.row_source import InspectorSource
 from tui_host.tui.widgets.pages.text_page import TextPage
 
 _STEADY = 0.1
-"""Seconds that a page stays at least, so that rows that rush by do not make one each."""
+"""Shortest time between two pages, in seconds, so that quickly passing rows do not get a page each."""
 _PATIENCE = 8.0
-"""A page that grows, or a selection that moves on, is made again after so many times what it took the last time."""
+"""How many times the duration of the last page passes before the next one is made."""
 
 FIRST = 0.01
-"""Seconds for a page at once; one that takes longer is made in slices, and says how far it is."""
+"""Longest time for making a page at once, in seconds; longer ones are made in slices, with their progress shown."""
 SLICE = 0.008
-"""Seconds in one slice; what comes from the keys has its turn between two."""
+"""Seconds in one slice; keys are handled between slices."""
 _PAUSE = 0.004
 
-Make = Callable[[InspectorSource, Row, set[str]], Steps[Page]]
 
-
-def _parts(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Page]:
+def page_of(tab: str, source: SessionSource, row: Row, flipped: set[str]) -> Steps[Page]:
+    """Make the page of a tab. The modules are imported with the first row."""
+    from tui_host.tui.widgets.details import wire_tabs as wire
+    from tui_host.tui.widgets.details.events_tab import events_page
     from tui_host.tui.widgets.pages.parts_page import parts_page
 
-    return (yield from parts_page(source, row, flipped))
-
-
-def _wire(name: str) -> Make:
-    """Return the maker of a wire tab; its module is imported with the first row."""
-
-    def make(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Page]:
-        from tui_host.tui.widgets.details import wire_tabs as wire
-
-        match name:
-            case "Raw":
-                return (yield from wire.raw_page(source, row))
-            case "Headers":
-                return wire.headers_page(source, row)
-            case "Events":
-                from tui_host.tui.widgets.details.events_tab import events_page
-
-                return events_page(source, row, flipped)
-            case "Frame":
-                return (yield from wire.frame_page(source, row))
-            case "Decision":
-                return (yield from wire.decision_page(source, row))
-            case _:
-                return wire.timing_page(source, row)
-
-    return make
-
-
-MAKERS: Mapping[str, Make] = {
-    "Parts": _parts,
-    **{name: _wire(name) for name in ("Raw", "Headers", "Events", "Frame", "Timing", "Decision")},
-}
+    match tab:
+        case "Parts":
+            return (yield from parts_page(source, row, flipped))
+        case "Raw":
+            return (yield from wire.raw_page(source, row))
+        case "Frame":
+            return (yield from wire.frame_page(source, row))
+        case "Decision":
+            return (yield from wire.decision_page(source, row))
+        case "Headers":
+            return wire.headers_page(source, row)
+        case "Events":
+            return events_page(source, row, flipped)
+        case _:
+            return wire.timing_page(source, row)
 
 
 def tabs_of(row: Row | None) -> Sequence[str]:
@@ -82,14 +66,16 @@ def tabs_of(row: Row | None) -> Sequence[str]:
             return ("Frame", "Raw", "Timing", "Headers") if row.exchange else ("Frame", "Raw", "Timing")
         case "decision":
             return ("Decision", "Raw")
-        case "line":
+        case "vendor":
+            return ("Raw",)
+        case "line" | "end":
             return ("Raw", "Timing")
         case "fault":
             return ("Raw", "Events", "Timing") if row.exchange else ("Raw", "Timing")
 
 
 def about(row: Row | None) -> str:
-    """Describe a row in a word or two."""
+    """Describe a row in one or two words."""
     if row is None:
         return ""
     match row.kind:
@@ -118,10 +104,10 @@ class _Shown:
 
 
 class Detail(Vertical):
-    """A row and its tabs. `show` chooses the row; `sync` makes the page.
+    """The details of a row. `show` sets the row; `sync` makes the page.
 
     Attributes:
-        view: The lines of the tab that is shown.
+        view: The view of the current tab.
     """
 
     DEFAULT_CSS = """
@@ -142,7 +128,7 @@ class Detail(Vertical):
         self._tab_line = TabLine(glyphs=glyphs)
         self._empty = empty
         self._clock = clock
-        self._source: InspectorSource | None = None
+        self._source: SessionSource | None = None
         self._row: Row | None = None
         self._shown: _Shown | None = None
         self._chosen: dict[Sequence[str], str] = {}
@@ -169,7 +155,7 @@ class Detail(Vertical):
 
     @property
     def current_source(self) -> tuple[str, str]:
-        """The text for `ctrl+c`, with a word for it."""
+        """The text to copy with `ctrl+c`, and what it is."""
         return self.view.current_source
 
     @property
@@ -178,7 +164,7 @@ class Detail(Vertical):
         wanted = _Shown(self._row, self.tab, self._other_half())
         return self._making is None and self._shown == wanted and self.view.is_settled
 
-    def show(self, source: InspectorSource | None, row: Row | None) -> None:
+    def show(self, source: SessionSource | None, row: Row | None) -> None:
         """Show a row, or update a row that grew."""
         if source is not self._source:
             self._source, self._shown, self._making = source, None, None
@@ -218,7 +204,7 @@ class Detail(Vertical):
             self._making = None
             self._present(wanted, TextPage("", self._empty, form="plain"), 0.0)
             return
-        self._making = wanted, Making(MAKERS[tab](source, row, self._flipped.setdefault(tab, set())), self._clock)
+        self._making = wanted, Making(page_of(tab, source, row, self._flipped.setdefault(tab, set())), self._clock)
         self._go_on(FIRST)
 
     def _go_on(self, seconds: float) -> None:
@@ -236,7 +222,7 @@ class Detail(Vertical):
             self._present(wanted, page, making.seconds)
             return
         if self._shown is None or not self._shown.is_about(wanted.row, wanted.tab):
-            self.view.show(TextPage("", f"reading {making.said}", form="plain"))
+            self.view.show(TextPage("", f"reading {making.progress}", form="plain"))
             self._shown = None
         if not self._is_coming_back:
             self._is_coming_back = True

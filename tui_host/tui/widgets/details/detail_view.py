@@ -18,21 +18,22 @@ from typing_extensions import override
 
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.lines.line_pieces import PieceView
-from tui_host.tui.widgets.lines.line_selection import Selectable, SelectingView
+from tui_host.tui.widgets.lines.line_selection import SelectingView
+from tui_host.tui.widgets.lines.selectable import Selectable
 from tui_host.tui.widgets.pages.detail_page import Page, cut
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import TreePage
 
 FIRST_SLICE = 0.01
-"""Seconds for the first lines of a page; the first screen is among them."""
+"""Time for the first lines of a page, in seconds; they include the first screen."""
 SLICE = 0.006
 """Seconds in one tick for more lines."""
 
 
 class PageLines(PieceView, SelectingView):
-    """Draws a page: a text to scroll, or a tree with a cursor."""
+    """Draws a page: a text that scrolls, or a tree with a cursor."""
 
-    HAS_CURSOR = True
+    has_cursor = True
     BINDINGS: ClassVar[list[BindingType]] = [Binding("space,plus,minus", "fold", "Open or close", show=False)]
 
     def __init__(self, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
@@ -50,12 +51,12 @@ class PageLines(PieceView, SelectingView):
 
     @property
     def is_settled(self) -> bool:
-        """Whether all lines of the page are made for the present width."""
+        """Whether all lines of the page are made for the current width."""
         return self._is_whole and self.view_width == self._fitted
 
     @property
     def current_source(self) -> tuple[str, str]:
-        """The selection, the current entry or the whole page, with a word for it."""
+        """The selection, the current entry or the whole page, and what it is."""
         if selected := self.selected_source():
             return selected
         if isinstance(self._page, TreePage) and self.cursor is not None:
@@ -75,12 +76,12 @@ class PageLines(PieceView, SelectingView):
         cursor = self._page.place_of(self.cursor) if hold and self.cursor is not None else None
         if not hold or type(page) is not type(self._page):
             self.unselect()
-        self._page = page
+        self._page, self.has_cursor = page, page.has_cursor
         self._refit(place)
         if not hold:
             self.scroll_to(y=0, animate=False, force=True)
         self._awaited = None
-        if not page.has_cursor or not len(page):
+        if not self.has_cursor or not len(page):
             self.cursor = None
         elif cursor is not None and cursor >= 0:  # below 0 are notes above a tree that had no entry yet
             self._awaited = cursor
@@ -94,7 +95,7 @@ class PageLines(PieceView, SelectingView):
             self.width_changed()
         self._is_whole = not self._page.advance(SLICE)
         if not self._is_whole:
-            if self._page.has_cursor:
+            if self.has_cursor:
                 self.redraw()  # columns may be wider now
             else:
                 self.grew()
@@ -105,7 +106,7 @@ class PageLines(PieceView, SelectingView):
         self._anchor = place
         self._is_whole = False
         self._fitted = self.view_width
-        self._page.fit(max(1, self._fitted - self._page.has_cursor))
+        self._page.fit(max(1, self._fitted - self.has_cursor), self.glyphs)
         self._page.advance(FIRST_SLICE)
         self.redraw()
         self._to_anchor()
@@ -137,7 +138,7 @@ class PageLines(PieceView, SelectingView):
 
     @override
     def decorate(self, number: int, strip: Strip) -> Strip:
-        if self._page.has_cursor:
+        if self.has_cursor:
             mark = ">" if number == self.cursor and self.has_focus else " "
             strip = Strip([Segment(mark, self.piece_style("mark")), *strip])
         return super().decorate(number, strip)
@@ -162,42 +163,8 @@ class PageLines(PieceView, SelectingView):
             self.cursor = self._page.line_at(cursor)
 
     @override
-    def action_line(self, step: int) -> None:
+    def person_moves(self) -> None:
         self._anchor = self._awaited = None
-        if self._page.has_cursor:
-            super().action_line(step)
-        else:
-            self._scroll_by(step)
-
-    @override
-    def action_page(self, step: int) -> None:
-        self._anchor = self._awaited = None
-        if self._page.has_cursor:
-            super().action_page(step)
-        else:
-            self._scroll_by(step * max(1, self.view_height - 1))
-
-    @override
-    def action_first(self) -> None:
-        self._anchor = self._awaited = None
-        if self._page.has_cursor:
-            super().action_first()
-        else:
-            self.scroll_to(y=0, animate=False, force=True)
-
-    @override
-    def action_last(self) -> None:
-        self._anchor = self._awaited = None
-        if self._page.has_cursor:
-            super().action_last()
-        else:
-            self.to_tail()
-
-    @override
-    def move_cursor(self, number: int) -> None:
-        self._awaited = None
-        if self._page.has_cursor:
-            super().move_cursor(number)
 
     def action_fold(self) -> None:
         """Open or close the current entry."""
@@ -222,7 +189,7 @@ class PageView(PageLines):
 
     @dataclass(kw_only=True)
     class TabAsked(Message):
-        """A request for the next or previous tab (`step`), or for a tab by `place`."""
+        """Posted to ask for the next or previous tab (`step`), or for a tab by its number (`place`)."""
 
         step: int = 0
         place: int | None = None
@@ -245,7 +212,7 @@ class TabLine(Widget):
 
     @dataclass
     class Clicked(Message):
-        """A tab was clicked."""
+        """Posted when a tab was clicked."""
 
         place: int
 
@@ -263,7 +230,7 @@ class TabLine(Widget):
         self.refresh()
 
     def show(self, names: Sequence[str], current: int, about: str) -> None:
-        """Show other tabs."""
+        """Set the tabs to show."""
         if (names, current, about) != (self._names, self._current, self._about):
             self._names, self._current, self._about = names, current, about
             self.refresh()
@@ -288,7 +255,7 @@ class TabLine(Widget):
 
     @property
     def _is_tight(self) -> bool:
-        """Whether there is room for the current name only."""
+        """Whether there is room only for the current name."""
         return sum(len(name) + 2 for name in self._names) > self.size.width - 1
 
     def on_click(self, event: events.Click) -> None:

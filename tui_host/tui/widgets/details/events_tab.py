@@ -15,15 +15,15 @@ from tui_host.capture.record import MISSING, Head, Record, Redaction, lasted
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import decode, line
 from tui_host.tui.masks import masked
+from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.pages.detail_page import Page
-from tui_host.tui.widgets.pages.row_source import InspectorSource
 from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
 
 _PREVIEW = 300
 _NAMES = {"event": "", "comment": "comment ", "other": "no data ", "cut": "cut off "}
 
 
-def events_page(source: InspectorSource, row: Row, flipped: set[str]) -> Page:
+def events_page(source: SessionSource, row: Row, flipped: set[str]) -> Page:
     """Return everything in an exchange as entries with time and size."""
     pages = source.pages_of(row)
     first = next(pages, ())
@@ -45,20 +45,20 @@ def _note(response: Record, count: int) -> str:
 
 
 def _entries(pages: Iterable[Sequence[Record]]) -> Iterator[Entry]:
-    happened = _Happened()
+    happened = _EventEntries()
     for page in pages:
         for record in page:
             yield from happened.entries(record)
 
 
-class _Happened:
+class _EventEntries:
     """Turns the records of an exchange into entries, and decodes each chunk once."""
 
     def __init__(self) -> None:
         self._start: int | None = None
         self._events: SseDecoder | None = None
         self._body = PlainBody()
-        self._told = ""
+        self._reported = ""
 
     def entries(self, record: Record) -> Iterator[Entry]:
         """Return the entries of the next record."""
@@ -92,9 +92,9 @@ class _Happened:
                 yield _event_entry(event, record, after)
 
     def _problem(self, record: Record, after: float | None) -> Iterator[Entry]:
-        if self._body.problem != self._told:
-            self._told = self._body.problem
-            label = f"not decoded from here on: {self._told}"
+        if self._body.problem != self._reported:
+            self._reported = self._body.problem
+            label = f"not decoded from here on: {self._reported}"
             yield Entry(key=f"{record.seq}:coding", label=label, figures=_figures(after, 0), style="failed")
 
 

@@ -11,11 +11,11 @@ from tui_host.capture.record import Head, Record, lasted
 from tui_host.capture.short_units import short_time
 from tui_host.capture.visible import line
 from tui_host.tui.masks import masked
+from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.lines.json_lines import looks_like_json
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.page_body import Body, missing_words, reading
 from tui_host.tui.widgets.pages.page_steps import Steps
-from tui_host.tui.widgets.pages.row_source import InspectorSource
 from tui_host.tui.widgets.pages.text_page import Form, TextPage
 
 _BAR = 24
@@ -36,9 +36,13 @@ def what_of(row: Row) -> str:
             return "standard error"
         case "fault":
             return "fault"
+        case "end":
+            return "end of the connection"
+        case "vendor":
+            return "the vendor's own tool"
 
 
-def raw_page(source: InspectorSource, row: Row) -> Steps[Page]:
+def raw_page(source: SessionSource, row: Row) -> Steps[Page]:
     """Return the raw bytes as a page."""
     if row.missing:
         return TextPage(what_of(row), missing_words(row), form="plain")
@@ -50,7 +54,7 @@ def raw_page(source: InspectorSource, row: Row) -> Steps[Page]:
     )
 
 
-def frame_page(source: InspectorSource, row: Row) -> Steps[Page]:
+def frame_page(source: SessionSource, row: Row) -> Steps[Page]:
     """Return a frame as a page, indented if JSON."""
     body = yield from reading(source, row)
     return _pretty("frame", body, unless=row.kind != "frame", above=_doubt(row))
@@ -61,7 +65,7 @@ def _doubt(row: Row) -> str:
     return f"doubtful: {line(row.doubtful, _PREVIEW)}: linked to none" if row.doubtful else ""
 
 
-def decision_page(source: InspectorSource, row: Row) -> Steps[Page]:
+def decision_page(source: SessionSource, row: Row) -> Steps[Page]:
     """Return a decision and its arguments as a page."""
     body = yield from reading(source, row)
     return _pretty("decision", body, above=line(row.words, _PREVIEW))
@@ -74,7 +78,7 @@ def _pretty(what: str, body: Body, *, unless: bool = False, above: str = "") -> 
     return TextPage(what, text, form="json", notes=(above, f"re-indented · {body.notes[0]}", *body.notes[1:]))
 
 
-def headers_page(source: InspectorSource, row: Row) -> Page:
+def headers_page(source: SessionSource, row: Row) -> Page:
     """The head of the row's direction; both heads for a frame inside an exchange."""
     first = source.record((row.capture, row.seq))
     records: Iterable[Record] = [first] if first is not None else []
@@ -91,7 +95,7 @@ def _head_lines(head: Head, record: Record) -> Sequence[str]:
     return [masked(text.replace("\n", "␊"), record.draft.redacted) for text in lines]
 
 
-def timing_page(source: InspectorSource, row: Row) -> Page:
+def timing_page(source: SessionSource, row: Row) -> Page:
     """Return a row's times as a page."""
     number = source.ladder.partner(row.number)
     partner = source.ladder.rows[number] if number is not None else None
@@ -110,11 +114,16 @@ def timing_page(source: InspectorSource, row: Row) -> Page:
         lines += _took("waited", waited, lambda time: f"{_short(time)} for the answer's first byte")
         lines += _took("came in", came)
         lines += _took("together", lasted(asked.mono_ns, answered.end_mono_ns), lambda time: f"{bar}{_short(time)}")
-    elif row.state == "open" or (row.kind in {"request", "frame"} and row.rpc_id and not row.answer):
-        lines.append("answer: none yet")
+    elif row.state in {"open", "unanswered"}:
+        lines.append(_no_answer(row))
     if row.events > 1:
         lines.append(f"{'events' if row.kind == 'response' else 'times'}: {row.events:,}")
     return TextPage("timing", "\n".join(lines), form="headers")
+
+
+def _no_answer(row: Row) -> str:
+    because = f": {line(row.ending, 120)}" if row.ending else ""
+    return "answer: none yet" if row.state == "open" else f"no answer{because}"
 
 
 def _bar(waited: int, came: int) -> str:

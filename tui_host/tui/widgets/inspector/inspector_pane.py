@@ -1,42 +1,46 @@
-"""The inspector: the ladder, and below it the selected row beside a related row."""
+"""The inspector: title, filter and ladder, and below it the selected row beside a related row."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import ClassVar, Literal, TypeAlias, get_args
 
+from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Input, Static
 from typing_extensions import override
 
 from tui_host.capture.ladder.row import Lane, Row
 from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.sources.live import SessionSource
+from tui_host.tui.sources.source_words import EMPTY_LIVE
 from tui_host.tui.widgets.details.detail_panel import Detail
 from tui_host.tui.widgets.details.detail_view import PageView
-from tui_host.tui.widgets.first_frame import EMPTY_LIVE
-from tui_host.tui.widgets.ladder.ladder_title import FilterInput, Heading, LadderHeader
+from tui_host.tui.widgets.key_order import KeysInOrder
+from tui_host.tui.widgets.ladder.ladder_legend import legend
+from tui_host.tui.widgets.ladder.ladder_title import Heading, heading_text
 from tui_host.tui.widgets.ladder.ladder_view import LadderView
-from tui_host.tui.widgets.ladder.row_words import Describe, describe
 from tui_host.tui.widgets.lines.line_view import LineView
-from tui_host.tui.widgets.pages.row_source import InspectorSource
 
 Arrangement: TypeAlias = Literal["side", "stacked", "one"]
 
 NARROW = 40
-"""Columns that a detail needs to stand beside another one."""
+"""Width in columns that a detail needs beside another one."""
 _LOW = 8
-"""Lines below which two details do not stand one above the other."""
+"""Height in lines below which two details are not one above the other."""
 _OTHER_LANES: dict[Lane, tuple[Lane, ...]] = {"llm": ("mcp", "host"), "mcp": ("llm", "host"), "host": ("mcp", "llm")}
 _ROOM = 9
-"""Lines below which the list and a detail take turns."""
+"""Height in lines below which only the list or a detail is shown."""
 _NO_MATCH = "No row matches the filter. Press escape to clear it."
 
 
-def relative_of(source: InspectorSource, row: Row) -> Row | None:
+def relative_of(source: SessionSource, row: Row) -> Row | None:
     """Return the nearest related row of the other lane, else the decision, else the other half of the exchange."""
     rows = source.ladder.rows
     related = [rows[number] for number in source.ladder.relatives(row.number)]
@@ -51,17 +55,103 @@ def _nearest(row: Row, others: Iterable[Row]) -> Row | None:
     return min(others, key=lambda other: (abs(other.number - row.number), other.number), default=None)
 
 
+class LadderHeader(Widget):
+    """The title line of the list."""
+
+    DEFAULT_CSS = """
+    LadderHeader { height: 1; background: $panel; color: $text-muted; }
+    """
+
+    def __init__(self, *, glyphs: Glyphs = UNICODE) -> None:
+        super().__init__()
+        self._glyphs = glyphs
+        self._heading = Heading()
+
+    def show(self, heading: Heading) -> None:
+        """Set the values; paints only changes."""
+        if heading != self._heading:
+            self._heading = heading
+            self.refresh()
+
+    @property
+    def text(self) -> str:
+        """The text of the title."""
+        return heading_text(self._heading, self.size.width, self._glyphs)
+
+    @override
+    def render(self) -> Text:
+        return Text(self.text, no_wrap=True, end="")
+
+
+class FilterInput(KeysInOrder, Input):
+    """The field for the filter. `enter` goes back to the rows, `escape` clears the filter."""
+
+    DEFAULT_CSS = """
+    FilterInput { display: none; }
+    FilterInput.-open { display: block; }
+    """
+
+    class Left(Message):
+        """Posted when the user leaves the field; `cleared` if the filter is to be removed."""
+
+        def __init__(self, *, cleared: bool) -> None:
+            super().__init__()
+            self.cleared = cleared
+
+    def __init__(self) -> None:
+        super().__init__(
+            placeholder="words, or tool: method: id: dir: kind: status:", compact=True, select_on_focus=False
+        )
+        self._last = ""
+
+    def open(self) -> None:
+        """Show the field and focus it."""
+        self._last = self.value or self._last
+        self.disabled = False
+        self.add_class("-open")
+        self.value = ""
+        self.focus()
+
+    def key_up(self, event: events.Key) -> None:
+        """Bring back the last filter."""
+        event.stop()
+        self.value = self._last
+        self.cursor_position = len(self.value)
+
+    def close(self) -> None:
+        """Hide the field and remove it from the focus order."""
+        self.remove_class("-open")
+        self.disabled = True
+
+    def key_escape(self, event: events.Key) -> None:
+        """Clear the filter and leave the field."""
+        event.stop()
+        self._last = self.value or self._last
+        self.value = ""
+        self.post_message(self.Left(cleared=True))
+
+    def key_enter(self, event: events.Key) -> None:
+        """Keep the filter and go to the rows."""
+        event.stop()
+        event.prevent_default()
+        self.post_message(self.Left(cleared=False))
+
+    def key_down(self, event: events.Key) -> None:
+        """Keep the filter and go to the rows."""
+        event.stop()
+        self.post_message(self.Left(cleared=False))
+
+
 class Inspector(Container):
-    """Header, ladder and details. `show` sets the source; `sync`, called at screen rate, shows news.
+    """Header, list and details. `show` sets the source; `sync`, called at the screen's rate, shows changes.
 
     Args:
         glyphs: The marks to draw with.
-        describe: How a model's body is put into a row's words.
-        reading: What is said before there is a source, if that is not that nothing has moved yet.
+        reading: The text shown before there is a source; empty for the usual one.
 
     Attributes:
         ladder: The list.
-        details: That of the selected row, and that of its relative.
+        details: The detail of the selected row, and the detail of a related row.
     """
 
     DEFAULT_CSS = """
@@ -86,29 +176,30 @@ class Inspector(Container):
         Binding("slash", "filter", "Filter"),
         Binding("vertical_line", "split", "Split"),
         Binding("z", "zoom", "Full screen"),
+        Binding("question_mark", "legend", "Signs"),
     ]
 
     class ZoomAsked(Message):
-        """The whole screen is wanted for the inspector, or no longer."""
+        """Posted to ask for the whole screen, or to give it up again."""
 
     def __init__(
         self,
         *,
         glyphs: Glyphs = UNICODE,
-        describe: Describe = describe,
         reading: str = "",
         id: str | None = None,  # noqa: A002 - Textual's name
     ) -> None:
         super().__init__(id=id)
         self._header = LadderHeader(glyphs=glyphs)
         self._filter = FilterInput()
-        self.ladder = LadderView(describe, glyphs=glyphs, id="inspector-ladder")
+        self.ladder = LadderView(glyphs=glyphs, id="inspector-ladder")
         self.details = (
-            Detail(glyphs=glyphs, empty="No row is selected.", id="inspector-selected"),
+            Detail(glyphs=glyphs, empty=legend(glyphs), id="inspector-selected"),
             Detail(glyphs=glyphs, empty="No related row in the other lane yet.", id="inspector-relative"),
         )
-        self._source: InspectorSource | None = None
-        self._told: tuple[InspectorSource, int, int | None] | None = None
+        self._source: SessionSource | None = None
+        self._shown: tuple[SessionSource, int, int | None, bool] | None = None
+        self._has_legend = False
         self._reading = reading
         self._why_empty = reading or EMPTY_LIVE
         self._stacked = False
@@ -131,12 +222,12 @@ class Inspector(Container):
 
     @property
     def arrangement(self) -> Arrangement:
-        """How the details stand."""
+        """How the details are arranged."""
         if self._stacked:
             return "stacked" if self.size.height // 4 >= _LOW // 2 + 1 else "one"
         return "side" if (self.size.width - 1) // 2 >= NARROW else "one"  # the rule between them takes one
 
-    def show(self, source: InspectorSource | None) -> None:
+    def show(self, source: SessionSource | None) -> None:
         """Show another session's rows, or none."""
         self._source = source
         if not self.is_mounted:
@@ -150,11 +241,11 @@ class Inspector(Container):
         return self.query_one("#inspector-details").has_class(f"-{self.arrangement}")
 
     def sync(self) -> None:
-        """Show the news."""
+        """Show what has changed."""
         if not self.is_mounted or not self.ladder.is_running:
             return
         if not self._is_arranged:
-            self.on_resize()  # laid out while it was being mounted: nobody has told it
+            self.on_resize()  # laid out while it was being mounted: no resize was announced
             return
         source, ladder = self._source, self.ladder
         is_empty = source is None or not len(source.ladder.rows)
@@ -165,13 +256,13 @@ class Inspector(Container):
             self._header.show(Heading(live=not self._reading if source is None else source.live))
             return
         ladder.sync()
-        self._tell()
+        self._update_title()
         selected, relative = self.details
-        now = source, source.ladder.revision, ladder.selected_number
-        if now != self._told:
-            self._told = now
+        now = source, source.ladder.revision, ladder.selected_number, self._has_legend
+        if now != self._shown:
+            self._shown = now
             row = ladder.selected
-            selected.show(source, row)
+            selected.show(source, None if self._has_legend else row)
             relative.show(source, relative_of(source, row) if row is not None else None)
         for detail in (selected, relative):
             if not detail.has_class("-hidden"):
@@ -195,9 +286,9 @@ class Inspector(Container):
             return False
         if source is None or not len(source.ladder.rows):
             return True
-        is_told = self._told == (source, source.ladder.revision, ladder.selected_number)
+        is_shown = self._shown == (source, source.ladder.revision, ladder.selected_number, self._has_legend)
         return (
-            is_told
+            is_shown
             and ladder.is_settled
             and all(detail.is_settled for detail in self.details if not detail.has_class("-hidden"))
         )
@@ -227,10 +318,10 @@ class Inspector(Container):
 
     # What happens.
 
-    def _tell(self) -> None:
+    def _update_title(self) -> None:
         heading = self.ladder.heading(live=self._source is not None and self._source.live)
         self.set_class(bool(heading.filter) and not heading.kept and not heading.looking, "-no-match")
-        self._header.show(heading)
+        self._header.show(replace(heading, clears=self.has_focus_within))
 
     def _arrange(self) -> None:
         arrangement = self.arrangement
@@ -268,17 +359,29 @@ class Inspector(Container):
         self._read()
 
     def _read(self) -> None:
-        """Put the focus into the detail, in place of the list where both have no room."""
+        """Focus the detail, and show it in place of the list if there is no room for both."""
         self.add_class("-reading")
         selected, relative = self.details
         (relative if selected.has_class("-hidden") else selected).view.focus()
 
     def key_escape(self, event: events.Key) -> None:
-        """Go back from a detail to the list, where both have no room."""
+        """Close the legend; or go back from a detail to the list if there is no room for both; or clear the filter."""
+        if self._has_legend:
+            event.stop()
+            self.action_legend()
+            return
         if self.has_class("-low") and self.has_class("-reading"):
             event.stop()
             self.remove_class("-reading")
             self.ladder.focus()
+        elif self.ladder.is_filtered:
+            event.stop()
+            self.ladder.filter("")
+
+    def action_legend(self) -> None:
+        """Show the legend of the list's signs in place of the selected row, or the row again."""
+        self._has_legend = not self._has_legend
+        self.sync()
 
     def action_split(self) -> None:
         """Turn the details."""
@@ -291,8 +394,8 @@ class Inspector(Container):
     # The filter.
 
     def action_filter(self) -> None:
-        """Open the filter."""
-        self._filter.open(self.ladder.filter_text)
+        """Open the filter, empty: all rows are shown until something is typed."""
+        self._filter.open()
 
     def on_input_changed(self, message: Input.Changed) -> None:
         """Filter while typing."""

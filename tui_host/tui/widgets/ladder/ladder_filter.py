@@ -1,4 +1,4 @@
-"""The ladder's filter: by values at once, by displayed text as time allows."""
+"""Filters the list: by values at once, by displayed text as time allows."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.row_filter import RowTest
 
 BUDGET = 0.008
-"""Seconds in one tick for looking at what rows show, and as many for finding it out."""
+"""Seconds in one tick for checking displayed texts, and as many for making them."""
 _AT_ONCE = 16
-"""Rows between two looks at the clock; and so many are put into words next."""
+"""Rows between two looks at the clock, and rows whose texts are made next."""
 _SHARE = 20.0
-"""The values of all rows are looked at again after so many times what that took the last time."""
+"""How many times the duration of the last check of all values passes before the next one."""
 
 
 class Filtering:
-    """Filters rows that come and change. Displayed text is checked for new rows first, then from newest to oldest.
+    """Filters rows that arrive and change. Displayed text is checked for new rows first, then from newest to oldest.
 
     Args:
-        shown: What a row shows; None while that is not known yet.
+        shown: Returns the displayed text of a row; None while unknown.
         clock: Seconds.
 
     Attributes:
         text: The filter, empty for none.
-        is_stale: The values of the rows are other ones than when they were looked at.
+        is_stale: Whether rows have changed since their values were checked.
     """
 
     def __init__(self, shown: Callable[[Row], str | None], clock: Callable[[], float] = time.perf_counter) -> None:
@@ -47,7 +47,7 @@ class Filtering:
 
     @property
     def is_due(self) -> bool:
-        """Whether the values are to be looked at again by now."""
+        """Whether to check the values again now."""
         return self.is_stale and self._clock() >= self._due
 
     @property
@@ -61,16 +61,16 @@ class Filtering:
         return list(islice(self._unknown, _AT_ONCE))
 
     def begin(self, ladder: Ladder, text: str, taken: int, first: Iterable[int]) -> Sequence[int]:
-        """Filter by something else.
+        """Set another filter.
 
         Args:
-            ladder: Has the rows.
+            ladder: The ladder with the rows.
             text: The filter.
-            taken: How many there are.
-            first: Those that a person sees: they are looked at before it is told what is kept.
+            taken: The number of rows to filter.
+            first: The visible rows, checked before this returns.
 
         Returns:
-            The rows that are kept, as far as is known.
+            The matching rows, as far as known.
         """
         self.text = text
         self._by_look.clear()
@@ -83,7 +83,7 @@ class Filtering:
         return self._kept(taken)
 
     def came(self, changed: Iterable[int], new: Iterable[int]) -> None:
-        """Rows have changed, or are new."""
+        """Record which rows have changed or are new."""
         if self.text:
             self._left.extendleft(new)
             self._left.extendleft(changed)

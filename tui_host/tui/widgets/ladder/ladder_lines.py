@@ -1,4 +1,4 @@
-"""How a row of the ladder is drawn: pure functions from values to pieces."""
+"""Draws the rows of the list: pure functions from values to pieces of text."""
 
 from __future__ import annotations
 
@@ -9,33 +9,34 @@ from typing import assert_never
 
 from rich.cells import cell_len
 
+from tui_host.capture.frames.frame_summary import INPUT_REQUIRED
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import MISSING, lasted
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import line
 from tui_host.settings.urls import parts_of
 from tui_host.tui.glyphs import Glyphs
+from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.ladder.line_index import LadderIndex
-from tui_host.tui.widgets.ladder.row_words import LadderWords, Told
+from tui_host.tui.widgets.ladder.row_words import LadderWords, RowFacts
 from tui_host.tui.widgets.lines.json_lines import Piece
 from tui_host.tui.widgets.pages.detail_page import cut, padded
-from tui_host.tui.widgets.pages.row_source import InspectorSource
 
 WORDS = 300
-"""Characters of foreign text that a row reads; more is never on one line."""
+"""Number of characters of foreign text to use for a row; no line shows more."""
 _LEAST = 8
 _VERSION = re.compile(r"v\d\w*|api|openai")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Where things stand in a line.
+    """The layout of a line.
 
     Attributes:
         width: Cells of the whole line.
         peer: Cells for a server's name.
         glyphs: The marks to draw with.
-        mask: Hides what stands for a secret in a row that something was taken out of.
+        mask: Hides the marks of removed secrets.
     """
 
     width: int
@@ -67,25 +68,21 @@ def short_path(url: str) -> str:
     return "/".join(parts) or "/"
 
 
-def heading(row: Row, columns: Columns, host: str = "") -> list[Piece]:
-    """Return the line above a section: turn, step and host, or «connections»."""
+def heading(title: str, columns: Columns, hidden: int | None) -> list[Piece]:
+    """Return the line above a section, with the number of rows that it hides if it is folded."""
     glyphs = columns.glyphs
-    rule = glyphs.box[4]
-    if row.turn == 0:
-        name = "connections"
-    else:
-        step, whose = f"step {row.step}" if row.step else "", columns.mask(line(host, WORDS))
-        name = f" {glyphs.dot} ".join(filter(None, (f"turn {row.turn}", step, whose)))
-    text = f" {rule * 2} {name} "
-    return [(cut(text + rule * max(0, columns.width - len(text)), columns.width, glyphs.more), "heading")]
+    fold = glyphs.folds[hidden is None]
+    more = "" if hidden is None else f" {glyphs.dot} {hidden:,} row{'s' * (hidden != 1)}"
+    text = f"{fold} {title}{more} "
+    return [(cut(text + glyphs.box[4] * max(0, columns.width - cell_len(text)), columns.width, glyphs.more), "heading")]
 
 
-def row_line(row: Row, told: Told, columns: Columns) -> list[Piece]:
+def row_line(row: Row, facts: RowFacts, columns: Columns) -> list[Piece]:
     """Return a row's line, without the marker's cell."""
-    since = lasted(told.started_ns, row.mono_ns)
+    since = lasted(facts.started_ns, row.mono_ns)
     pieces: list[Piece] = [(clock(None if since is None else since / 1e9), "time"), *_lanes(row, columns)]
     left = columns.width - sum(cell_len(text) for text, _ in pieces)
-    words = _words(row, told, columns.glyphs)
+    words = _words(row, facts, columns.glyphs)
     if row.redacted:
         words = [(columns.mask(text), style) for text, style in words]
     for text, style in _squeezed(words, left, columns.glyphs):
@@ -115,7 +112,7 @@ def _lanes(row: Row, columns: Columns) -> list[Piece]:
     glyphs = columns.glyphs
     rule, upright, tee_left, tee_right = glyphs.box[4], glyphs.thin, glyphs.cross[4], glyphs.cross[3]
     rest = " " * (columns.peer + 5)
-    style = "failed" if row.error or row.malformed or row.state in {"failed", "cut"} else row.lane
+    style = "failed" if row.error or row.malformed or row.state in {"failed", "cut", "unanswered"} else row.lane
     match row.lane:
         case "llm":
             arrow = f"<{rule}{rule}" if row.outward else f"{rule}{rule}>"
@@ -124,6 +121,8 @@ def _lanes(row: Row, columns: Columns) -> list[Piece]:
             mark = glyphs.state[0] if row.kind == "decision" else upright
             return [("    ", ""), (mark, "decision"), (rest, "")]
         case "mcp":
+            is_asked = row.kind == "frame" and bool(row.rpc_id) and row.answer == row.outward
+            rule = glyphs.question if is_asked else rule
             arrow = f"{rule}{rule}> " if row.outward else f"<{rule}{rule} "
             name = padded(line(row.peer, columns.peer), columns.peer, glyphs.more)
             return [("    ", ""), (tee_right, "host"), (arrow, style), (f"{name} ", "peer")]
@@ -131,18 +130,24 @@ def _lanes(row: Row, columns: Columns) -> list[Piece]:
             assert_never(row.lane)
 
 
-def _words(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
+def _words(row: Row, facts: RowFacts, glyphs: Glyphs) -> list[Piece]:
     match row.kind:
         case "request":
-            words = _request(row, told, glyphs)
+            words = _request(row, facts, glyphs)
         case "response":
-            words = _response(row, told, glyphs)
+            words = _response(row, facts, glyphs)
         case "frame":
-            words = _frame(row, told, glyphs)
-        case "decision":
+            words = _frame(row, facts, glyphs)
+        case "decision" | "vendor":
             words = [(line(row.words, WORDS), "words")]
         case "line":
             words = [("stderr  ", "note"), (line(row.words, WORDS), "words"), *_times(row, "lines", glyphs)]
+        case "end":
+            words = [
+                (f"{glyphs.failed} {line(row.words, WORDS)}", "failed")
+                if row.error
+                else (line(row.words, WORDS), "note")
+            ]
         case "fault":
             words = [(f"{glyphs.failed} {line(row.words or 'failed', WORDS)}", "failed")]
         case _:
@@ -150,9 +155,9 @@ def _words(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
     return [*words, *_state(row, glyphs)]
 
 
-def _request(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
+def _request(row: Row, facts: RowFacts, glyphs: Glyphs) -> list[Piece]:
     what = line(f"{row.method} {short_path(row.url)}", WORDS) if row.method else "request"
-    described = told.described or row.words
+    described = facts.described or row.words
     if row.lane == "mcp":
         status = f"  {row.status}" if row.status else ""
         return [(what, "what"), (f"{status}  {line(row.words, WORDS)}".rstrip(), "words")]
@@ -160,7 +165,7 @@ def _request(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
     return [(what, "what"), (f"  {MISSING}" if row.missing else f"  {short_size(row.size)}{more}", "words")]
 
 
-def _response(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
+def _response(row: Row, facts: RowFacts, glyphs: Glyphs) -> list[Piece]:
     status = str(row.status) if row.status else "answer"
     pieces: list[Piece] = [(status, "failed" if row.status >= 400 else "what")]
     if row.missing:
@@ -169,20 +174,24 @@ def _response(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
         pieces.append((f" {glyphs.dot} {row.events:,} events", "words"))
     elif row.size:
         pieces.append((f" {glyphs.dot} {short_size(row.size)}", "words"))
-    if words := told.described or row.words:
+    if words := facts.described or row.words:
         pieces.append((f" {glyphs.dot} {line(words, WORDS)}", "words"))
-    if told.milliseconds is not None and row.state != "open":
-        pieces.append((f" {glyphs.dot} {short_time(told.milliseconds)}", "figure"))
+    if facts.milliseconds is not None and row.state != "open":
+        pieces.append((f" {glyphs.dot} {short_time(facts.milliseconds)}", "figure"))
     return pieces
 
 
-def _frame(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
+def _frame(row: Row, facts: RowFacts, glyphs: Glyphs) -> list[Piece]:
     number = f" #{line(row.rpc_id, 40)}" if row.rpc_id else ""
     if row.answer:
         is_error = row.error
-        pieces: list[Piece] = [(f"{'error' if is_error else 'result'}{number}", "failed" if is_error else "what")]
+        kind = "error" if is_error else "answer" if row.outward else "result"
+        pieces: list[Piece] = [(f"{kind}{number}", "failed" if is_error else "what")]
+        if row.status:  # of the refusal that carried the answer
+            pieces.append((f" {glyphs.dot} {row.status}", "failed"))
         if row.words:
-            words = f'"{row.words}"' if row.method == "tools/call" and not is_error else row.words
+            is_text = row.method == "tools/call" and not is_error and not row.words.startswith(INPUT_REQUIRED)
+            words = f'"{row.words}"' if is_text else row.words
             pieces.append((f"  {line(words, WORDS)}", "words"))
         elif row.method:
             pieces.append((f"  {line(row.method, WORDS)}", "words"))
@@ -193,8 +202,8 @@ def _frame(row: Row, told: Told, glyphs: Glyphs) -> list[Piece]:
         if row.words:
             pieces.append((f"  {line(row.words, WORDS)}", "words"))
     pieces += _times(row, "", glyphs)
-    if row.answer and told.milliseconds is not None:
-        pieces.append((f" {glyphs.dot} {short_time(told.milliseconds)}", "figure"))
+    if row.answer and facts.milliseconds is not None:
+        pieces.append((f" {glyphs.dot} {short_time(facts.milliseconds)}", "figure"))
     if row.size >= 1000:
         pieces.append((f" {glyphs.dot} {short_size(row.size)}", "figure"))
     return pieces
@@ -212,6 +221,9 @@ def _state(row: Row, glyphs: Glyphs) -> list[Piece]:
         pieces.append((f" {glyphs.more}", "figure"))
     elif row.state == "cut":
         pieces.append((f" {glyphs.failed} cut", "failed"))
+    elif row.state == "unanswered":
+        because = f": {line(row.ending, 120)}" if row.ending else ""
+        pieces.append((f" {glyphs.failed} no answer{because}", "failed"))
     elif row.state == "failed" and row.kind != "fault":
         pieces.append((f" {glyphs.failed} failed", "failed"))
     if row.malformed:
@@ -235,13 +247,13 @@ class LadderDrawing:
     """Draws the lines of an index.
 
     Args:
-        source: Has the rows; without it there is no line.
-        index: Has the lines.
-        words: What rows say that has to be looked up.
+        source: Provides the rows; without a source there are no lines.
+        index: Provides the order of the lines.
+        words: Provides descriptions of rows.
         glyphs: The marks to draw with.
     """
 
-    def __init__(self, source: InspectorSource | None, index: LadderIndex, words: LadderWords, glyphs: Glyphs) -> None:
+    def __init__(self, source: SessionSource | None, index: LadderIndex, words: LadderWords, glyphs: Glyphs) -> None:
         self._source = source
         self._index = index
         self._words = words
@@ -250,7 +262,7 @@ class LadderDrawing:
         self._last_home: Row | None = None
 
     def widen(self, width: int) -> bool:
-        """Widen the column of server names within bounds; whether it changed."""
+        """Widen the column of server names within limits; returns whether it changed."""
         before = self._peer
         self._peer = max(before, min(self._index.widest_peer, 8 if width < _NARROW else 14))
         return self._peer != before
@@ -260,8 +272,8 @@ class LadderDrawing:
         source = self._source
         if source is None:
             return []
-        row = source.ladder.rows[self._index.row_at(number)]
-        return self._heading(source, row, width) if self._index.is_heading(number) else self._row(source, row, width)
+        item = self._index.item_at(number)
+        return self._row(source, source.ladder.rows[item], width) if item >= 0 else self._heading(source, item, width)
 
     def shown(self, row: Row) -> str | None:
         """Return the full text of a row; None before its description is known."""
@@ -269,19 +281,25 @@ class LadderDrawing:
             return None
         return "".join(text for text, _ in self._row(self._source, row, _WHOLE))
 
-    def _heading(self, source: InspectorSource, row: Row, width: int) -> list[Piece]:
-        home = self._home(source, row)
-        return heading(home, self._columns(source, width), source.ladder.hosts.get(home.turn, ""))
+    def _heading(self, source: SessionSource, item: int, width: int) -> list[Piece]:
+        columns, turn = self._columns(source, width), self._index.turn_of(item)
+        title = "connections"
+        if turn:
+            step = source.ladder.rows[self._index.home_of(item)].step
+            host = columns.mask(line(source.ladder.hosts.get(turn, ""), WORDS))
+            words = f"turn {turn}", f"step {step}" if step else "", host
+            title = f" {self._glyphs.dot} ".join(filter(None, words))
+        return heading(title, columns, self._index.hidden(item))
 
-    def _row(self, source: InspectorSource, row: Row, width: int) -> list[Piece]:
-        facts = self._words.told(source, row, self._home(source, row))
+    def _row(self, source: SessionSource, row: Row, width: int) -> list[Piece]:
+        facts = self._words.facts(source, row, self._home(source, row))
         return row_line(row, facts, self._columns(source, width))
 
-    def _home(self, source: InspectorSource, row: Row) -> Row:
+    def _home(self, source: SessionSource, row: Row) -> Row:
         number = self._index.home_of(row.number)
         if self._last_home is None or self._last_home.number != number:  # a section's rows are drawn together
             self._last_home = source.ladder.rows[number]
         return self._last_home
 
-    def _columns(self, source: InspectorSource, width: int) -> Columns:
+    def _columns(self, source: SessionSource, width: int) -> Columns:
         return Columns(width=width, peer=self._peer, glyphs=self._glyphs, mask=source.marks)

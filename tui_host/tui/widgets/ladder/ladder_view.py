@@ -1,4 +1,4 @@
-"""The ladder: model traffic left and server traffic right of the host's line, on one clock."""
+"""The list: model traffic at the left and server traffic at the right of the host's line, by time."""
 
 from __future__ import annotations
 
@@ -12,31 +12,34 @@ from textual.message import Message
 from textual.strip import Strip
 from typing_extensions import override
 
+from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Lane, Row
+from tui_host.capture.ladder.sections import Sections
 from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.ladder.ladder_filter import BUDGET as FILTERING
 from tui_host.tui.widgets.ladder.ladder_filter import Filtering
 from tui_host.tui.widgets.ladder.ladder_lines import LadderDrawing
 from tui_host.tui.widgets.ladder.ladder_title import Heading
 from tui_host.tui.widgets.ladder.line_index import LadderIndex
 from tui_host.tui.widgets.ladder.row_words import BUDGET as SEEN
-from tui_host.tui.widgets.ladder.row_words import Describe, LadderWords
+from tui_host.tui.widgets.ladder.row_words import LadderWords
 from tui_host.tui.widgets.lines.line_pieces import PieceView
-from tui_host.tui.widgets.lines.line_selection import RowSelection, SelectingView, Spot, Stretch
-from tui_host.tui.widgets.pages.row_source import InspectorSource
+from tui_host.tui.widgets.lines.line_selection import SelectingView
+from tui_host.tui.widgets.lines.selectable import RowSelection, Spot, Stretch
 
 _TAKING = 0.01
-"""Seconds in one tick for rows that are new: enough for what comes, and a long session opens without a stall."""
+"""Seconds in one tick for new rows, so that a long session opens without a stall."""
 _LOOK_AROUND = 1000
-"""Rows on either side among which one of another lane is looked for."""
+"""Number of rows on either side in which to look for a row of another lane."""
 COPIED = 120
-"""Cells of a row that is copied, where the screen has less."""
+"""Width of a copied row in cells, if the screen is narrower."""
 
 
 class LadderView(PieceView, SelectingView):
     """One line per row, below section headings. `sync`, called at screen rate, shows news."""
 
-    HAS_CURSOR = True
+    has_cursor = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {"ladder--related"}
     DEFAULT_CSS = """
     /* Of no hue: a faint one becomes a strong one in 256 colours, and this one's was the red of a failure. */
@@ -48,19 +51,20 @@ class LadderView(PieceView, SelectingView):
     ]
 
     class Moved(Message):
-        """The title's values changed."""
+        """Posted when the title's values have changed."""
 
-    def __init__(self, describe: Describe, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+    def __init__(self, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(glyphs=glyphs, id=id)
-        self._source: InspectorSource | None = None
-        self._words = LadderWords(describe)
+        self._source: SessionSource | None = None
+        self._words = LadderWords()
         self._reset()
 
     def _reset(self) -> None:
-        self._index = LadderIndex()
+        self._index = LadderIndex(Sections() if self._source is None else self._source.ladder.sections)
         self._words.clear()
         self._drawing = LadderDrawing(self._source, self._index, self._words, self.glyphs)
         self._filtering = Filtering(self._drawing.shown)
+        self._index.folds_starts = self._source is not None and self._may_fold(self._source)
         self._revision = -1
         self._hosts: Mapping[int, str] = {}
         self._taken = 0
@@ -77,18 +81,18 @@ class LadderView(PieceView, SelectingView):
 
     @property
     def selected(self) -> Row | None:
-        """The selected row."""
-        rows = self._rows
-        return rows[self._selected] if self._selected is not None and self._selected < len(rows) else None
+        """The selected row; None while a heading is selected."""
+        item, rows = self._selected, self._rows
+        return rows[item] if item is not None and 0 <= item < len(rows) else None
 
     @property
     def selected_number(self) -> int | None:
-        """The number of the selected row."""
+        """The number of the selected row; below 0 for a heading."""
         return self._selected
 
     @property
     def is_settled(self) -> bool:
-        """Whether all is taken in and described: `sync` finds nothing to do."""
+        """Whether all rows are shown and described, so that `sync` has nothing to do."""
         source = self._source
         if source is None:
             return True
@@ -99,18 +103,20 @@ class LadderView(PieceView, SelectingView):
 
     @property
     def filter_text(self) -> str:
-        """The filter in force, empty for none."""
+        """The current filter, empty for none."""
         return self._filtering.text
 
     def heading(self, *, live: bool) -> Heading:
         """Return the title's values; `live` if more rows may come."""
-        row = self.selected
-        llm, mcp = (0, 0) if row is None else self._index.counts(row)
+        item, turn, llm, mcp = self._selected, None, 0, 0
+        if item is not None:
+            turn = self._index.turn_of(item)
+            llm, mcp = self._index.counts(self._rows[self._index.home_of(item)].clock, turn)
         below = max(0, len(self._index) - self.top - self.view_height) if self.view_height else 0
         return Heading(
             llm=llm,
             mcp=mcp,
-            turn=None if row is None else self._index.turn_of(row.number),
+            turn=turn,
             following=self.following,
             new_below=below if self.following else self._new,
             live=live,
@@ -120,7 +126,7 @@ class LadderView(PieceView, SelectingView):
             rows=len(self._rows),
         )
 
-    def show(self, source: InspectorSource | None) -> None:
+    def show(self, source: SessionSource | None) -> None:
         """Show the rows of another source."""
         self._source = source
         self.selection = None
@@ -135,24 +141,27 @@ class LadderView(PieceView, SelectingView):
         if source is None or text == self._filtering.text:
             return
         seen = self._index.rows(self.top, self.top + self.view_height)
-        first = seen if self._selected is None else [self._selected, *seen]
+        first = seen if self._selected is None or self._selected < 0 else [self._selected, *seen]
+        self._index.fold_anew(folds_starts=self._may_fold(source) and not text)
         self._keep(self._filtering.begin(source.ladder, text, self._taken, first), is_more=False)
         self.post_message(self.Moved())
 
     def select(self, number: int) -> None:
-        """Select a row."""
+        """Select a row, in an open section."""
+        if self._index.hidden(number):
+            self._fold(self._index.home_of(number))
         line = self._index.line_of(number)
         if line is not None:
             self.move_cursor(line)
 
     def stay(self) -> None:
-        """Stop following: the person reads the selected row."""
+        """Stop following new rows, because the user reads the selected row."""
         if self.following:
             self.following = False
             self.post_message(self.Moved())
 
     def sync(self) -> None:
-        """Show the news, and describe visible rows. Costs depend on changes and visible rows only."""
+        """Show what has changed, and describe visible rows. Takes time only for changes and visible rows."""
         source = self._source
         if source is None:
             return
@@ -176,13 +185,18 @@ class LadderView(PieceView, SelectingView):
     def _rows(self) -> Sequence[Row]:
         return self._source.ladder.rows if self._source is not None else ()
 
-    def _take(self, source: InspectorSource) -> None:
+    def _take(self, source: SessionSource) -> None:
         ladder = source.ladder
+        if ladder.sections is not self._index.sections:
+            self._lay_out_anew(ladder)
         changed, self._revision = ladder.changed_since(self._revision), ladder.revision
         rows, before = ladder.rows, self._taken
-        self._taken = self._index.count(rows, _TAKING, ladder.partner)
+        self._taken = self._index.count(rows, _TAKING)
         changed = [number for number in changed if number < before]
         new = range(before, self._taken)
+        if self.following and not self._filtering.text and self._may_fold(source) != self._index.folds_starts:
+            self._index.folds_starts = True
+            self._keep(range(before), is_more=False)
         self._rows_changed(changed)
         self._filtering.came(changed, new)
         if sum(self._index.move(rows[number]) for number in changed):  # each of them
@@ -196,10 +210,23 @@ class LadderView(PieceView, SelectingView):
             self._extend(new, new=len(new))
         self.post_message(self.Moved())
 
+    def _lay_out_anew(self, ladder: Ladder) -> None:
+        """Begin the lines again, since rows have other sections; the selected row and the filter stay."""
+        selected, following, text = self._selected, self.following, self._filtering.text
+        folds_starts = self._index.folds_starts
+        self._reset()
+        self._selected = -selected - 1 if selected is not None and selected < 0 else selected
+        self.following = following
+        if text or not following:
+            self._index.folds_starts = folds_starts
+        self._taken, self._revision = self._index.count(ladder.rows), ladder.revision
+        self._drawing.widen(self.view_width)
+        self._keep(self._filtering.begin(ladder, text, self._taken, ()), is_more=False)
+
     def _extend(self, numbers: Sequence[int], *, new: int) -> None:
         """Add lines for rows, `new` of them new. Lines inserted above keep the visible lines in place."""
         before, top = len(self._index), self.top
-        at_top = self._index.row_at(top) if top < before else None
+        at_top = self._index.spot(top) if top < before else None
         first = self._index.extend(numbers)
         if self.cursor is None and not self.following:
             self._refiltered()
@@ -207,7 +234,7 @@ class LadderView(PieceView, SelectingView):
             self._grown(new, first=min(first, before) if first < before else None, at_top=at_top)
 
     def _grown(self, new: int, *, first: int | None = None, at_top: int | None = None) -> None:
-        """Update after lines were added at the end, or from line `first` on; `at_top` is the former top row."""
+        """Update after lines were added at the end, or from line `first` on; `at_top` is the former top line's spot."""
         if first is None:
             self.grew()
         else:
@@ -218,9 +245,8 @@ class LadderView(PieceView, SelectingView):
             self._follow()
         else:
             self._new += new
-            line = self._index.line_of(at_top) if first is not None and at_top is not None else None
-            if line is not None:
-                self.show_line(line, top=True)
+            if first is not None and at_top is not None:
+                self.show_line(self._index.line_at(at_top), top=True)
         self._relate()
 
     def _follow(self) -> None:
@@ -239,7 +265,7 @@ class LadderView(PieceView, SelectingView):
 
     def _choose(self, line: int) -> None:
         """Select a line, whether a person or the view asked for it."""
-        number = self._index.row_at(line)
+        number = self._index.item_at(line)
         self.cursor = line
         if number != self._selected:
             self._selected = number
@@ -250,7 +276,7 @@ class LadderView(PieceView, SelectingView):
         source, number = self._source, self._selected
         related = (
             frozenset(source.ladder.relatives(number))
-            if source is not None and number is not None
+            if source is not None and number is not None and number >= 0
             else frozenset[int]()
         )
         for number in related ^ self._related:
@@ -262,7 +288,7 @@ class LadderView(PieceView, SelectingView):
     def _keep(self, kept: Sequence[int], *, is_more: bool) -> None:
         """Show the matching rows: a superset of the former rows, or a new set."""
         before, top = self._index.kept, self.top
-        at_top = self._index.row_at(top) if top < len(self._index) else None
+        at_top = self._index.spot(top) if top < len(self._index) else None
         self._index.clear()
         self._index.extend(kept)
         if is_more:
@@ -303,7 +329,7 @@ class LadderView(PieceView, SelectingView):
     @override
     def decorate(self, number: int, strip: Strip) -> Strip:
         mark = ">" if number == self.cursor else ""
-        if not mark and not self._index.is_heading(number) and self._index.row_at(number) in self._related:
+        if not mark and self._index.item_at(number) in self._related:
             mark = "*"
         marked = Strip([Segment(mark or " ", self.piece_style("mark")), *strip])
         return self.tinted(marked, "ladder--related") if mark == "*" else super().decorate(number, marked)
@@ -355,17 +381,19 @@ class LadderView(PieceView, SelectingView):
         if not count:
             return
         number = max(0, min(count - 1, number))
-        if self._index.is_heading(number):
-            is_up = self.cursor is not None and number < self.cursor and number > 0
-            number += -1 if is_up else 1
         before = self.cursor
         self._choose(number)
         if number != before:
             self.post_message(self.CursorMoved(self, number))
-        self.show_line(0 if number == 1 else number)
+        self.show_line(number)
         self.following = number in {count - 1, self._index.newest_line(self._selected)}
         self._new = 0 if self.following else self._new
         self.post_message(self.Moved())
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether a filter is set."""
+        return bool(self._filtering.text)
 
     @override
     def action_last(self) -> None:
@@ -379,6 +407,25 @@ class LadderView(PieceView, SelectingView):
         elif self._filtering.text:
             event.stop()
             self.filter("")
+
+    def on_line_view_opened(self, message: PieceView.Opened) -> None:
+        """Fold or open the section of a heading; leave a row to the inspector."""
+        item = self._index.item_at(message.line)
+        if item < 0:
+            message.stop()
+            self._fold(-item - 1)
+
+    @staticmethod
+    def _may_fold(source: SessionSource) -> bool:
+        """Whether connections before the first turn are folded: in what is all connections, they are what is read."""
+        return source.user == "you" or source.ladder.sections.has_turns
+
+    def _fold(self, home: int) -> None:
+        self.unselect()
+        self._index.fold(home)
+        self.following = False
+        self._grown(0, first=0)
+        self.post_message(self.Moved())
 
     def action_lane(self, lane: Lane) -> None:
         """Go to the nearest related row of a lane, else to the nearest row there."""

@@ -5,32 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import lasted
 from tui_host.errors import TuiHostError
+from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.pages.page_steps import PIECE, Making, Steps
-from tui_host.tui.widgets.pages.row_source import InspectorSource
-
-Describe: TypeAlias = Callable[[InspectorSource, Row], Steps[str]]
-"""Short words for a request's or a response's body, found in steps."""
 
 BUDGET = 0.004
 """Seconds in one tick for describing bodies."""
 _REMEMBERED = 1 << 15
 _PATIENCE = 20.0
-"""A body that still grows is described again after so many times what that took the last time."""
+"""How many times the duration of the last description passes before a growing body is described again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class RowFacts:
     """Facts about a row besides its own values.
 
     Attributes:
-        started_ns: When its turn began, or its section where that is none; None where that is not known.
-        described: What its body is made of («3 tools · 2 messages»), empty where that is not known yet.
-        milliseconds: From its other half, None if it has none before it, or no time of one is known.
+        started_ns: Start of the row's turn, or of its section outside turns; None if unknown.
+        described: The body in words («3 tools · 2 messages»); empty until known.
+        milliseconds: Time since the request that the row answers; None if unknown.
     """
 
     started_ns: int | None
@@ -42,15 +38,13 @@ class LadderWords:
     """Descriptions of rows, cached while the rows stay unchanged.
 
     Args:
-        describe: How a body is put into words.
         clock: Seconds.
 
     Attributes:
-        is_settled: The last `fill` left nothing to be described later.
+        is_settled: Whether the last `fill` left no row to describe later.
     """
 
-    def __init__(self, describe: Describe, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._describe = describe
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
         self._words: dict[int, tuple[tuple[int, str], str]] = {}
         self._due: dict[int, float] = {}
@@ -58,21 +52,21 @@ class LadderWords:
         self.is_settled = True
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all descriptions."""
         self._words.clear()
         self._due.clear()
         self._making = None
 
-    def told(self, source: InspectorSource, row: Row, home: Row) -> Told:
+    def facts(self, source: SessionSource, row: Row, home: Row) -> RowFacts:
         """Return the known facts about a row; times count from the turn of `home`."""
         cached = self._words.get(row.number)
-        return Told(
+        return RowFacts(
             started_ns=_began(source, home),
             described=cached[1] if cached is not None else "",
             milliseconds=self._since_partner(source, row),
         )
 
-    def fill(self, source: InspectorSource, numbers: Iterable[int], budget: float = BUDGET) -> Sequence[int]:
+    def fill(self, source: SessionSource, numbers: Iterable[int], budget: float = BUDGET) -> Sequence[int]:
         """Describe rows for a limited time; return the rows with new descriptions."""
         changed: list[int] = []
         numbers = list(numbers)
@@ -91,7 +85,7 @@ class LadderWords:
             if self._clock() >= until:
                 break
             if self._making is None or self._making[0].number != number:
-                self._making = row, Making(self._describe(source, row), self._clock)
+                self._making = row, Making(describe(source, row), self._clock)
             row, making = self._making
             words = self._words_of(making, until - self._clock())
             if words is None:
@@ -135,7 +129,7 @@ class LadderWords:
         return row.number not in self._words or row.state != "open" or self._clock() >= self._due.get(row.number, 0.0)
 
     @staticmethod
-    def _since_partner(source: InspectorSource, row: Row) -> float | None:
+    def _since_partner(source: SessionSource, row: Row) -> float | None:
         """Return milliseconds since the first byte of the other half; None if unknown."""
         if row.kind not in {"response", "frame"} or (row.kind == "frame" and not row.answer):
             return None
@@ -146,7 +140,7 @@ class LadderWords:
         return None if took is None else took / 1e6
 
 
-def _began(source: InspectorSource, home: Row) -> int | None:
+def _began(source: SessionSource, home: Row) -> int | None:
     """Return the start of a section's clock: of its turn, or of the connection's first row."""
     return source.started_mono_ns(home) if home.turn or home.mono_ns is None else home.mono_ns
 
@@ -165,7 +159,7 @@ MOST = 4 << 20
 """Bytes of a body that are read for its words."""
 
 
-def describe(source: InspectorSource, row: Row) -> Steps[str]:
+def describe(source: SessionSource, row: Row) -> Steps[str]:
     """Describe a body: «3 tools · 2 messages», «asks math.add {"a":1,"b":2}», «12 models»; empty if too large or unknown."""
     from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
     from tui_host.tui.widgets.pages.page_body import head_of, reading

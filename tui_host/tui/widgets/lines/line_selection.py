@@ -1,10 +1,10 @@
-"""Selection in line views by mouse and keys, kept as places in the content."""
+"""Selecting in line views, by mouse and keys."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol, TypeAlias
+from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -18,114 +18,8 @@ from textual.timer import Timer
 from typing_extensions import override
 
 from tui_host.tui.widgets.lines.line_view import LineView
+from tui_host.tui.widgets.lines.selectable import Selectable, Selection, Spot, Stretch
 
-Spot: TypeAlias = tuple[int, ...]
-"""A place in a view's content that stays on its text; spots are ordered as the content is."""
-Stretch: TypeAlias = tuple[Spot, Spot]
-"""From one spot to before another one; empty where they are the same."""
-
-
-class Selectable(Protocol):
-    """The selectable content of a view, by visible lines and cells.
-
-    Attributes:
-        is_rows: Whether lines are selected whole.
-    """
-
-    is_rows: bool
-
-    def stretch_at(self, line: int, cell: int) -> Stretch:
-        """Return the stretch at a cell; empty before and behind the text."""
-        ...
-
-    def cells_in(self, line: int, selected: Stretch) -> tuple[int, int] | None:
-        """Return the selected cells of a line."""
-        ...
-
-    def point_of(self, spot: Spot) -> tuple[int, int]:
-        """The line and the cell of a spot."""
-        ...
-
-    def word_at(self, line: int, cell: int) -> Stretch | None:
-        """The word at a cell; None where a second click is but a click."""
-        ...
-
-    def text_at(self, line: int, cell: int) -> Stretch | None:
-        """The paragraph or the line at a cell."""
-        ...
-
-    def copied(self, selected: Stretch) -> tuple[str, str]:
-        """Return the selected text, with a word for it."""
-        ...
-
-
-class RowSelection(Selectable):
-    """Selects whole lines.
-
-    Args:
-        spot_of: Returns the first and the last part of a line's place; a line's end is the last part plus one.
-        line_of: Returns the line of a spot.
-        copied: Returns a stretch in words and as text.
-    """
-
-    is_rows = True
-
-    def __init__(
-        self,
-        spot_of: Callable[[int], Spot],
-        line_of: Callable[[Spot], int],
-        copied: Callable[[Stretch], tuple[str, str]],
-    ) -> None:
-        self._spot_of = spot_of
-        self._line_of = line_of
-        self._copied = copied
-
-    @override
-    def stretch_at(self, line: int, cell: int) -> Stretch:
-        spot = self._spot_of(line)
-        return spot, (*spot[:-1], spot[-1] + 1)
-
-    @override
-    def cells_in(self, line: int, selected: Stretch) -> tuple[int, int] | None:
-        return (0, _WIDE) if selected[0] <= self._spot_of(line) < selected[1] else None
-
-    @override
-    def point_of(self, spot: Spot) -> tuple[int, int]:
-        return self._line_of(spot), 0
-
-    @override
-    def word_at(self, line: int, cell: int) -> Stretch | None:
-        return None  # a second click opens the line
-
-    @override
-    def text_at(self, line: int, cell: int) -> Stretch | None:
-        return None
-
-    @override
-    def copied(self, selected: Stretch) -> tuple[str, str]:
-        return self._copied(selected)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """A selection.
-
-    Attributes:
-        anchor: Where it began: it stays selected whatever the head does.
-        head: Where it goes to.
-    """
-
-    anchor: Stretch
-    head: Stretch
-
-    @property
-    def stretch(self) -> Stretch:
-        """The whole stretch between anchor and head."""
-        return min(self.anchor[0], self.head[0]), max(self.anchor[1], self.head[1])
-
-
-_WIDE = 1 << 20
-"""Cells that no line has."""
 _DOUBLE_CLICK = 0.5
 """Seconds between two presses that belong together."""
 SCROLL_RATE = 1 / 20
@@ -137,8 +31,8 @@ class _Drag:
     """A pressed mouse button.
 
     Attributes:
-        at: Where the pointer is, in the view's own cells.
-        has_moved: It is no click any more.
+        at: The pointer's place, in cells of the view.
+        has_moved: Whether the pointer has moved since the press, which makes it a drag.
     """
 
     at: Offset
@@ -165,7 +59,7 @@ class SelectingView(LineView):
         self._scrolling: Timer | None = None
         self._goal: int | None = None
 
-    # What a subclass says.
+    # For subclasses.
 
     @property
     def selectable(self) -> Selectable | None:
@@ -177,20 +71,20 @@ class SelectingView(LineView):
         return (self.top if self.cursor is None else self.cursor), 0
 
     def hold_still(self) -> None:
-        """Stop following while the mouse selects."""
-        self._at_tail = False
+        """Stop following new lines while the mouse selects."""
+        self.at_tail = False
 
-    # What it offers.
+    # For the app.
 
     def selected_source(self) -> tuple[str, str] | None:
-        """Return the selected text with a word for it; None without a selection."""
+        """Return the selected text and what it is; None without a selection."""
         content = self.selectable
         if self.selection is None or content is None or self.selection.stretch[0] == self.selection.stretch[1]:
             return None
         return content.copied(self.selection.stretch)
 
     def unselect(self) -> bool:
-        """Select nothing; whether anything was selected."""
+        """Clear the selection; returns whether there was one."""
         if self.selection is None:
             return False
         self.selection = None
@@ -278,7 +172,7 @@ class SelectingView(LineView):
         self.unselect()
         more = None
         if at.y + self.top < self.line_count():
-            more = content.text_at(line, cell) if count > 2 else content.word_at(line, cell) if count > 1 else None
+            more = content.around(line, cell, whole=count > 2) if count > 1 else None
         if more is not None:
             self._was_drag = True
             self._select(more, more)
@@ -292,7 +186,7 @@ class SelectingView(LineView):
         return count
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Extend to where the pointer is; beyond the edge, scroll."""
+        """Extend the selection to the pointer; scroll if it is beyond the edge."""
         drag, content = self._drag, self.selectable
         if drag is None or content is None:
             return
@@ -350,7 +244,7 @@ class SelectingView(LineView):
 
     def _end_drag(self) -> None:
         if self._drag is not None and self._drag.has_moved:
-            self._at_tail = self.top >= self.max_scroll_y
+            self.at_tail = self.top >= self.max_scroll_y
         self._drag = None
         self._stop_scrolling()
 
@@ -403,7 +297,7 @@ class SelectingView(LineView):
         return self.selection.head[0] if content.is_rows else self.selection.head[1]
 
     def _moved(self, content: Selectable, key: str, line: int, cell: int) -> tuple[int, int]:
-        """Where a key goes to from a line and a cell."""
+        """Return the line and cell to which a key moves from a line and cell."""
         last = self.line_count() - 1
         if key in {"left", "right"} and not content.is_rows:
             self._goal = None

@@ -1,35 +1,47 @@
-"""The base of growing views: draws visible lines and keeps the rest as data."""
+"""The base of growing views: paints visible lines, keeps the rest as data, and moves a cursor."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import var
+from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
 from textual.strip import Strip
+from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.tui.widgets.lines.painting import PaintedLines
+from tui_host.tui.glyphs import UNICODE, glyphs_of
+from tui_host.tui.widgets.lines.painting import Ground, Laid, PlainBar, filtered, keep, thumb_of
+
+EMPTY = Strip([])
 
 
-class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
-    """Lines drawn on demand. Subclasses define `line_count` and `draw`.
+class LineView(ScrollView, can_focus=True, inherit_bindings=False):
+    """Lines drawn on demand. Subclasses define `line_count` and `draw`, and call `grew`, `changed` or `redraw`.
 
-    It tells the view what became of its lines by `grew`, `changed` and `redraw`; nothing else repaints. A view that
-    `FOLLOWS` stays at its end while the reader is there, and stays where it is otherwise. One that `HAS_CURSOR` has a
-    current line, moved by keys and clicks, and posts `CursorMoved` and `Opened`.
+    A view that `FOLLOWS` stays at its end while the reader is there. A view that `has_cursor` has a current line, moved by
+    keys and clicks, and posts `CursorMoved` and `Opened`.
 
-    The strips of `draw` carry what they differ in alone (partial styles): the view lays them over its own style, so that
-    every segment has one. Foreign text in them must have passed `capture.visible`.
+    The strips of `draw` carry partial styles, laid over the view's own style. Foreign text in them must have passed
+    `capture.visible`.
+
+    Attributes:
+        at_tail: The reader is at the end, where a following view stays.
+
+    Textual composes borders, effects and filters for every line of a view that scrolls, and lays out the whole screen when
+    a view grows by a line. Here a line that looks the same as before is the same strip to its end.
     """
 
     ALLOW_SELECT = False
     FOLLOWS: ClassVar[bool] = False
-    HAS_CURSOR: ClassVar[bool] = False
+    has_cursor: bool = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {"line-view--cursor"}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "line(-1)", "Up", show=False),
@@ -55,8 +67,8 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
     """The current line of a view that has one."""
 
     @dataclass
-    class CursorMoved(Message):
-        """The current line changed by a key or a click."""
+    class LineMessage(Message):
+        """Base of the messages about a line."""
 
         view: LineView
         line: int
@@ -66,36 +78,75 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
         def control(self) -> LineView:
             return self.view
 
-    @dataclass
-    class Opened(Message):
-        """The current line was opened by `enter` or a click."""
+    class CursorMoved(LineMessage):
+        """Posted when a key or a click has moved the cursor."""
 
-        view: LineView
-        line: int
-
-        @property
-        @override
-        def control(self) -> LineView:
-            return self.view
+    class Opened(LineMessage):
+        """Posted when `enter` or a click has opened the current line."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, classes=classes)
+        self._strips: dict[int, Strip] = {}
+        self._laid: dict[tuple[object, ...], Laid] = {}
+        self._painted: dict[int, Strip] = {}
+        self._ground: Ground | None = None
+        self._is_painting = False
+        self._strips_width = -1
+        self._thumb = (0, 0, 0)
+        self._is_moving_bar = False
         self._looks: dict[str, Style] = {}
-        self._at_tail = self.FOLLOWS
-        self._told_width = -1
-        self._told_height = 0
+        self.at_tail = self.FOLLOWS
+        self._drawn_width = -1
+        self._drawn_height = 0
 
-    # What a subclass says, besides what the base asks.
+    # For subclasses to define. The first two are abstract: the metaclass of Textual's widgets leaves no room for `ABC`.
 
-    @override
+    def line_count(self) -> int:
+        """Return the number of lines."""
+        raise NotImplementedError
+
+    def draw(self, number: int) -> Strip:
+        """Draw a line, from 0 on; called for visible lines after a change."""
+        raise NotImplementedError
+
     def decorate(self, number: int, strip: Strip) -> Strip:
-        """Return a line as drawn now: with the cursor's tint. Called at each paint; keep it cheap."""
+        """Return a line with the cursor's tint. Called at each paint; keep it cheap."""
         return self.tinted(strip, "line-view--cursor") if number == self.cursor else strip
 
-    def width_changed(self) -> None:
-        """Called before anything is drawn in a new width."""
+    def strip_at(self, number: int) -> Strip:
+        """Return a cached line. Views with their own cache override this."""
+        strip = self._strips.get(number)
+        if strip is None:
+            strip = keep(self._strips, number, self.draw(number))
+        return strip
 
-    # What a subclass calls.
+    def width_changed(self) -> None:
+        """Called before lines are drawn in a new width."""
+
+    def person_moves(self) -> None:
+        """Called before a key moves the cursor or the lines."""
+
+    # For subclasses to call.
+
+    @property
+    def view_width(self) -> int:
+        """Number of cells in a line on the screen."""
+        return self.scrollable_content_region.width
+
+    @property
+    def view_height(self) -> int:
+        """Number of lines on the screen."""
+        return self.scrollable_content_region.height
+
+    @property
+    def top(self) -> int:
+        """The first line on the screen."""
+        return self.scroll_offset.y
+
+    @property
+    def is_dragged(self) -> bool:
+        """Whether the current click ends a drag and has no other meaning."""
+        return False
 
     def look_of(self, component: str) -> Style:
         """Return a component class's own rules as opaque colours for this view's background.
@@ -112,23 +163,8 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
         return look
 
     def tinted(self, strip: Strip, component: str) -> Strip:
-        """A line with a component's background from end to end."""
+        """Return a line with a component's background over its whole width."""
         return strip.extend_cell_length(self.view_width).apply_style(self.look_of(component))
-
-    @property
-    def top(self) -> int:
-        """The first line on the screen."""
-        return self.scroll_offset.y
-
-    @property
-    def is_dragged(self) -> bool:
-        """Whether the present click ends a drag, and means nothing else."""
-        return False
-
-    @property
-    def at_tail(self) -> bool:
-        """Whether the reader is at the end, where a following view stays."""
-        return self._at_tail
 
     def grew(self) -> None:
         """Update after lines were added or removed at the end."""
@@ -145,23 +181,19 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
 
     def changed(self, first: int, count: int = 1) -> None:
         """Redraw some lines."""
-        if count > len(self._strips):
-            for number in [number for number in self._strips if first <= number < first + count]:
-                del self._strips[number]
-        else:
-            for number in range(first, first + count):
-                self._strips.pop(number, None)
-        top = self.top
-        shown_first, shown_end = max(first, top), min(first + count, top + self.view_height)
+        changed = range(first, first + count)
+        for number in changed if count <= len(self._strips) else [line for line in self._strips if line in changed]:
+            self._strips.pop(number, None)
+        shown_first, shown_end = max(first, self.top), min(first + count, self.top + self.view_height)
         if shown_first < shown_end:
             self.refresh_lines(shown_first, shown_end - shown_first)
 
     def make_anew(self) -> None:
-        """Make all lines anew, as for another width."""
+        """Make all lines again, as for another width."""
         if self.view_width > 0:
             self.width_changed()
         else:
-            self._told_width = -1
+            self._drawn_width = -1
         self.redraw()
 
     def redraw(self) -> None:
@@ -175,34 +207,177 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
         """Scroll to a line: as little as possible, or to the top."""
         height = max(1, self.view_height)
         if top or number < self.top:
-            self.scroll_to(y=number, animate=False, force=True)
+            self._scroll_to_line(number)
         elif number >= self.top + height:
-            self.scroll_to(y=number - height + 1, animate=False, force=True)
+            self._scroll_to_line(number - height + 1)
 
     def to_tail(self) -> None:
-        """Go to the end, and follow if the view does."""
-        self._at_tail = True
-        self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
+        """Go to the end; a view that follows then stays there."""
+        self.at_tail = True
+        self._scroll_to_line(self.max_scroll_y)
 
     def _hold_tail(self) -> None:
-        if self._at_tail and self.FOLLOWS:
+        if self.at_tail and self.FOLLOWS:
             self.to_tail()
 
-    # What Textual calls.
+    def _scroll_to_line(self, line: int) -> None:
+        self.scroll_to(y=line, animate=False, force=True)
+
+    # Height and scroll bar.
+
+    def set_height(self, count: int) -> None:
+        """Set the number of lines to scroll through, without a new layout of the screen.
+
+        Setting `virtual_size` would lay out the whole screen and repaint all of this view, each time that it grows; so
+        would a scroll bar that comes and goes.
+        """
+        if count == self.virtual_size.height:
+            return
+        size = Size(0, count)
+        if not self.is_mounted or not self.container_size.height or self.styles.is_auto_height:
+            self.virtual_size = size
+            return
+        self.set_reactive(Widget.virtual_size, size)  # pyright: ignore[reportArgumentType] - of the class it is the descriptor
+        self._move_bar()
+        self.scroll_target_y = self.validate_scroll_target_y(self.scroll_target_y)
+        self.scroll_y = self.validate_scroll_y(self.scroll_y)
+
+    def _move_bar(self) -> None:
+        """Update the scroll bar, and repaint it if its thumb moved."""
+        if not self.show_vertical_scrollbar:
+            return
+        bar = self.vertical_scrollbar
+        bar.set_reactive(ScrollBar.window_virtual_size, self.virtual_size.height)
+        bar.set_reactive(ScrollBar.position, bar.validate_position(self.scroll_y))
+        if not self._is_moving_bar:
+            self._is_moving_bar = True
+            self.call_later(self._paint_bar)
+
+    def _paint_bar(self) -> None:
+        self._is_moving_bar = False
+        bar = self.vertical_scrollbar
+        size = bar.size.height
+        thumb = size, *thumb_of(size, bar.window_virtual_size, bar.window_size, bar.position)
+        if thumb != self._thumb:
+            self._thumb = thumb
+            bar.refresh()
+
+    @override
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Paint the visible lines, but not the whole scroll bar as Textual does."""
+        self._move_bar()
+        if round(old_value) != round(new_value):
+            self.refresh(self.size.region)
+        self.at_tail = round(new_value) >= self.max_scroll_y
+
+    # Painting.
+
+    @override
+    def on_mount(self) -> None:
+        """Choose scroll bars that the terminal can draw."""
+        if glyphs_of(self) is not UNICODE:
+            for bar in (self.vertical_scrollbar, self.horizontal_scrollbar):
+                bar.renderer = PlainBar  # pyright: ignore[reportAttributeAccessIssue] - the way that Textual documents
+
+    @override
+    def render_line(self, y: int) -> Strip:
+        """Return a line of the screen, before the app's filters."""
+        ground = self._ground if self._is_painting else None
+        if ground is None:
+            ground = self._stand()
+        number = y + ground.top
+        strip = EMPTY if number >= self.virtual_size.height else self.decorate(number, self.strip_at(number))
+        # What looks the same is the same strip, however often it was decorated: what is made of it is kept with it.
+        key = tuple(strip)
+        laid = self._laid.get(key)
+        if laid is None:
+            laid = keep(self._laid, key, Laid.on(ground, strip))
+        return laid
+
+    @override
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return the requested screen lines, each made once until changed.
+
+        Textual's way composes borders, padding and effects, and filters every line, each time that a view scrolls. That
+        is for views that have any of them.
+        """
+        ground, painted = self._stand(), self._painted
+        self._is_painting = True
+        try:
+            if not self._is_bare():
+                painted.clear()
+                return super().render_lines(crop)
+            for y in crop.line_range:
+                if y not in painted:
+                    line = self.render_line(y)
+                    painted[y] = line.finish(ground) if isinstance(line, Laid) else filtered(line, ground)
+        finally:
+            self._is_painting = False
+        strips, span = [painted[y] for y in crop.line_range], crop.column_span
+        if span == (0, ground.width):
+            return strips
+        behind = Style(bgcolor=ground.base.bgcolor)  # under the scroll bar
+        return [strip.adjust_cell_length(self.size.width, behind).crop(*span) for strip in strips]
+
+    def _stand(self) -> Ground:
+        """Return the present ground, and drop caches made for another."""
+        scrolled = self.scroll_offset
+        ground = Ground(
+            width=self.view_width,
+            size=self.size,
+            left=scrolled.x,
+            top=scrolled.y,
+            base=self.rich_style,
+            behind=self.background_colors[1],
+            filters=tuple(self.get_line_filters()),
+        )
+        before = self._ground
+        if ground != before:
+            self._painted.clear()
+            if before is None or not ground.lays_like(before):
+                self._laid.clear()
+            self._ground = ground
+        if ground.width != self._strips_width:
+            self._strips_width = ground.width
+            self._strips.clear()
+        return ground
+
+    def _is_bare(self) -> bool:
+        """Whether the view has no border, effect or tint."""
+        styles = self.styles
+        return (
+            styles.gutter == (0, 0, 0, 0)
+            and self.opacity == styles.text_opacity == 1.0
+            and not styles.tint.a
+            and not styles.has_rule("hatch")
+            and not any(edge for edge, _ in styles.outline)
+        )
+
+    @override
+    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
+        """Repaint some regions, or everything."""
+        if regions:
+            for region in regions:
+                for y in region.line_range:
+                    self._painted.pop(y, None)
+        elif repaint:
+            self._painted.clear()
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     @override
     def notify_style_update(self) -> None:
         """Forget lines drawn in old colours."""
         super().notify_style_update()
-        self._looks.clear()
+        for cache in (self._strips, self._laid, self._painted, self._looks):
+            cache.clear()
 
     def on_resize(self) -> None:
         """Remake lines for a new width, and keep the end or the current line visible."""
-        number, height = self.cursor, self._told_height
+        number, height = self.cursor, self._drawn_height
         was_seen = number is not None and self.top <= number < self.top + height
-        self._told_height = self.view_height
-        if self.view_width != self._told_width:
-            self._told_width = self.view_width
+        self._drawn_height = self.view_height
+        if self.view_width != self._drawn_width:
+            self._drawn_width = self.view_width
             self.width_changed()
             self.redraw()
         else:
@@ -210,10 +385,7 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
         if was_seen and self.cursor is not None:
             self.show_line(self.cursor)
 
-    @override
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        super().watch_scroll_y(old_value, new_value)
-        self._at_tail = round(new_value) >= self.max_scroll_y
+    # Cursor and keys.
 
     def watch_cursor(self, old: int | None, new: int | None) -> None:
         """Repaint the old and the new current line."""
@@ -223,13 +395,14 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
 
     def on_click(self, event: events.Click) -> None:
         """Make the clicked line current, or open the current line."""
-        number = event.y - self.gutter.top + self.scroll_offset.y
-        if self.is_dragged or not self.HAS_CURSOR or not 0 <= number < self.line_count():
+        number = event.y - self.gutter.top + self.top
+        if self.is_dragged or not self.has_cursor or not 0 <= number < self.line_count():
             return
         event.stop()
         if number == self.cursor:
             self.post_message(self.Opened(self, number))
         else:
+            self.person_moves()
             self.move_cursor(number)
 
     def move_cursor(self, number: int) -> None:
@@ -245,14 +418,15 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
 
     def key_enter(self, event: events.Key) -> None:
         """Open the current line."""
-        if self.HAS_CURSOR and self.cursor is not None:
+        if self.has_cursor and self.cursor is not None:
             event.stop()
             self.post_message(self.Opened(self, self.cursor))
 
     def action_line(self, step: int) -> None:
         """Move the cursor, or scroll, by a line."""
-        if not self.HAS_CURSOR:
-            self._scroll_by(step)
+        self.person_moves()
+        if not self.has_cursor:
+            self._scroll_to_line(self.top + step)
         elif self.cursor is None:
             self.move_cursor(self.top + (self.view_height - 1 if step < 0 else 0))
         else:
@@ -260,23 +434,23 @@ class LineView(PaintedLines, can_focus=True, inherit_bindings=False):
 
     def action_page(self, step: int) -> None:
         """Move the cursor, or the lines, by a screenful."""
+        self.person_moves()
         distance = step * max(1, self.view_height - 1)
-        if self.HAS_CURSOR:
+        if self.has_cursor:
             self.move_cursor((self.top if self.cursor is None else self.cursor) + distance)
         else:
-            self._scroll_by(distance)
+            self._scroll_to_line(self.top + distance)
 
     def action_first(self) -> None:
         """Go to the first line."""
-        if self.HAS_CURSOR:
+        self.person_moves()
+        if self.has_cursor:
             self.move_cursor(0)
-        self.scroll_to(y=0, animate=False, force=True)
+        self._scroll_to_line(0)
 
     def action_last(self) -> None:
         """Go to the last line, and follow."""
-        if self.HAS_CURSOR:
+        self.person_moves()
+        if self.has_cursor:
             self.move_cursor(self.line_count() - 1)
         self.to_tail()
-
-    def _scroll_by(self, lines: int) -> None:
-        self.scroll_to(y=self.scroll_offset.y + lines, animate=False, force=True)

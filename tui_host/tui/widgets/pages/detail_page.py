@@ -12,8 +12,9 @@ from rich.cells import cell_len
 from tui_host.capture.visible import visible
 
 if TYPE_CHECKING:
+    from tui_host.tui.glyphs import Glyphs
     from tui_host.tui.widgets.lines.json_lines import Piece
-    from tui_host.tui.widgets.lines.line_selection import Selectable
+    from tui_host.tui.widgets.lines.selectable import Selectable
 
 _PICTURE = re.compile("[\u2400-\u2421]+|⟨[^⟩]{1,12}⟩")
 
@@ -36,8 +37,8 @@ class Page(Protocol):
         """The selectable content."""
         ...
 
-    def fit(self, width: int) -> None:
-        """Make the lines for a width."""
+    def fit(self, width: int, glyphs: Glyphs | None = None) -> None:
+        """Make the lines for a width, with marks to draw with; without them the ones before."""
 
     def advance(self, seconds: float) -> bool:
         """Make more lines for a limited time; whether any were made."""
@@ -103,10 +104,10 @@ def fitting(text: str, start: int, end: int, room: int) -> int:
 
 
 def fitting_words(text: str, start: int, end: int, room: int) -> int:
-    """Return the same cut behind the last blank, unless that leaves half of the room empty."""
+    """Return the same cut behind the last blank, which may be beyond the room, unless that leaves half of it empty."""
     stop = fitting(text, start, end, room)
     if stop >= end or text[stop] == " ":
-        return stop
+        return min(stop + 1, end)
     blank = text.rfind(" ", start, stop) + 1
     return blank if 2 * (blank - start) >= stop - start else stop
 

@@ -10,16 +10,21 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import MISSING, Head, Record, Redaction
 from tui_host.capture.visible import decode, hidden, line
 from tui_host.tui.masks import masked
+from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.pages.page_steps import PIECE, Steps, made
-from tui_host.tui.widgets.pages.row_source import InspectorSource
 from tui_host.tui.widgets.pages.text_page import hex_text, is_text
 
 _NOTICED = 1 << 20
 """Characters that are looked through for hidden ones."""
 _OF_RESPONSE = frozenset(("response", "chunk", "end", "error"))
-_OF_ONE_RECORD = frozenset(("request", "frame", "decision"))
+_OF_ONE_RECORD = frozenset(("request", "frame", "decision", "vendor"))
 _SAID = frozenset(("chunk",))
-_SHOWN = {"request": frozenset(("request",)), "response": _SAID, "fault": frozenset(("frame", "error", "chunk"))}
+_SHOWN: dict[str, frozenset[str]] = {
+    "request": frozenset(("request",)),
+    "response": _SAID,
+    "fault": frozenset(("frame", "error", "chunk")),
+    "vendor": frozenset(("link",)),
+}
 """The kinds of records that a row's bytes stand in; of all others they are `_OF_ALL_OTHERS`."""
 _OF_ALL_OTHERS = frozenset(("frame", "line", "decision", "error"))
 
@@ -58,13 +63,13 @@ def missing_words(row: Row) -> str:
     return f"The body of this answer is {MISSING}, or may belong to another request."
 
 
-def head_of(source: InspectorSource, row: Row) -> Head | None:
+def head_of(source: SessionSource, row: Row) -> Head | None:
     """Return the head of a model's request or response."""
     record = source.record((row.capture, row.seq))
     return record.draft.head if record is not None else None
 
 
-def own_pages(source: InspectorSource, row: Row) -> Iterator[Sequence[Record]]:
+def own_pages(source: SessionSource, row: Row) -> Iterator[Sequence[Record]]:
     """Yield the row's own records page by page: one direction of an exchange, or all.
 
     What broke in an exchange is a frame, what the other side said instead of one, or how it ended, where nothing was said.
@@ -79,7 +84,7 @@ def own_pages(source: InspectorSource, row: Row) -> Iterator[Sequence[Record]]:
         yield [record for record in page if kinds is None or record.draft.kind in kinds]
 
 
-def reading(source: InspectorSource, row: Row) -> Steps[Body]:
+def reading(source: SessionSource, row: Row) -> Steps[Body]:
     """The row's bytes, decoded and ready to be read. Linear in their length."""
     kinds = _SHOWN.get(row.kind, _OF_ALL_OTHERS)
     coded: list[bytes] = []
@@ -110,7 +115,7 @@ def reading(source: InspectorSource, row: Row) -> Steps[Body]:
     return Body(wire=wire, data=data, notes=tuple(notes), redacted=tuple(redacted))
 
 
-def body_of(source: InspectorSource, row: Row) -> Body:
+def body_of(source: SessionSource, row: Row) -> Body:
     """Return the body in one go."""
     return made(reading(source, row))
 
@@ -140,7 +145,7 @@ def _size(wire: bytes, data: bytes, decoding: str, row: Row) -> str:
     if data is not wire:
         words.append(f"{len(data):,} bytes decoded")
     words.append("UTF-8" if is_text(data) else "binary: offset, hex, ASCII")
-    if row.state == "open":
+    if row.state == "open" and row.kind != "frame":
         words.append("more may come")
     return " · ".join(words)
 
@@ -151,6 +156,8 @@ def _faults(row: Row) -> Sequence[str]:
         faults.append(f"malformed: {line(row.malformed, 300)}")
     if row.state == "cut":
         faults.append("cut: the connection ended too early")
+    elif row.state == "unanswered":
+        faults.append(f"no answer: {line(row.ending, 120)}" if row.ending else "no answer")
     elif row.state == "failed":
         faults.append("failed")
     return faults

@@ -15,17 +15,17 @@ PIECE = 8 << 10
 
 
 class Making(Generic[T]):
-    """Steps, taken a few at a time.
+    """Runs steps, a few at a time.
 
     Attributes:
-        result: What was made, None until it is.
-        said: How far it is, in words.
-        seconds: What it took so far.
+        result: The result; None until the work is done.
+        progress: The last report, in words.
+        seconds: Time spent so far.
     """
 
     def __init__(self, steps: Steps[T], clock: Callable[[], float] = time.perf_counter) -> None:
         self.result: T | None = None
-        self.said = ""
+        self.progress = ""
         self.seconds = 0.0
         self._clock = clock
         self._steps = self._all_of(steps)
@@ -34,15 +34,15 @@ class Making(Generic[T]):
         self.result = yield from steps
 
     def advance(self, seconds: float) -> bool:
-        """Continue for about `seconds`; whether the work is done.
+        """Continue for about `seconds`; returns whether the work is done.
 
         Raises:
-            Exception: What the steps raise.
+            Exception: Any exception that a step raises.
         """
         began = self._clock()
         try:
             for progress in self._steps:
-                self.said = progress
+                self.progress = progress
                 if self._clock() - began >= seconds:
                     return False
         finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tui_host.capture.chain import read_link
@@ -16,18 +16,19 @@ from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Usage
 from tui_host.llm.outline import USER, Comparison, Outline, Part, compare
 from tui_host.tui.masks import masked
+from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.page_body import Body, head_of, missing_words, reading
 from tui_host.tui.widgets.pages.page_steps import PIECE, Steps
-from tui_host.tui.widgets.pages.row_source import InspectorSource
 from tui_host.tui.widgets.pages.text_page import TextPage
+from tui_host.tui.widgets.pages.told_results import EDITED, edited_call, result_origins
 from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
 
 MOST = 8 << 20
 """Bytes of a body that is taken apart; a larger one is shown raw."""
 
 
-def parts_page(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Page]:
+def parts_page(source: SessionSource, row: Row, flipped: set[str]) -> Steps[Page]:
     """The parts of the row's body."""
     dialect = source.dialect(row)
     if dialect is None:
@@ -43,7 +44,7 @@ def parts_page(source: InspectorSource, row: Row, flipped: set[str]) -> Steps[Pa
 
 
 def outline_of(
-    source: InspectorSource, row: Row, body: Body, dialect: Dialect
+    source: SessionSource, row: Row, body: Body, dialect: Dialect
 ) -> Steps[tuple[Outline | None, Comparison | None]]:
     """Return the request as a tree, compared with the previous request if readable."""
     names = source.names(row)
@@ -61,13 +62,14 @@ def outline_of(
 # A request.
 
 
-def _request_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Steps[Page]:
+def _request_page(source: SessionSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Steps[Page]:
     outline, comparison = yield from outline_of(source, row, body, dialect)
     if outline is None:
         return TextPage("parts", "The body is not a JSON object; see Raw.", form="plain")
     marks = marks_of(source, row)
     yield "marked"
-    drawing = _Drawing(outline, comparison, body, marks, source.user)
+    results, asked = result_origins(source, row, outline), _asked(source, row)
+    drawing = _Drawing(outline, comparison, body, marks, source.user, results, asked)
     entries = [drawing.entry(part) for part in outline.parts]
     if comparison is not None:
         entries += [_gone(part) for part in comparison.removed]
@@ -85,21 +87,53 @@ class _Drawing:
     body: Body
     marks: Sequence[Link]
     user: str
+    results: Mapping[str, str]
+    asked: Mapping[str, str]
 
     def entry(self, part: Part) -> Entry:
         is_group = part.kind in {"tools", "messages"}
-        origin = (part.kind == "message" and origin_of(part, self.marks)) or part.origin
+        origin = (part.kind == "message" and origin_of(part, self.marks)) or self.results.get(part.key, part.origin)
         origin = self.user if origin == USER else origin
+        children = tuple(self.entry(child) for child in part.children) or self._within(part)
+        ours = self._ours(part)
         return Entry(
             key=part.key,
             label=masked(f"{part.label} ({len(part.children)})" if is_group else _label(part), self.body.redacted),
             figures=_figures(part),
-            mark=self._mark(part),
+            mark=self._mark(part) or ("adapted" if ours and part.kind == "tool" else ""),
             note=f"from {line(origin, 60)}" if origin and not is_group else "",
             text=None if part.children else lambda: self._text(part),
-            children=tuple(self.entry(child) for child in part.children) or within(part, self.marks, self.body),
-            opened=part.kind == "messages",
+            children=(*ours, *children),
+            opened=part.kind == "messages"
+            or (part.kind != "tools" and any(child.opened for child in (*ours, *children))),
             style="what" if is_group else "",
+            is_wrapped=part.kind == "option",
+        )
+
+    def _ours(self, part: Part) -> tuple[Entry, ...]:
+        """Return what the host has to say about a part: how a schema was adapted, and what of a call was edited."""
+        lines: list[tuple[str, str]] = []
+        if part.kind == "tool":
+            lines = [
+                ("adapted", mark.words)
+                for mark in self.marks
+                if mark.relation == "adapted" and (mark.span.start, mark.span.end) == (part.start, part.end)
+            ]
+        elif part.kind == "result" and (edited := edited_call(self.outline, part)) is not None:
+            lines = [("asked", f"the model asks {part.name} {edited[0]}"), ("ran", f"{EDITED}{edited[1]}")]
+        return tuple(
+            Entry(key=key, label=masked(words, self.body.redacted), style="what", opened=key == "asked")
+            for key, words in lines
+        )
+
+    def _within(self, part: Part) -> tuple[Entry, ...]:
+        """Return the marked pieces inside a part's text."""
+        return tuple(
+            _piece(mark, self.body, self.asked.get(mark.call, ""))
+            for mark in self.marks
+            if mark.relation in {"injected", "profile", "given", "told"}
+            and part.start <= mark.span.start < (mark.span.end or 0) <= part.end
+            and (mark.span.start, mark.span.end) != (part.start, part.end)
         )
 
     def _mark(self, part: Part) -> str:
@@ -147,13 +181,13 @@ def _gone(part: Part) -> Entry:
 # A response.
 
 
-def _response_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Steps[Page]:
+def _response_page(source: SessionSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Steps[Page]:
     if row.status >= 400:
         return _refusal_page(source, row, body, dialect)
     if row.method == "GET":  # nobody asks a model so
         return _list_page(body, dialect)
     fold = yield from fold_of(source, row, body, dialect)
-    entries = _said(fold, body, source.hide, is_open=row.state == "open")
+    entries = _content(fold, body, source.hide, is_open=row.state == "open")
     entries += read_out(marks_of(source, row), body, has_calls=bool(fold.calls))
     entries += _figures_of(fold.usage)
     if fold.stop is not None:
@@ -180,7 +214,7 @@ def _list_page(body: Body, dialect: Dialect) -> Page:
     return TextPage("list", f"models: {len(names):,}\n\n{shown}", form="plain")
 
 
-def fold_of(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> Steps[Fold]:
+def fold_of(source: SessionSource, row: Row, body: Body, dialect: Dialect) -> Steps[Fold]:
     """Assemble the response from its events."""
     head = head_of(source, row)
     decoder = dialect.decoder(head.value("content-type") if head is not None else "")
@@ -195,7 +229,7 @@ def fold_of(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> 
     return fold
 
 
-def _said(fold: Fold, body: Body, hide: Callable[[str], str], *, is_open: bool) -> list[Entry]:
+def _content(fold: Fold, body: Body, hide: Callable[[str], str], *, is_open: bool) -> list[Entry]:
     entries: list[Entry] = []
     for key, name, text in (("thinking", "thinking", fold.thinking), ("text", "answer", fold.text)):
         if text:
@@ -209,6 +243,13 @@ def _said(fold: Fold, body: Body, hide: Callable[[str], str], *, is_open: bool) 
                     opened=key == "text",
                 )
             )
+    for number, run in enumerate(fold.vendor_runs):
+        words = masked(hide(f"the vendor {run.words}"), body.redacted)
+        entries.append(Entry(key=f"vendor/{number}", label=words, style="what"))
+    if fold.sources:
+        pages = [masked(hide(f"{source.title}  {source.url}".strip()), body.redacted) for source in fold.sources]
+        children = tuple(Entry(key=str(number), label=page) for number, page in enumerate(pages))
+        entries.append(Entry(key="sources", label=f"sources ({len(pages)})", children=children, opened=True))
     for call in fold.calls:
         arguments = masked(hide(call.call.arguments), body.redacted)
         entries.append(
@@ -248,14 +289,14 @@ def _figures_of(usage: Usage) -> Sequence[Entry]:
     return [Entry(key=key, label=f"{what}: {', '.join(facts)}") for key, what, facts in lines if facts]
 
 
-def _refusal_page(source: InspectorSource, row: Row, body: Body, dialect: Dialect) -> Page:
+def _refusal_page(source: SessionSource, row: Row, body: Body, dialect: Dialect) -> Page:
     head = head_of(source, row)
     error = dialect.error(row.status, head.headers if head is not None else (), body.data)
     lines = [f"status: {row.status}", f"what: {error.what}", f"remedy: {error.remedy}" if error.remedy else ""]
     return TextPage("refusal", masked("\n".join(line for line in lines if line), body.redacted), form="headers")
 
 
-def marks_of(source: InspectorSource, row: Row) -> list[Link]:
+def marks_of(source: SessionSource, row: Row) -> list[Link]:
     """Return the links into a row's bytes, in the order of bytes."""
     side = "request" if row.kind == "request" else "response"
     records = (source.record(key) for key in source.ladder.links(row))
@@ -266,35 +307,37 @@ def marks_of(source: InspectorSource, row: Row) -> list[Link]:
 
 
 def put_in(marks: Iterable[Link]) -> Iterator[str]:
-    """Yield the sizes added by a profile and the tool protocol."""
+    """Yield the sizes added by a profile and the tool protocol, and how many schemas were adapted."""
     sizes: Counter[str] = Counter()
+    adapted: Counter[str] = Counter()
     for mark in marks:
+        if mark.relation == "adapted":
+            adapted[mark.words.partition(":")[0]] += 1
         if mark.relation in {"injected", "profile"}:
             who = "the tool protocol" if mark.relation == "injected" else mark.words
             sizes[who] += (mark.span.end or 0) - mark.span.start
-    return (f"added by {who}: {size:,} bytes, marked «added» below" for who, size in sizes.items())
+    yield from (f"added by {who}: {size:,} bytes, marked «added» below" for who, size in sizes.items())
+    yield from (f"{words}: {count:,} of the tools, which say how" for words, count in adapted.items())
 
 
 def origin_of(part: Part, marks: Sequence[Link]) -> str:
-    """Return the profile that wrote a whole part; empty if none did."""
+    """Return the profile or the server's prompt that wrote a whole part; empty if none did."""
     inside = [mark for mark in marks if part.start <= mark.span.start < (mark.span.end or 0) <= part.end]
+    if inside and all(mark.relation == "given" and mark.words.startswith("the prompt ") for mark in inside):
+        return inside[0].words
     return inside[0].words if len(inside) == 1 and inside[0].relation == "profile" else ""
 
 
-def within(part: Part, marks: Sequence[Link], body: Body) -> tuple[Entry, ...]:
-    """Return the marked pieces inside a part's text."""
-    return tuple(
-        _piece(mark, body)
-        for mark in marks
-        if mark.relation in {"injected", "profile", "told"}
-        and part.start <= mark.span.start < (mark.span.end or 0) <= part.end
-        and (mark.span.start, mark.span.end) != (part.start, part.end)
-    )
+def _asked(source: SessionSource, row: Row) -> Mapping[str, str]:
+    """Return the model's own words for the calls whose results a request tells."""
+    rows = (source.ladder.rows[number] for number in source.ladder.relatives(row.number))
+    return {call: f"the model {row.words}" for row in rows if row.kind == "response" for call in row.calls}
 
 
-def _piece(mark: Link, body: Body) -> Entry:
+def _piece(mark: Link, body: Body, asked: str) -> Entry:
     start, end = mark.span.start, mark.span.end or mark.span.start
     is_told = mark.relation == "told"
+    is_edited = is_told and EDITED in mark.words
     label = f"the result of {_called(mark)}  {mark.words}" if is_told else mark.words
     if mark.relation == "profile":
         label = f"the system prompt of {label}"
@@ -305,6 +348,8 @@ def _piece(mark: Link, body: Body) -> Entry:
         mark="result" if is_told else "added",
         note=_bytes(start, end),
         text=lambda: masked(_json_text(body.data[start:end]), body.redacted),
+        children=(Entry(key="asked", label=masked(asked, body.redacted), style="what"),) if is_edited else (),
+        opened=is_edited,
         style="what",
     )
 
@@ -339,6 +384,7 @@ def read_out(marks: Iterable[Link], body: Body, *, has_calls: bool) -> list[Entr
                 text=lambda pieces=pieces: masked("\n".join(decode(piece) for piece in pieces), body.redacted),
                 style="what" if is_call else "note",
                 form="plain",
+                is_wrapped=True,
             )
         )
     return entries

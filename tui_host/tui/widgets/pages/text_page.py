@@ -1,24 +1,26 @@
-"""A text of any length, folded to a width: raw bytes or indented JSON."""
+"""A text of any length, wrapped to a width: raw bytes or indented JSON."""
 
 from __future__ import annotations
 
 import re
 import time
 from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from rich.cells import cell_len
 from typing_extensions import override
 
 from tui_host.capture.visible import visible
 from tui_host.tui.markdown.origins import shown_characters
-from tui_host.tui.markdown.wrap import character_at, fill
+from tui_host.tui.markdown.wrap import fill
 from tui_host.tui.widgets.lines.json_lines import Line, Piece, highlight, json_lines, key_end, plain_lines, raw_lines
-from tui_host.tui.widgets.lines.line_selection import Selectable, Spot, Stretch
+from tui_host.tui.widgets.lines.selectable import CharacterSelection, Letters, Selectable, Stretch
 from tui_host.tui.widgets.pages.detail_page import Page, fitting, fitting_words, with_pictures
+
+if TYPE_CHECKING:
+    from tui_host.tui.glyphs import Glyphs
 
 Form: TypeAlias = Literal["raw", "json", "plain", "headers"]
 Row: TypeAlias = tuple[int, int, int]
@@ -38,14 +40,14 @@ _AT_ONCE = 64
 
 
 class TextPage(Page):
-    """A folded text, made in slices: the first screen is there at once.
+    """A wrapped text, made in slices: the first screen is ready at once.
 
     Args:
-        what: What it is, in words («request body»).
+        what: What the text is («request body»).
         text: All of it, as it came; it becomes visible when it is drawn.
         form: `raw` breaks at LF alone, and shows it; `json` breaks where a reader wants it; `plain` breaks at LF, and
             does not show it; `headers` is the same with names before a colon.
-        notes: What to know about it, above it.
+        notes: Notes to show above the text.
     """
 
     def __init__(self, what: str, text: str, *, form: Form = "raw", notes: Sequence[str] = ()) -> None:
@@ -71,7 +73,7 @@ class TextPage(Page):
         return self._what, self._text
 
     @override
-    def fit(self, width: int) -> None:
+    def fit(self, width: int, glyphs: Glyphs | None = None) -> None:
         self._width = max(8, width)
         self._head = [line for note in self._notes for line in wrapped(note, self._width)]
         self._starts, self._ends, self._indents = array("q"), array("q"), array("h")
@@ -101,6 +103,8 @@ class TextPage(Page):
         number -= len(self._head)
         start, end, indent = self._starts[number], self._ends[number], self._indents[number]
         shown = visible(self._text[start:end], newlines=False)
+        if self._form != "raw":
+            shown = shown.rstrip(" ")
         if self._form != "json":
             name, colon, value = shown.partition(": ")
             if self._form == "headers" and colon and indent == 0:
@@ -177,61 +181,41 @@ class TextPage(Page):
                 yield begun, place, -1 - indent
 
 
-class TextSelection(Selectable):
-    """Selects characters; copies the original text, unwrapped and without added indentation."""
-
-    is_rows = False
+class TextSelection(CharacterSelection):
+    """Copies the original text, unwrapped and without added indentation."""
 
     def __init__(self, page: TextPage) -> None:
         self._page = page
 
-    def _drawn(self, line: int) -> tuple[int, str, list[int]] | None:
-        """Return the cells before a line's text, the drawn text, and the source character of each drawn one."""
+    @override
+    def letters(self, line: int) -> Sequence[Letters]:
         row = self._page.row(line)
         if row is None:
-            return None
+            return ()
         start, end, indent = row
         shown = list(shown_characters(self._page.text[start:end]))
         text = "".join(character for character, _ in shown)
-        places = [start + at for _, at in shown]
+        ranges = [(start + at, start + at + 1) for _, at in shown]
         if self._page.is_json and indent >= 0:
             after = key_end(text, 0, len(text))
             if after and text[after : after + 1] not in {" ", ""}:  # the blank that is drawn behind a key
                 text = f"{text[:after]} {text[after:]}"
-                places.insert(after, places[after - 1])
-        return (indent if indent >= 0 else -1 - indent), text, places
+                ranges.insert(after, ranges[after - 1])
+        return [Letters(indent if indent >= 0 else -1 - indent, text, ranges, start, end)]
 
     @override
-    def stretch_at(self, line: int, cell: int) -> Stretch:
-        drawn, row = self._drawn(line), self._page.row(line)
-        if drawn is None or row is None:
-            return (0,), (0,)
-        x, text, places = drawn
-        if cell < x:
-            return (row[0],), (row[0],)
-        span = character_at(text, cell - x)
-        return ((row[1],), (row[1],)) if span is None else ((places[span[0]],), (places[span[1] - 1] + 1,))
+    def place_of(self, line: int) -> int:
+        return 0
 
     @override
-    def cells_in(self, line: int, selected: Stretch) -> tuple[int, int] | None:
-        drawn = self._drawn(line)
-        if drawn is None:
-            return None
-        x, text, places = drawn
-        first, last = bisect_left(places, selected[0][0]), bisect_left(places, selected[1][0])
-        return (x + cell_len(text[:first]), x + cell_len(text[:last])) if first < last else None
+    def lines_near(self, place: int) -> Iterable[int]:
+        return [self._page.line_at(place)]
 
     @override
-    def point_of(self, spot: Spot) -> tuple[int, int]:
-        line = self._page.line_at(spot[0])
-        drawn = self._drawn(line)
-        if drawn is None:
-            return line, 0
-        x, text, places = drawn
-        return line, x + cell_len(text[: bisect_left(places, spot[0])])
+    def around(self, line: int, cell: int, *, whole: bool) -> Stretch | None:
+        return self._line_around(line) if whole else self._word_around(line, cell)
 
-    @override
-    def word_at(self, line: int, cell: int) -> Stretch | None:
+    def _word_around(self, line: int, cell: int) -> Stretch | None:
         (at,), (end,) = self.stretch_at(line, cell)
         if at == end:
             return None
@@ -241,8 +225,7 @@ class TextSelection(Selectable):
                 return (before + match.start(),), (before + match.end(),)
         return (at,), (end,)
 
-    @override
-    def text_at(self, line: int, cell: int) -> Stretch | None:
+    def _line_around(self, line: int) -> Stretch | None:
         row = self._page.row(line)
         if row is None:
             return None
@@ -260,7 +243,7 @@ class TextSelection(Selectable):
 
 
 def wrapped(note: str, width: int) -> list[str]:
-    """A note in lines of a width in cells."""
+    """Wrap a note to lines of a width in cells."""
     return [note[start:end] for start, end in fill(note, width)]
 
 

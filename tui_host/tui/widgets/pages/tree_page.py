@@ -1,4 +1,4 @@
-"""A tree of entries that open: parts of a request, events of an exchange."""
+"""A tree of entries that can be opened: parts of a request, events of an exchange."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from rich.cells import cell_len
 from typing_extensions import override
 
 from tui_host.capture.visible import line
+from tui_host.tui.glyphs import UNICODE, Glyphs
+from tui_host.tui.markdown.wrap import fill
 from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
-from tui_host.tui.widgets.lines.line_selection import RowSelection, Selectable, Spot, Stretch
+from tui_host.tui.widgets.lines.selectable import RowSelection, Selectable, Spot, Stretch
 from tui_host.tui.widgets.pages.detail_page import Page, cut, padded
 from tui_host.tui.widgets.pages.text_page import Form, TextPage, wrapped
 
 MOST_ROWS = 2000
-"""Lines that an opened entry shows; see Raw for the rest."""
+"""Largest number of lines to show of an opened entry; the Raw tab shows all."""
 _LABEL = 400
 
 
@@ -28,16 +30,17 @@ class Entry:
     """An entry of a tree.
 
     Attributes:
-        key: Names it among its siblings, so that it stays open when the tree is made anew.
-        label: What it is; foreign text as it came.
-        figures: Columns at the right end of the line, our own words.
-        mark: What is new about it, in front of the figures' end (`+2`); empty if nothing.
-        note: Where it comes from, drawn where there is room.
-        text: What it opens to, beside its children; None if nothing.
-        children: What it is made of.
-        opened: Open from the start.
-        style: Of the label.
-        form: How its text is shown; None finds out.
+        key: A name that is unique among its siblings, so that the entry stays open when the tree is made again.
+        label: The line's text; foreign text as it came.
+        figures: Columns at the right end of the line, the program's own text.
+        mark: What is new (`+2`), behind the figures; empty if nothing.
+        note: The origin, drawn where there is room.
+        text: Makes the text shown below an open entry; None without text.
+        children: Entries shown below an open entry.
+        opened: Whether the entry is open from the start.
+        style: The label's style.
+        form: The form of the text; None to find it out from the text.
+        is_wrapped: Whether the whole label is shown while the entry is closed, as always where nothing opens.
     """
 
     key: str
@@ -50,6 +53,12 @@ class Entry:
     opened: bool = False
     style: str = ""
     form: Form | None = None
+    is_wrapped: bool = False
+
+    @property
+    def opens(self) -> bool:
+        """Whether there is something to show below the line."""
+        return bool(self.children) or self.text is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +73,21 @@ class _Shown:
         return f"{self.above}/{self.entry.key}"
 
     @property
+    def wraps(self) -> bool:
+        """Whether the label goes on below its line."""
+        entry = self.entry
+        return not self.is_open if entry.is_wrapped else not (entry.opens or entry.figures or entry.mark)
+
+    @property
     def has_body(self) -> bool:
         return self.is_open and self.entry.text is not None
 
 
 def _brief(shown: _Shown) -> _Shown | Entry:
-    return shown.entry if shown.depth == 0 and not shown.is_open else shown
+    return shown.entry if shown.depth == 0 and not shown.is_open and not shown.wraps else shown
 
 
-def _told(shown: _Shown | Entry) -> _Shown:
+def _whole(shown: _Shown | Entry) -> _Shown:
     return _Shown("", shown, 0, is_open=False) if isinstance(shown, Entry) else shown
 
 
@@ -83,16 +98,16 @@ def _line_of(shown: _Shown) -> str:
 
 
 class TreePage(Page):
-    """Entries with open texts below, taken in slices of time.
+    """A tree of entries, some with open texts below, made in slices of time.
 
     Args:
-        what: What it is, in words.
-        entries: The top of the tree; may be made while they are taken.
+        what: What the tree shows, as text.
+        entries: The top entries; may be an iterator that makes them.
         flipped: Paths of entries that a person opened, or closed where they were open from the start; kept by the caller
             over a rebuild.
-        failed: What went wrong, above all.
-        notes: Lines above the tree, our own words.
-        empty: What to say where there is nothing.
+        failed: A failure to show above everything else.
+        notes: Lines to show above the tree, the program's own text.
+        empty: The text to show without entries.
     """
 
     def __init__(
@@ -109,8 +124,8 @@ class TreePage(Page):
         self._entries = iter(entries)
         self._is_whole = False
         self._flipped = flipped
-        self._said = [(failed, "failed")] if failed else []
-        self._said += [(note, "note") for note in notes if note]
+        self._above = [(failed, "failed")] if failed else []
+        self._above += [(note, "note") for note in notes if note]
         self._empty = empty
         self._notes: list[Piece] = []
         self._width = 0
@@ -121,6 +136,7 @@ class TreePage(Page):
         self._growing: set[str] = set()
         self._columns: list[int] = []
         self._marks = 0
+        self._folds = UNICODE.folds
 
     @property
     @override
@@ -130,14 +146,15 @@ class TreePage(Page):
     @property
     @override
     def source(self) -> tuple[str, str]:
-        return self._what, "\n".join(_line_of(_told(shown)) for shown in self._shown)
+        return self._what, "\n".join(_line_of(_whole(shown)) for shown in self._shown)
 
     @override
-    def fit(self, width: int) -> None:
+    def fit(self, width: int, glyphs: Glyphs | None = None) -> None:
         self._width = max(8, width)
+        self._folds = self._folds if glyphs is None else glyphs.folds
         self._bodies.clear()
         self._growing.clear()
-        notes = [*self._said, *([(self._empty, "note")] if self._is_whole and not self._shown else [])]
+        notes = [*self._above, *([(self._empty, "note")] if self._is_whole and not self._shown else [])]
         self._notes = [(part, style) for note, style in notes for part in wrapped(note, self._width)]
         self._count()
 
@@ -153,6 +170,7 @@ class TreePage(Page):
                 self._append(self._walk([entry], "", 0))
             else:
                 self._is_whole = True
+                self._count()
                 if not self._shown:
                     self.fit(self._width)
             if time.perf_counter() >= until:
@@ -180,13 +198,13 @@ class TreePage(Page):
         number -= len(self._notes)
         if not 0 <= number < len(self._owners):
             return False
-        shown = _told(self._shown[self._owners[number]])
-        if not shown.entry.children and shown.entry.text is None:
+        shown = _whole(self._shown[self._owners[number]])
+        if not shown.entry.opens:
             return False
         self._flipped ^= {shown.path}
         first = self._owners[number]
         end = first + 1
-        while end < len(self._shown) and _told(self._shown[end]).depth > shown.depth:
+        while end < len(self._shown) and _whole(self._shown[end]).depth > shown.depth:
             end += 1
         again = list(self._walk([shown.entry], shown.above, shown.depth))
         self._shown[first:end] = map(_brief, again)
@@ -209,8 +227,28 @@ class TreePage(Page):
         number -= len(self._notes)
         if not 0 <= number < len(self._owners):
             return None
-        entry = _told(self._shown[self._owners[number]]).entry
+        entry = _whole(self._shown[self._owners[number]]).entry
         return entry.label, entry.text() if entry.text is not None else entry.label
+
+    def path_of(self, number: int) -> Sequence[str]:
+        """Return the keys that lead to the entry on a line; empty without one."""
+        number -= len(self._notes)
+        if not 0 <= number < len(self._owners):
+            return ()
+        shown = _whole(self._shown[self._owners[number]])
+        return (*self._keys_above(self._owners[number]), shown.entry.key)
+
+    def _keys_above(self, owner: int) -> Sequence[str]:
+        """Return the keys of the entries that an entry stands below, outermost first."""
+        keys: list[str] = []
+        depth = _whole(self._shown[owner]).depth
+        for shown in map(_whole, reversed(self._shown[:owner])):
+            if shown.depth < depth:
+                keys.insert(0, shown.entry.key)
+                depth = shown.depth
+            if not depth:
+                break
+        return keys
 
     @property
     @override
@@ -223,7 +261,7 @@ class TreePage(Page):
         if not 0 <= number < len(self._owners):
             return (-1, number) if number < 0 else (len(self._shown), 0)
         owner, offset = self._owners[number], self._offsets[number]
-        body = self._bodies.get(_told(self._shown[owner]).path) if offset else None
+        body = self._bodies.get(_whole(self._shown[owner]).path) if offset else None
         if body is None:
             return owner, 0
         return owner, 1 + (body.place_of(offset - 1) if offset <= MOST_ROWS else len(body.text))
@@ -232,9 +270,9 @@ class TreePage(Page):
         owner, place = spot
         line = self.line_at(owner)
         if place and 0 <= owner < len(self._shown):
-            body = self._bodies.get(_told(self._shown[owner]).path)
+            body = self._bodies.get(_whole(self._shown[owner]).path)
             line += (
-                0 if body is None else min(1 + body.line_at(place - 1), self._rows_of(_told(self._shown[owner])) - 1)
+                0 if body is None else min(1 + body.line_at(place - 1), self._rows_of(_whole(self._shown[owner])) - 1)
             )
         return line
 
@@ -243,7 +281,7 @@ class TreePage(Page):
         (first, last) = selected
         lines: list[str] = []
         for owner in range(max(0, first[0]), min(last[0] + 1, len(self._shown))):
-            shown = _told(self._shown[owner])
+            shown = _whole(self._shown[owner])
             if first <= (owner, 0) < last:
                 lines.append(_line_of(shown))
             body = self._bodies.get(shown.path) if shown.has_body else None
@@ -258,7 +296,9 @@ class TreePage(Page):
         if number < len(self._notes):
             return [self._notes[number]]
         number -= len(self._notes)
-        shown, offset = _told(self._shown[self._owners[number]]), self._offsets[number]
+        shown, offset = _whole(self._shown[self._owners[number]]), self._offsets[number]
+        if shown.wraps:
+            return self._wrapped_lines(shown)[offset]
         body = self._bodies.get(shown.path) if offset else None
         if body is None:
             return self._line(shown)
@@ -269,22 +309,32 @@ class TreePage(Page):
 
     def _line(self, shown: _Shown) -> list[Piece]:
         entry = shown.entry
-        opens = bool(entry.children) or entry.text is not None
-        head = "  " * shown.depth + (("- " if shown.is_open else "+ ") if opens else "  ")
-        right = self._right(entry) if entry.figures or entry.mark else []
-        taken = sum(cell_len(text) for text, _ in right)
-        room = self._width - len(head) - taken
-        if room < 8 and right:
-            right, room = [], self._width - len(head)
+        head, room, right = self._head(shown)
         label = line(entry.label, _LABEL)
         words = cut(label, room, "")
         pieces: list[Piece] = [(head, "fold"), (words, entry.style)]
         if words != label:
             pieces.append(("…", "note"))
         left = max(0, room - sum(cell_len(text) for text, _ in pieces[1:]))
-        note = f"  {entry.note}" if entry.note and left > 6 else ""
-        pieces.append((padded(note, left), "note"))
+        note = f"  {entry.note}" if entry.note else ""
+        pieces.append((padded(note if cell_len(note) <= left else "", left), "note"))
         return [*pieces, *right]
+
+    def _head(self, shown: _Shown) -> tuple[str, int, list[Piece]]:
+        """Return what stands before a label, the cells for the label, and what stands behind."""
+        entry = shown.entry
+        head = f"{'  ' * shown.depth}{self._folds[shown.is_open] if entry.opens else ' ' * len(self._folds[0])} "
+        right = self._right(entry) if entry.figures or entry.mark else []
+        room = self._width - len(head) - sum(cell_len(text) for text, _ in right)
+        return (head, room, right) if room >= 8 or not right else (head, self._width - len(head), [])
+
+    def _wrapped_lines(self, shown: _Shown) -> list[list[Piece]]:
+        """Return the lines of a label that wraps, further ones indented."""
+        (head, room, right), label = self._head(shown), line(shown.entry.label, _LABEL)
+        style = shown.entry.style
+        first, *further = [label[start:end] for start, end in fill(label, max(8, room - 2))]
+        lines: list[list[Piece]] = [[(head, "fold"), (padded(first, room) if right else first, style), *right]]
+        return [*lines, *([(" " * len(head) + "  ", ""), (text, style)] for text in further)]
 
     def _right(self, entry: Entry) -> list[Piece]:
         right: list[Piece] = []
@@ -329,6 +379,8 @@ class TreePage(Page):
         self._offsets.extend(repeat(0, len(self._shown) - done))
 
     def _rows_of(self, shown: _Shown) -> int:
+        if shown.wraps:
+            return len(self._wrapped_lines(shown))
         return 1 + (min(len(self._body(shown)), MOST_ROWS + 1) if shown.has_body else 0)
 
     def _walk(self, entries: Sequence[Entry], above: str, depth: int) -> Iterator[_Shown]:
@@ -345,7 +397,7 @@ class TreePage(Page):
         body = self._bodies.get(path)
         if body is None:
             text = entry.text() if entry.text is not None else ""
-            form: Form = entry.form or ("json" if looks_like_json(text) else "raw")
+            form: Form = entry.form or ("json" if looks_like_json(text) else "plain")
             body = self._bodies[path] = TextPage(entry.label, text, form=form)
             body.fit(self._width - self._body_indent(shown.depth))
             if body.advance(0.0):

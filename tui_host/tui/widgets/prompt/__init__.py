@@ -1,1 +1,1 @@
-"""Where a person types."""
+"""The prompt, in which the user types."""

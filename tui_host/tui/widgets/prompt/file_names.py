@@ -14,14 +14,14 @@ from urllib.parse import unquote, urlsplit
 MOST_LOOKED_AT, MOST_OFFERED = 5_000, 50
 LONGEST_PASTED = 4_096
 WORD = re.compile(r'(?:^|(?<=\s))@(?:"(?P<quoted>[^"\n]*)|(?P<plain>[^\s"]*))$')
-"""What names a file while it is written: it ends at the caret."""
+"""A file's name while it is being typed; it ends at the caret."""
 
 
 def matching(partial: str) -> list[tuple[str, str]]:
     """Return files and folders beginning with a partial path; folders end with `/`.
 
     Args:
-        partial: A path whose last name may be unfinished; `~` is the person's home.
+        partial: A path whose last name may be incomplete; `~` is the user's home folder.
     """
     folder, _, begun = partial.rpartition("/")
     where = os.path.expanduser(f"{folder}/" if "/" in partial else ".")  # noqa: PTH111 - what follows is typed text too
@@ -84,6 +84,6 @@ def written(path: str) -> str:
 
 
 def together(paths: Sequence[str]) -> str:
-    """Several files in a few words."""
+    """Describe several files in a few words."""
     name = os.path.basename(paths[0])  # noqa: PTH119 - as above
     return name if len(paths) == 1 else f"{len(paths)} files"

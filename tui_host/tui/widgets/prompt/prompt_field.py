@@ -1,4 +1,4 @@
-"""Where a person writes: several lines, history, drafts, commands by `/name`, files by `@`. Nothing is sent but by `enter`."""
+"""The prompt: several lines, history, drafts, commands by `/name`, files by `@`. Only `enter` sends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 from typing_extensions import override
 
-from tui_host.capture.visible import visible
+from tui_host.capture.visible import line, visible
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.prompt.file_attachments import Attaching, Offered
@@ -24,13 +24,14 @@ from tui_host.tui.widgets.prompt.prompt_marks import BLANK_LINES, Pastes
 if TYPE_CHECKING:
     from tui_host.chat.attachments import Attached
     from tui_host.tui.widgets.prompt.completion import Completion
+    from tui_host.tui.widgets.prompt.server_offers import ServerOffers
 
 
 class History:
-    """Sent texts, for `up` and `down`.
+    """Sent texts, which `up` and `down` bring back.
 
     Args:
-        texts: Oldest first.
+        texts: The sent texts, oldest first.
     """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
@@ -49,19 +50,19 @@ class History:
         self._at = None
 
     def leave(self) -> None:
-        """Something else stands in the prompt now, and no draft waits."""
+        """Stop showing earlier texts, because the prompt contains another text."""
         self._at = None
         self._draft = ""
 
     def go_back(self, steps: int, text: str) -> str | None:
-        """Go back `steps` texts, or forward if negative; behind the last text comes the draft.
+        """Go back `steps` texts, or forward if negative; after the last text comes the draft.
 
         Args:
-            steps: How many.
-            text: What stands in the prompt: the draft, if it is none of these.
+            steps: Number of texts to go back.
+            text: The prompt's text: the draft, unless it is an earlier text.
 
         Returns:
-            What is to stand there, None if it stays.
+            The text to show in the prompt, None for no change.
         """
         count = len(self._texts)
         present = count if self._at is None else self._at
@@ -76,12 +77,16 @@ class History:
 
 PLACEHOLDER = "Ask anything.  / commands  @ files"
 COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_:-]*)(?:\s+(.*))?", re.DOTALL)
-SIGNS: Mapping[Offered, str] = {"commands": "/", "files": "@", "drop": ""}
+SHELL = re.compile(r"![A-Za-z]")
+NO_SHELL = (
+    "No shell command runs here; /suspend goes back to the shell until its fg. A space before the ! sends it as text."
+)
+SIGNS: Mapping[Offered, str] = {"commands": "/", "files": "@", "drop": "", "ways": ""}
 NEW_LINE = {"ctrl+j", "shift+enter", "shift+\r"}
 
 
 class Prompt(KeysInOrder, TextArea):
-    """The prompt. Posts messages and commands, and decides nothing.
+    """The prompt. Posts messages and commands for the screen to handle.
 
     Attributes:
         quick: Texts that one key sends while the prompt is empty.
@@ -107,28 +112,35 @@ class Prompt(KeysInOrder, TextArea):
     """
 
     class Sent(Message):
-        """A message to send, with attached files."""
+        """Posted to send a message, with attached files."""
 
         def __init__(self, text: str, attached: Sequence[Attached] = ()) -> None:
             super().__init__()
             self.text = text
             self.attached = attached
 
+    class Picked(Message):
+        """Posted when the user has chosen a text of `quick` by its key."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
     class Held(Message):
-        """Sending was asked for while nothing may be sent; the text stays."""
+        """Posted when the user wants to send while nothing may be sent; the text stays."""
 
     class Command(Message):
-        """A `/name` with its arguments."""
+        """Posted to run a `/name`."""
 
-        def __init__(self, name: str, arguments: str = "") -> None:
+        def __init__(self, name: str) -> None:
             super().__init__()
             self.name = name
-            self.arguments = arguments
 
     def __init__(
         self,
         *,
         commands: Sequence[tuple[str, str]] = (),
+        offers: ServerOffers | None = None,
         history: Sequence[str] = (),
         may_send: Callable[[], bool] = lambda: True,
         glyphs: Glyphs = UNICODE,
@@ -137,11 +149,12 @@ class Prompt(KeysInOrder, TextArea):
         super().__init__(id=id, placeholder=Content(PLACEHOLDER), highlight_cursor_line=False)
         self.cursor_blink = False  # a blinking cursor repaints for ever
         self.quick: Mapping[str, str] = {}
-        self._commands = tuple(commands)
+        self._own_commands = tuple(commands)
+        self._offers = offers
         self._history = History(history)
         self._may_send = may_send
         self._pastes = Pastes()
-        self._attaching = Attaching(self, self)
+        self._attaching = Attaching(self, self, offers)
         self._offered: Offered = "commands"
         self._glyphs = glyphs
         self._completion: Completion | None = None  # there once a command was typed
@@ -183,9 +196,7 @@ class Prompt(KeysInOrder, TextArea):
                 self.offer(())
         elif not self.text and event.character in self.quick:
             self._take(event)
-            text = self.quick[event.character or ""]
-            self.remember(text)
-            self.post_message(self.Sent(text))
+            self.post_message(self.Picked(self.quick[event.character or ""]))
         elif not self.text and event.character == "?":
             self._take(event)
             self.post_message(self.Command("help"))
@@ -287,7 +298,9 @@ class Prompt(KeysInOrder, TextArea):
             super().redo()
 
     def _spans(self, place: tuple[int, int]) -> list[tuple[int, int]]:
-        line = self.document[place[0]]
+        line = (
+            self.document[place[0]] if place[0] < self.document.line_count else ""
+        )  # ctrl+k names a line below the last
         return sorted([*self._pastes.spans(line), *self._attaching.marks.spans(line)])
 
     def action_clear_all(self) -> None:
@@ -348,11 +361,10 @@ class Prompt(KeysInOrder, TextArea):
     def message(self) -> str:
         """Return the message to send: trimmed, without the space that escapes a command."""
         text = self.whole_text().rstrip()
-        return text.lstrip() if text.lstrip().startswith("/") else BLANK_LINES.sub("", text)
+        return text.lstrip() if text.lstrip().startswith(("/", "!")) else BLANK_LINES.sub("", text)
 
     def _submit(self) -> None:
-        is_whole = self._offered == "drop" or self.text[1:].strip() in dict(self._commands)
-        if self._is_completing and not is_whole:
+        if self._is_completing and self._offered in {"files", "ways"}:
             self._complete()
             return
         if self._attaching.reading:
@@ -361,12 +373,15 @@ class Prompt(KeysInOrder, TextArea):
         text = self.message()
         if not text:
             return
-        match = COMMAND.fullmatch(self.text.rstrip())
-        if match is not None:
-            name, arguments = match[1], (match[2] or "").strip()
-            self.post_message(self.Command(name, arguments))
-            if self._commands and name not in dict(self._commands):
-                return  # mistyped: it stays to be corrected
+        if command := self._prompt_command():
+            self.post_message(self.Command(command))
+        elif (match := COMMAND.fullmatch(self.text.rstrip())) is not None:
+            if (name := self._meant(match[1], match[2] or "")) is None:
+                return  # it stays to be corrected
+            self.post_message(self.Command(name))
+        elif SHELL.match(self.text):
+            self.notify(NO_SHELL, severity="warning", markup=False, timeout=8)
+            return
         elif not self._may_send():
             self.post_message(self.Held())
             return
@@ -386,9 +401,39 @@ class Prompt(KeysInOrder, TextArea):
         if self._offered == "drop" and self.before_caret.endswith(self._attaching.dropped[0]):
             pass  # it stands as it was pasted
         elif text.startswith("/") and " " not in text and "\n" not in text and not self._history.is_shown:
-            self.offer([pair for pair in self._commands if pair[0].startswith(text[1:])])
+            self._offer_commands()
         elif self._history.is_shown or not self._attaching.take_word(self.before_caret):
             self.offer(())
+
+    @property
+    def _commands(self) -> Sequence[tuple[str, str]]:
+        """The app's own commands, then the servers' prompts."""
+        return (*self._own_commands, *(() if self._offers is None else self._offers.commands()))
+
+    def _prompt_command(self) -> str:
+        """Return the server's prompt that the text names, by any characters; empty if it names none."""
+        name = self.text.rstrip()[1:] if self.text.startswith("/") else ""
+        return name if ":" in name and self._offers is not None and self._offers.prompt(name) is not None else ""
+
+    def _meant(self, typed: str, arguments: str) -> str | None:
+        """Return the command to run for a name or its beginning; None after saying or showing what may be meant."""
+        names = [name for name, _ in self._commands if name.startswith(typed)]
+        chosen = self._completion.chosen if self._completion is not None else ""
+        if not arguments.strip():
+            if chosen in names:
+                return chosen
+            if typed in names or len(names) == 1:
+                return typed if typed in names else names[0]
+            if names:
+                self._offer_commands()
+                return None
+        from tui_host.tui.widgets.prompt.command_hints import hint_of
+
+        self.notify(hint_of(typed, dict(self._commands)), severity="warning", markup=False, timeout=8)
+        return None
+
+    def _offer_commands(self) -> None:
+        self.offer([pair for pair in self._commands if pair[0].startswith(self.text[1:])])
 
     @property
     def _is_completing(self) -> bool:
@@ -411,8 +456,10 @@ class Prompt(KeysInOrder, TextArea):
         words = ["ctrl+t opens the paste"] if self._pastes.hold(text) else []
         if words or text.count("\n") > 1:
             words.append("ctrl+u clears")
-        if files := len(self.attached):
-            words = [f"{files} file{'s' * (files > 1)} attached", "backspace removes a mark", *words]
+        if attached := self.attached:
+            count, servers = _counted(attached)
+            to = f"data of {servers} to {line(str(self._offers.session.model), 60)}" if servers and self._offers else ""
+            words = [*filter(None, (to, f"{count} attached", "backspace removes a mark")), *words]
         self.border_subtitle = "  ".join(words)
 
     def _complete(self) -> None:
@@ -424,6 +471,16 @@ class Prompt(KeysInOrder, TextArea):
         if what != "commands":
             self._attaching.chosen(what, name)
             return
-        self.load_text(f"/{name} ")
+        self.load_text(f"/{name}")
         self.move_cursor(self.document.end)
         self.focus()
+
+
+def _counted(attached: Sequence[Attached]) -> tuple[str, str]:
+    """Return the number of attachments in words, and the servers that they come from."""
+    counts = {
+        "file": sum(not part.server for part in attached),
+        "resource": sum(bool(part.server) for part in attached),
+    }
+    words = " and ".join(f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items() if count)
+    return words, ", ".join(dict.fromkeys(part.server for part in attached if part.server))

@@ -9,14 +9,24 @@ from textual.strip import Strip
 from tui_host.chat.conversation import CallItem, Conversation, without_secrets
 from tui_host.tui.markdown.document import Budget
 from tui_host.tui.markdown.heights import Heights
-from tui_host.tui.widgets.transcript.item_lines import Flow, Look, Shown, estimated_height, is_empty, source_of
+from tui_host.tui.widgets.transcript.item_lines import (
+    Fixed,
+    Flow,
+    Look,
+    Shown,
+    estimated_height,
+    is_empty,
+    source_of,
+)
 
 KEPT = 400
 """Drawn items that are kept; the others are drawn again when they are seen."""
 RECENT = 50
 """So many items of a long conversation are looked at before they are seen: where a view of it begins."""
 NEVER = 1 << 60
-TALK = {"u": 36, "a": 93}
+CODE_HINT = "c copies"
+"""What stands beside the language of code that can be copied now."""
+TALK = {"u": 59, "a": 93}
 """The letter after `{"item":"` of stored questions and answers, whose text takes room; about how many characters stand around it."""
 WORDLESS = '"text":"","thinking":""'
 """In a stored answer: nothing is drawn of it."""
@@ -37,8 +47,8 @@ class Column:
     """The items of a conversation.
 
     Attributes:
-        conversation: Whose.
-        heights: Lines of each item: true ones where it was measured, else estimates.
+        conversation: The conversation.
+        heights: Lines of each item, measured or estimated.
         opened: Numbers of the items whose details are shown.
         look: How items are drawn, None before the first layout.
     """
@@ -100,12 +110,14 @@ class Column:
         """A drawn item."""
         return self._shown.get(number)
 
-    def is_label(self, line: int) -> bool:
-        """Whether a line names the language of code."""
+    def hint_at(self, line: int) -> str:
+        """Return what a key does at a line of the current item: at the language of code, and at a result's contents."""
         number, inside = self.heights.find(line)
         shown = self._shown.get(number)
         part, inside = (None, 0) if shown is None else shown.part_at(inside)
-        return isinstance(part, Flow) and part.document.line(inside).is_label
+        if isinstance(part, Flow):
+            return CODE_HINT if part.document.line(inside).is_label else ""
+        return part.hint if isinstance(part, Fixed) and not inside else ""
 
     def source_of(self, number: int) -> str:
         """Return an item as text, with secrets masked."""

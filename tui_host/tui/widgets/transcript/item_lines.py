@@ -19,51 +19,62 @@ from tui_host.tui.markdown.document import Budget, Document
 from tui_host.tui.markdown.line_page import Page
 from tui_host.tui.markdown.markdown_styles import Inks
 from tui_host.tui.markdown.source_pieces import estimate
+from tui_host.tui.suggestions import Offers
+from tui_host.tui.widgets.lines.markdown_selection import DocumentSelection
 from tui_host.tui.widgets.transcript.transcript_words import (
     call_rows,
     call_text,
     card_rows,
+    content_count,
+    content_rows,
     end_rows,
+    is_edited,
     note_rows,
     option_rows,
+    origin_rows,
     summary_rows,
     thinking_rows,
 )
 
 
 class Fixed:
-    """Finished lines."""
+    """Finished lines.
+
+    Attributes:
+        hint: The key that works on the first line while the item is current, with what it does.
+    """
 
     done = True
 
-    def __init__(self, lines: Sequence[Sequence[Segment]], rank: int = 0) -> None:
+    def __init__(self, lines: Sequence[Sequence[Segment]], rank: int = 0, hint: str = "") -> None:
         self.rank = rank
+        self.hint = hint
         self._lines = [Strip(line) for line in lines]
         self._fresh = True
 
     @property
     def height(self) -> int:
-        """How many."""
+        """The number of lines."""
         return len(self._lines)
 
     def line(self, number: int) -> Strip:
-        """One of them."""
+        """Return a line."""
         return self._lines[number]
 
     def advance(self, budget: Budget) -> None:
-        """Nothing is left to do."""
+        """Do nothing: all lines are finished."""
 
     def settle(self, line: int, above: int, below: int, budget: Budget) -> int:  # noqa: ARG002 - as in Flow
-        """They stay where they are."""
+        """Return the line's place, which never changes."""
         return line
 
     def take_dirty(self) -> int:
-        """All of them the first time."""
+        """Return 0 the first time, then the height."""
         fresh, self._fresh = self._fresh, False
         return 0 if fresh else self.height
 
     def same_as(self, other: Fixed) -> bool:
-        """Whether another one has the same lines."""
+        """Whether both have the same lines."""
         return self._lines == other._lines
 
 
@@ -81,39 +92,46 @@ class Flow:
 
     @property
     def indent(self) -> int:
-        """Cells before the document's own."""
+        """Cells before the document."""
         return cell_len(self._edge.text)
 
     @property
+    def selection(self) -> DocumentSelection:
+        """The characters of the document."""
+        return DocumentSelection(self.document, self.indent)
+
+    @property
     def height(self) -> int:
-        """How many lines, as far as is known."""
+        """The number of lines, as far as known."""
         return self.document.height
 
     @property
     def done(self) -> bool:
-        """Whether it is cut to its end."""
+        """Whether the document is cut to its end."""
         return self.document.done
 
     def line(self, number: int) -> Strip:
-        """One line behind its edge."""
+        """Return a line behind the edge."""
         strip = self.document.line(number).strip
         if self._style is not None:
             strip = strip.apply_style(self._style)
         return Strip([self._edge, *strip], strip.cell_length + self.indent)
 
     def advance(self, budget: Budget) -> None:
-        """Cut on."""
+        """Cut more of the document."""
         self.document.advance(budget)
 
     def settle(self, line: int, above: int, below: int, budget: Budget) -> int:
-        """Draw what is near."""
+        """Draw the pieces near a line; return the line's new place."""
         return self.document.settle(line, above, below, budget)
 
     def take_dirty(self) -> int:
-        """The document's."""
+        """Return the first line changed since the last call."""
         return self.document.take_dirty()
 
 
+CONTENTS_HINT = "v views, saves, opens"
+"""What stands beside the contents of a current call."""
 LONGEST_PRETTY = 200_000
 """Characters of JSON above which it is shown as it came."""
 
@@ -125,13 +143,11 @@ class Look:
     Attributes:
         width: Cells of a line.
         inks: Styles and marks.
-        again_key: The key that tries again, as it is written for people.
         mask: Hides what marks stand for a secret.
     """
 
     width: int
     inks: Inks
-    again_key: str = "ctrl+r"
     mask: Callable[[str], str] = str
 
 
@@ -154,9 +170,9 @@ class Shown:
     """A drawn item.
 
     Attributes:
-        item: What is drawn.
-        look: How.
-        is_open: Its details stand below it.
+        item: The item.
+        look: How it is drawn.
+        is_open: Whether its details are shown.
         gap: Empty lines before it.
     """
 
@@ -275,13 +291,14 @@ class _Builder:
         match item:
             case UserItem():
                 bar = Segment(look.inks.glyphs.bar, look.inks["accent"])
-                return [self._flow("text", item.text, bar, plain=True)]
+                text = self._flow("text", item.text, bar, plain=True, rank=bool(item.origin))
+                return [Fixed(origin_rows(item, bar, look.width, look.inks)), text] if item.origin else [text]
             case AnswerItem():
                 return self._answer(item, is_open=is_open)
             case CallItem():
                 return self._call(item, is_open=is_open)
             case NoteItem(kind="error"):
-                return [Fixed(card_rows(item, look.width, look.inks, look.again_key))]
+                return [Fixed(card_rows(item, look.width, look.inks))]
             case NoteItem():
                 return [] if is_empty(item) else [Fixed(note_rows(item, look.width, look.inks))]
             case SummaryItem():
@@ -322,14 +339,17 @@ class _Builder:
     def _call(self, item: CallItem, *, is_open: bool) -> list[Part]:
         look = self._look
         parts: list[Part] = [Fixed(call_rows(item, look.width, look.inks, is_open=is_open))]
+        if rows := content_rows(item, look.width, look.inks, is_open=is_open):
+            parts.append(Fixed(rows, len(parts), CONTENTS_HINT))
         if not is_open:
             return parts
-        is_edited = item.decision == "edited"
-        self._detail(parts, "asked" if is_edited else "arguments", indented(item.asked))
-        if is_edited:
+        self._detail(parts, "asked" if is_edited(item) else "arguments", indented(item.asked))
+        if is_edited(item):
             self._detail(parts, "sent instead", indented(item.sent))
         if item.result:
             self._detail(parts, "result", indented(item.result))
+        if item.structured:
+            self._detail(parts, "structured content", indented(item.structured))
         return parts
 
     def _detail(self, parts: list[Part], name: str, text: str) -> None:
@@ -381,13 +401,14 @@ def estimated_height(item: Item, width: int) -> int:
     """Estimate an item's lines without its gap."""
     match item:
         case UserItem():
-            return estimate(item.text, width)
+            return estimate(item.text, width) + bool(item.origin)
         case AnswerItem():
             if is_empty(item):
                 return 0
             return estimate(item.text, width) + (2 if item.thinking else 0)
         case CallItem():
-            return 2 if item.words else 1
+            rows = map(bool, (item.words, item.misfits, item.notice, item.output_misfits, is_edited(item)))
+            return 1 + sum(rows) + content_count(item)
         case NoteItem():
             return 5 if item.kind == "error" else 0 if is_empty(item) else 1
         case SummaryItem():
@@ -396,33 +417,30 @@ def estimated_height(item: Item, width: int) -> int:
             assert_never(item)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Empty:
-    """The content of a chat without messages.
+SERVERS = "f3 shows messages and standard error, and reconnects."
 
-    Attributes:
-        questions: Key and text of each question to try.
-        lines: What else is worth knowing, such as the models that were found.
-    """
 
-    questions: tuple[tuple[str, str], ...] = ()
-    lines: tuple[str, ...] = ()
-
-    def rows(self, look: Look) -> list[tuple[Strip, str]]:
-        """Return the lines, each with the question to send on a click, if any."""
-        rows = [(Strip([]), "")]
-        plain = Style.null()
-        width = max(1, look.width - 1)
-        for key, text in self.questions:
-            page = Page(width, look.inks)
-            mark = Segment(f" {key}  ", look.inks["accent"])
-            with page.inside(mark, Segment(" " * len(mark.text), plain)):
-                page.text([Segment(text, plain)])
-            rows += [(line.strip, text) for line in page.lines]
-        if self.questions:
-            rows.append((Strip([]), ""))
+def offer_rows(offers: Offers, look: Look) -> list[tuple[Strip, str]]:
+    """Return the lines of an empty chat, each with the question to send on a click, if any."""
+    rows = [(Strip([]), "")]
+    plain = Style.null()
+    width = max(1, look.width - 1)
+    for key, text in offers.questions:
         page = Page(width, look.inks)
-        with page.inside(Segment(" ", plain), Segment(" ", plain)):
-            for words in self.lines:
-                page.text([Segment(words, look.inks["dim"])])
-        return [*rows, *((line.strip, "") for line in page.lines)]
+        mark = Segment(f" {key}  ", look.inks["accent"])
+        with page.inside(mark, Segment(" " * len(mark.text), plain)):
+            page.text([Segment(text, plain)])
+        rows += [(line.strip, text) for line in page.lines]
+    if offers.questions:
+        rows.append((Strip([]), ""))
+    page = Page(width, look.inks)
+    for words in offers.failures:
+        with page.inside(Segment(f" {look.inks.glyphs.failed} ", look.inks["wrong"]), Segment("   ", plain)):
+            page.text([Segment(words, plain)])
+    with page.inside(Segment(" ", plain), Segment(" ", plain)):
+        if offers.failures:
+            page.text([Segment(SERVERS, look.inks["dim"])])
+            page.text([Segment("", plain)])
+        for words in offers.lines:
+            page.text([Segment(words, look.inks["dim"])])
+    return [*rows, *((line.strip, "") for line in page.lines)]

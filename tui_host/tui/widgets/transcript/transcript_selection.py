@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing_extensions import override
+
 from tui_host.chat.conversation import AnswerItem, UserItem
-from tui_host.tui.markdown import markdown_selection as selecting
 from tui_host.tui.markdown.document import Budget
-from tui_host.tui.widgets.lines.line_selection import Spot, Stretch
+from tui_host.tui.widgets.lines.selectable import Selectable, Spot, Stretch
 from tui_host.tui.widgets.transcript.item_column import Column
 from tui_host.tui.widgets.transcript.item_lines import Flow, Part, Shown
 
@@ -17,7 +18,7 @@ _LONGEST = 2.0
 """Seconds that may be spent on reading an item to its end, when it is copied."""
 
 
-class TranscriptSelection:
+class TranscriptSelection(Selectable):
     """Selecting in a column of items. A text is selected by characters; a call, a note, a line of figures is selected whole."""
 
     is_rows = False
@@ -40,6 +41,7 @@ class TranscriptSelection:
         part, inside = (None, 0) if shown is None else shown.part_at(inside)
         return number, part, inside
 
+    @override
     def stretch_at(self, line: int, cell: int) -> Stretch:
         """Return a character, or a whole item without text."""
         number, part, inside = self._part_at(line)
@@ -47,22 +49,20 @@ class TranscriptSelection:
             return (number, -1, 0), (number, -1, 0)
         if not isinstance(part, Flow):
             return (number, part.rank, 0), (number, part.rank, 1)
-        first, last = selecting.range_at(part.document, inside, cell - part.indent)
-        return (number, part.rank, first), (number, part.rank, last)
+        return _placed(number, part, part.selection.stretch_at(inside, cell))
 
+    @override
     def cells_in(self, line: int, selected: Stretch) -> tuple[int, int] | None:
-        """The cells of a line."""
         number, part, inside = self._part_at(line)
         if part is None:
             return None
         first, last = _clipped(selected, number, part.rank)
         if not isinstance(part, Flow):
             return (0, part.line(inside).cell_length) if first < 1 <= last else None
-        cells = selecting.cells_in(part.document, inside, (first, last)) if first < last else None
-        return None if cells is None else (cells[0] + part.indent, cells[1] + part.indent)
+        return part.selection.cells_in(inside, ((first,), (last,))) if first < last else None
 
+    @override
     def point_of(self, spot: Spot) -> tuple[int, int]:
-        """Where a spot is now."""
         number, rank, offset = spot
         number = min(number, len(self._column) - 1)
         shown = self._drawn(number)
@@ -72,30 +72,23 @@ class TranscriptSelection:
             for part in shown.parts:
                 if part.rank >= rank:
                     if part.rank == rank and isinstance(part, Flow):
-                        inside, cell = selecting.point_of(part.document, offset)
-                        line, cell = line + inside, cell + part.indent
+                        inside, cell = part.selection.point_of((offset,))
+                        line += inside
                     break
                 line += part.height
         return self._column.heights.start(number) + line, cell
 
-    def word_at(self, line: int, cell: int) -> Stretch | None:
-        """Return a word; none in items that open at a click."""
-        return self._around(line, cell, whole=False)
-
-    def text_at(self, line: int, cell: int) -> Stretch | None:
-        """A paragraph, a cell of a table, a line of code."""
-        return self._around(line, cell, whole=True)
-
-    def _around(self, line: int, cell: int, *, whole: bool) -> Stretch | None:
+    @override
+    def around(self, line: int, cell: int, *, whole: bool) -> Stretch | None:
+        """Return a stretch of text; none in items that open at a click."""
         number, part, inside = self._part_at(line)
-        if not isinstance(part, Flow):
+        if not isinstance(part, Flow) or (text := part.selection.around(inside, cell, whole=whole)) is None:
             return None
-        find = selecting.text_at if whole else selecting.word_at
-        span = find(part.document, inside, cell - part.indent)
-        return None if span is None else ((number, part.rank, span[0]), (number, part.rank, span[1]))
+        return _placed(number, part, text)
 
     # What.
 
+    @override
     def copied(self, selected: Stretch) -> tuple[str, str]:
         """The Markdown of texts, calls with their results, an empty line between two items."""
         first, last = selected[0][0], min(selected[1][0], len(self._column) - 1)
@@ -118,10 +111,15 @@ class TranscriptSelection:
             first, last = _clipped(selected, number, part.rank)
             if isinstance(part, Flow):
                 part.document.advance(Budget(_LONGEST))
-                texts.append(selecting.copied(part.document, (first, last)))
+                texts.append(part.selection.copied(((first,), (last,)))[1])
             elif first < 1 <= last and not is_text:
                 return self._column.source_of(number)
         return ("\n\n" if is_text else "\n").join(text for text in texts if text)
+
+
+def _placed(number: int, part: Flow, inside: Stretch) -> Stretch:
+    """Return a stretch of a part's document as a stretch of the conversation."""
+    return (number, part.rank, *inside[0]), (number, part.rank, *inside[1])
 
 
 def _clipped(selected: Stretch, number: int, rank: int) -> tuple[int, int]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -15,27 +17,35 @@ from textual.reactive import var
 from textual.strip import Strip
 from typing_extensions import override
 
-from tui_host.chat.conversation import CallItem, Conversation
+from tui_host.capture.visible import line
+from tui_host.chat.conversation import AnswerItem, CallItem, Conversation
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.markdown import markdown_styles as inks
+from tui_host.tui.markdown.code_blocks import language_of
 from tui_host.tui.markdown.document import Budget
 from tui_host.tui.markdown.markdown_styles import inks_of
+from tui_host.tui.markdown.parser import loaded, parse_blocks
+from tui_host.tui.suggestions import NOTHING_OFFERED, Offers
 from tui_host.tui.widgets.lines.line_selection import SelectingView
-from tui_host.tui.widgets.transcript.answer_code import next_code, with_hint
 from tui_host.tui.widgets.transcript.item_column import Column
-from tui_host.tui.widgets.transcript.item_lines import Empty, Look, opens
+from tui_host.tui.widgets.transcript.item_lines import Look, offer_rows, opens
 from tui_host.tui.widgets.transcript.transcript_selection import TranscriptSelection
 from tui_host.tui.widgets.transcript.transcript_words import numbered
 
 
 class Transcript(SelectingView):
-    """The items of a conversation. `sync`, called at screen rate, shows news."""
+    """The items of a conversation. `sync`, called at screen rate, shows news.
+
+    Attributes:
+        asked: Answers by key to what the host asks at the moment, in place of other texts that one key sends.
+    """
 
     FOLLOWS = True
     COMPONENT_CLASSES: ClassVar[set[str]] = inks.COMPONENTS
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open_item", "Open or close", show=False),
         Binding("c", "copy_code", "Copy code", show=False),
+        Binding("v", "view_contents", "Contents", show=False),
     ]
     DEFAULT_CSS = f"Transcript {{ {inks.CSS} }}"
 
@@ -49,6 +59,12 @@ class Transcript(SelectingView):
         text: str
 
     @dataclass
+    class ContentsAsked(Message):
+        """The contents of a call's result are to be shown."""
+
+        item: CallItem
+
+    @dataclass
     class CopyAsked(Message):
         """A part of an item is to be copied."""
 
@@ -59,22 +75,21 @@ class Transcript(SelectingView):
         self,
         conversation: Conversation,
         *,
-        empty: Empty | None = None,
+        empty: Offers = NOTHING_OFFERED,
         glyphs: Glyphs = UNICODE,
-        again_key: str = "ctrl+r",
         mask: Callable[[str], str] = str,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
         super().__init__(id=id)
         self._glyphs = glyphs
-        self._again_key = again_key
         self._mask = mask
-        self._empty = empty or Empty()
+        self._empty = empty
         self._empty_rows: list[tuple[Strip, str]] = []
         self._column = Column(conversation)
-        self._anchor = (0, 0)
+        self._anchor = self._end = (0, 0)
         self._placing = self._working = False
         self._copied_code = (-1, -1)
+        self.asked: Mapping[str, str] = {}
 
     # What the app calls.
 
@@ -83,15 +98,16 @@ class Transcript(SelectingView):
         self.selection = None
         self._column = Column(conversation)
         self._anchor = (0, 0)
-        self._at_tail = True
+        self.at_tail = True
         self.current = None
         self.make_anew()
 
-    def set_empty(self, empty: Empty) -> None:
+    def set_empty(self, empty: Offers) -> None:
         """Set the content of an empty chat."""
-        self._empty = empty
-        if not len(self._column):
-            self.make_anew()
+        if empty != self._empty:
+            self._empty = empty
+            if not len(self._column):
+                self.make_anew()
 
     def sync(self) -> None:
         """Show changes of the conversation."""
@@ -111,6 +127,20 @@ class Transcript(SelectingView):
         """Return the selection, the current item, or the last item with text; with a word for it."""
         return self.selected_source() or ("message", self._item_source())
 
+    @property
+    def new_below(self) -> int:
+        """Count the lines below the screen that came since the reader left the end."""
+        heights = self._column.heights
+        if self.at_tail or self._end[0] >= len(heights):
+            return 0
+        return max(0, heights.total - max(heights.start(self._end[0]) + self._end[1], self.top + self.view_height))
+
+    def _mark_end(self) -> None:
+        """Remember the last item and its height as what the reader has seen."""
+        heights = self._column.heights
+        if len(heights):
+            self._end = len(heights) - 1, heights[len(heights) - 1]
+
     def _item_source(self) -> str:
         """Return an item as text."""
         column = self._column
@@ -125,7 +155,7 @@ class Transcript(SelectingView):
         look = self._column.look
         if look is None or look.width != self.view_width:
             inks_before = None if look is None else look.inks
-            look = Look(self.view_width, inks_of(self, self._glyphs, inks_before), self._again_key, self._mask)
+            look = Look(self.view_width, inks_of(self, self._glyphs, inks_before), self._mask)
         return look
 
     def _work(self, changed: Sequence[int] = ()) -> None:
@@ -137,7 +167,7 @@ class Transcript(SelectingView):
         top_before = self.top
         height = max(1, self.view_height)
         pending = column.update(changed, budget)
-        if self._at_tail:
+        if self.at_tail:
             done = column.upward(len(column) - 1, height * 2, budget)
         else:
             number = min(self._anchor[0], len(column) - 1)
@@ -164,8 +194,9 @@ class Transcript(SelectingView):
         if self.virtual_size.height != heights.total:
             self.set_height(heights.total)
             self.refresh()  # lines may have moved that did not change
-        if self._at_tail:
+        if self.at_tail:
             self.to_tail()
+            self._mark_end()
         else:
             top = heights.start(self._anchor[0]) + self._anchor[1]
             if top != self.top:
@@ -214,8 +245,8 @@ class Transcript(SelectingView):
         gap = self._column.gap(item)
         if item != self.current or inside < gap:
             return strip
-        if self.has_focus and self._column.is_label(number):
-            strip = with_hint(strip, self.view_width)
+        if self.has_focus and (hint := self._column.hint_at(number)):
+            strip = _with_hint(strip, self.view_width, hint)
         # What is selected stands out better where nothing else is tinted.
         tint = self.look_of("line-view--cursor") if self.selection is None else Style.null()
         segments = list(strip.extend_cell_length(self.view_width))
@@ -230,7 +261,7 @@ class Transcript(SelectingView):
         if self.view_width > 0:
             look = self._present_look()
             self._column.fit(look)
-            self._empty_rows = self._empty.rows(look)
+            self._empty_rows = offer_rows(self._empty, look)
             self._work()
 
     @override
@@ -250,9 +281,9 @@ class Transcript(SelectingView):
             return
         present = inks_of(self, self._glyphs, look.inks)
         if present is not look.inks:
-            look = Look(look.width, present, self._again_key, self._mask)
+            look = Look(look.width, present, self._mask)
             self._column.fit(look)
-            self._empty_rows = self._empty.rows(look)
+            self._empty_rows = offer_rows(self._empty, look)
             self.refresh()
             self._work()
 
@@ -328,10 +359,12 @@ class Transcript(SelectingView):
             return
         column.opened ^= {number}
         self._anchor = column.at(self.top)
-        self._at_tail = False
+        self.at_tail = False
         self._work([number])
+        if number == self._end[0]:
+            self._mark_end()
         self.show_line(column.heights.start(number))
-        self._at_tail = self.top >= self.max_scroll_y
+        self.at_tail = self.top >= self.max_scroll_y
 
     @override
     def on_click(self, event: events.Click) -> None:
@@ -356,14 +389,32 @@ class Transcript(SelectingView):
 
     def action_copy_code(self) -> None:
         """Copy the next code block of the current answer, else of the last answer with code."""
-        code = next_code(self._column, self.current, self._copied_code)
-        if code is not None:
-            self._copied_code = code.item, code.place
-            self.post_message(self.CopyAsked(code.what, code.text))
+        numbers = reversed(range(len(self._column))) if self.current is None else (self.current,)
+        answers = ((number, blocks) for number in numbers if (blocks := _blocks(self._column, number)))
+        for number, blocks in islice(answers, 1):
+            before, place = self._copied_code
+            place = (place + 1) % len(blocks) if before == number else 0
+            language, text = blocks[place]
+            what = f"code {place + 1} of {len(blocks)}" if len(blocks) > 1 else "code"
+            what += f" ({line(language, 20)})" if language else ""
+            self._copied_code = number, place
+            self.post_message(self.CopyAsked(what, text))
+
+    def action_view_contents(self) -> None:
+        """Ask for the contents of the current call, else of the last call that has any besides text."""
+        conversation = self._column.conversation
+        item = None if self.current is None else conversation[self.current]
+        if not isinstance(item, CallItem):
+            calls = (call for call in reversed(conversation.items) if isinstance(call, CallItem))
+            item = next((call for call in calls if call.contents or call.page), None)
+        if item is not None:
+            self.post_message(self.ContentsAsked(item))
 
     @property
     def quick(self) -> Mapping[str, str]:
-        """Texts sent by one key: questions of an empty chat, or answers proposed by the model."""
+        """Texts sent by one key: answers to the host or to the model, or questions of an empty chat."""
+        if self.asked:
+            return self.asked
         return numbered(self._column.conversation.proposed()) if len(self._column) else dict(self._empty.questions)
 
     def on_key(self, event: events.Key) -> None:
@@ -372,3 +423,24 @@ class Transcript(SelectingView):
         if text is not None:
             event.stop()
             self.post_message(self.Picked(text))
+
+
+def _blocks(column: Column, number: int) -> list[tuple[str, str]]:
+    """Return language and text of an item's code blocks."""
+    if not loaded() or number >= len(column) or not isinstance(column.conversation[number], AnswerItem):
+        return []
+    return [
+        (language_of(token.info), token.content.removesuffix("\n"))
+        for token in parse_blocks(column.source_of(number))
+        if token.type in {"fence", "code_block"}
+    ]
+
+
+def _with_hint(strip: Strip, width: int, hint: str) -> Strip:
+    """Add a key to the end of a line, if it fits."""
+    room = width - cell_len(hint) - 1
+    if strip.crop(room - 1).text.strip():
+        return strip
+    strip = strip.extend_cell_length(width)
+    style = next(iter(strip.crop(room)), Segment("")).style
+    return Strip([*strip.crop(0, room), Segment(hint, style), *strip.crop(room + cell_len(hint))])

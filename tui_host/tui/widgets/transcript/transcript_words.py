@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from tui_host.capture.visible import tool_called, tool_name
-from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem, SummaryItem
+from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem, SummaryItem, UserItem
 from tui_host.tui.markdown.line_page import Page
 from tui_host.tui.markdown.markdown_styles import STRONG, Inks
 from tui_host.tui.markdown.wrap import clip
@@ -35,11 +35,13 @@ def mark_of(item: CallItem, inks: Inks) -> tuple[str, Style, str]:
             return inks.glyphs.done, inks["string"], ""
         case "failed" | "rejected" | "invalid":
             return inks.glyphs.failed, inks["wrong"], item.state
+        case "stopped":
+            return inks.glyphs.failed, inks["dim"], item.state
     return full, inks["dim"], item.state
 
 
 def call_rows(item: CallItem, width: int, inks: Inks, *, is_open: bool = False) -> list[Row]:
-    """Return a call in two lines: arguments and result, then decision and duration; whole if open."""
+    """Return a call: arguments and result, what is to be noted about the arguments, decision and duration; whole if open."""
     glyph, ink, word = mark_of(item, inks)
     more = inks.glyphs.more
     room = max(4, width - 3)
@@ -48,8 +50,10 @@ def call_rows(item: CallItem, width: int, inks: Inks, *, is_open: bool = False) 
     result = "" if item.state in {"rejected", "waiting", "asked", "running"} else item.result.strip()
     tail = f"{word}: {result}" if word and result else word or result
     room -= cell_len(name) + 1
-    tail = clip(tail, max(12, cell_len(word), room // 2) if item.state != "running" else room, more)
-    arguments = clip(item.sent or item.asked, room - cell_len(tail) - (2 if tail else 0), more)
+    written = item.sent or item.asked
+    spare = room - 2 - cell_len(written[:room])  # what short arguments leave
+    tail = clip(tail, max(12, cell_len(word), room // 2, spare) if item.state != "running" else room, more)
+    arguments = clip(written, room - cell_len(tail) - (2 if tail else 0), more)
     first = [Segment(" ", PLAIN), Segment(f"{glyph} ", ink), Segment(name, STRONG), Segment(" ", PLAIN)]
     if arguments:
         first.append(Segment(arguments, inks["dim"]))
@@ -57,22 +61,83 @@ def call_rows(item: CallItem, width: int, inks: Inks, *, is_open: bool = False) 
         first.append(Segment("  ", PLAIN))
         first.append(Segment(tail, ink if word else PLAIN))
     rows: list[Row] = [first]
-    time = ""
-    if item.milliseconds > 0 and item.state in {"done", "failed"}:
-        time = f"{f' {inks.glyphs.dot} ' if item.words else ''}{duration(item.milliseconds / 1000)}"
-    if is_open and (item.words or time):
-        rows += _whole_rows(f"{item.words}{time}", width, inks)
-    elif item.words or time:
-        words = clip(item.words, max(8, width - 3 - cell_len(time)), more)
-        rows.append([Segment(clip(f"   {words}{time}", width, more), inks["dim"])])
+    if is_edited(item) and not is_open:  # else the arguments stand below
+        rows.append([Segment(clip(f"   the model asked {item.asked}", width, more), inks["dim"])])
+    words, time = _decision(item, inks)
+    if is_open:
+        time = f"{words}{time}"
+    elif words:
+        time = f"{clip(words, max(8, width - 3 - cell_len(time)), more)}{time}"
+    misfits = f"! does not fit the tool's schema: {'; '.join(item.misfits.splitlines())}" if item.misfits else ""
+    unfit = "; ".join(item.output_misfits.splitlines())
+    for words, ink_name in (
+        (misfits, "wrong"),
+        (time, "dim"),
+        (unfit and f"! does not fit the output schema: {unfit}", "number"),
+        (item.notice and f"! {item.notice}", "number"),
+    ):
+        if words and is_open:
+            rows += _whole_rows(words, width, inks, ink_name)
+        elif words:
+            rows.append([Segment(clip(f"   {words}", width, more), inks[ink_name])])
     return rows
 
 
-def _whole_rows(words: str, width: int, inks: Inks) -> list[Row]:
+def origin_rows(item: UserItem, bar: Segment, width: int, inks: Inks) -> list[Row]:
+    """Say which server's prompt a message comes from, and whose words it is."""
+    role = f" {inks.glyphs.dot} as the model's words" if item.role else ""
+    return [[bar, Segment(clip(f"from the prompt {item.origin}{role}", width - 1, inks.glyphs.more), inks["label"])]]
+
+
+MOST_CONTENTS = 4
+"""Contents of a result that are named while its item is closed."""
+
+
+def content_rows(item: CallItem, width: int, inks: Inks, *, is_open: bool) -> list[Row]:
+    """Return what a result contains besides plain text, a row each, and the page that the server has for the tool."""
+    lines = item.contents.splitlines()
+    hidden = 0 if is_open else max(0, len(lines) - MOST_CONTENTS)
+    shown = lines[: len(lines) - hidden]
+    if hidden:
+        shown.append(f"and {hidden} more")
+    if item.page:
+        shown.append(f"page: {item.page} {inks.glyphs.dot} the server has a page for this tool, which is not shown")
+    rows: list[Row] = []
+    for words in shown:
+        if is_open:
+            rows += _whole_rows(words, width, inks, "label")
+        else:
+            rows.append([Segment(clip(f"   {words}", width, inks.glyphs.more), inks["label"])])
+    return rows
+
+
+def content_count(item: CallItem) -> int:
+    """Return the number of rows of contents in a closed item."""
+    lines = item.contents.count("\n") + 1 if item.contents else 0
+    return min(lines, MOST_CONTENTS + 1) + bool(item.page)
+
+
+def _decision(item: CallItem, inks: Inks) -> tuple[str, str]:
+    """Return how a call was decided, and what took how long: «approved once», « · you 1.5 s · ran 155 ms»."""
+    dot = f" {inks.glyphs.dot} "
+    words, is_timed, _ = item.words.partition(", by you, after ")
+    times = [f"you {item.waited:.1f} s"] if is_timed and item.waited else []
+    if item.milliseconds > 0 and item.state in {"done", "failed", "stopped"}:
+        times.append(f"ran {duration(item.milliseconds / 1000)}")
+    words = words if item.waited else item.words
+    return words, f"{dot if words and times else ''}{dot.join(times)}"
+
+
+def is_edited(item: CallItem) -> bool:
+    """Whether other arguments than the model's were approved."""
+    return item.decision == "edited"
+
+
+def _whole_rows(words: str, width: int, inks: Inks, ink: str = "dim") -> list[Row]:
     """Wrap the words below a call."""
     page, edge = Page(max(1, width), inks), Segment("   ", PLAIN)
     with page.inside(edge, edge):
-        page.text([Segment(words, inks["dim"])])
+        page.text([Segment(words, inks[ink])])
     return [list(line.strip) for line in page.lines]
 
 
@@ -80,7 +145,8 @@ def call_text(item: CallItem) -> str:
     """A call as text for the clipboard."""
     head = f"{item.server}.{item.tool}" if item.server else item.tool
     lines = [f"{head} {item.sent or item.asked}".rstrip()]
-    lines += [line for line in (item.words, item.result) if line]
+    lines += [f"the model asked {item.asked}"] if is_edited(item) else []
+    lines += [line for line in (item.words, item.contents, item.output_misfits, item.result, item.structured) if line]
     return "\n".join(lines)
 
 
@@ -123,7 +189,7 @@ def option_rows(options: Sequence[str], width: int, inks: Inks) -> list[Row]:
     return rows
 
 
-def card_rows(item: NoteItem, width: int, inks: Inks, again_key: str) -> list[Row]:
+def card_rows(item: NoteItem, width: int, inks: Inks) -> list[Row]:
     """An error as a card with the provider's own words."""
     top_left, top_right, bottom_left, bottom_right, across, _ = inks.glyphs.box
     side = inks.glyphs.box[5]
@@ -137,8 +203,10 @@ def card_rows(item: NoteItem, width: int, inks: Inks, again_key: str) -> list[Ro
     for words in (item.where, item.remedy):
         if words:
             page.text([Segment(words[:LONGEST_CARD], inks["dim"])])
-    if item.again:
-        page.text([Segment(f"press {again_key} to try again", STRONG)])
+    if item.again or item.is_full:
+        page.text(
+            [Segment(f"press ctrl+r to {'go on without the oldest turns' if item.is_full else 'try again'}", STRONG)]
+        )
     title = f"{across} error "
     rows: list[Row] = [[Segment(f" {top_left}{title}{across * max(0, inner + 2 - len(title))}{top_right}", ink)]]
     for line in page.lines:
@@ -151,7 +219,8 @@ def card_rows(item: NoteItem, width: int, inks: Inks, again_key: str) -> list[Ro
 def note_rows(item: NoteItem, width: int, inks: Inks) -> list[Row]:
     """A note in plain lines."""
     page = Page(max(1, width), inks)
-    parts = [words for words in (item.what, item.where, item.remedy) if words]
+    shorten = "ctrl+r goes on without the oldest turns" if item.is_full else ""
+    parts = [words for words in (item.what, item.where, item.remedy, shorten) if words]
     edge = Segment(f" {inks.glyphs.dot} ", inks["dim"])
     with page.inside(edge, Segment("   ", PLAIN)):
         page.text([Segment(f" {inks.glyphs.dot} ".join(parts)[:LONGEST_CARD], inks["dim"])])
@@ -163,6 +232,8 @@ def summary_rows(item: SummaryItem, width: int, inks: Inks) -> list[Row]:
     calls = f"{item.calls} call{'s' if item.calls != 1 else ''}" if item.calls else ""
     counted = [_tokens(item.tokens_in, "in"), _tokens(item.tokens_out, "out"), calls, duration(item.seconds)]
     part_of_them = [_tokens(item.tokens_cached or None, "cached"), _tokens(item.tokens_thinking or None, "thinking")]
+    if item.cost is not None:
+        counted.append(f"cost {item.cost:.4g}")
     words = ""
     for fact in filter(None, (*counted, *part_of_them)):
         longer = f"{words} {inks.glyphs.dot} {fact}" if words else f" {fact}"

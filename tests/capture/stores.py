@@ -1,0 +1,149 @@
+"""Stores with records and sessions in them, and other processes that write to the same file."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.capture.drafts import FixedClock, frame
+from tui_host.capture.record import Draft
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.session_summary import SessionInfo, Source
+from tui_host.capture.store.store import Store
+
+FIRST, SECOND, THIRD = "20261121-134501-aaaaa", "20261121-134502-bbbbb", "20261122-090000-ccccc"
+
+_HOLDER = """
+import sys
+from pathlib import Path
+from tests.capture.stores import save, settle
+from tui_host.capture.store.store import Store
+
+store = Store.open(Path(sys.argv[1]))
+save(store, sys.argv[2])
+settle(store)
+print("ready", flush=True)
+sys.stdin.read()
+store.close()
+"""
+_WRITER = """
+import sys
+from pathlib import Path
+from tui_host.capture.record import Draft
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.store import Store
+
+path, capture, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+store = Store.open(path)
+recorder = Recorder(store, Redactor(), capture=capture)
+shown = 0
+number = 0
+while not count or number < count:
+    number += 1
+    recorder.append(Draft(wire="mcp", kind="frame", peer="math", data=b"%d" % number * 50))
+    for record in recorder.since(shown):
+        shown = record.seq
+    if number % 100 == 0:
+        print(shown, flush=True)
+recorder.close(30)
+store.close(30)
+"""
+
+
+@contextmanager
+def other_process(path: Path, session: str) -> Generator[subprocess.Popen[bytes]]:
+    """Another process, which has saved a session and owns it."""
+    command = [sys.executable, "-c", _HOLDER, str(path), session]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"ready\n"
+        yield other
+        other.kill()
+
+
+def start_writer(path: Path, capture: str, count: int = 0) -> subprocess.Popen[bytes]:
+    """Start a process that records, and prints the number of the last record that was shown."""
+    return subprocess.Popen([sys.executable, "-c", _WRITER, str(path), capture, str(count)], stdout=subprocess.PIPE)
+
+
+def write_at_once(path: Path, count: int, *captures: str) -> None:
+    """Let several processes write so many records each."""
+    writers = [start_writer(path, capture, count) for capture in captures]
+    for writer in writers:
+        writer.communicate()
+    assert [writer.returncode for writer in writers] == [0] * len(writers)
+
+
+def record(store: Store, drafts: Iterable[Draft], capture: str = "c1", redactor: Redactor | None = None) -> Recorder:
+    """Record drafts in a capture; the recorder stays open."""
+    recorder = Recorder(store, redactor or Redactor(), capture=capture, clock=FixedClock())
+    for draft in drafts:
+        recorder.append(draft)
+    assert recorder.flush(20)
+    return recorder
+
+
+def kept(store: Store, **choice: str | int) -> list[bytes]:
+    """The data of the records that are chosen, in order."""
+    return [each.draft.data for each in store.records(**choice)]  # pyright: ignore[reportArgumentType] - by name
+
+
+def kept_of(store: Store, session: str) -> list[bytes]:
+    """The data of the records of a session, in order."""
+    return [each.draft.data for each, _ in store.session_records(session)]
+
+
+def save(
+    store: Store,
+    session: str,
+    *,
+    title: str = "",
+    draft: str = "unsent",
+    updated: int = 1,
+    turns: int = 1,
+    source: Source = "chat",
+) -> None:
+    """Save a session with an unsent draft, and a message a turn."""
+    state = SessionInfo(
+        id=session,
+        title=title or f"title of {session}",
+        created_ns=1,
+        updated_ns=updated,
+        source=source,
+        model="demo/openai",
+        protocol="native",
+    )
+    store.sessions.save(state, draft)
+    for turn in range(1, turns + 1):
+        store.sessions.save_message(session, turn - 1, turn=turn, text=json.dumps({"turn": turn}), time_ns=updated)
+
+
+def settle(store: Store) -> None:
+    """Wait until all that was saved is written."""
+    store.run(lambda _: None)
+
+
+def keep_session(store: Store, session: str, updated: int, *, words: bytes = b"", count: int = 200) -> None:
+    """Keep a session in a capture of its own, whose process has let go of it."""
+    recorder = Recorder(store, Redactor(), capture=f"of {session}", clock=FixedClock(wall_ns=updated))
+    recorder.append(frame(b"start " + words))
+    for number in range(count):
+        recorder.append(frame(b"%d " % number + words * 40, session=session))
+    recorder.close()
+    save(store, session, updated=updated)
+    store.sessions.release(session)
+    settle(store)
+
+
+def assert_sound(store: Store) -> None:
+    """SQLite's own checks find nothing wrong with the file."""
+    assert store.read("PRAGMA integrity_check") == [("ok",)]
+    assert store.read("PRAGMA foreign_key_check") == []

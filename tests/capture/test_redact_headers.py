@@ -1,0 +1,194 @@
+"""Credentials in headers and URLs are known by the names of their places, or by their form."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from tui_host.capture.record import Draft, Head
+from tui_host.capture.redact.redaction import Redactor
+
+KEY = "sk-0a1b2c3d4e5f60718293"
+JWT = "eyJhbGciOiJFUzI1NiIsInR5cCI6ImRwb3Arand0In0.eyJqdGkiOiItQndDM0VTYzZhY2MybFRjIn0.2oW9"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("Authorization", f"Bearer {KEY}", "Bearer ⟨secret:authorization⟩"),
+        ("proxy-authorization", "Basic dTpw", "Basic ⟨secret:proxy-authorization⟩"),
+        ("Cookie", "a=b; c=d", "⟨secret:cookie⟩"),
+        ("Set-Cookie", "sid=1; Path=/", "⟨secret:set-cookie⟩"),
+        ("Mcp-Session-Id", "6f1e", "⟨secret:mcp-session-id⟩"),
+        ("Ocp-Apim-Subscription-Key", "q1", "⟨secret:ocp-apim-subscription-key⟩"),
+        ("X-Amz-Security-Token", "q1", "⟨secret:x-amz-security-token⟩"),
+        ("apikey", "q1", "⟨secret:apikey⟩"),
+        ("CF-Access-Jwt-Assertion", "q1", "⟨secret:cf-access-jwt-assertion⟩"),
+        ("X-Pw", "q1", "⟨secret:x-pw⟩"),
+        ("X-OTP", "123456", "⟨secret:x-otp⟩"),
+        ("DPoP", JWT, "⟨secret:dpop⟩"),
+        ("X-License", KEY, "⟨secret:x-license⟩"),
+        ("X-Custom", f"Bearer {KEY}", "Bearer ⟨secret:x-custom⟩"),
+        ("X-Api-Keys", "p-1, p-2", "⟨secret:x-api-keys⟩"),
+        ("X-OpenAI-Keys", f"a={KEY}, {KEY}", "a=⟨secret:x-openai-keys⟩, ⟨secret:x-openai-keys⟩"),
+        ("Origin", "http://u:p-1@a.example:8/x?key=p-2", "http://⟨secret:userinfo⟩@a.example:8⟨secret:origin⟩"),
+        ("Origin", "p-1", "⟨secret:origin⟩"),
+        (
+            "Location",
+            "http://127.0.0.1:1/cb?code=c0de&state=5t&scope=a",
+            "http://127.0.0.1:1/cb?code=⟨secret:code⟩&state=⟨secret:state⟩&scope=a",
+        ),
+        ("Link", "<http://a/?api_key=p-1>; rel=next", "<http://a/?api_key=⟨secret:api_key⟩>; rel=next"),
+        ("Referer", "/x?a=b;key=p-1;c=d", "/x?a=b;key=⟨secret:key⟩;c=d"),
+        (
+            "X-Any",
+            "/a?next=https%3A%2F%2Fb%2F%3Fkey%3Dp-1%26c%3Dd&e=f",
+            "/a?next=https%3A%2F%2Fb%2F%3Fkey%3D⟨secret:key⟩%26c%3Dd&e=f",
+        ),
+        ("X-Any", "https%253A%252F%252Fu%253Ap-1%2540b", "https%253A%252F%252F⟨secret:userinfo⟩%2540b"),
+        (
+            "Sec-WebSocket-Protocol",
+            "realtime, openai-insecure-api-key.ek_12345.6, openai-beta.realtime-v1",
+            "realtime, openai-insecure-api-key.⟨secret:openai-insecure-api-key⟩, openai-beta.realtime-v1",
+        ),
+        ("Sec-WebSocket-Protocol", "token,dg123456", "token,⟨secret:token⟩"),
+        (
+            "Sec-WebSocket-Protocol",
+            "base64url.bearer.authorization.k8s.io.abc12345, v4.channel.k8s.io",
+            "base64url.bearer.⟨secret:base64url.bearer⟩, v4.channel.k8s.io",
+        ),
+    ],
+)
+def test_a_credential_in_a_header_is_not_kept(name: str, value: str, kept: str) -> None:
+    redactor = Redactor()
+    head = Head(method="POST", headers=((name, value),))
+    redactor.learn(head)
+    draft = redactor.draft(Draft(wire="llm", kind="request", head=head))
+    assert draft.head == Head(method="POST", headers=((name, kept),))
+    assert redactor.draft(draft) is draft
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("Content-Type", "multipart/form-data; boundary=a"),
+        ("Sec-WebSocket-Key", "Bearer realm-1"),
+        ("Sec-WebSocket-Protocol", "graphql-ws, v1.token"),
+        ("x-ratelimit-reset-token", "Bearer realm-1"),
+        ("X-Total-Tokens", "prompt=12345678901234567890"),
+        ("WWW-Authenticate", 'Bearer realm="a17", error="invalid"'),
+        ("Access-Control-Allow-Credentials", "true"),
+        ("X-Mesh-Auth-Type", "Bearer realm-1"),
+        ("X-Access", "read-and-write-2024-11-22-v2"),
+        ("X-GitHub-OTP", "required; app"),
+        ("DPoP-Nonce", "a0b1c2d3e4f5g6h7i8"),
+        ("X-Cache-Key", KEY),
+        ("X-Keys", "created-at-and-then-name, 2026-11-22T10:20:30"),
+        ("OpenAI-Organization", "org-a0b1c2d3e4f5g6h7i8"),
+        ("X-Request-Id", "550e8400-e29b-41d4-a716-446655440000"),
+        ("X-Custom", "Bearer of 17 good news"),
+        ("X-Plan", "Basic course-of-2024-in-17-parts"),
+        ("Origin", "http://a.example:8"),
+        ("X-Any", "/a/b?keys=a,b&max_tokens=17&ticket=1234&session_id=17&next=%2Fa%3Fmax_tokens%3D17"),
+        ("X-Any", "me@a.example, b=c; d=e"),
+    ],
+)
+def test_a_header_that_only_sounds_like_a_credential_is_kept_as_it_is(name: str, value: str) -> None:
+    redactor = Redactor()
+    head = Head(method="POST", headers=((name, value),))
+    redactor.learn(head)
+    draft = Draft(wire="llm", kind="request", head=head)
+    assert redactor.draft(draft) is draft
+    assert redactor.text(value) == value
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://a/v1?key=abc&alt=sse&API_KEY=d", "https://a/v1?key=⟨secret:key⟩&alt=sse&API_KEY=⟨secret:API_KEY⟩"),
+        (
+            "https://a/?X-Amz-Signature=q1&sas=q1",
+            "https://a/?X-Amz-Signature=⟨secret:X-Amz-Signature⟩&sas=⟨secret:sas⟩",
+        ),
+        (f"https://a/?code={'x' * 40}", "https://a/?code=⟨secret:code⟩"),
+        ("https://a/?otp=12&pw=p-1", "https://a/?otp=⟨secret:otp⟩&pw=⟨secret:pw⟩"),
+        (f"https://a/?k={KEY}&n=5", "https://a/?k=⟨secret:k⟩&n=5"),
+        (f"https://a/?a=b;session={KEY}", "https://a/?a=b;session=⟨secret:session⟩"),
+        ("http://me:pass@a.example/x@y", "http://⟨secret:userinfo⟩@a.example/x@y"),
+        ("https://a.example/cb#access_token=abc", "https://a.example/cb#access_token=⟨secret:access_token⟩"),
+        ("https://a/?pageToken=q1&sessionId=q1&code=q1&state=q1&max_tokens=17", None),
+        ("https://a/?k=how-to-bake-4-cakes-in-2-days&access=offline&session=research-of-november", None),
+        (f"https://a/?cache_key=a0b1c2d3e4f5g6h7i8&request_id={KEY}&model=gpt-4o-2024-08-06", None),
+    ],
+)
+def test_a_url_is_kept_without_the_credentials_in_it(url: str, kept: str | None) -> None:
+    draft = Redactor().draft(Draft(wire="llm", kind="request", head=Head(method="GET", url=url)))
+    assert draft.head == Head(method="GET", url=kept or url)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("Authorization", f"Bearer {KEY}"),
+        ("Authorization", f"Basic {KEY}"),
+        ("Authorization", f"MyScheme {KEY}"),
+        ("Authorization", f'Token token="{KEY}"'),
+        ("Authorization", f"ApiKey id=5, key={KEY}"),
+        ("Authorization", f"Key 17:{KEY}"),
+        ("Authorization", f"SharedAccessSignature sr=a%2Fb&sig={KEY}&se=12&skn=name"),
+        ("X-License", KEY),
+        ("Sec-WebSocket-Protocol", f"token,{KEY}"),
+        ("Referer", f"https://a/?api_key={KEY}"),
+        ("X-Target-Url", f"https://u:{KEY}@a/"),
+        ("X-Target-Url", f"/?next=https%3A%2F%2Fa%2F%3Ftoken%3D{KEY}"),
+        ("X-OpenAI-Keys", f"a, {KEY}"),
+        ("X-Api-Keys", f"first-0123456789,{KEY}"),
+    ],
+)
+def test_a_credential_that_a_requests_header_tells_is_known_where_it_is_said_again(name: str, value: str) -> None:
+    redactor = Redactor()
+    redactor.learn(Head(method="POST", headers=((name, value),)))
+    assert redactor.text(f"your key {KEY} is wrong").startswith("your key ⟨secret:")
+
+
+def test_the_other_parts_of_such_a_header_are_words() -> None:
+    redactor = Redactor()
+    digest = 'Digest username="the-user-17", realm="https://login.a.example/17", uri="/v1/chat/completions"'
+    signed = f"AWS4-HMAC-SHA256 SignedHeaders=host;x-amz-content-sha256, Signature={KEY}"
+    for value in (digest, signed):
+        redactor.learn(Head(method="POST", headers=(("Authorization", value),)))
+    text = "the-user-17 https://login.a.example/17 /v1/chat/completions x-amz-content-sha256 AWS4-HMAC-SHA256"
+    assert redactor.text(text) == text
+
+
+def test_what_stands_in_a_url_encoded_is_known_decoded() -> None:
+    redactor = Redactor()
+    redactor.learn(Head(method="GET", url="https://a/?next=https%3A%2F%2Fb%2F%3Fkey%3Dp%252F1234567%252B8"))
+    assert redactor.text("p/1234567+8") == "⟨secret:key⟩"
+
+
+def test_the_password_in_a_request_is_learned_from_userinfo_and_basic_authentication_alone() -> None:
+    redactor = Redactor()
+    told = base64.b64encode(b"client-1234567:a%2Fb+c-0123456789").decode()
+    url = "https://somebody-12:c%40d-9876543210@a.example/"
+    redactor.learn(Head(method="POST", url=url, headers=(("Authorization", f"Basic {told}"),)))
+
+    assert redactor.text("client-1234567 a/b c-0123456789 a%2Fb+c-0123456789 somebody-12 c@d-9876543210") == (
+        "client-1234567 ⟨secret:basic⟩ ⟨secret:basic⟩ somebody-12 ⟨secret:userinfo⟩"
+    )
+
+
+def test_what_changes_with_each_session_or_stands_for_no_key_is_not_sought() -> None:
+    redactor = Redactor()
+    headers = (
+        ("Authorization", "Bearer lm-studio"),
+        ("Mcp-Session-Id", "session-1234"),
+        ("Cookie", "a=12345678"),
+        ("X-OTP", "12345678"),
+        ("DPoP", JWT),
+    )
+    redactor.learn(Head(method="POST", url=f"https://a.example/v1?session={KEY}", headers=headers))
+
+    text = f"lm-studio session-1234 a=12345678 12345678 {JWT} {KEY}"
+    assert redactor.text(text) == text

@@ -1,0 +1,60 @@
+"""Commands answer what servers ask by their flags, and never wait."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.desk import desk
+from tests.cli.program import Programs
+from tests.cli.provider import asks, text
+
+ASKING = Path(__file__).parents[1] / "servers/asking_server.py"
+SERVER = f'[servers.asking]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(ASKING))}, "stdio"]\n'
+BOOK = ("asking__book", '{"train":"IC 1"}')
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_ask_fills_in_a_form_by_its_flags(program: Programs, tmp_path: Path, mode: str) -> None:
+    servers = f'{SERVER}mode = "{mode}"\n'
+    with desk(program, tmp_path, asks(BOOK), text("booked"), servers=servers) as place:
+        ended = place.ask("--yes", "--elicit", "seats=3", "--elicit", "window=no", "--elicit", "elsewhere=1", "go")
+        assert ended.code == 0, ended.err
+        assert "IC 1: 3 plants False" in str(place.provider.messages(-1))
+
+
+def test_ask_declines_what_no_flag_answers_and_says_so(program: Programs, tmp_path: Path) -> None:
+    wished = asks(BOOK, ("asking__ask_the_model", "{}"))
+    with desk(program, tmp_path, wished, text("well"), servers=SERVER) as place:
+        ended = place.ask("--yes", "go")
+        assert ended.code == 0, ended.err
+        assert (
+            "asking asked for seats, meal, window (Which seats?): declined; --elicit FIELD=VALUE answers" in ended.err
+        )
+        assert len(place.provider.requests) == 2
+
+
+def test_ask_lets_a_server_ask_the_model_and_know_a_folder(program: Programs, tmp_path: Path) -> None:
+    wished = asks(("asking__ask_the_model", "{}"), ("asking__folders", "{}"))
+    with desk(program, tmp_path, wished, text("blue"), text("well"), servers=SERVER) as place:
+        ended = place.ask("--yes", "--sampling", "--root", tmp_path, "go")
+        assert ended.code == 0, ended.err
+        told = str(place.provider.messages(-1))
+        assert "mine/m: blue" in told
+        assert tmp_path.as_uri() in told
+
+
+def test_a_call_without_a_model_is_answered_by_flags_too(program: Programs, tmp_path: Path) -> None:
+    with desk(program, tmp_path, servers=SERVER) as place:
+        ended = place.run("call", "asking", "book", '{"train":"IC 1"}', "--elicit", "seats=3")
+        assert (ended.code, b"IC 1: 3 plants True" in ended.out) == (0, True), ended.err
+
+
+@pytest.mark.parametrize(("flags", "words"), [(("--elicit", "seats"), "FIELD=VALUE"), (("--root", "/no"), "no folder")])
+def test_wrong_flags_are_told(program: Programs, tmp_path: Path, flags: tuple[str, ...], words: str) -> None:
+    with desk(program, tmp_path, servers=SERVER) as place:
+        ended = place.ask(*flags, "go")
+        assert (ended.code, words in ended.err) == (2, True), ended.err

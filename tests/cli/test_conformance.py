@@ -1,0 +1,55 @@
+"""`conformance`: the program as the official suite runs it. The suite itself runs in `tests/interop`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Generator
+
+import pytest
+
+from tests.cli.desk import NO_SERVER, Desk, desk
+from tests.cli.program import Programs
+from tests.servers.running import SDK_SERVER
+from tui_host.cli.conformance_command import sample
+from tui_host.errors import JSON
+
+OWN = ("--", sys.executable, SDK_SERVER, "stdio")
+
+
+@pytest.fixture(scope="module")
+def place(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Generator[Desk]:
+    with desk(program, tmp_path_factory.mktemp("conformance"), servers=NO_SERVER) as found:
+        yield found
+
+
+def run(place: Desk, *server: object, calls: JSON) -> tuple[int, str]:
+    context = json.dumps({"name": "own", "toolCalls": calls})
+    ended = place.program.run("conformance", *place.places, *server, env={"MCP_CONFORMANCE_CONTEXT": context})
+    return ended.code, ended.err
+
+
+def test_the_calls_of_the_context_are_made_and_end_in_order(place: Desk) -> None:
+    assert run(place, *OWN, calls=[{"name": "add", "arguments": {"a": 1, "b": 2}}]) == (0, "")
+    code, told = run(place, *OWN, calls=[{"name": "subtract", "arguments": {}}])
+    assert (code, "no tool subtract" in told) == (1, True)
+
+
+def test_a_server_is_needed(place: Desk) -> None:
+    code, told = run(place, calls=[])
+    assert (code, "write a URL, or -- and a command" in told) == (2, True)
+
+
+def test_a_sample_prefers_defaults_and_leaves_out_what_may_be_left_out() -> None:
+    schema: JSON = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "default": "Ann"},
+            "age": {"type": "integer", "minimum": 18},
+            "role": {"type": "string", "oneOf": [{"const": "a", "title": "A"}]},
+            "note": {"type": "string"},
+        },
+        "required": ["age", "role"],
+    }
+    assert sample(schema) == {"name": "Ann", "age": 18, "role": "a"}
+    assert sample(schema, optional=True) == {"name": "Ann", "age": 18, "role": "a", "note": "text"}

@@ -1,0 +1,133 @@
+"""`servers add`, `remove`, `enable`, `disable`: what they write, and what they leave alone."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.cli.desk import Desk, desk
+from tests.cli.program import Ended, Programs
+from tui_host.errors import JSON
+
+OWN = '[servers.mine]\ncommand = "true"\nenabled = false\n[servers.quiet]\ncommand = "true"\n'
+
+
+class Words:
+    """A desk whose options come first: what follows `--` is a server's command."""
+
+    def __init__(self, place: Desk) -> None:
+        self.folder = place.folder
+        self._place = place
+
+    def run(self, *words: str, env: Mapping[str, str] | None = None) -> Ended:
+        return self._place.program.run(*self._place.places, *words, env=env)
+
+
+@pytest.fixture
+def place(program: Programs, tmp_path: Path) -> Words:
+    with desk(program, tmp_path, servers=OWN) as found:
+        return Words(found)
+
+
+def enabled(place: Words) -> dict[JSON, JSON]:
+    servers = place.run("servers", "list", "--json").json["servers"]
+    assert isinstance(servers, list)
+    return {server["name"]: server["enabled"] for server in servers if isinstance(server, dict)}
+
+
+def test_added_servers_stand_in_files_of_their_own(place: Words) -> None:
+    command = place.run("servers", "add", "--env", "TOKEN=${MY_TOKEN}", "time", "--", "uvx", "mcp-server-time", "--x=1")
+    assert command.code == 0
+    assert "it runs: uvx mcp-server-time --x=1" in command.err
+    url = place.run("servers", "add", "docs", "https://docs.example/mcp", "--header", "Authorization: Bearer ${DOCS}")
+    assert url.code == 0
+    files = {path.name: tomllib.loads(path.read_text()) for path in (place.folder / "servers.d").iterdir()}
+    assert files == {
+        "time.toml": {"command": "uvx", "args": ["mcp-server-time", "--x=1"], "env": {"TOKEN": "${MY_TOKEN}"}},
+        "docs.toml": {"url": "https://docs.example/mcp", "headers": {"Authorization": "Bearer ${DOCS}"}},
+    }
+    assert enabled(place) == {"mine": False, "quiet": True, "docs": True, "time": True}
+    assert place.run("servers", "remove", "time").code == 0
+    assert enabled(place) == {"mine": False, "quiet": True, "docs": True}
+
+
+def test_a_secret_that_is_written_out_is_pointed_out(place: Words) -> None:
+    ended = place.run("servers", "add", "--env", "API_KEY=abcdef", "a", "--", "true")
+    assert ended.code == 0
+    assert 'the file contains the secret itself; write "${API_KEY}" and set that variable instead' in ended.err
+    assert "abcdef" not in ended.err
+
+
+def test_switches_are_remembered_and_yield_to_the_file(place: Words) -> None:
+    assert place.run("servers", "add", "time", "--", "true").code == 0
+    assert place.run("servers", "disable", "time", "quiet").code == 0
+    assert enabled(place) == {"mine": False, "quiet": False, "time": False}
+    assert place.run("servers", "enable", "time").code == 0
+    assert enabled(place) == {"mine": False, "quiet": False, "time": True}
+    assert place.run("servers", "disable", "time.now").code == 0
+    switches = tomllib.loads((place.folder / "state.toml").read_text())["switches"]
+    assert switches == {"time": True, "quiet": False, "time.now": False}
+    refused = place.run("servers", "enable", "mine")
+    assert refused.code == 2
+    assert f"{place.folder / 'config.toml'}: servers.mine.enabled is set there" in refused.err
+    assert place.run("servers", "enable", "tiem").err == "tui-host: servers: no server tiem (did you mean time?)\n"
+
+
+def test_what_the_file_configures_is_neither_replaced_nor_removed(place: Words) -> None:
+    before = (place.folder / "config.toml").read_bytes()
+    for ended in (place.run("servers", "remove", "quiet"), place.run("servers", "add", "quiet", "--", "false")):
+        assert ended.code == 2
+        assert f"{place.folder / 'config.toml'}: servers.quiet: " in ended.err
+    assert place.run("servers", "add", "a__b", "--", "true").code == 2
+    assert place.run("servers", "add", "alone").code == 2
+    assert (place.folder / "config.toml").read_bytes() == before
+    assert not (place.folder / "servers.d").exists()
+
+
+CURSOR = {
+    "mcpServers": {
+        "time": {"command": "uvx", "args": ["mcp-server-time"], "env": {"API_KEY": "secret-12345"}},
+        "docs": {"url": "https://docs.example/mcp", "headers": {"Authorization": "Bearer ${env:DOCS}"}},
+        "quiet": {"command": "false"},
+    }
+}
+
+
+def test_servers_of_other_hosts_are_shown_and_only_the_chosen_are_added(place: Words, tmp_path: Path) -> None:
+    (tmp_path / ".cursor").mkdir()
+    (tmp_path / ".cursor" / "mcp.json").write_text(json.dumps(CURSOR))
+    home = {"HOME": str(tmp_path)}
+    shown = place.run("servers", "import", env=home)
+    assert shown.code == 2
+    assert "nobody can be asked, so nothing was added" in shown.err
+    assert "  uvx mcp-server-time\n  env: API_KEY=•••\n" in shown.text
+    assert "secret-12345" not in shown.text
+    assert not (place.folder / "servers.d").exists()
+    chosen = place.run("servers", "import", "--only", "time", "--only", "quiet-cursor", env=home)
+    assert chosen.code == 0
+    assert enabled(place) == {"mine": False, "quiet": True, "time": False, "quiet-cursor": False}
+    again = place.run("servers", "import", "--all", "--json", env=home).json["servers"]
+    assert isinstance(again, list)
+    assert [(server["name"], server["added"], server["why_not"]) for server in again if isinstance(server, dict)] == [
+        ("time", False, "the same server as time"),
+        ("docs", True, None),
+        ("quiet", False, "the same server as quiet-cursor"),
+    ]
+
+
+def test_exported_servers_keep_references_and_hold_no_secret(place: Words) -> None:
+    place.run("servers", "add", "a", "--env", "API_KEY=secret-12345", "--", "x", "--token", "secret-67890")
+    place.run("servers", "add", "b", "https://b.example/mcp", "--header", "Authorization:Bearer ${B}")
+    assert place.run("servers", "disable", "b").code == 0
+    ended = place.run("servers", "export", "a", "b")
+    args: list[JSON] = ["--token", "${A_TOKEN}"]
+    headers: dict[str, JSON] = {"Authorization": "Bearer ${B}"}
+    assert ended.json["mcpServers"] == {
+        "a": {"command": "x", "args": args, "env": {"API_KEY": "${API_KEY}"}},
+        "b": {"type": "http", "url": "https://b.example/mcp", "headers": headers, "disabled": True},
+    }
+    assert "servers.a holds a secret itself (API_KEY); it is exported as ${API_KEY}" in ended.err

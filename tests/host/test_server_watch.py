@@ -1,0 +1,142 @@
+"""Watched files: a change restarts the server and its catalog's difference is told; a changed configuration is offered."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tui_host.host import server_watch
+from tui_host.host.host import Host
+from tui_host.host.server_watch import marks_of, reload_servers
+from tui_host.servers.catalog import ServerStatus
+from tui_host.servers.catalog_changes import changes_between, offers_of
+from tui_host.settings.load import Overrides, load
+from tui_host.settings.schema import ServerSpec, Template
+
+# The paces are for people; nothing here waits for a person.
+setattr(server_watch, "SECONDS", 0.1)  # noqa: B010
+setattr(server_watch, "SETTLED_NS", 100_000_000)  # noqa: B010
+
+SERVER = """
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("watched")
+@server.tool()
+def echo(text: str) -> str:
+    '''Give the text back.'''
+    return text
+server.run("stdio")
+"""
+CHANGED = SERVER.replace("Give the text back", "Send the text away").replace(
+    "server.run", "@server.tool()\ndef more() -> str:\n    '''More.'''\n    return ''\nserver.run"
+)
+
+
+@asynccontextmanager
+async def hosting(folder: Path) -> AsyncGenerator[Host]:
+    host = Host(load(Overrides(config=folder / "config.toml", data_dir=folder / "data"), {}))
+    async with anyio.create_task_group() as group:
+        group.start_soon(host.serve)
+        try:
+            await host.ready()
+            yield host
+        finally:
+            host.stop()
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    with anyio.fail_after(25):
+        while not is_so():
+            await anyio.sleep(0.05)
+
+
+def configured(folder: Path) -> None:
+    (folder / "src").mkdir()
+    (folder / "src" / "server.py").write_text(SERVER)
+    command, script = json.dumps(sys.executable), json.dumps(str(folder / "src" / "server.py"))
+    (folder / "config.toml").write_text(f'[servers.own]\ncommand = {command}\nargs = [{script}]\nwatch = ["src/**"]\n')
+
+
+def status(host: Host, name: str = "own") -> ServerStatus | None:
+    assert host.pool is not None
+    return next((status for status in host.pool.statuses() if status.name == name), None)
+
+
+def tools(host: Host) -> list[str]:
+    now = status(host)
+    return [tool.name for tool in now.tools] if now is not None and now.state == "ready" else []
+
+
+async def test_a_changed_file_restarts_the_server_and_its_new_catalog_is_compared(tmp_path: Path) -> None:
+    configured(tmp_path)
+    kept = tmp_path / "data" / "catalogs" / "own.json"
+    async with hosting(tmp_path) as host:
+        await until(kept.exists)
+        (tmp_path / "src" / "server.py").write_text(CHANGED)
+        await until(lambda: tools(host) == ["echo", "more"])
+        assert [notice for notice in host.notices if "restarts" in notice] == ["own restarts: server.py changed"]
+        await until(lambda: any("since it was last connected" in notice for notice in host.notices))
+        (tmp_path / "src" / "server.py").write_text(SERVER)
+    now = status(host)
+    assert now is not None
+    assert [notice for notice in now.notices if notice[:1] in "+-~" or "void" in notice] == [
+        "+ tool more",
+        "~ tool echo: description Give → Send, back. → away.",
+        "session rules for echo are void",
+    ]
+    async with hosting(tmp_path) as host:  # the next start compares with what was kept
+        await until(lambda: any("own has changed since it was last connected" in notice for notice in host.notices))
+        assert "- tool more" in next(notice for notice in host.notices if "last connected" in notice)
+
+
+async def test_a_changed_configuration_is_offered_and_applied(tmp_path: Path) -> None:
+    configured(tmp_path)
+    async with hosting(tmp_path) as host:
+        await until(lambda: bool(tools(host)))
+        assert host.pool is not None
+        (tmp_path / "servers.d").mkdir()
+        (tmp_path / "servers.d" / "sums.toml").write_text('bundled = "math"\n')
+        await until(lambda: any("(+ sums): /reload applies it" in notice for notice in host.notices))
+        assert status(host, "sums") is None
+        assert reload_servers(host) == "+ sums"
+        await until(lambda: (now := status(host, "sums")) is not None and now.state == "ready")
+        (tmp_path / "state.toml").write_text('[switches]\nown = false\n"own.echo" = false\n')
+        (tmp_path / "servers.d" / "sums.toml").unlink()
+        assert reload_servers(host) == "~ own, - sums, ~ own.echo"
+        assert not host.pool.switches.is_on("own", "echo")
+        await until(lambda: (now := status(host)) is not None and now.state != "ready")
+        assert status(host, "sums") is None
+        (tmp_path / "servers.d" / "bad.toml").write_text("x")
+        await until(
+            lambda: any("the configuration has changed, and has a mistake" in notice for notice in host.notices)
+        )
+
+
+def test_a_damaged_catalog_of_before_is_compared_without_a_fault() -> None:
+    assert (
+        changes_between({"tool": 3, "resource": {"a": 1}}, offers_of(ServerStatus(name="a", state="ready")))[0].name
+        == "a"
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("src/**", ["a.js", "b.py"]),
+        ("src", ["a.js", "b.py"]),
+        ("src/**/*.py", ["b.py"]),
+        ("src/a.js", ["a.js"]),
+        ("other/**", []),
+    ],
+)
+def test_a_pattern_names_files_below_the_file_that_names_it(tmp_path: Path, pattern: str, names: list[str]) -> None:
+    for name in ("src/a.js", "src/in/b.py", "src/node_modules/c.js"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    spec = ServerSpec(name="a", command=Template(text="a"), watch=(pattern,), file=str(tmp_path / "config.toml"))
+    assert [Path(path).name for path, _ in marks_of(spec, {})] == names

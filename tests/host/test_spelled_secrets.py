@@ -1,0 +1,195 @@
+"""A known secret that a model spells, a few characters an event: neither on the disk, nor in an export, nor shown."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from tests.cli.provider import provider
+from tests.host.test_host import asked, serving
+from tests.llm.asking import ASK, PLACE
+from tests.llm.peer import body_of, head, peer, provider_at, saying
+from tests.llm.recorded.reading import fold_of
+from tests.llm.recorded.wire import event, line
+from tests.llm.streams import DONE, chunk, fragment
+from tui_host.capture.exports import EXPORTS
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.redact.stream_redactor import BEGINNING
+from tui_host.errors import JSON
+from tui_host.llm import answer_stream
+from tui_host.llm.fold import Fold
+from tui_host.llm.model_client import ModelClient
+from tui_host.settings.load import Overrides, load
+
+SECRETS = {
+    "KEY": "sk-canary-0123456789",  # of the provider
+    "TEAM": 'quo"te\\and/a space',  # of a header
+    "TOKEN": "aabbüü工a",  # of a server: as short as one may be that is looked for everywhere
+}
+CONFIG = """
+model = "mine/m"
+[providers.mine]
+dialect = "{dialect}"
+base_url = "{url}"
+api_key = "${{KEY}}"
+headers = {{ "X-Team" = "${{TEAM}}" }}
+[servers.off]
+command = "true"
+enabled = false
+env = {{ TOKEN = "${{TOKEN}}" }}
+"""
+Write = Callable[[str], bytes]
+
+
+def _responses(kind: str, **more: JSON) -> bytes:
+    return event({"type": kind, "output_index": 0, "item_id": "i1", **more}, kind)
+
+
+def _gemini(**part: JSON) -> bytes:
+    return event({"candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0}]})
+
+
+def _block(kind: str, index: int = 0, **delta: JSON) -> bytes:
+    return event({"type": "content_block_delta", "index": index, "delta": {"type": kind, **delta}})
+
+
+def _ollama(**message: JSON) -> bytes:
+    return line({"model": "m", "message": {"role": "assistant", **message}, "done": False})
+
+
+WAYS: Mapping[str, tuple[Write, ...]] = {
+    "openai": (
+        lambda piece: chunk({"content": piece}),
+        lambda piece: chunk({"reasoning_content": piece}),
+        lambda piece: chunk({"tool_calls": [fragment(index=0, name="f", arguments=piece)]}),
+    ),
+    "openai-responses": (
+        lambda piece: _responses("response.output_text.delta", delta=piece),
+        lambda piece: _responses("response.reasoning_summary_text.delta", delta=piece, summary_index=0),
+        lambda piece: _responses("response.function_call_arguments.delta", delta=piece, output_index=1, item_id="i2"),
+    ),
+    "anthropic": (
+        lambda piece: _block("text_delta", text=piece),
+        lambda piece: _block("thinking_delta", thinking=piece),
+        lambda piece: _block("input_json_delta", 1, partial_json=piece),
+    ),
+    "gemini": (lambda piece: _gemini(text=piece), lambda piece: _gemini(text=piece, thought=True)),
+    "ollama": (lambda piece: _ollama(content=piece), lambda piece: _ollama(thinking=piece)),
+}
+"""How each dialect streams text, thoughts and arguments."""
+
+CALLS: Mapping[str, bytes] = {
+    "openai-responses": _responses(
+        "response.output_item.added",
+        output_index=1,
+        item={"type": "function_call", "id": "i2", "call_id": "c1", "name": "f", "arguments": ""},
+    ),
+    "anthropic": event(
+        {"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "c1", "name": "f"}}
+    ),
+}
+"""How a dialect begins a call, where it does so apart."""
+
+
+def spellings() -> Iterator[str]:
+    """Every secret as models may write it."""
+    for secret in SECRETS.values():
+        yield from (secret, json.dumps(secret)[1:-1], secret.encode().hex())
+        yield base64.b64encode(secret.encode()).decode()[
+            : 8 * len(secret.encode()) // 6
+        ]  # what the secret alone decides
+
+
+def spelled(dialect: str) -> bytes:
+    """An answer with every secret in every spelling, one and three characters an event."""
+    body = CALLS.get(dialect, b"")
+    for write, text, size in product(WAYS[dialect], spellings(), (1, 3)):
+        words = f"it is {text}, I think"
+        body += b"".join(write(words[start : start + size]) for start in range(0, len(words), size))
+    return body
+
+
+def said(dialect: str, body: bytes) -> str:
+    """Everything that a reader of a body gets."""
+    fold = fold_of(dialect, body)
+    return "\n".join((fold.text, fold.thinking, *(folded.call.arguments for folded in fold.calls)))
+
+
+@pytest.mark.parametrize("dialect", WAYS)
+async def test_a_secret_that_a_model_spells_is_neither_on_the_disk_nor_in_an_export(
+    tmp_path: Path, dialect: str
+) -> None:
+    body = spelled(dialect)
+    assert all(text in said(dialect, body) for text in spellings())
+    kind = "application/x-ndjson" if dialect == "ollama" else "text/event-stream"
+    with provider(head(kind=kind) + body) as peer_at:
+        (tmp_path / "config.toml").write_text(CONFIG.format(dialect=dialect, url=peer_at.url.removesuffix("/v1")))
+        variables = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], **SECRETS}
+        settings = load(Overrides(config=tmp_path / "config.toml", data_dir=tmp_path / "data"), variables)
+        async with serving(settings) as host:
+            session = host.sessions.new()
+            await asked(host, session, "spell it")
+            assert host.recorder is not None
+            assert host.recorder.flush()
+            assert host.store is not None
+            (info,) = host.store.sessions.list()
+            records = [record for record, _ in host.store.session_records(info.id)]
+            exports = [b"".join(export(host.store, info)) for export in EXPORTS.values()]
+            files = [path.read_bytes() for path in (tmp_path / "data").iterdir() if path.is_file()]
+            shown = repr(session.conversation.items)
+    kept = said(dialect, body_of(records))
+    assert kept.count("⟨secret:KEY⟩") == kept.count("⟨secret:TEAM⟩") == kept.count("⟨secret:TOKEN⟩") > 0
+    assert kept.count("it is ⟨") == kept.count("⟩, I think") == 2 * len(WAYS[dialect]) * len(tuple(spellings()))
+    for text in spellings():
+        assert text not in kept
+        assert text not in shown
+        assert not any(text.encode() in data for data in (*exports, *files))
+    lines = [json.loads(record) for record in exports[0].splitlines()]
+    chunks = b"".join(base64.b64decode(record["data"]) for record in lines if record.get("kind") == "chunk")
+    assert said(dialect, chunks) == kept
+
+
+async def _streamed(redactor: Redactor, *pieces: bytes) -> tuple[list[str], str]:
+    """The answer's text after each batch, and what was recorded."""
+    kept = Recorder(None, redactor, capture="c")
+    client, fold, texts = ModelClient(kept, {}), Fold(provider="mine", model="m", call_id=str), list[str]()
+    async with peer(saying(head(), *pieces, chunk(finish="stop"), DONE)) as served:
+        async with client.stream(provider_at(served.url), ASK, place=PLACE) as stream:
+            async for events in stream.batches():
+                for read in events:
+                    fold.add(read)
+                texts.append(fold.text)
+        await client.aclose()
+    return texts, said("openai", body_of(list(kept.since(0))))
+
+
+async def test_what_may_begin_a_secret_is_shown_with_its_rest_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_stream, "HOLD_SECONDS", 20)
+    key = SECRETS["KEY"]
+    pieces = [chunk({"content": piece}) for piece in ("so ", *key, " and ", *key[:6], "y")]
+
+    texts, kept = await _streamed(Redactor([("KEY", key)]), *pieces)
+
+    assert kept.strip() == f"so ⟨secret:KEY⟩ and {key[:6]}y"
+    beginnings = tuple(key[:size] for size in range(1, len(key)))
+    assert texts[-1] == f"so {key} and {key[:6]}y"
+    assert not [text for text in texts if text.endswith(beginnings)]
+
+
+async def test_of_a_secret_that_is_spelled_too_slowly_no_more_than_the_beginning_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(answer_stream, "HOLD_SECONDS", 0)
+    key = SECRETS["KEY"]
+
+    texts, kept = await _streamed(Redactor([("KEY", key)]), *(chunk({"content": character}) for character in key))
+
+    assert texts[-1] == key
+    assert key[: BEGINNING + 1] not in kept

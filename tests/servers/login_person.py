@@ -1,0 +1,52 @@
+"""A person who logs in, and a pool with a server that wants a login."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio import to_thread
+from typing_extensions import override
+
+from tests.servers.login_server import LoginServer
+from tests.servers.running import Running, remote, started
+from tui_host.cli.conformance_command import visit
+from tui_host.servers.server_questions import Answering, Declines, Elicitation, ElicitationAnswer, Login
+from tui_host.settings.login_storage import Logins, MemoryLogins
+
+
+class Person(Declines):
+    """Logs in with a browser that reaches the listener, or pastes the address; gives a client's id when asked."""
+
+    def __init__(self, *, pastes: bool = False, client: Mapping[str, str] | None = None) -> None:
+        self.logins: list[Login] = []
+        self.asked: list[Elicitation] = []
+        self._pastes = pastes
+        self._client = client
+
+    @override
+    async def log_in(self, login: Login) -> str | None:
+        self.logins.append(login)
+        place = await to_thread.run_sync(visit, login.url)
+        assert place is not None
+        if self._pastes:
+            return place
+        await to_thread.run_sync(visit, place)
+        await anyio.sleep_forever()
+        return None
+
+    @override
+    async def elicit(self, request: Elicitation) -> ElicitationAnswer:
+        self.asked.append(request)
+        return ElicitationAnswer(action="accept" if self._client else "decline", content=self._client)
+
+
+@asynccontextmanager
+async def connected(
+    server: LoginServer, person: Declines, logins: Logins | None = None, **more: object
+) -> AsyncGenerator[Running]:
+    spec = remote("guarded", server.url, **more)
+    answering = Answering(answerer=lambda: person, logins=logins or MemoryLogins())
+    async with started(spec, answering=answering) as running:
+        yield running

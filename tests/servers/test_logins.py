@@ -1,0 +1,127 @@
+"""Logins at servers behind URLs, against a small authorization server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.servers.login_person import Person, connected
+from tests.servers.login_server import LoginServer, login_server
+from tui_host.errors import ServerError
+from tui_host.servers.server_questions import Declines
+from tui_host.settings.login_storage import FILE, StoredLogins
+from tui_host.settings.schema import Template
+
+WELL_KNOWN = "GET /.well-known/oauth-"
+FIRST = [
+    f"{WELL_KNOWN}protected-resource/mcp",
+    f"{WELL_KNOWN}authorization-server",
+    "POST /register",
+    "GET /authorize",
+    "POST /token",
+]
+
+
+@pytest.mark.parametrize("era", ["stateful", "stateless"])
+@pytest.mark.parametrize("pastes", ["", "pastes"])
+async def test_the_person_logs_in_once_and_a_restart_does_not_ask_again(era: str, pastes: str, tmp_path: Path) -> None:
+    logins, person = StoredLogins(tmp_path), Person(pastes=bool(pastes))
+    async with login_server(era=era) as server:
+        async with connected(server, person, logins) as running:
+            assert running.status("guarded").state == "ready"
+            assert (await running.call("guarded")).content[0].text == "fine"
+            assert server.steps == FIRST
+            (notice,) = running.status("guarded").notices
+            assert FILE in notice
+            assert [login.reason for login in person.logins] == ["the first login"]
+            kept = b"".join(record.draft.data for record in running.records("guarded"))
+            heads = "".join(str(record.draft.head) for record in running.records("guarded"))
+            requests = [record.draft.head for record in running.records("guarded", kind="request")]
+            visited = [f"{head.method} {urlsplit(head.url or '').path}" for head in requests if head is not None]
+            assert [record for record in running.records("guarded") if record.draft.malformed] == []
+        for secret in [*server.valid, "code-of-the-login"]:
+            assert secret.encode() not in kept
+            assert secret not in heads
+        assert visited[1 : len(FIRST) + 1] == FIRST
+        assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
+        async with connected(server, person, logins) as running:
+            assert (await running.call("guarded")).content[0].text == "fine"
+        assert server.steps == FIRST
+
+
+async def test_an_expired_token_is_renewed_without_the_person(tmp_path: Path) -> None:
+    logins, person = StoredLogins(tmp_path), Person(pastes=True)
+    async with login_server(lifetime=-1) as server:
+        async with connected(server, person, logins):
+            pass
+        server.lifetime = 3600
+        async with connected(server, person, logins) as running:
+            assert running.status("guarded").state == "ready"
+            for token in [token for token in server.valid if token.startswith("access")]:
+                del server.valid[token]
+            assert (await running.call("guarded")).content[0].text == "fine"
+        assert len(person.logins) == 1
+        assert server.steps[len(FIRST) :].count("POST /token") == len(server.steps) - len(FIRST) >= 2
+
+
+async def test_a_stream_of_the_older_transport_asks_for_the_login_too() -> None:
+    async with login_server() as server, connected(server, Person(), transport="sse"):
+        assert server.steps == FIRST
+
+
+async def test_a_login_of_another_process_is_taken_over(tmp_path: Path) -> None:
+    logins, first, second = StoredLogins(tmp_path), Person(), Person()
+    async with login_server() as server, connected(server, first, logins) as running:
+        server.valid.clear()
+        async with connected(server, second, StoredLogins(tmp_path)):
+            assert [login.reason for login in second.logins] == ["the server no longer takes the last login"]
+        assert (await running.call("guarded")).content[0].text == "fine"
+        assert len(first.logins) == 1
+
+
+async def test_without_a_person_the_status_names_the_remedy() -> None:
+    async with login_server() as server, connected(server, Declines()) as running:
+        status = running.status("guarded")
+        assert (status.state, server.steps) == ("failed", [])
+        assert status.detail == "HTTP 401 Unauthorized: it needs a login (run tui-host servers login guarded)"
+
+
+async def test_a_call_steps_up_to_further_scopes_once() -> None:
+    person = Person()
+    async with login_server(scope="mcp:write") as server, connected(server, person) as running:
+        assert (await running.call("guarded")).content[0].text == "fine"
+        assert [login.reason for login in person.logins] == ["the first login", "further permissions: mcp:write"]
+        server.scope = "mcp:never"
+        server.answer = {"error": "access_denied"}
+        with pytest.raises(ServerError, match=r"in the browser at .* answered access_denied"):
+            await running.call("guarded")
+
+
+async def refused(server: LoginServer, person: Declines) -> str:
+    async with connected(server, person) as running:
+        assert running.status("guarded").state == "failed"
+        return running.status("guarded").detail
+
+
+async def test_the_step_that_failed_is_named() -> None:
+    async with login_server(metadata={"code_challenge_methods_supported": []}) as server:
+        assert "does not announce PKCE (S256)" in await refused(server, Person())
+        assert server.steps == FIRST[:2]
+    async with login_server(answer={"error": "access_denied"}) as server:
+        assert f"the login failed in the browser at {server.origin}: " in await refused(server, Person())
+        assert server.steps.count("GET /authorize") == 1  # the probe's refusal asks, that of initialize does not
+
+
+async def test_given_credentials_come_before_a_registration_and_are_asked_for_where_there_is_none() -> None:
+    async with login_server(clients={"mine": ""}, registers=False) as server:
+        given = Template(text="mine", literal=True)
+        async with connected(server, Person(), client_id=given) as running:
+            assert running.status("guarded").state == "ready"
+        person = Person(client={"client_id": "mine"})
+        async with connected(server, person) as running:
+            assert running.status("guarded").state == "ready"
+        assert server.origin in person.asked[0].message
+        assert "registers no clients (set client_id of servers.guarded)" in await refused(server, Person())
+        assert "POST /register" not in server.steps

@@ -1,0 +1,99 @@
+"""Servers that went away and come back."""
+
+from __future__ import annotations
+
+import socket
+
+import anyio
+import pytest
+
+from tests.servers.running import Running, hostile, listening, made_with_sdk, remote, started
+from tui_host.servers import reconnection
+from tui_host.servers.catalog import Turning
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconnection, "RETRY_SECONDS", (0.05,) * 3)
+
+
+def told_of(running: Running) -> list[tuple[str, Turning]]:
+    told: list[tuple[str, Turning]] = []
+    running.pool.turned = lambda name, turning, _: told.append((name, turning))
+    return told
+
+
+def state(running: Running, name: str = "sdk") -> str:
+    return running.status(name).state
+
+
+async def test_a_program_that_exited_is_started_again_with_its_subscriptions_and_this_is_told_once() -> None:
+    async with started(made_with_sdk("sdk", mode="legacy")) as running:
+        told = told_of(running)
+        await running.pool.subscribe("sdk", "note://one")
+        await running.call_and_lose("sdk", "exit", b'{"code":7}')
+        await running.until(lambda: told == [("sdk", "lost"), ("sdk", "back")])
+        assert (state(running), running.status("sdk").connection) == ("ready", "sdk#2")
+        await running.until(lambda: any(b"resources/subscribe" in line for line in second(running)))
+        assert [each.uri for each in running.status("sdk").subscriptions] == ["note://one"]
+
+
+def second(running: Running) -> list[bytes]:
+    records = running.records("sdk", kind="frame", direction="out", connection="sdk#2")
+    return [record.draft.data for record in records]
+
+
+async def test_a_program_that_keeps_exiting_is_given_up_and_a_wrong_command_is_not_tried_twice() -> None:
+    async with started(hostile("bad", "exits")) as running:
+        assert (state(running, "bad"), running.status("bad").connection) == ("failed", "bad#1")
+    async with started(hostile("bad", "dies")) as running:
+        told = told_of(running)
+        for number in range(1, 5):  # ready each time, and gone with the first call
+            await running.until(lambda n=number: state(running, "bad") == "ready" and connection(running) == f"bad#{n}")
+            await running.call_and_lose("bad", "echo", b"{}")
+        await running.until(lambda: state(running, "bad") == "failed")
+        assert running.status("bad").detail == "exited 3; gave up after 3 tries"
+        assert told[-1] == ("bad", "given up")
+
+
+def connection(running: Running) -> str:
+    return running.status("bad").connection
+
+
+@pytest.mark.parametrize(("kind", "mode"), [("http", "auto"), ("http", "legacy"), ("sse", "auto")])
+async def test_a_server_behind_a_url_that_went_away_is_found_again(kind: str, mode: str) -> None:
+    with listening(kind) as (url, process):
+        port = int(url.split(":")[2].split("/")[0])
+        async with started(remote("sdk", url, transport=kind, mode=mode)) as running:
+            told = told_of(running)
+            process.kill()
+            process.wait()
+            await running.until(lambda: ("sdk", "lost") in told, 30)
+            with listening(kind, port):
+                running.pool.reconnect("sdk")  # at once, and with the tries counted anew
+                await running.until(lambda: told == [("sdk", "lost"), ("sdk", "back")])
+                assert state(running) == "ready"
+                assert (await running.call("sdk", "echo", b'{"text":"on"}')).content[0].text == "on"
+
+
+async def test_a_refused_url_is_tried_from_the_start_and_until_it_is_given_up() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/mcp"
+        async with started(remote("sdk", url)) as running:
+            await running.until(lambda: state(running) == "failed")
+            assert "; gave up after 3 tries" in running.status("sdk").detail
+
+
+async def test_a_lost_server_can_be_stopped_and_a_turn_does_not_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconnection, "RETRY_SECONDS", (600.0,) * 3)
+    async with started(made_with_sdk("sdk")) as running:
+        await running.call_and_lose("sdk", "exit", b'{"code":7}')
+        await running.until(lambda: "; try 1 of 3 in " in running.status("sdk").detail)
+        assert state(running) == "lost"
+        with anyio.fail_after(5):
+            assert await running.pool.settled_for_turn(60) == ()
+        running.pool.stop("sdk")
+        assert (state(running), running.status("sdk").detail) == ("stopped", "")
+        running.pool.reconnect("sdk")
+        await running.until(lambda: state(running) == "ready")

@@ -1,0 +1,340 @@
+"""What servers ask of their client, answered over both transports in both eras."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+from typing_extensions import override
+
+from tests.servers.answers import Scripted
+from tests.servers.running import hostile, listening, made_with_sdk, remote, started
+from tui_host.capture.chain import fold_chain
+from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.record import Place
+from tui_host.chat.schema_check import misfits as misfits_now
+from tui_host.errors import JSON, ServerError
+from tui_host.servers.catalog import Progress
+from tui_host.servers.server_questions import Answering, Elicitation, ElicitationAnswer, SamplingAnswer, SamplingRequest
+from tui_host.settings.schema import ServerSpec, Template
+
+ASKING = Path(__file__).parent / "asking_server.py"
+FRAMES = Path(__file__).parent / "question_server.py"
+WAYS = [("stdio", "auto"), ("stdio", "legacy"), ("http", "auto"), ("http", "legacy")]
+
+
+@pytest.fixture(scope="module")
+def http_url() -> Generator[str]:
+    with listening("http", program=ASKING) as (url, _):
+        yield url
+
+
+@pytest.fixture(params=WAYS, ids=[f"{kind}-{mode}" for kind, mode in WAYS])
+def spec(request: pytest.FixtureRequest, http_url: str) -> ServerSpec:
+    kind, mode = request.param
+    if kind == "stdio":
+        return made_with_sdk("sdk", program=ASKING, mode=mode)
+    return remote("sdk", http_url, mode=mode)
+
+
+async def misfits(schema: JSON, value: JSON) -> list[str] | None:
+    return misfits_now(schema, value)
+
+
+async def test_a_form_is_filled_in_and_an_answer_that_does_not_fit_is_asked_again(spec: ServerSpec) -> None:
+    person = Scripted({"seats": 99}, {"seats": 2, "meal": "plants", "window": False})
+    async with started(spec, answering=Answering(answerer=lambda: person, misfits=misfits)) as at:
+        output = await at.call("sdk", "book", b'{"train":"IC 1"}', call="booking")
+        assert output.content[0].text == "IC 1: 2 plants False"
+        first, second = person.questions
+        assert (first.server, first.message, first.call) == ("sdk", "Which seats?", "booking")
+        assert "seats" in str(first.schema)
+        assert (first.mistake, "99" in second.mistake) == ("", True)
+        sent = b"".join(at.lines("sdk", "out"))
+        assert b'"elicitation":{"form":{},"url":{}}' in sent
+        assert b'"sampling"' not in sent
+        assert b'"roots"' not in sent
+        assert b'"seats":99' not in sent
+        asked = [record for record in at.records("sdk", kind="frame") if b"Which seats?" in record.draft.data]
+        assert {record.draft.place.call for record in asked} == {"booking"}
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_declining_and_cancelling_are_told_apart(spec: ServerSpec, action: str) -> None:
+    person = Scripted(ElicitationAnswer(action="cancel" if action == "cancel" else "decline"))
+    async with started(spec, answering=Answering(answerer=lambda: person, misfits=misfits)) as at:
+        output = await at.call("sdk", "book", b'{"train":"IC 1"}')
+        assert output.is_error
+        assert b'"action":"%b"' % action.encode() in b"".join(at.lines("sdk", "out"))
+        assert at.status("sdk").questions == 0
+
+
+async def test_two_questions_of_a_call_are_asked_one_after_the_other(spec: ServerSpec) -> None:
+    person = Scripted({"seats": 1}, {"name": "Ada"})
+    async with started(spec, answering=Answering(answerer=lambda: person, misfits=misfits)) as at:
+        output = await at.call("sdk", "greet_twice")
+        assert output.content[0].text == "Ada 1"
+        assert person.most == 1
+
+
+class Colours:
+    """Answers every request to a model."""
+
+    def model_for(self, session: str | None, hints: Sequence[str]) -> str:
+        return f"{hints or 'mine'}/{session}"
+
+    async def sample(self, request: SamplingRequest, place: Place) -> SamplingAnswer:
+        content: JSON = {"type": "text", "text": f"blue in {place.call}"}
+        return SamplingAnswer(result={"role": "assistant", "content": content, "model": request.model})
+
+
+async def test_a_model_answers_between_two_reviews(spec: ServerSpec) -> None:
+    person = Scripted()
+    answering = Answering(answerer=lambda: person, sampler=Colours())
+    async with started(replace(spec, sampling=True), answering=answering) as at:
+        output = await at.call("sdk", "ask_the_model", call="c9")
+        assert output.content[0].text == "mine/s: blue in c9"
+        asked, same, _ = person.requests
+        assert isinstance(asked, SamplingRequest)
+        assert (asked.model, asked.call, same) == ("mine/s", "c9", asked)
+        assert (asked.params["maxTokens"], asked.params["systemPrompt"]) == (50, "Be brief.")
+        assert b'"sampling":{"tools":{}}' in b"".join(at.lines("sdk", "out"))
+
+
+async def test_a_refused_sampling_request_is_no_answer(spec: ServerSpec) -> None:
+    async with started(replace(spec, sampling=True), answering=Answering(sampler=Colours())) as at:
+        with pytest.raises(ServerError, match="User rejected"):
+            await at.call("sdk", "ask_the_model")
+
+
+async def test_the_server_learns_the_shared_folders_alone(spec: ServerSpec, tmp_path: Path) -> None:
+    folder = tmp_path / "a b"
+    async with started(replace(spec, roots=(str(folder),))) as at:
+        assert (await at.call("sdk", "folders")).content[0].text == folder.as_uri()
+        assert b'"roots":{"listChanged":true}' in b"".join(at.lines("sdk", "out"))
+
+
+async def test_a_page_that_a_call_needs_is_asked_for_and_the_call_is_sent_again() -> None:
+    person = Scripted(ElicitationAnswer(action="accept"))
+    async with started(
+        made_with_sdk("sdk", program=ASKING, mode="legacy"), answering=Answering(answerer=lambda: person)
+    ) as at:
+        output = await at.call("sdk", "visit", b"{}", call="visiting")
+        assert output.content[0].text == "visited 1"
+        (question,) = person.questions
+        assert (question.url, question.is_retry, question.call) == ("https://example.test/a", True, "visiting")
+        calls = [line for line in at.lines("sdk", "out") if b'"tools/call"' in line]
+        assert [b'"arguments":{}' in line for line in calls] == [True, True]
+
+
+async def test_a_page_that_is_declined_ends_the_call() -> None:
+    person = Scripted(ElicitationAnswer(action="decline"))
+    async with started(
+        made_with_sdk("sdk", program=ASKING, mode="legacy"), answering=Answering(answerer=lambda: person)
+    ) as at:
+        with pytest.raises(ServerError, match="a page to be visited first, which was declined"):
+            await at.call("sdk", "visit")
+
+
+async def test_a_question_about_a_page_closes_when_the_server_says_that_the_visit_is_complete() -> None:
+    person = Scripted()
+    async with started(
+        made_with_sdk("sdk", program=ASKING, mode="legacy"), answering=Answering(answerer=lambda: person)
+    ) as at:
+        assert (await at.call("sdk", "page")).content[0].text == "accept"
+        assert (person.questions[0].url, person.closed) == ("https://example.test/b", 1)
+
+
+async def test_open_questions_block_no_ping_and_close_with_their_call() -> None:
+    person = Scripted()
+    async with started(asking_frames(), answering=Answering(answerer=lambda: person)) as at:
+        assert (await at.call("frames", "many")).content[0].text == "-32000 {}"
+        await at.until(lambda: at.status("frames").questions == 0)
+        assert (person.most, person.closed) == (1, 1)
+        closed = [line for line in at.lines("frames", "out") if b'"action":"cancel"' in line]
+        assert len(closed) == 32
+
+
+async def test_a_request_that_the_server_takes_back_closes_its_question_and_is_not_answered() -> None:
+    class Patient(Scripted):
+        @override
+        async def elicit(self, request: Elicitation) -> ElicitationAnswer:
+            self.contents = [{"n": 1}] if request.message == "The last?" else []
+            return await super().elicit(request)
+
+    person = Patient()
+    async with started(asking_frames(), answering=Answering(answerer=lambda: person, misfits=misfits)) as at:
+        assert (await at.call("frames", "withdraw")).content[0].text == "b {'action': 'accept', 'content': {'n': 1}}"
+        assert person.closed >= 1
+        assert at.status("frames").questions == 0
+
+
+async def test_log_messages_are_kept_by_level_and_counted() -> None:
+    async with started(asking_frames()) as at:
+        await at.call("frames", "logs")
+        status = at.status("frames")
+        assert dict(status.log_counts) == {"error": 3, "debug": 2997}
+        assert (len(status.log), status.log[-1].text, status.log[-1].logger) == (300, '{"n": 2999}', "l")
+
+
+async def test_a_level_of_the_log_is_asked_for_when_it_is_set(spec: ServerSpec) -> None:
+    async with started(replace(spec, log_level="warning")) as at:
+        await at.call("sdk", "echo", b'{"text":"x"}')
+        await at.pool.set_log_level("sdk", "debug")
+        await at.call("sdk", "echo", b'{"text":"x"}')
+        sent = b"".join(at.lines("sdk", "out"))
+        if spec.mode == "legacy":
+            assert b"logLevel" not in sent
+        else:
+            assert sent.index(b'"io.modelcontextprotocol/logLevel":"warning"') < sent.index(b'logLevel":"debug"')
+
+
+async def test_a_server_of_the_handshake_is_told_the_level_once() -> None:
+    async with started(replace(asking_frames(), log_level="error")) as at:
+        await at.until(lambda: any(b'"level":"error"' in line for line in at.lines("frames", "out")))
+        await at.pool.set_log_level("frames", "info")
+        levels = [line for line in at.lines("frames", "out") if b'"logging/setLevel"' in line]
+        assert [b'"info"' in line for line in levels] == [False, True]
+
+
+async def test_changed_folders_are_announced_and_first_ones_make_a_new_connection() -> None:
+    async with started(asking_frames()) as at:
+        before = at.status("frames").connection
+        await at.pool.set_roots("frames", ["/one"])
+        await at.until(lambda: at.status("frames").state == "ready" and at.status("frames").connection != before)
+        assert (await at.call("frames", "roots")).content[0].text == "file:///one"
+        await at.pool.set_roots("frames", ["/one", "/two"])
+        assert any(b"notifications/roots/list_changed" in line for line in at.lines("frames", "out"))
+        assert (await at.call("frames", "roots")).content[0].text == "file:///one file:///two"
+
+
+async def test_what_was_not_declared_is_refused_with_its_code_and_told() -> None:
+    async with started(asking_frames()) as at:
+        assert (await at.call("frames", "undeclared")).content[0].text == "-32601 -32601 -32602"
+        notices = " ".join(at.status("frames").notices)
+        assert "sampling = true in its entry" in notices
+        assert 'roots = ["PATH"]' in notices
+        assert "a form that MCP does not have" in notices
+
+
+@pytest.mark.parametrize("way", ["answer", "pool"])
+async def test_all_questions_of_a_server_are_declined_at_once(way: str) -> None:
+    person = Scripted(ElicitationAnswer(action="decline", for_all=True) if way == "answer" else None)
+    async with started(asking_frames(), answering=Answering(answerer=lambda: person)) as at:
+        output: list[str] = []
+
+        async def call() -> None:
+            output.append((await at.call("frames", "two")).content[0].text)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(call)
+            if way == "pool":
+                await at.until(lambda: at.status("frames").questions == 2)
+                at.pool.decline_all("frames")
+        assert output == ["{'action': 'decline'} {'action': 'decline'}"]
+        assert len(person.questions) == 1
+        assert any("declined until it is connected again" in notice for notice in at.status("frames").notices)
+
+
+async def test_the_time_that_the_person_takes_is_no_silence_of_the_server() -> None:
+    waiting = anyio.Event()
+
+    class Slow(Scripted):
+        @override
+        async def elicit(self, request: Elicitation) -> ElicitationAnswer:
+            with anyio.move_on_after(0.6):  # longer than the call may be silent
+                await waiting.wait()
+            return ElicitationAnswer(action="decline")
+
+    person = Slow()
+    async with started(asking_frames(), answering=Answering(answerer=lambda: person)) as at:
+        at.limit("frames", 0.4)
+        assert (await at.call("frames", "two")).content[0].text == "{'action': 'decline'} {'action': 'decline'}"
+
+
+async def test_progress_keeps_a_call_alive_up_to_the_longest_time_of_its_server() -> None:
+    one = made_with_sdk("patient", program=ASKING)
+    other = made_with_sdk("strict", program=ASKING, timeout_max=0.5)
+    async with started(one, other) as at:
+        for name in ("patient", "strict"):
+            at.limit(name, 0.4)
+        assert (await at.call("patient", "tick")).content[0].text == "ticked"
+        with pytest.raises(ServerError, match=r"raise timeout_max of servers\.strict"):
+            await at.call("strict", "tick")
+
+
+async def test_a_failing_answerer_tells_the_server_nothing_of_it() -> None:
+    class Broken(Scripted):
+        @override
+        async def elicit(self, request: Elicitation) -> ElicitationAnswer:
+            raise ValueError("internal words")
+
+    async with started(asking_frames(), answering=Answering(answerer=Broken)) as at:
+        assert (await at.call("frames", "two")).content[0].text == "-32603 -32603"
+        assert b"internal words" not in b"".join(at.lines("frames", "out"))
+        assert any("was not answered" in notice for notice in at.status("frames").notices)
+
+
+async def test_a_result_with_a_state_alone_asks_nothing_and_the_call_is_sent_again() -> None:
+    person = Scripted()
+    async with started(asking_frames("stateless"), answering=Answering(answerer=lambda: person)) as at:
+        assert (await at.call("frames", "state_only", b'{"a":1.0}', call="rounds")).content[0].text == "twice"
+        assert person.questions == []
+        calls = [line for line in at.lines("frames", "out") if b'"tools/call"' in line]
+        states = [mapping(json.loads(line)["params"]).get("requestState") for line in calls]
+        assert states == [None, "one", "two"]
+        assert all(b'"arguments":{"a":1.0}' in line for line in calls)
+        happened = [step.happened for step in fold_chain("rounds", at.records("frames")).steps]
+        assert happened == ["sent", "answered"] * 3
+
+
+async def test_a_call_is_sent_again_ten_times_at_most() -> None:
+    async with started(asking_frames("stateless")) as at:
+        with pytest.raises(ServerError, match="asked for more input 11 times"):
+            await at.call("frames", "endless")
+        assert sum(b'"tools/call"' in line for line in at.lines("frames", "out")) == 11
+
+
+async def test_a_task_is_polled_and_its_question_answered_once() -> None:
+    person = Scripted({"n": 5})
+    told: list[Progress] = []
+    async with started(asking_frames("stateless"), answering=Answering(answerer=lambda: person)) as at:
+        output = await at.call("frames", "task", call="long", on_progress=told.append)
+        assert json.loads(output.content[0].text) == {"q": {"action": "accept", "content": {"n": 5}}}
+        assert len(person.questions) == 1
+        assert [progress.message for progress in told] == [
+            "s, task working",
+            "s, task input_required",
+            "s, task completed",
+        ]
+        assert b'"extensions":{"io.modelcontextprotocol/tasks":{}}' in at.lines("frames", "out")[0]
+        polls = [record for record in at.records("frames", kind="frame") if b'"tasks/' in record.draft.data]
+        assert {record.draft.place.call for record in polls} == {"long"}
+
+
+async def test_a_failed_task_fails_its_call() -> None:
+    async with started(asking_frames("stateless")) as at:
+        with pytest.raises(ServerError, match="no luck"):
+            await at.call("frames", "failing_task")
+
+
+async def test_a_stopped_call_cancels_its_task() -> None:
+    async with started(asking_frames("stateless")) as at, anyio.create_task_group() as group:
+        group.start_soon(at.call, "frames", "endless_task")
+        await at.until(lambda: any(b"tasks/get" in line for line in at.lines("frames", "out")))
+        group.cancel_scope.cancel()
+    assert any(b'"tasks/cancel","params":' in line for line in at.lines("frames", "out"))
+
+
+async def test_tasks_are_not_declared_to_a_server_of_the_handshake() -> None:
+    async with started(replace(asking_frames(), mode="legacy")) as at:
+        assert b"extensions" not in b"".join(at.lines("frames", "out"))
+
+
+def asking_frames(*words: str) -> ServerSpec:
+    args = tuple(Template(text=word, literal=True) for word in (str(FRAMES), *words))
+    return replace(hostile("frames", ""), args=args)

@@ -1,0 +1,127 @@
+"""Servers of other hosts: each host's own notation becomes our table, and what is lost is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tui_host.errors import JSON
+from tui_host.settings.hosts.host_entries import HostEntry, host_of, read_host_entries
+from tui_host.settings.hosts.known_hosts import HOSTS, PASTED, KnownHost, files_of
+
+
+def host(name: str) -> KnownHost:
+    return next(known for known in HOSTS if known.name == name)
+
+
+def only(text: str, known: KnownHost = PASTED, folder: Path | None = None) -> HostEntry:
+    (entry,) = read_host_entries(text, known, folder)
+    return entry
+
+
+def read(value: JSON, name: str = "", folder: Path | None = None) -> dict[str, object]:
+    """The table of one server in a host's file, without `enabled`, which is always false."""
+    known = host(name) if name else PASTED
+    table = dict(only(json.dumps({known.servers[0][0]: {"a": value}}), known, folder).table)
+    assert table.pop("enabled") is False
+    return table
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "table"),
+    [
+        ("claude-code", {"type": "http", "url": "https://a.example/mcp"}, {"url": "https://a.example/mcp"}),
+        ("cursor", {"url": "https://a.example/mcp"}, {"url": "https://a.example/mcp"}),
+        ("cline", {"url": "https://a.example/sse"}, {"url": "https://a.example/sse", "transport": "sse"}),
+        ("cline", {"type": "streamableHttp", "url": "https://a.example"}, {"url": "https://a.example"}),
+        (
+            "cline",
+            {"transport": {"type": "stdio", "command": "x"}, "timeout": 5},
+            {"command": "x", "args": [], "timeout": 5},
+        ),
+        ("gemini-cli", {"url": "https://a.example/sse"}, {"url": "https://a.example/sse", "transport": "sse"}),
+        (
+            "gemini-cli",
+            {"httpUrl": "https://a.example", "timeout": 600000},
+            {"url": "https://a.example", "timeout": 600},
+        ),
+        ("windsurf", {"serverUrl": "https://a.example"}, {"url": "https://a.example"}),
+        ("", {"baseUrl": "https://a.example", "type": "streamable_http"}, {"url": "https://a.example"}),
+        ("", {"cmd": "x", "args": ["y"], "envs": {"A": "1"}}, {"command": "x", "args": ["y"], "env": {"A": "1"}}),
+    ],
+)
+def test_each_host_says_in_its_own_way_how_a_server_is_reached(
+    name: str, value: JSON, table: dict[str, object]
+) -> None:
+    assert read(value, name) == table
+
+
+def test_references_are_kept_in_our_form(tmp_path: Path) -> None:
+    args: list[JSON] = ["${env:TOKEN}", "${userHome}/a", "${workspaceFolder}/b", "${A:-b}", "${input:my-key}"]
+    table = read({"command": "x", "args": args}, "vscode", tmp_path)
+    assert table["args"] == ["${TOKEN}", "${HOME}/a", f"{tmp_path}/b", "${A:-b}", "${MY_KEY}"]
+    assert read({"command": "x", "env": {"K": "$TOKEN"}}, "gemini-cli")["env"] == {"K": "${TOKEN}"}
+
+
+def test_what_is_not_imported_is_said() -> None:
+    value = {"command": "npx", "args": ["mcp-remote", "https://a.example/mcp"], "disabled": True, "envFile": ".env"}
+    more = {"env": {"API_KEY": "secret-1", "GONE": None}, "autoApprove": ["read"], "timeout": 60000}
+    entry = only(json.dumps({"mcpServers": {"a b": {**value, **more}}}))
+    assert entry.name == "a-b"
+    assert list(entry.notes) == [
+        "env.GONE is removed there; here it is simply not passed on",
+        "mcp-remote is not needed here: tui-host servers add NAME https://a.example/mcp",
+        "timeout = 60000 is taken for milliseconds",
+        "switched off there",
+        "autoApprove is not imported (read): every call is asked about",
+        "not imported: envFile",
+        "named a b there",
+        'env.API_KEY: the file contains the secret itself; write "${API_KEY}" and set that variable instead',
+    ]
+
+
+def test_a_server_that_cannot_be_reached_from_here_has_a_problem() -> None:
+    entries = read_host_entries(
+        '{"mcpServers": {"a": {"type": "inMemory"}, "b": {}, "c": {"url": "http://a.example/mcp"}}}', PASTED
+    )
+    assert [entry.problem.partition(" (")[0] for entry in entries] == [
+        "its transport inMemory is not supported",
+        "it has no command and no URL",
+        "url: plain http to http://a.example would send everything unencrypted, keys too",
+    ]
+
+
+def test_codex_is_read_from_toml() -> None:
+    text = '[mcp_servers.a]\nurl = "https://a.example"\nbearer_token_env_var = "T"\n[mcp_servers.b]\ncommand = "x"\nenv_vars = ["V"]\n'
+    first, second = read_host_entries(text, host("codex"))
+    assert first.table["headers"] == {"Authorization": "Bearer ${T}"}
+    assert second.table["env"] == {"V": "${V}"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '\ufeff{"mcpServers": {"a": {"command": "uvx", "args": ["mcp-server-time"],}}} // pasted',
+        '{"mcp": {"servers": {"a": {"command": "uvx", "args": ["mcp-server-time"]}}}}',
+        '{"a": {"command": "uvx", "args": ["mcp-server-time"]}}',
+        '{"command": "uvx", "args": ["mcp-server-time"]}',
+    ],
+)
+def test_pasted_text_may_have_any_common_shape(text: str) -> None:
+    entry = only(text)
+    assert entry.name in {"a", "mcp-server-time"}
+    assert (entry.table["command"], entry.table["args"]) == ("uvx", ["mcp-server-time"])
+
+
+def test_a_file_tells_its_host(tmp_path: Path) -> None:
+    environment = {"HOME": str(tmp_path)}
+    own = {path: known for known in HOSTS for path in files_of(known, environment, "linux")}
+    names = {str(path.relative_to(tmp_path)): host_of(path, own)[0].name for path in own}
+    assert names[".codex/config.toml"] == "codex"
+    assert names[".lmstudio/mcp.json"] == "lm-studio"
+    assert names[".codeium/windsurf/mcp_config.json"] == "windsurf"
+    found, folder = host_of(tmp_path / "project/.vscode/mcp.json", own)
+    assert (found.name, folder) == ("vscode", tmp_path / "project")
+    assert host_of(tmp_path / "any.json", own) == (PASTED, None)

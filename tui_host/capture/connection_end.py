@@ -1,0 +1,35 @@
+"""The end of a connection to a server: an `end` record without an exchange, whose data is `{"reason": …}`."""
+
+from __future__ import annotations
+
+import json
+
+from tui_host.capture.chain import read_object
+from tui_host.capture.json.narrowing import WORDS, text_or_empty
+from tui_host.capture.record import NOWHERE, Draft, Place
+
+CLOSED = "closed by tui-host"
+"""The reason where the host disconnected."""
+_ORDERLY = frozenset({CLOSED, "exited 0", "ended by SIGTERM", "ended by SIGINT"})
+_OF_PROCESS = ("exited ", "ended by ", "closed its ")
+
+
+def connection_end(peer: str, connection: str, reason: str, place: Place = NOWHERE) -> Draft:
+    """Make the record of a connection's end."""
+    data = json.dumps({"reason": reason}, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    return Draft(wire="mcp", kind="end", peer=peer, place=place, connection=connection or None, data=data)
+
+
+def reason_of_end(draft: Draft) -> str:
+    """Return why a connection ended, in one line; foreign text as it came."""
+    return " ".join(text_or_empty(read_object(draft.data).get("reason")).split())[:WORDS] or "ended"
+
+
+def is_orderly(reason: str) -> bool:
+    """Whether a connection ended as hosts end connections."""
+    return reason in _ORDERLY
+
+
+def why_unanswered(peer: str, reason: str) -> str:
+    """Say why the open requests of an ended connection have no answer: `lab exited 134`."""
+    return f"{peer} {reason}" if reason.startswith(_OF_PROCESS) else reason

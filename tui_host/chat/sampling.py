@@ -1,0 +1,164 @@
+"""Lets a session's model answer a server's sampling request, in an exchange of its own. Imported late, with httpx.
+
+Source: MCP 2025-11-25, Client features, Sampling.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tui_host.capture.json.narrowing import items, mapping, text_or_empty
+from tui_host.errors import JSON, ModelError
+from tui_host.llm.fold import Fold
+from tui_host.llm.messages import Ask, Image, Message, Part, Text, ToolCall, ToolResult, ToolSpec
+from tui_host.servers.server_questions import SamplingAnswer, SamplingRequest
+from tui_host.settings.model_options import Options
+from tui_host.settings.schema import ModelRef
+
+if TYPE_CHECKING:
+    from tui_host.capture.record import Place
+    from tui_host.llm.model_client import ModelClient
+    from tui_host.settings.schema import Provider
+
+_STOPS: Mapping[str, str] = {"tools": "toolUse", "length": "maxTokens", "refused": "refusal"}
+
+
+class ModelSampler:
+    """Puts sampling requests to a model.
+
+    Args:
+        client: Returns the client for providers.
+        provider: Returns a model's provider; raises ModelError.
+        model_of: Returns the model of a session, given its id; None stands for an unknown session.
+        offered: Returns the models configured for a provider, given its name.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: Callable[[], ModelClient],
+        provider: Callable[[ModelRef], Awaitable[Provider]],
+        model_of: Callable[[str | None], ModelRef],
+        offered: Callable[[str], Sequence[str]],
+    ) -> None:
+        self._client = client
+        self._provider = provider
+        self._model_of = model_of
+        self._offered = offered
+
+    def model_for(self, session: str | None, hints: Sequence[str]) -> str:
+        """Return the model that would answer: the session's, or another one of its provider's models that a hint names.
+
+        Args:
+            session: The session's id, None if unknown.
+            hints: Parts of names, the best first.
+        """
+        own = self._model_of(session)
+        offered = (own.model, *self._offered(own.provider))
+        hinted = (name for hint in hints if hint for name in offered if hint.lower() in name.lower())
+        return str(ModelRef(provider=own.provider, model=next(hinted, own.model)))
+
+    async def sample(self, request: SamplingRequest, place: Place) -> SamplingAnswer:
+        """Ask the model, in an exchange with the place of the server's call.
+
+        Raises:
+            ModelError: The model does not answer, or the request cannot be put to it.
+        """
+        name, _, model = request.model.partition("/")
+        provider = await self._provider(ModelRef(provider=name, model=model))
+        fold = Fold(provider=name, model=model, call_id=lambda number: f"sampled_{number + 1}")
+        async with self._client().stream(provider, sampling_ask(request, model), place=place) as stream:
+            async for events in stream.batches():
+                for event in events:
+                    fold.add(event)
+        if fold.stop in {None, "cut", "failed", "bad call"}:
+            raise ModelError("the model's answer to a server broke off", request.model, "let the server ask again")
+        return SamplingAnswer(result=_result(fold, request))
+
+
+def sampling_ask(request: SamplingRequest, model: str) -> Ask:
+    """Return the request to the model.
+
+    Raises:
+        ModelError: A message has content that no model can be given.
+    """
+    params = request.params
+    system, temperature, most = params.get("systemPrompt"), params.get("temperature"), params.get("maxTokens")
+    messages = [Message(role="system", parts=(Text(text=system),))] if isinstance(system, str) and system else []
+    calls: dict[str, ToolCall] = {}
+    for message in items(params.get("messages")):
+        messages += _messages(mapping(message), calls)
+    choice = text_or_empty(mapping(params.get("toolChoice")).get("mode"))
+    tools = [] if choice == "none" else [mapping(tool) for tool in items(params.get("tools"))]
+    return Ask(
+        model=model,
+        messages=tuple(messages),
+        tools=tuple(_tool(tool, request.server) for tool in tools),
+        options=Options(
+            temperature=temperature if isinstance(temperature, int | float) else None,
+            max_tokens=most if isinstance(most, int) else None,
+            stop=tuple(text for text in items(params.get("stopSequences")) if isinstance(text, str)),
+        ),
+    )
+
+
+def _messages(message: Mapping[str, JSON], calls: dict[str, ToolCall]) -> Iterator[Message]:
+    """Yield a message, with the results of tools in a message of their own; `calls` collects the calls by id."""
+    content = message.get("content")
+    blocks = [mapping(block) for block in (items(content) if isinstance(content, list) else [content])]
+    parts = [_part(block, calls) for block in blocks]
+    results = tuple(part for part in parts if isinstance(part, ToolResult))
+    others = tuple(part for part in parts if not isinstance(part, ToolResult))
+    if results:
+        yield Message(role="tool", parts=results)
+    if others:
+        yield Message(role="assistant" if message.get("role") == "assistant" else "user", parts=others)
+
+
+def _part(block: Mapping[str, JSON], calls: dict[str, ToolCall]) -> Part:
+    match block.get("type"):
+        case "text":
+            return Text(text=text_or_empty(block.get("text")))
+        case "image":
+            return Image(media_type=text_or_empty(block.get("mimeType")), data=text_or_empty(block.get("data")))
+        case "tool_use":
+            number, name = text_or_empty(block.get("id")), text_or_empty(block.get("name"))
+            calls[number] = ToolCall(id=number, wire_id=number, name=name, arguments=json.dumps(block.get("input")))
+            return calls[number]
+        case "tool_result" if (call := calls.get(text_or_empty(block.get("toolUseId")))) is not None:
+            texts = [text_or_empty(mapping(part).get("text")) for part in items(block.get("content"))]
+            content = tuple(Text(text=text) for text in texts)
+            return ToolResult(call=call, content=content, is_error=block.get("isError") is True)
+        case kind:
+            raise ModelError(f"the server's request has content that cannot be put to a model: {kind!r}"[:200])
+
+
+def _tool(tool: Mapping[str, JSON], server: str) -> ToolSpec:
+    name = text_or_empty(tool.get("name"))
+    return ToolSpec(
+        name=name,
+        description=text_or_empty(tool.get("description")),
+        schema=tool.get("inputSchema"),
+        server=server,
+        tool=name,
+    )
+
+
+def _result(fold: Fold, request: SamplingRequest) -> Mapping[str, JSON]:
+    """Return the `CreateMessageResult`: a list of blocks if tools were offered, else the text as the only block."""
+    content: list[JSON] = [{"type": "text", "text": fold.text}] if fold.text else []
+    for folded in fold.calls:
+        call = folded.call
+        try:
+            given: JSON = json.loads(call.arguments or "{}")
+        except ValueError:
+            raise ModelError("the model called a tool of the server with arguments that are no JSON") from None
+        content.append({"type": "tool_use", "id": call.wire_id or call.id, "name": call.name, "input": given})
+    return {
+        "role": "assistant",
+        "content": content if items(request.params.get("tools")) else {"type": "text", "text": fold.text},
+        "model": request.model,
+        "stopReason": _STOPS.get(fold.stop or "", "endTurn"),
+    }

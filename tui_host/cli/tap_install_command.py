@@ -1,0 +1,289 @@
+"""`tap install` and `tap uninstall`: show a change to another host's configuration, ask, and write or remove taps."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_host.capture.visible import visible
+from tui_host.cli import diagnostics
+from tui_host.cli import standard_output as output
+from tui_host.cli.terminal_question import ask_on_terminal
+from tui_host.errors import JSON, SettingsError
+from tui_host.settings.hosts import host_files as files
+from tui_host.settings.hosts.host_files import HostFile, Restored
+from tui_host.settings.hosts.host_servers import Entry, servers_in
+from tui_host.settings.hosts.jsonc import BrokenJsonError
+from tui_host.settings.hosts.known_hosts import FLATPAKS, KnownHost, files_of, known_host
+from tui_host.settings.masked_command import hide
+from tui_host.settings.mistakes import nearest
+from tui_host.settings.paths import data_dir, whole
+from tui_host.settings.toml_files import shown_path
+from tui_host.tap.tap_insertion import ChangedFile, ChangedServer, SkippedServer, differences, install, uninstall
+
+if TYPE_CHECKING:
+    from tui_host.cli.arguments import Arguments
+
+_HAS_CHANGED = "has changed since taps were written: only the taps are removed, and all other changes stay"
+_KEY = re.compile(r"[\w-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """The planned change of a configuration file.
+
+    Attributes:
+        data: The new content of the file.
+        restored: The copies that the new content comes from, None if it is not restored.
+        has_changed: Whether the file was edited since taps were written.
+        skipped: The servers that were asked for but stay unchanged.
+        names: Names of all servers in the file.
+    """
+
+    file: HostFile
+    data: bytes
+    restored: Restored | None
+    has_changed: bool
+    changes: tuple[ChangedServer, ...]
+    skipped: tuple[SkippedServer, ...]
+    names: frozenset[str]
+
+
+def tap_install(arguments: Arguments, environment: Mapping[str, str], agreed: Callable[[], bool] | None = None) -> int:
+    """Write or remove taps in a host's configuration; returns the exit code. `agreed` replaces asking on the terminal.
+
+    Raises:
+        SettingsError: The host, a server or a file does not exist, or a file cannot be read or written.
+    """
+    host, names = known_host(arguments.words[0]), arguments.words[1:]
+    is_install = arguments.action == "install"
+    program = _program(arguments, environment) if is_install else ()
+    read = [files.read(path) for path in _paths(host, arguments.file, environment)]
+    plans = [_installed(file, host, names, program) if is_install else _uninstalled(file, host, names) for file in read]
+    _check_names(names, plans, host)
+    is_asked = not (arguments.dry_run or arguments.yes)
+    for plan in plans:
+        _show(plan, output.text if not arguments.json else _aside if is_asked else None)
+    could_all = _tell_left(plans, is_told=is_install or bool(names))
+    code = diagnostics.DONE if could_all or not names else diagnostics.FAILED
+    changed = [plan for plan in plans if plan.data != plan.file.data]
+    copies: dict[Path, Path | None] = {}
+    if not changed:
+        _tell_unchanged(plans, host)
+    elif is_asked and not (agreed or _asked)():
+        diagnostics.tell("nothing was written")
+        code = diagnostics.REFUSED
+    elif not arguments.dry_run:
+        copies = {plan.file.path: _write(plan, is_install=is_install) for plan in changed}
+        _tell_next(host, arguments.file, is_install=is_install)
+    if arguments.json:
+        output.value({"host": host.name, "files": [_to_json(plan, copies) for plan in plans]})
+    return code
+
+
+def _to_json(plan: _Plan, copies: Mapping[Path, Path | None]) -> dict[str, JSON]:
+    """Return a file's planned change and whether it was written, with secrets masked as on screen."""
+    copy = copies.get(plan.file.path)
+    return {
+        "path": str(plan.file.path),
+        "changes": [
+            {"server": _place(entry.place), "before": list(hide(entry.before)), "after": list(hide(entry.after))}
+            for entry in plan.changes
+        ],
+        "left": [
+            {"server": _place(entry.place), "why": "behind a URL" if entry.url else entry.why} for entry in plan.skipped
+        ],
+        "written": plan.file.path in copies,
+        "copy": None if copy is None else str(copy),
+    }
+
+
+def _tell_unchanged(plans: Sequence[_Plan], host: KnownHost) -> None:
+    paths = ", ".join(shown_path(plan.file.path) for plan in plans)
+    has_servers = any(plan.names for plan in plans)
+    diagnostics.tell(f"nothing to change in {paths}" if has_servers else f"no server of {host.title} found in {paths}")
+
+
+def _paths(host: KnownHost, typed: Path | None, environment: Mapping[str, str]) -> list[Path]:
+    if typed is not None:
+        return [whole(typed, "--file")]
+    places = files_of(host, environment)
+    existing = [path for path in places if path.is_file()]
+    own = [path.resolve() for path in existing]
+    shared = [name for name in host.project_files if Path(name).is_file() and Path(name).resolve() not in own]
+    if shared:
+        diagnostics.tell(
+            f"{', '.join(shared)} in this folder is left alone, because others may share it (choose it with --file {shared[0]})"
+        )
+    if not existing:
+        looked = ", ".join(map(shown_path, places))
+        raise SettingsError(f"no configuration of {host.title} found", looked, "give its file with --file FILE")
+    return existing
+
+
+def _program(arguments: Arguments, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the command by which a host starts a tap. Names the data folder: the host lacks this shell's environment.
+
+    Names the default folder too: programs started by a snap or a Flatpak have a different default.
+    """
+    own = own_command(Path(sys.argv[0]), Path(sys.executable))
+    if "archive-v0" in own[0]:
+        diagnostics.tell(f"{own[0]} is in uv's cache and may vanish: run «uv tool install tui-host» first")
+    return (*own, "tap", "stdio", "--data-dir", str(data_dir(arguments.data_dir, environment)))
+
+
+def own_command(started: Path, interpreter: Path) -> tuple[str, ...]:
+    """Return the command that starts this program from any folder and with any PATH.
+
+    Symbolic links are kept: a package manager's link follows its newest version.
+    """
+    for script in (started, interpreter.with_name("tui-host")):
+        if script.name == "tui-host" and os.access(script, os.X_OK):
+            return (str(script.absolute()),)
+    return (str(interpreter.absolute()), "-P", "-m", "tui_host")
+
+
+def _installed(file: HostFile, host: KnownHost, names: Sequence[str], program: Sequence[str]) -> _Plan:
+    servers = _servers(file, file.text, host)
+    return _plan(file, host, servers, install(file.text, servers, names, program))
+
+
+def _uninstalled(file: HostFile, host: KnownHost, names: Sequence[str]) -> _Plan:
+    """Plan to restore a file that was not edited, or to remove the taps from an edited file."""
+    servers = _servers(file, file.text, host)
+    before = files.restored(file)
+    if before is None or names:
+        outcome = uninstall(file.text, servers, names)
+    else:
+        text = before.data.decode()
+        earlier = () if before.is_whole else _servers(file, text, host)
+        outcome = uninstall(text, earlier, ())
+    return _plan(file, host, servers, outcome, before)
+
+
+def _plan(
+    file: HostFile, host: KnownHost, servers: tuple[Entry, ...], outcome: ChangedFile, before: Restored | None = None
+) -> _Plan:
+    data = outcome.text.encode()
+    return _Plan(
+        file=file,
+        data=data,
+        restored=before if before is not None and before.data == data else None,
+        has_changed=(before is None or not before.is_whole) and files.is_known(file.path),
+        changes=differences(servers, _servers(file, outcome.text, host)),
+        skipped=outcome.skipped,
+        names=frozenset(entry.name for entry in servers),
+    )
+
+
+def _servers(file: HostFile, text: str, host: KnownHost) -> tuple[Entry, ...]:
+    try:
+        return servers_in(text, host)
+    except BrokenJsonError as error:
+        raise file.broken(error) from None
+
+
+def _check_names(names: Sequence[str], plans: Sequence[_Plan], host: KnownHost) -> None:
+    configured = sorted({name for plan in plans for name in plan.names})
+    for name in names:
+        if name not in configured:
+            raise SettingsError(f"{host.title} has no server {name}", "SERVER", nearest(name, configured))
+
+
+def _show(plan: _Plan, show: Callable[[str], None] | None) -> None:
+    if not plan.changes or show is None:
+        return
+    path = shown_path(plan.file.path)
+    lines = [f"--- {path}", f"+++ {path}"]
+    for change in plan.changes:
+        lines.append(f"@@ {_place(change.place)} @@")
+        sides = (("-", change.before, change.no_arguments_before), ("+", change.after, change.no_arguments_after))
+        for sign, words, none in sides:
+            shown = [json.dumps(word, ensure_ascii=False) for word in hide(words)]
+            arguments = f"[{', '.join(shown[1:])}]" if shown[1:] else none
+            lines.append(f'{sign}  "command": {shown[0]}{"," if arguments else ""}')
+            if arguments:
+                lines.append(f'{sign}  "args": {arguments}')
+    show("\n".join(lines))
+
+
+def _aside(text: str) -> None:
+    diagnostics.write(f"{visible(text)}\n")
+
+
+def _place(keys: Sequence[str]) -> str:
+    return ".".join(key if _KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False) for key in keys)
+
+
+def _tell_left(plans: Sequence[_Plan], *, is_told: bool) -> bool:
+    """Print which servers stay unchanged, and why; returns whether each of them already is as requested."""
+    from tui_host.tap.http.mcp_tap import PORT
+
+    left = [server for plan in plans for server in plan.skipped]
+    behind = [server for server in left if server.url]
+    for server in left if is_told else ():
+        if not server.url:
+            diagnostics.tell(f"{_place(server.place)} is left unchanged: {server.why}")
+            continue
+        whole, mark, _ = server.url.partition("?")
+        (url,) = hide([whole])
+        words = (
+            "tui-host",
+            "tap",
+            "http",
+            server.place[-1],
+            "--upstream",
+            url,
+            "--port",
+            str(PORT + behind.index(server)),
+        )
+        query = "; keep the part from the ? on" if mark else ""
+        diagnostics.tell(
+            f"{_place(server.place)} is left unchanged: a server behind a URL needs a running relay."
+            f" Start {shlex.join(words)}, and replace this URL by the printed one{query}"
+        )
+    return all(server.is_done for server in left)
+
+
+def _asked() -> bool:
+    """Ask the user on the terminal whether to write."""
+    otherwise = SettingsError("nobody can be asked, so nothing was written", "tap", "add --yes to write without asking")
+    words = ask_on_terminal("Write this? y yes, n no: ", otherwise=otherwise)
+    return words.lower() in {"y", "yes"}
+
+
+def _write(plan: _Plan, *, is_install: bool) -> Path | None:
+    """Write a file; returns the path of the copy of its old content, None if the file was restored from a copy."""
+    path = shown_path(plan.file.path)
+    if plan.restored is not None:
+        files.put_back(plan.file, plan.restored)
+        diagnostics.tell(f"{path} is restored to the byte")
+        return None
+    replace = files.replace_with_tapped if is_install else files.replace_with_untapped
+    copy = replace(plan.file, plan.data, datetime.now(UTC))
+    if is_install and FLATPAKS in str(plan.file.path):
+        advice = "«uv tool install --managed-python tui-host» makes that possible"
+        diagnostics.tell(f"{path} belongs to a Flatpak with its own /usr, where tui-host must start too; {advice}")
+    how = "is written" if is_install or not plan.has_changed else _HAS_CHANGED
+    diagnostics.tell(f"{path} {how}; the old file is kept as {shown_path(copy)}")
+    if not is_install:
+        kept = ", ".join(map(shown_path, files.copies(plan.file.path)))
+        diagnostics.tell(f"these copies stay, with all keys of the file: {kept}; delete those you do not need")
+    return copy
+
+
+def _tell_next(host: KnownHost, typed: Path | None, *, is_install: bool) -> None:
+    diagnostics.tell(f"restart {host.title} or its servers to apply the change")
+    if is_install:
+        if host.note:
+            diagnostics.tell(f"{host.title}: {host.note}")
+        back = shlex.join(("tui-host", "tap", "uninstall", host.name, *(("--file", str(typed)) if typed else ())))
+        diagnostics.tell(f"recordings are under f5 in tui-host; remove the tap with «{visible(back)}»")

@@ -1,0 +1,260 @@
+"""Watches files: restarts servers whose `watch` files change, says what their catalogs gained and lost, notices new settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import anyio
+from anyio import to_thread
+
+from tui_host.capture.json.narrowing import mapping
+from tui_host.errors import JSON, SettingsError, TuiHostError
+from tui_host.servers.catalog_changes import Change, Offers, changes_between, offers_of
+from tui_host.settings.environment_references import secret_headers, secrets_of
+from tui_host.settings.load import Overrides, load
+from tui_host.settings.paths import CONFIG_FILE, ensure_private_dir
+from tui_host.settings.save import STATE_FILE, write_private
+from tui_host.settings.server_entries import FOLDER
+
+if TYPE_CHECKING:
+    from tui_host.capture.recorder import Recorder
+    from tui_host.servers.catalog import ServerStatus
+    from tui_host.servers.pool import Pool
+    from tui_host.settings.schema import ServerSpec, Settings
+
+Marks: TypeAlias = dict[str, tuple[int, int]]
+"""Time of change and size of files, by path."""
+SECONDS = 1.0
+SETTLED_NS = 2_000_000_000
+"""A server's catalog is compared once it has been ready for this long: some servers add tools just after they are ready."""
+MOST_FILES = 5_000
+LARGEST = 2_000_000
+SKIPPED = frozenset((".git", "node_modules", "__pycache__", ".venv", "dist"))
+CATALOGS = "catalogs"
+"""Folder beside the database with what each server offered when it was last connected."""
+
+
+class WatchedHost(Protocol):
+    """The parts of a host that are needed here."""
+
+    settings: Settings
+    pool: Pool | None
+    recorder: Recorder | None
+    notices: list[str]
+
+    def redacted_json(self, text: str) -> str:
+        """Remove secrets known by value from JSON."""
+        ...
+
+
+class ServerWatch:
+    """Watches the files of servers and of the configuration. Run `run` in a task.
+
+    Args:
+        host: The open host; gets the notices.
+        is_kept: Whether catalogs are stored.
+    """
+
+    def __init__(self, host: WatchedHost, *, is_kept: bool) -> None:
+        self._host = host
+        self._is_kept = is_kept
+        self._watched: dict[str, Marks] = {}
+        self._configured: Marks | None = None
+        self._told = (host.settings.servers, host.settings.switches)
+        self._offers: dict[str, Offers] = {}
+        self._compared: dict[str, str] = {}
+
+    async def run(self) -> None:
+        """Look at all files every second, and at all catalogs that have changed."""
+        while True:
+            await self._look_at_watched()
+            await self._look_at_settings()
+            for status in self._host.pool.statuses() if self._host.pool is not None else ():
+                await self._compare(status)
+            await anyio.sleep(SECONDS)
+
+    # Servers' files.
+
+    async def _look_at_watched(self) -> None:
+        for spec in self._host.settings.servers.values():
+            if not spec.watch:
+                continue
+            marks = await to_thread.run_sync(lambda spec=spec: dict(marks_of(spec, self._host.settings.environment)))
+            before = self._watched.get(spec.name)
+            self._watched[spec.name] = marks
+            changed = sorted(path for path in {*marks, *(before or {})} if marks.get(path) != (before or {}).get(path))
+            pool = self._host.pool
+            if before is not None and changed and pool is not None and pool.is_wanted(spec.name):
+                more = f" and {len(changed) - 1:,} more" if len(changed) > 1 else ""
+                self._host.notices.append(f"{spec.name} restarts: {Path(changed[0]).name}{more} changed")
+                pool.reconnect(spec.name)
+
+    # The configuration.
+
+    async def _look_at_settings(self) -> None:
+        settings = self._host.settings
+        marks = await to_thread.run_sync(lambda: dict(_configuration(settings)))
+        before, self._configured = self._configured, marks
+        if before is None or marks == before or not _is_from_files(settings):
+            return
+        try:
+            fresh = await to_thread.run_sync(_fresh, settings)
+        except SettingsError as error:
+            self._host.notices.append(f"the configuration has changed, and has a mistake: {error}")
+            return
+        pool = self._host.pool
+        if pool is not None and (fresh.servers, fresh.switches) != self._told:
+            self._told = (fresh.servers, fresh.switches)
+            words = ", ".join(_changes(settings, fresh, pool))
+            if words:
+                self._host.notices.append(f"the configuration of servers has changed ({words}): /reload applies it")
+
+    # Catalogs.
+
+    async def _compare(self, status: ServerStatus) -> None:
+        """Compare a ready server's catalog with the one before, unless it is unchanged."""
+        pool = self._host.pool
+        if status.state != "ready" or pool is None or not pool.is_listed(status.name):
+            return
+        is_new = self._compared.get(status.name) != status.connection
+        if is_new and time.monotonic_ns() - status.since_mono_ns < SETTLED_NS:
+            return
+        offers = offers_of(status)
+        if offers == self._offers.get(status.name):
+            self._compared[status.name] = status.connection
+            return
+        before: Mapping[str, JSON] | None = self._offers.get(status.name)
+        if before is None and self._is_kept:
+            before = await to_thread.run_sync(_stored, self._folder, status.name)
+        if is_new and before is not None:
+            self._tell(status.name, changes_between(before, offers))
+        self._compared[status.name] = status.connection
+        self._offers[status.name] = offers
+        if self._is_kept:
+            text = self._host.redacted_json(json.dumps(offers))
+            try:
+                await to_thread.run_sync(_store, self._folder, status.name, text)
+            except SettingsError as error:
+                self._is_kept = False
+                self._host.notices.append(f"what servers offer is not kept for the next start: {error}")
+
+    def _tell(self, server: str, changes: tuple[Change, ...]) -> None:
+        if not changes or self._host.pool is None:
+            return
+        lines = [str(change) for change in changes]
+        gone = [change.name for change in changes if change.kind == "tool" and change.sign != "+"]
+        void = [f"session rules for {', '.join(gone)} are void"] if gone else []
+        self._host.pool.set_changes(server, (*lines, *void))
+        shown = [*lines[:5], *([f"{len(lines) - 5} more"] if len(lines) > 5 else []), *void]
+        self._host.notices.append(f"{server} has changed since it was last connected: {' · '.join(shown)} (f3)")
+
+    @property
+    def _folder(self) -> Path:
+        return self._host.settings.data_dir / CATALOGS
+
+
+def reload_servers(host: WatchedHost) -> str:
+    """Read the configuration again and apply its servers; returns what changed, in words. Blocks on the disk.
+
+    Raises:
+        SettingsError: The configuration has a mistake; nothing was applied.
+    """
+    before = host.settings
+    if not _is_from_files(before) or host.pool is None or host.recorder is None:
+        return "no server comes from the configuration"
+    fresh = _fresh(before)
+    host.recorder.redactor.add_places(headers=secret_headers(fresh))
+    for secret in secrets_of(fresh):
+        host.recorder.redactor.add(secret.name, secret.reveal())
+    host.settings = replace(before, servers=fresh.servers, switches=fresh.switches, fixed=fresh.fixed)
+    words = ", ".join(_changes(before, fresh, host.pool))
+    host.pool.take(fresh.servers)
+    host.pool.switches.apply(fresh.switches)
+    return words or "nothing changed"
+
+
+def _fresh(settings: Settings) -> Settings:
+    overrides = Overrides(config=settings.config_file, data_dir=settings.data_dir, needs_model=False)
+    return load(overrides, settings.environment)
+
+
+def _is_from_files(settings: Settings) -> bool:
+    """Whether the servers come from files, or are the bundled ones: a server that was typed stays alone."""
+    return all(spec.file or spec.bundled is not None for spec in settings.servers.values())
+
+
+def _changes(before: Settings, fresh: Settings, pool: Pool) -> Iterator[str]:
+    """Yield the servers and tools that differ; a switch that was used in the app itself makes no difference."""
+    for name in {**before.servers, **fresh.servers}:
+        was, now = before.servers.get(name), fresh.servers.get(name)
+        if was is None or now is None:
+            yield f"{'+' if was is None else '-'} {name}"
+        elif was != now and (replace(was, enabled=now.enabled) != now or pool.is_wanted(name) != now.enabled):
+            yield f"~ {name}"
+    for name, is_on in fresh.switches.items():
+        server, dot, tool = name.partition(".")
+        if dot and pool.switches.is_on(server, tool) != is_on:
+            yield f"~ {name}"
+
+
+def _configuration(settings: Settings) -> Iterator[tuple[str, tuple[int, int]]]:
+    folder = settings.config_dir
+    own = settings.config_file or folder / CONFIG_FILE
+    for path in (own, folder / STATE_FILE, *sorted((folder / FOLDER).glob("*.toml"))):
+        yield from _mark(path)
+
+
+def marks_of(spec: ServerSpec, environment: Mapping[str, str]) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the files that a server watches, at most `MOST_FILES`. In a pattern, `*` also matches slashes."""
+    from tui_host.servers.server_endpoint import resolve_endpoint
+
+    try:
+        command = resolve_endpoint(spec, environment).command
+    except TuiHostError:
+        return  # the connection says why
+    folder = command.cwd if command is not None and command.cwd is not None else Path(spec.file or ".").parent
+    count = 0
+    for watched in spec.watch:
+        pattern = f"{watched}/**" if os.path.isdir(folder / watched) else watched.replace("**/", "*")  # noqa: PTH112 - as below
+        start = folder / pattern.partition("*")[0].rpartition("/")[0]
+        if os.path.isfile(folder / pattern):  # noqa: PTH113 - the path's own method raises where a folder is closed
+            yield from _mark(folder / pattern)
+            continue
+        for inner, folders, files in os.walk(start):
+            folders[:] = sorted(name for name in folders if name not in SKIPPED)
+            for path in (Path(inner, name) for name in sorted(files)):
+                count += 1
+                if count > MOST_FILES:
+                    return
+                if fnmatchcase(str(path), str(folder / pattern)):
+                    yield from _mark(path)
+
+
+def _mark(path: Path) -> Iterator[tuple[str, tuple[int, int]]]:
+    try:
+        status = path.stat()
+    except OSError:
+        return  # the file has gone, which is a change
+    yield str(path), (status.st_mtime_ns, status.st_size)
+
+
+def _stored(folder: Path, name: str) -> Mapping[str, JSON] | None:
+    try:
+        data = (folder / f"{name}.json").read_bytes()[:LARGEST]
+        value: JSON = json.loads(data)
+    except (OSError, ValueError):  # never connected before, or the file was damaged
+        return None
+    return mapping(value) or None
+
+
+def _store(folder: Path, name: str, text: str) -> None:
+    ensure_private_dir(folder)
+    if len(text) <= LARGEST:
+        write_private(folder / f"{name}.json", text.encode(errors="replace"))

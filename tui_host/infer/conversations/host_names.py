@@ -1,0 +1,298 @@
+"""Recognise a tapped host and its model by user agent, system prompt and `clientInfo`, and name the hosts of a story."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TypeAlias
+
+from tui_host.capture.json.spans import spans
+from tui_host.settings.urls import parts_of
+
+_CONTINUE = r"^You are an agent in the Continue CLI\b|<important_rules>\s+You are in \w+ mode"
+OWN = "tui-host"
+"""The client name of tui-host."""
+HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "Claude Code": (
+            r"claude-cli/|claude-code",
+            r"\A(?:x-anthropic-[^\n]*\n)?\W*You are Claude Code\b(?!['’]s)",
+            r"claude-code",
+        ),
+        "Claude Desktop": (r"Claude/[\d.]+ .*Electron", r"", r"claude-ai|claude-desktop"),
+        "Cline": (r"^Cline\b", r"^You are Cline\b", r"cline|@cline/core"),
+        "Roo Code": (r"RooCode|roo-?cline", r"^You are Roo\b", r"roo[- ]?code"),
+        "Kilo Code": (r"^Kilo-Code/", r"^You are Kilo Code\b", r"kilo[- ]?code"),
+        "Cherry Studio": (r"CherryStudio", r"", r"cherry[- ]?studio"),
+        "Cursor": (r"Cursor/", r"(?m)^[^\n\"“]*operat(?:e|ing) in Cursor\b", r"cursor(?:-vscode)?"),
+        "VS Code Copilot": (r"GitHubCopilotChat|vscode/", r"your name is .GitHub Copilot", r"visual studio code.*"),
+        "Qwen Code": (r"QwenCode/", r"^You are Qwen Code\b", r"qwen-cli.*"),
+        "opencode": (r"^opencode/", r"^You are opencode\b", r"opencode"),
+        "Gemini CLI": (r"GeminiCLI", r"^You are Gemini CLI\b|interactive CLI agent", r"gemini-cli.*"),
+        "Continue": (r"^Continue\b|continue\.dev", _CONTINUE, r"continue-[\w-]*client"),
+        "Aider": (r"^aider\b", r"^Act as an expert (?:software developer|code analyst|architect engineer)\b", r"aider"),
+        "Open WebUI": (r"open[- ]?webui", r'(?m)^MCP server "[^"\n]+" instructions:$', r"open[- ]?webui"),
+        "ollmcp": (r"ollmcp|mcp-client-for-ollama", r"", r"ollmcp|mcp-client-for-ollama"),
+        "Codex": (r"codex_(?:cli|exec|vscode)", r"running in the Codex CLI", r"codex-mcp-client"),
+        "fast-agent": (r"", r"", r"fast-agent(?:-mcp)?"),
+        "Zed": (r"^Zed/", r"", r"zed"),
+        "LM Studio": (r"^LM ?Studio", r"", r"lmstudio.*|lm-studio.*"),
+        "LibreChat": (r"", r"", r"@librechat/api-client"),
+        "Goose": (r"", r"", r"goose(?:-cli|-desktop)?"),
+        "5ire": (r"", r"", r"5ire"),
+        "DeepChat": (r"", r"", r"deepchat"),
+        "Dify": (r"", r"", r"dify"),
+        "Jan": (r"", r"", r"jan (?:streamable|sse) client"),
+        "n8n": (r"", r"", r"@n8n/n8n-nodes-langchain\.mcpclient.*"),
+        "MCP Inspector": (r"", r"", r"(?:mcp-)?inspector.*"),
+        OWN: (r"^tui-host(?:/|$)", r"", r"tui-host"),
+    }
+)
+"""Patterns for the user agent, the system prompt and the client's whole name; empty where a host states nothing."""
+
+_WITHOUT_MODEL = "MCP Inspector"
+
+TASKS: Mapping[str, str] = MappingProxyType(
+    {"Open WebUI": r"(?s)\A### Task:\n(?:.*\n<chat_history>\n|Respond to the user query using the provided context\b)"}
+)
+"""First user messages of title and tag requests from hosts that name themselves nowhere else."""
+
+LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "the OpenAI SDK for Python": (r"^(?:Async)?OpenAI/Python", r""),
+        "the OpenAI SDK for JavaScript": (r"^(?:OpenAI|[\w-]*ai-sdk/openai)/?(?:JS|[\d.])", r""),
+        "the Anthropic SDK for Python": (r"^(?:Async)?Anthropic/Python", r""),
+        "the Anthropic SDK for JavaScript": (r"^Anthropic/JS", r""),
+        "the Google Gen AI SDK": (r"google-genai-sdk|genai-js", r""),
+        "the AI SDK": (r"\bai-sdk/", r""),
+        "the Ollama SDK for Python": (r"^ollama-python/", r""),
+        "the Ollama SDK for JavaScript": (r"^ollama-js/", r""),
+        "aiohttp": (r" aiohttp/", r""),
+        "the MCP SDK for Python": (r"", r"mcp"),
+        "the MCP SDK for TypeScript": (r"", r"mcp-typescript-client|example-client"),
+    }
+)
+"""SDKs by user agent and whole client name, for hosts that state no more."""
+_ANY = re.compile(r"[^\s/();,]{1,40}")
+_PRODUCT = re.compile(r"([^\s/();,]{1,40})/\S")
+_COMMENT = re.compile(r"\([^()]*\)")
+_BROWSER = "Mozilla"
+_OF_EVERY_BROWSER = frozenset({_BROWSER, "AppleWebKit", "Gecko", "Mobile", "Version"})
+"""Words that all browsers state, for servers that ask for them."""
+_ENGINES = ("Electron", "Chrome", "HeadlessChrome", "Chromium", "Safari")
+"""Engines that browsers state before their own name; an engine counts only if no other name is stated."""
+_SHORT: Mapping[str, str] = MappingProxyType({"Edg": "Edge", "OPR": "Opera", "HeadlessChrome": "Chrome"})
+_LOOKED_AT = 4000
+_IN_PATH = re.compile(r"/models/([^/:]+):\w+$")
+
+
+def host_asking(headers: Iterable[tuple[str, str]], system: str, opening: str = "") -> str:
+    """Return the name of the host that sent a request; empty if unknown.
+
+    Args:
+        headers: The request's headers, including those that hosts send to routers.
+        system: The system prompt.
+        opening: The first user message of the conversation.
+    """
+    agent, title = agent_of(headers)
+    return _host_by_traits(agent, system[:_LOOKED_AT], opening[:_LOOKED_AT], title)
+
+
+def agent_of(headers: Iterable[tuple[str, str]]) -> tuple[str, str]:
+    """Return the user agent with the client name, and the title, from a request's headers."""
+    values = {name.lower(): value for name, value in headers}
+    agent = " ".join(filter(None, (values.get("user-agent", ""), values.get("x-client-name", ""))))
+    return agent, values.get("x-title", "").strip()
+
+
+@lru_cache(maxsize=64)
+def _host_by_traits(agent: str, system: str, opening: str, title: str) -> str:
+    for name, (sign, _, _) in HOSTS.items():
+        if sign and re.search(sign, agent, re.IGNORECASE):
+            return name
+    for name, (_, prompt, _) in HOSTS.items():
+        if prompt and re.search(prompt, system):
+            return name
+    for name, task in TASKS.items():
+        if re.search(task, opening):
+            return name
+    if title:
+        return next((name for name in HOSTS if name.lower() == title.lower()), title[:40])
+    library = next((name for name, (sign, _) in LIBRARIES.items() if sign and re.search(sign, agent)), "")
+    return library or _product(agent)
+
+
+def _product(agent: str) -> str:
+    """Return the program's name from a user agent; for browsers the first name that only one browser has."""
+    named = _ANY.search(agent)
+    if named is None or named[0] != _BROWSER:
+        return named[0] if named is not None else ""
+    products = [name for name in _PRODUCT.findall(_COMMENT.sub(" ", agent)) if name not in _OF_EVERY_BROWSER]
+    own = next((name for name in products if name not in _ENGINES), "")
+    product = own or next((name for name in _ENGINES if name in products), _BROWSER)
+    return _SHORT.get(product, product)
+
+
+@lru_cache(maxsize=64)
+def host_named(client: str) -> str:
+    """Return the host for a client's name, or the name itself if no host is known."""
+    for name, (_, _, sign) in HOSTS.items():
+        if sign and re.fullmatch(sign, client, re.IGNORECASE):
+            return name
+    library = next((name for name, (_, sign) in LIBRARIES.items() if sign and re.fullmatch(sign, client)), "")
+    return library or client[:40]
+
+
+def is_host(name: str) -> bool:
+    """Return whether a name is a host's, not an SDK's."""
+    return name in HOSTS
+
+
+_OF_LIBRARIES = re.compile(
+    r"(?:python|node|undici|axios|bun|deno|curl|okhttp|java|go-http|reqwest|aiohttp|got|ky|fetch|mozilla|chrom)",
+    re.IGNORECASE,
+)
+"""The beginnings of user agents that name no program of anybody's."""
+
+
+def is_own_name(name: str) -> bool:
+    """Return whether a program states a name of its own, and not that of an SDK, a browser or a library for HTTP."""
+    return bool(name) and name not in LIBRARIES and _OF_LIBRARIES.match(name) is None
+
+
+def is_named_by_clients_alone(name: str) -> bool:
+    """Return whether a host never names itself to models, only to servers."""
+    return is_host(name) and not any(HOSTS[name][:2]) and name not in TASKS
+
+
+def asks_no_model(name: str) -> bool:
+    """Return whether a host lets a person call tools without any model."""
+    return name == _WITHOUT_MODEL
+
+
+def model_asked(url: str, body: bytes) -> str:
+    """Return the model of a request, from its body or path."""
+    in_path = _IN_PATH.search(parts_of(url).path)
+    if in_path:
+        return in_path[1]
+    return _model_in(body)
+
+
+@lru_cache(maxsize=8)
+def _model_in(body: bytes) -> str:
+    root = spans(body)
+    node = root.get("model") if root is not None else None
+    return node.text(body)[:100] if node is not None else ""
+
+
+Agent: TypeAlias = tuple[str, str]
+"""User agent and title from a request's headers."""
+OwnHosts: TypeAlias = Mapping[Agent, str]
+"""The hosts of agents that name themselves only to servers."""
+
+NATIVE = "native"
+"""The protocol of requests that use the vendor's API for tools, and of requests without tools."""
+_NAMED = 2
+"""How many names are listed before the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speaker:
+    """The host, model and protocol of one exchange.
+
+    Attributes:
+        host: The name of the host; empty if unknown.
+        agent: What the headers alone state of the host.
+        peer: Who is asked.
+        model: The model's name.
+        protocol: The tool protocol.
+        has_tools: Tools are offered by the vendor's API.
+    """
+
+    host: str = ""
+    agent: Agent = ("", "")
+    peer: str = ""
+    model: str = ""
+    protocol: str = ""
+    has_tools: bool = False
+
+
+def hosts_of(speakers: Collection[Speaker], clients: Iterable[str], own: OwnHosts = MappingProxyType({})) -> list[str]:
+    """Return the hosts in order of appearance, model requests before server connections.
+
+    Args:
+        speakers: The speakers of all model requests.
+        clients: The names of the servers' clients.
+        own: Hosts of agents that do not name themselves to models.
+    """
+    asking = hosts_by_speaker(speakers, own).values()
+    calling = list(map(host_named, clients))
+    if any(map(is_host, (*asking, *calling))):
+        calling = list(filter(is_host, calling))
+    return list(dict.fromkeys(filter(None, (*asking, *calling))))
+
+
+def hosts_by_speaker(speakers: Collection[Speaker], own: OwnHosts) -> Mapping[Speaker, str]:
+    """Return the host of each speaker; empty where unknown.
+
+    An SDK stands for a host only if no named host may be meant: the agent has not named itself elsewhere, and no host known
+    only to servers was found for the agent.
+    """
+    hosts_by_agent: dict[Agent, set[str]] = {agent: {host} for agent, host in own.items()}
+    for speaker in speakers:
+        if is_host(speaker.host):
+            hosts_by_agent.setdefault(speaker.agent, set()).add(speaker.host)
+    hosts = {speaker: hosts_by_agent.get(speaker.agent, {speaker.host}) for speaker in speakers}
+    return {speaker: speaker.host if is_host(speaker.host) else _only(hosts[speaker]) for speaker in speakers}
+
+
+def own_hosts(speakers: Collection[Speaker], clients: Iterable[str]) -> OwnHosts:
+    """Return the host of agents that do not name themselves, where clients of servers name exactly one host.
+
+    Only hosts that never name themselves to models count: beside other hosts an unnamed agent is another program.
+    """
+    beside = {host for host in map(host_named, clients) if is_host(host) and not asks_no_model(host)}
+    host = _only(beside)
+    if not is_named_by_clients_alone(host) or any(is_host(speaker.host) for speaker in speakers):
+        return {}
+    return {speaker.agent: host for speaker in speakers}
+
+
+def _only(hosts: Collection[str]) -> str:
+    return next(iter(hosts)) if len(hosts) == 1 else ""
+
+
+def models_of(speakers: Iterable[Speaker]) -> list[tuple[str, str]]:
+    """Return provider and model of all requests, in order of first use."""
+    return list(dict.fromkeys((speaker.peer, speaker.model) for speaker in speakers))
+
+
+def protocols_of(speakers: Collection[Speaker]) -> list[str]:
+    """Return the tool protocols in order of first use; tool-less requests of a protocol's agent do not count as native."""
+    taught = {speaker.agent for speaker in speakers if speaker.protocol != NATIVE}
+    protocols = (
+        speaker.protocol
+        for speaker in speakers
+        if speaker.protocol != NATIVE or speaker.has_tools or speaker.agent not in taught
+    )
+    return list(dict.fromkeys(filter(None, protocols)))
+
+
+def in_words(names: Sequence[str]) -> str:
+    """Join names: `Cline and Zed`, `Cline, Zed +3 more`."""
+    more = len(names) - _NAMED
+    return f"{', '.join(names[:_NAMED])} +{more} more" if more > 0 else " and ".join(names)
+
+
+def models_in_words(models: Sequence[tuple[str, str]]) -> str:
+    """Join models, naming each provider once: `demo/gpt-x and gpt-y`; empty for none."""
+    asked = [pair for pair in models if pair[1]] or models
+    peers = [peer for peer, _ in asked]
+    is_new = [True, *(peer != following for peer, following in pairwise(peers))]
+    return in_words(
+        ["/".join(filter(None, (peer * new, model))) for (peer, model), new in zip(asked, is_new, strict=False)]
+    )

@@ -1,1 +1,0 @@
-"""HTTP archives, as browsers and mitmproxy write them."""

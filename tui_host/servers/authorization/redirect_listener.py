@@ -1,0 +1,90 @@
+"""Waits on 127.0.0.1 for the browser's return from an authorization server. Source: RFC 8252, section 7.3."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from urllib.parse import parse_qsl, urlsplit
+
+from tui_host.errors import ServerError
+
+HOST = "127.0.0.1"
+PATH = "/callback"
+HEAD_LIMIT = 16 << 10
+"""Largest head of a request, in bytes."""
+HEAD_SECONDS = 10.0
+_PAGE = "<!doctype html><meta charset=utf-8><title>tui-host</title><p>{words} You may close this page."
+
+
+class RedirectListener:
+    """A port that the browser returns to.
+
+    Args:
+        port: The port; 0 for any free port.
+
+    Attributes:
+        url: The address to register and to return to.
+
+    Raises:
+        OSError: The port is in use.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_server((HOST, port))
+        self.url = f"http://{HOST}:{self._socket.getsockname()[1]}{PATH}"
+
+    def close(self) -> None:
+        """Free the port."""
+        self._socket.close()
+
+    async def returned(self, state: str) -> str:
+        """Wait for the browser; returns the address to which it was sent.
+
+        Args:
+            state: The login's state, without which a request is none of the login's.
+        """
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+                async with asyncio.timeout(HEAD_SECONDS):
+                    head = await reader.readuntil(b"\r\n\r\n")
+                target = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")[1:2]
+                url = f"http://{HOST}{target[0]}" if target else ""
+                is_ours = is_return(url, state)
+                words = "The login has returned to tui-host." if is_ours else "This is no answer to a login."
+                page = _PAGE.format(words=words).encode()
+                writer.write(
+                    b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
+                    % (b"200 OK" if is_ours else b"404 Not Found", len(page), page)
+                )
+                await writer.drain()
+                if is_ours and not answer.done():
+                    answer.set_result(url)
+            writer.close()
+
+        server = await asyncio.start_server(serve, sock=self._socket, limit=HEAD_LIMIT)
+        try:
+            return await answer
+        finally:
+            server.close()
+
+
+def is_return(url: str, state: str) -> bool:
+    """Whether an address is the return of the login with this state."""
+    given = parameters(url)
+    return urlsplit(url).path == PATH and given.get("state") == state and ("code" in given or "error" in given)
+
+
+def parameters(url: str) -> Mapping[str, str]:
+    """Return the parameters of an address.
+
+    Raises:
+        ServerError: The text is no address.
+    """
+    try:
+        return dict(parse_qsl(urlsplit(url.strip()).query))
+    except ValueError:
+        raise ServerError("the pasted text is no address") from None

@@ -1,0 +1,122 @@
+"""What a server offers as plain data, to be compared with what it offered before."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from typing_extensions import override
+
+from tui_host.capture.json.narrowing import mapping
+from tui_host.errors import JSON
+
+if TYPE_CHECKING:
+    from tui_host.servers.catalog import ServerStatus
+
+Offers: TypeAlias = dict[str, dict[str, dict[str, JSON]]]
+"""Definitions by name, by kind: `tool`, `resource`, `prompt`."""
+_WORDS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A difference between two catalogs.
+
+    Attributes:
+        sign: `+` new, `-` gone, `~` changed.
+        kind: `tool`, `resource` or `prompt`.
+        name: The tool's or prompt's name, the resource's URI; untrusted.
+        words: What changed, with the changed words; untrusted.
+    """
+
+    sign: Literal["+", "-", "~"]
+    kind: str
+    name: str
+    words: str = ""
+
+    @override
+    def __str__(self) -> str:
+        """Return the change as a line."""
+        return f"{self.sign} {self.kind} {self.name}{f': {self.words}' if self.words else ''}"
+
+
+def offers_of(status: ServerStatus) -> Offers:
+    """Return what a ready server offers."""
+    return {
+        "tool": {
+            tool.name: {
+                "title": tool.title,
+                "description": tool.description,
+                "input schema": tool.schema,
+                "output schema": tool.output_schema,
+                "annotations": dict(tool.annotations),
+            }
+            for tool in status.tools
+        },
+        "resource": {
+            resource.uri: {"description": resource.description} for resource in (*status.resources, *status.templates)
+        },
+        "prompt": {
+            prompt.name: {
+                "description": prompt.description,
+                "arguments": [argument.name for argument in prompt.arguments],
+            }
+            for prompt in status.prompts
+        },
+    }
+
+
+def changes_between(before: Mapping[str, JSON], after: Offers) -> tuple[Change, ...]:
+    """Return the differences, tools first. `before` may come from a file, in any form."""
+    changes: list[Change] = []
+    for kind, now in after.items():
+        was = mapping(before.get(kind))
+        changes += [Change(sign="+", kind=kind, name=name) for name in now if name not in was]
+        changes += [Change(sign="-", kind=kind, name=name) for name in was if name not in now]
+        for name, definition in now.items():
+            old = mapping(was.get(name))
+            words = "; ".join(_differences(old, definition)) if name in was else ""
+            if words:
+                changes.append(Change(sign="~", kind=kind, name=name, words=words))
+    return tuple(changes)
+
+
+def _differences(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Iterator[str]:
+    for key, value in after.items():
+        old = before.get(key)
+        if _spelled(old) != _spelled(value):
+            yield f"{key} {_changed_words(_text(old), _text(value))}"
+
+
+def _changed_words(before: str, after: str) -> str:
+    """Return the words that differ, as `old → new`, `+new`, `-old`."""
+    old, new = before.split(), after.split()
+    pieces: list[str] = []
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        removed, added = _short(" ".join(old[a:b])), _short(" ".join(new[c:d]))
+        match kind:
+            case "replace":
+                pieces.append(f"{removed} → {added}")
+            case "insert":
+                pieces.append(f"+{added}")
+            case "delete":
+                pieces.append(f"-{removed}")
+            case _:
+                pass
+    return ", ".join(pieces)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WORDS else f"{text[: _WORDS - 1]}…"
+
+
+def _text(value: JSON) -> str:
+    """Return a text with spaces between the words of JSON, so that single words can be compared."""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, sort_keys=True, indent=1)
+
+
+def _spelled(value: JSON) -> str:
+    return json.dumps(value, sort_keys=True)

@@ -1,0 +1,198 @@
+"""What servers ask of the person: answers to a form, visits to a page, answers of a model, a login. Free of the SDK's types.
+
+A front end implements `Answerer`, as it implements the policy's `Approver` for calls. Without a front end, `Declines` answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from tui_host.errors import JSON
+from tui_host.settings.login_storage import Logins, MemoryLogins
+
+if TYPE_CHECKING:
+    from tui_host.capture.record import Place
+
+Action: TypeAlias = Literal["accept", "decline", "cancel"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elicitation:
+    """A server's question to the person: a form to fill in, or a page to visit. All text is untrusted.
+
+    Source: MCP 2025-11-25 and 2026-07-28, Client features, Elicitation.
+
+    Attributes:
+        server: The server's configured name.
+        message: Why the server asks.
+        schema: The form's schema as received; None if the server asks to visit a page.
+        url: The page to visit; empty for a form.
+        id: The elicitation's id, by which the server says that the visit is complete; empty if it gave none.
+        call: The host's id of the call during which the server asks; empty if unknown.
+        is_retry: The call failed because the page was not visited; accepting, after the visit, sends the call again.
+        mistake: Why the previous answer does not fit the schema, so that the person is asked again; empty at first.
+    """
+
+    server: str
+    message: str
+    schema: Mapping[str, JSON] | None = None
+    url: str = ""
+    id: str = ""
+    call: str = ""
+    is_retry: bool = False
+    mistake: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElicitationAnswer:
+    """The person's answer to an elicitation.
+
+    Attributes:
+        action: `accept`, `decline` (the person said no) or `cancel` (the person closed the question).
+        content: The form's values, with `accept` of a form alone.
+        for_all: Declines all other questions of the server too, those that wait and those to come, until it is connected again.
+    """
+
+    action: Action
+    content: Mapping[str, JSON] | None = None
+    for_all: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingRequest:
+    """A server's request for an answer of the person's model. Source: MCP 2025-11-25, Client features, Sampling.
+
+    Attributes:
+        server: The server's configured name.
+        params: The `CreateMessageRequestParams` as received, or as the person edited them (JSON object).
+        model: The model that would answer, as `PROVIDER/MODEL`.
+        call: The host's id of the call during which the server asks; empty if unknown.
+    """
+
+    server: str
+    params: Mapping[str, JSON]
+    model: str = ""
+    call: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingAnswer:
+    """The model's answer to a sampling request, before it goes to the server.
+
+    Attributes:
+        result: The `CreateMessageResult` (JSON object); the person may edit its text.
+    """
+
+    result: Mapping[str, JSON]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """A login that needs the person's browser.
+
+    Attributes:
+        server: The server's configured name.
+        url: The address to open, at the authorization server.
+        redirect: The address that the browser is sent to afterwards.
+        reason: Why the login is needed: the first one, further scopes, a changed authorization server.
+    """
+
+    server: str
+    url: str
+    redirect: str
+    reason: str = ""
+
+
+class Sampler(Protocol):
+    """Lets the model of a session answer for a server."""
+
+    def model_for(self, session: str | None, hints: Sequence[str]) -> str:
+        """Return the model that would answer, as `PROVIDER/MODEL`.
+
+        Args:
+            session: The session in whose call the server asks, None if unknown.
+            hints: Parts of the names of models that the server would like, the best first; no more than a preference.
+        """
+        ...
+
+    async def sample(self, request: SamplingRequest, place: Place) -> SamplingAnswer:
+        """Ask the model, in an exchange of its own.
+
+        Args:
+            request: The request as reviewed.
+            place: The place of the call during which the server asks.
+
+        Raises:
+            TuiHostError: The model does not answer, or the request cannot be put to it.
+        """
+        ...
+
+
+class Answerer(Protocol):
+    """Asks the person what servers want to know. A call that is cancelled closes its question."""
+
+    async def elicit(self, request: Elicitation) -> ElicitationAnswer:
+        """Ask the person to fill in a form or to visit a page."""
+        ...
+
+    async def review_request(self, request: SamplingRequest) -> SamplingRequest | None:
+        """Show a sampling request before it goes to the model; returns what to send, None if the person refuses."""
+        ...
+
+    async def review_answer(self, request: SamplingRequest, answer: SamplingAnswer) -> SamplingAnswer | None:
+        """Show the model's answer before it goes to the server; returns what to send, None if the person refuses."""
+        ...
+
+    async def log_in(self, login: Login) -> str | None:
+        """Show a login's address, and open it if the person wants.
+
+        Returns:
+            The address to which the browser was sent, if the person pastes it; None if the person gives up. The call is cancelled
+            once the browser's answer has arrived by itself.
+        """
+        ...
+
+
+async def unchecked(schema: JSON, value: JSON) -> None:
+    """Return None: without a schema checker, it stays unknown whether a value fits its schema."""
+    del schema, value
+
+
+class Declines:
+    """Answers without a person: declines every question and refuses every request."""
+
+    async def elicit(self, request: Elicitation) -> ElicitationAnswer:
+        """Decline."""
+        del request
+        return ElicitationAnswer(action="decline")
+
+    async def review_request(self, request: SamplingRequest) -> SamplingRequest | None:
+        """Refuse."""
+        del request
+
+    async def review_answer(self, request: SamplingRequest, answer: SamplingAnswer) -> SamplingAnswer | None:
+        """Refuse."""
+        del request, answer
+
+    async def log_in(self, login: Login) -> str | None:
+        """Give up."""
+        del login
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answering:
+    """Who and what answers the requests of servers.
+
+    Attributes:
+        answerer: Returns the one who asks the person; by default every question is declined.
+        sampler: Lets a model answer; without a sampler, sampling is not declared.
+        misfits: Checks the content of forms: returns the schema errors of a value, None if it cannot be checked.
+        logins: Keeps logins at servers; by default only as long as the program runs.
+    """
+
+    answerer: Callable[[], Answerer] = Declines
+    sampler: Sampler | None = None
+    misfits: Callable[[JSON, JSON], Awaitable[Sequence[str] | None]] = unchecked
+    logins: Logins = field(default_factory=MemoryLogins)

@@ -1,0 +1,137 @@
+"""Keeps logins at servers: in the system's keyring, or without one in a file of mode 0600.
+
+A login is a JSON object, kept under the server's URL; it names the issuer it belongs to. The file lists all logins, so that the keyring,
+which may ask the user to unlock it, is asked only for a server that has one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from tui_host.errors import JSON, SettingsError
+from tui_host.settings.paths import ensure_private_dir
+from tui_host.settings.save import write_private
+from tui_host.settings.toml_files import shown_path
+
+FILE = "logins.json"
+"""Name of the file in the data folder."""
+IN_KEYRING = "keyring"
+
+
+class Logins(Protocol):
+    """Keeps logins. Every method blocks."""
+
+    def load(self, url: str) -> Mapping[str, JSON]:
+        """Return the login at a server, empty if there is none.
+
+        Raises:
+            SettingsError: The login cannot be read.
+        """
+        ...
+
+    def save(self, url: str, login: Mapping[str, JSON]) -> str:
+        """Keep the login at a server; returns what the user is to be told of the place, often nothing.
+
+        Raises:
+            SettingsError: The login cannot be written.
+        """
+        ...
+
+    def forget(self, url: str) -> bool:
+        """Forget the login at a server; returns False if there was none.
+
+        Raises:
+            SettingsError: The login cannot be deleted.
+        """
+        ...
+
+
+class MemoryLogins:
+    """Keeps logins as long as the program runs."""
+
+    def __init__(self) -> None:
+        self._logins: dict[str, Mapping[str, JSON]] = {}
+
+    def load(self, url: str) -> Mapping[str, JSON]:
+        """Return the login at a server."""
+        return self._logins.get(url, {})
+
+    def save(self, url: str, login: Mapping[str, JSON]) -> str:
+        """Keep the login at a server."""
+        self._logins[url] = login
+        return ""
+
+    def forget(self, url: str) -> bool:
+        """Forget the login at a server."""
+        return self._logins.pop(url, None) is not None
+
+
+class StoredLogins:
+    """Keeps logins for the next start.
+
+    Args:
+        folder: The data folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+
+    def load(self, url: str) -> Mapping[str, JSON]:
+        """Return the login at a server."""
+        login = self._read().get(url)
+        if login != IN_KEYRING:
+            return login if isinstance(login, Mapping) else {}
+        from tui_host.settings.system_keyring import stored_login
+
+        return _parsed(stored_login(_user(url)) or "{}", "the keyring")
+
+    def save(self, url: str, login: Mapping[str, JSON]) -> str:
+        """Keep the login at a server; tells the file if there is no keyring."""
+        from tui_host.settings.system_keyring import store_login
+
+        in_keyring = store_login(_user(url), json.dumps(login))
+        self._write({**self._read(), url: IN_KEYRING if in_keyring else login})
+        if in_keyring:
+            return ""
+        return f"the login is kept in {shown_path(self._path)} (mode 0600), since this system has no keyring"
+
+    def forget(self, url: str) -> bool:
+        """Forget the login at a server."""
+        logins = dict(self._read())
+        login = logins.pop(url, None)
+        if login is None:
+            return False
+        if login == IN_KEYRING:
+            from tui_host.settings.system_keyring import store_login
+
+            store_login(_user(url), None)
+        self._write(logins)
+        return True
+
+    def _read(self) -> Mapping[str, JSON]:
+        try:
+            text = self._path.read_text("utf-8")
+        except FileNotFoundError:
+            return {}
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"cannot be read: {error}", shown_path(self._path), "correct or delete it") from error
+        return _parsed(text, shown_path(self._path))
+
+    def _write(self, logins: Mapping[str, JSON]) -> None:
+        ensure_private_dir(self._path.parent)
+        write_private(self._path, json.dumps(logins, indent=1).encode())
+
+
+def _user(url: str) -> str:
+    return f"login {url}"
+
+
+def _parsed(text: str, where: str) -> Mapping[str, JSON]:
+    try:
+        value: JSON = json.loads(text)
+    except ValueError as error:
+        raise SettingsError("the kept login is not JSON", where, "log in again") from error
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,85 @@
+"""Adds and removes servers in files of their own, `servers.d/NAME.toml`. The user's own file is never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_host.errors import SettingsError
+from tui_host.settings.mistakes import Report
+from tui_host.settings.paths import ensure_private_dir
+from tui_host.settings.save import save_switches, write_toml
+from tui_host.settings.server_tables import read_server
+from tui_host.settings.table_reader import Table
+from tui_host.settings.toml_files import shown_path
+
+if TYPE_CHECKING:
+    from tui_host.settings.schema import ServerSpec, Settings
+
+FOLDER = "servers.d"
+
+
+def read_entry(name: str, table: Mapping[str, object]) -> tuple[ServerSpec, tuple[str, ...]]:
+    """Return the server that a table describes, and the warnings about the table.
+
+    Raises:
+        SettingsError: The table or the name is invalid. Contains all mistakes.
+    """
+    report = Report()
+    spec = read_server(name, Table(table, file=f"servers.{name}", report=report))
+    report.raise_if_any()
+    return spec, tuple(report.notices)
+
+
+def entry_path(settings: Settings, name: str) -> Path:
+    """Return the path of a server's own file, which may not exist."""
+    return settings.config_dir / FOLDER / f"{name}.toml"
+
+
+def add_entry(settings: Settings, name: str, table: Mapping[str, object]) -> Path:
+    """Write a server's own file; a switch remembered for an earlier server of that name is forgotten.
+
+    Raises:
+        SettingsError: The name is taken or invalid, the table is invalid, or the file cannot be written.
+    """
+    read_entry(name, table)
+    if name in settings.servers and not settings.default_servers:
+        raise SettingsError(f"there is a server {name} already", _place(settings, name), "choose another name")
+    path = entry_path(settings, name)
+    ensure_private_dir(path.parent)
+    _forget_switches(settings, name)
+    write_toml(path, table)
+    return path
+
+
+def remove_entry(settings: Settings, name: str) -> Path:
+    """Delete a server's own file; returns its path.
+
+    Raises:
+        SettingsError: The server is configured elsewhere, or the file cannot be deleted.
+    """
+    path = entry_path(settings, name)
+    if settings.servers[name].file != shown_path(path):
+        if not settings.servers[name].file:
+            raise SettingsError(f"{name} is a bundled server", "servers remove", f"tui-host servers disable {name}")
+        raise SettingsError(f"{name} is configured there", _place(settings, name), "remove it from that file")
+    try:
+        path.unlink()
+    except OSError as error:
+        raise SettingsError(f"cannot be deleted: {error.strerror}", shown_path(path), "check its folder") from error
+    _forget_switches(settings, name)
+    return path
+
+
+def _forget_switches(settings: Settings, name: str) -> None:
+    """Forget the switches of a server and of its tools."""
+    switches = {key: None for key in settings.switches if key.partition(".")[0] == name}
+    if switches:
+        save_switches(settings, switches)
+
+
+def _place(settings: Settings, name: str) -> str:
+    file = settings.servers[name].file
+    is_own = file == shown_path(entry_path(settings, name))
+    return file if is_own else f"{file}: servers.{name}"

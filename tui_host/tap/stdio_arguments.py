@@ -1,0 +1,56 @@
+"""Parses the arguments of `tap stdio` without the whole command line, whose import would delay a server's start."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NO_TAP = "no tap: nothing is recorded, and the server runs without it"
+OPTIONS = ("--data-dir", "--log", "--config")
+
+
+class StdioArguments:
+    """The arguments of `tap stdio`.
+
+    Attributes:
+        name: The server's name.
+        command: The program and its arguments.
+        data_dir: `--data-dir DIR`.
+        log: `--log FILE`, `-` for plain lines on standard error.
+    """
+
+    def __init__(
+        self, name: str, command: Sequence[str], *, data_dir: str | None = None, log: str | None = None
+    ) -> None:
+        self.name = name
+        self.command = tuple(command)
+        self.data_dir = data_dir
+        self.log = log
+
+
+def read_stdio_arguments(words: Sequence[str]) -> StdioArguments | None:
+    """Parse a complete and plain `tap stdio`; None leaves the arguments to `cli.arguments`.
+
+    The `--` before the command may be missing: some hosts take it as an argument of their own.
+    """
+    options: dict[str, str] = {}
+    plain: list[str] = []
+    at = 0
+    while at < len(words):
+        word = words[at]
+        name, equals, value = word.partition("=")
+        if len(plain) == 3 and (word == "--" or not word.startswith("-")):
+            break
+        if not word.startswith("-"):
+            plain.append(word)
+        elif name in OPTIONS and (equals or at + 1 < len(words)):
+            at += not equals
+            options[name] = value if equals else words[at]
+        else:
+            return None
+        at += 1
+    command = words[at + (at < len(words) and words[at] == "--") :]
+    if plain[:2] != ["tap", "stdio"] or not command or not all((*options.values(), *plain)):
+        return None
+    return StdioArguments(plain[2], command, data_dir=options.get("--data-dir"), log=options.get("--log"))

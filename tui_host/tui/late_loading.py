@@ -1,0 +1,97 @@
+"""Loads what the app's first frame does not need: modules, the panes, an unsent draft, and offers of local models."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from tui_host.host.host import Host
+    from tui_host.tui.screens.main_screen import MainScreen
+
+# Imported in a thread after the first frame, the most urgent first.
+LATE = (
+    "tui_host.chat.session",
+    "tui_host.tui.widgets.transcript.transcript_view",
+    "tui_host.tui.widgets.inspector.inspector_pane",
+    "tui_host.tui.sources.live",
+)
+LATER = (
+    "tui_host.tui.widgets.prompt.completion",
+    "tui_host.tui.widgets.approval.approval_panel",
+    "tui_host.tui.widgets.asks.elicitation_panels",
+    "tui_host.host.crash_log",
+)
+OTHER_SCREENS = (
+    "tui_host.tui.screens.help_screen",
+    "tui_host.tui.screens.servers_screen",
+    "tui_host.tui.screens.model_screen",
+    "tui_host.tui.screens.sessions_screen",
+    "tui_host.tui.screens.request_screen",
+    "tui_host.tui.sources.tapped",
+)
+"""Imported after the first key press: an idle app saves their 3 MiB, and the highlighter's 4."""
+SWITCH_SECONDS = 0.0005
+"""Longest time, in seconds, until a thread that imports lets the screen handle a key."""
+
+
+class LoadedApp(Protocol):
+    """The parts of the app that are needed here."""
+
+    host: Host
+
+    @property
+    def main(self) -> MainScreen | None:
+        """The main screen; None before it exists."""
+        ...
+
+
+async def _import(modules: Sequence[str]) -> None:
+    """Import in a thread that yields to the screen quickly."""
+    usual_seconds = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        for module in modules:
+            await asyncio.to_thread(importlib.import_module, module)
+    finally:
+        sys.setswitchinterval(usual_seconds)
+
+
+async def load_the_rest(app: LoadedApp, complete: asyncio.Event, pressed: asyncio.Event) -> None:
+    """Import and mount everything that the first frame did not need.
+
+    Args:
+        app: The app.
+        complete: Set once chat and inspector are mounted.
+        pressed: Set at the first key press, from which on the other screens are imported.
+    """
+    await _import(LATE)
+    if app.main is not None:
+        await app.main.complete()
+    complete.set()
+    await _import(LATER)
+    from tui_host.capture.store.temporary_store import remove_left_behind
+    from tui_host.tui.markdown.code_blocks import warm
+    from tui_host.tui.markdown.parser import load
+
+    await asyncio.to_thread(load)  # until then Markdown is drawn as plain text
+    await asyncio.to_thread(remove_left_behind)
+    await pressed.wait()
+    await _import(OTHER_SCREENS)
+    await asyncio.to_thread(warm)
+
+
+async def restore_and_offer(app: LoadedApp) -> None:
+    """Restore an unsent draft of an earlier run, then offer the model servers that run on this machine."""
+    store = app.host.store
+    draft = await asyncio.to_thread(store.sessions.left_draft) if store is not None else None
+    if draft is not None and store is not None and app.main is not None and app.main.submissions.put_draft(draft[1]):
+        store.sessions.forget_draft(draft[0])
+    from tui_host.llm.probe import local_servers
+
+    servers = await local_servers()
+    if servers and app.main is not None:
+        app.main.offer(servers)

@@ -1,0 +1,101 @@
+"""Addresses that servers want a person to visit: which host they lead to, what is odd about them, and opening them."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from tui_host.capture.visible import hidden
+
+_BROWSE = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
+_SECONDS = 10.0
+_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "WSL_DISTRO_NAME")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An address, as a person has to judge it. All text is untrusted.
+
+    Attributes:
+        text: The whole address.
+        host: The host, with a port that is not the scheme's own; empty if there is none.
+        notes: What is odd about the address, a sentence each.
+        may_open: Whether a browser may be given the address: only http and https.
+    """
+
+    text: str
+    host: str
+    notes: tuple[str, ...]
+    may_open: bool
+
+
+def address_of(text: str) -> Address:
+    """Read an address, and list what a person should know before visiting it."""
+    try:
+        parts = urlsplit(text)
+        name, port = parts.hostname or "", parts.port
+    except ValueError:
+        return Address(text, "", ("This is no address that a browser could open.",), may_open=False)
+    scheme = parts.scheme.lower()
+    may_open = scheme in {"http", "https"} and bool(name) and not hidden(text) and not any(map(str.isspace, text))
+    notes: list[str] = []
+    if scheme not in {"http", "https"}:
+        notes.append(f"The scheme is {scheme or 'missing'}: only http and https are opened from here.")
+    elif not may_open:
+        notes.append("The address has hidden characters or no host, so it is not opened from here.")
+    if scheme == "http" and not _is_here(name):
+        notes.append("The connection is not encrypted (http).")
+    if parts.username is not None or parts.password is not None:
+        notes.append("What stands before the @ is not the host.")
+    notes += _script_notes(name)
+    return Address(text, f"{name}:{port}" if port is not None else name, tuple(notes), may_open)
+
+
+def _script_notes(name: str) -> list[str]:
+    """Point out a host that is written with other letters than it seems."""
+    if not name.isascii():
+        with suppress(UnicodeError):
+            return [f"The host has letters beyond ASCII; its real name is {name.encode('idna').decode()}."]
+        return ["The host has letters beyond ASCII."]
+    if not any(label.startswith("xn--") for label in name.split(".")):
+        return []
+    with suppress(UnicodeError):
+        return [f"The host is written in Punycode: a browser may show {name.encode().decode('idna')}."]
+    return ["The host is written in Punycode."]
+
+
+def _is_here(name: str) -> bool:
+    with suppress(ValueError):
+        return ip_address(name).is_loopback
+    return name == "localhost" or name.endswith(".localhost")
+
+
+async def open_in_browser(text: str, environment: Mapping[str, str]) -> bool:
+    """Open an address in the person's browser; returns whether a browser took it.
+
+    A process of its own looks for the browser, away from the terminal: a browser that draws in a terminal would draw over the app.
+    """
+    if sys.platform == "linux" and not any(environment.get(name) for name in _SCREENS):
+        return False
+    return await asyncio.to_thread(_opened, text, environment)
+
+
+def _opened(text: str, environment: Mapping[str, str]) -> bool:
+    process = subprocess.Popen(  # noqa: S603 - our own interpreter; the address is an argument of it
+        [sys.executable, "-P", "-c", _BROWSE, text],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env=dict(environment),
+    )
+    try:
+        return process.wait(_SECONDS) == 0
+    except subprocess.TimeoutExpired:
+        return True  # the browser itself is that process, and stays open

@@ -1,0 +1,1 @@
+"""Panels over the chat for what servers ask of the person."""
