@@ -175,3 +175,16 @@ async def test_what_is_typed_is_painted_before_all_else() -> None:
         assert "typed" in "".join(strip.text for _, _, strip in first.placed)
         assert all(y >= app.panes.prompt.region.y for _, y, _ in first.placed)
         assert others
+
+
+async def test_a_text_area_that_was_removed_is_not_drawn_any_more() -> None:
+    async with at_work(Painted(), SIZE) as (app, pilot):
+        await settled(app, pilot)
+        prompt = app.panes.prompt
+        with app.batch_update():  # no layout comes between
+            await prompt.remove()
+            prompt.notify_style_update()  # as losing the focus does
+            assert app.panes._compositor.render_strips()
+            app.panes._compositor._dirty_regions.add(app.panes.region)
+            update = app.panes._compositor.render_partial_update()
+        assert update is not None

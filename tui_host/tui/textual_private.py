@@ -184,6 +184,20 @@ class ExactCompositor(Compositor):
         self._seen_of: dict[Widget, tuple[Region, Region]] | None = None
         self._seen_in: dict[int, list[Seen]] = {}
 
+    @property
+    @override
+    def visible_widgets(self) -> dict[Widget, tuple[Region, Region]]:
+        """The visible widgets, front to back, with their region and clip.
+
+        A widget that was removed stays in Textual's table until the next layout, but has lost its styles: a text area that
+        is drawn then ends the app with a `KeyError`.
+        """
+        visible = super().visible_widgets
+        for widget in [widget for widget in visible if widget.parent is None]:
+            del visible[widget]
+            self._seen_of = None
+        return visible
+
     @override
     def render_partial_update(self) -> ExactUpdate | None:  # pyright: ignore[reportIncompatibleMethodOverride] - all that is done with it is `render_segments`
         """Return the changes since the last call; None if nothing changed."""
@@ -196,8 +210,12 @@ class ExactCompositor(Compositor):
     def _blocks(self, regions: Iterable[Region]) -> Iterator[tuple[Widget, Region, Region]]:
         """Yield widgets with their place and the part to paint, in cells of the screen."""
         open_blocks: dict[tuple[Widget, int, int], tuple[Region, int, int]] = {}
+        visible = self.visible_widgets
+        if visible is not self._seen_of:
+            self._seen_of = visible
+            self._seen_in.clear()
         for y, first, end in self._regions_to_spans(regions):
-            for seen in self._seen_at(y):
+            for seen in self._seen_at(y, visible):
                 left, right = max(first, seen.first), min(end, seen.end)
                 if left >= right:
                     continue
@@ -210,12 +228,8 @@ class ExactCompositor(Compositor):
         for (widget, left, right), (place, top, bottom) in open_blocks.items():
             yield widget, place, Region(left, top, right - left, bottom - top)
 
-    def _seen_at(self, y: int) -> Sequence[Seen]:
+    def _seen_at(self, y: int, visible: dict[Widget, tuple[Region, Region]]) -> Sequence[Seen]:
         """Return the visible widgets of a line of the screen."""
-        visible = self.visible_widgets
-        if visible is not self._seen_of:
-            self._seen_of = visible
-            self._seen_in.clear()
         line = self._seen_in.get(y)
         if line is None:
             line = self._seen_in[y] = _uncovered(y, visible)

@@ -81,6 +81,7 @@ class PageScreen(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
+        textual_private.paint_exactly(self)
         self._held: list[events.Event] | None = []
 
     @override
