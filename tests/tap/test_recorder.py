@@ -145,3 +145,14 @@ end(tap)
     still = "nothing is recorded for now: the recorder has made no progress for 1 seconds; everything passes, and waits to be recorded"
     assert (told, later) == ([still, "recording continues"], [])
     assert kept(tmp_path) == [b"before", b"after", b"later"]
+
+
+def test_once_a_server_is_guarded_a_signal_that_kills_the_taps_whole_group_spares_the_recorder(tmp_path: Path) -> None:
+    script = """
+for _ in range(20):
+    tap = RecorderProcess(lambda ends: ends.journal.wait(None), tell, None)
+    tap.guard(os.getpid())
+    os.getpgid(tap._process) == os.getpgrp() and tell("it does not")
+    tap.cancel()
+"""
+    assert run(script, tmp_path) == ([], [])

@@ -153,8 +153,18 @@ class RecorderProcess:
         self._lifeline, self._notices, self._process = self._fork()
 
     def guard(self, group: int) -> None:
-        """Tell the recorder to end the server's process group if the relay is killed."""
+        """Tell the recorder to end the server's process group if the relay is killed, also together with the relay's own group."""
         self._say(b"%d\n" % group)
+        while self._is_in_own_group():
+            time.sleep(0.001)
+
+    def _is_in_own_group(self) -> bool:
+        """Whether the recorder has just been forked, and a signal to the relay's process group would reach it."""
+        process = self._process
+        try:
+            return process != 0 and os.getpgid(process) == os.getpgrp()
+        except ProcessLookupError:  # it has ended
+            return False
 
     def _say(self, line: bytes) -> None:
         with self._changing:
