@@ -19,6 +19,7 @@ from tui_host.servers.catalog import ToolOutput
 from tui_host.servers.server_questions import Elicitation, ElicitationAnswer, Login, SamplingAnswer, SamplingRequest
 from tui_host.tui.web_addresses import address_of
 from tui_host.tui.widgets.asks.ask_panel import AskButton, AskPanel
+from tui_host.tui.widgets.forms.form_fields import TextField
 
 ASKING = Path(__file__).parent.parent / "servers" / "asking_server.py"
 ASKS = f'{PATIENT}[servers.ask]\ncommand = "{sys.executable}"\nargs = ["{ASKING}", "stdio"]\n'
@@ -146,6 +147,23 @@ async def test_a_field_with_a_default_must_be_seen_and_one_for_a_secret_is_point
             if got:
                 break
     assert isinstance(got[0], ElicitationAnswer)
+
+
+async def test_a_form_of_thousands_of_fields_is_one_field_that_can_be_cancelled_at_once(app: Running) -> None:
+    properties: dict[str, JSON] = {f"n{number}": {"type": "integer"} for number in range(3_000)}
+    form = replace(FORM, schema={"properties": {**properties, "password": {"type": "string"}}})
+    async with asked(app, lambda: app.app.asks.elicit(form)) as answers:
+        await app.until_shown("3,001 fields, too many to show", "one JSON object", "asks for a secret")
+        await app.press("escape")
+    assert answers == [ElicitationAnswer(action="cancel")]
+    async with asked(app, lambda: app.app.asks.elicit(form)) as answers:
+        await app.type("[1]")
+        await press_button(app)
+        await app.until_shown("! a JSON object is needed")
+        assert not answers
+        (await until_armed(app)).query_one(TextField).load_text('{"n7":1}')
+        await press_button(app)
+    assert answers == [ElicitationAnswer(action="accept", content={"n7": 1})]
 
 
 async def test_a_page_is_shown_with_its_host_and_opened_only_by_a_key(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.chat.call_arguments import read_json
 from tui_host.errors import JSON, TuiHostError
 
+MOST_FIELDS, MOST_CHARACTERS = 100, 100_000
+"""Largest number of fields of a form, and of characters of their schemas together."""
+
 Kind: TypeAlias = Literal["text", "number", "integer", "boolean", "choice", "choices", "json"]
 
 _SECRET = re.compile(
@@ -96,6 +99,24 @@ def fields_of(schema: JSON) -> tuple[Field, ...]:
         return ()
     required = _texts(schema.get("required"))
     return tuple(_field(name, value, required=name in required) for name, value in properties.items())
+
+
+def whole_field(fields: Sequence[Field]) -> Field | None:
+    """Return a field for all values as one JSON object, in place of fields that are too many or too long to draw; else None."""
+    characters = sum(len(json.dumps(field.schema)) for field in fields)
+    if len(fields) <= MOST_FIELDS and characters <= MOST_CHARACTERS:
+        return None
+    label = f"{len(fields):,} fields, too many to show" if len(fields) > MOST_FIELDS else "Fields too long to show"
+    return Field(
+        name=label,
+        kind="json",
+        # The format warns of fields that ask for a secret.
+        schema={"type": "object", "format": "password" if any(field.asks_secret for field in fields) else ""},
+        label=label,
+        description="Write all values as one JSON object. The fields stand in the request's row of the inspector.",
+        required=True,
+        hint="a JSON object",
+    )
 
 
 def _field(name: str, written: JSON, *, required: bool) -> Field:

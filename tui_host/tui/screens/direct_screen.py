@@ -19,7 +19,7 @@ from tui_host.capture.json.narrowing import short
 from tui_host.capture.visible import line, visible
 from tui_host.chat.call_arguments import canonical, pretty, read_arguments
 from tui_host.chat.direct_call import call_directly
-from tui_host.chat.schema_form import text_of
+from tui_host.chat.schema_form import text_of, whole_field
 from tui_host.errors import JSON, TuiHostError
 from tui_host.servers.catalog import READ
 from tui_host.tui.direct_items import DirectItem, DirectWork, ItemKind, KeptRequest, filled_template, items_of
@@ -230,8 +230,9 @@ class DirectScreen(PageScreen):
             return
         self._item, self._arguments = item, arguments
         known = {field.name: field for field in item.fields}
+        fits = whole_field(item.fields) is None or item.kind != "tool"
         needs_json = item.kind == "tool" and any(name not in known for name in arguments)
-        if as_json or (as_json is None and needs_json):
+        if as_json or not fits or (as_json is None and needs_json):
             self._editor = TextField(pretty(arguments))
         else:
             texts = {name: text_of(known[name].kind, value) for name, value in arguments.items() if name in known}
@@ -239,9 +240,9 @@ class DirectScreen(PageScreen):
             self._editor = FormView(item.fields, texts)
         about = f"{item.title}: {item.description}" if item.title else item.description or "(no description)"
         self.query_one("#direct-about", Static).update(Content(f"{line(item.name, 200)}\n{visible(self._mask(about))}"))
-        self._say("" if item.fields or item.kind != "tool" else "This tool takes no arguments; j writes some as JSON.")
+        self._say(_remark(item, fits=fits))
         buttons = [AskButton(_VERBS[item.kind], self._send)]
-        if item.kind == "tool":
+        if item.kind == "tool" and fits:
             buttons.append(
                 AskButton("As JSON" if isinstance(self._editor, FormView) else "As a form", self.action_json)
             )
@@ -284,7 +285,7 @@ class DirectScreen(PageScreen):
     def action_json(self) -> None:
         """Switch between the form and the arguments as JSON."""
         item = self._item
-        if item is None or item.kind != "tool":
+        if item is None or item.kind != "tool" or whole_field(item.fields) is not None:
             return
         is_form = isinstance(self._editor, FormView)
         arguments = self._values()
@@ -460,6 +461,12 @@ class DirectScreen(PageScreen):
             choices.focus()
         else:
             self.action_leave()
+
+
+def _remark(item: DirectItem, *, fits: bool) -> str:
+    if not fits:
+        return "This tool has more fields than a form can show; write the arguments as JSON."
+    return "" if item.fields or item.kind != "tool" else "This tool takes no arguments; j writes some as JSON."
 
 
 def _text(value: JSON) -> Callable[[], str]:

@@ -78,13 +78,15 @@ class FormPanel(AskPanel):
         if unseen is not None:
             self._body.scroll_to_widget(unseen, animate=False)
             self.say(_UNSEEN)
-        elif self.misfits is not None and any("pattern" in row.field.schema for row in self._form.rows):
+        elif self.misfits is not None and (
+            self._form.is_whole or any("pattern" in row.field.schema for row in self._form.rows)
+        ):
             self.run_worker(self._check(content))
         else:
             self.ask.give(ElicitationAnswer(action="accept", content=content))
 
     async def _check(self, content: Mapping[str, JSON]) -> None:
-        """Check patterns, which may take for ever, in a process of their own."""
+        """Check what the form cannot: patterns, which may take for ever, in a process of their own."""
         misfits = None if self.misfits is None else await self.misfits(self._request.schema, content)
         for row in self._form.rows:
             words = next((words for words in misfits or () if words.startswith(f"{row.field.name}: ")), "")

@@ -13,8 +13,9 @@ from textual.widget import Widget
 from textual.widgets import Static, TextArea
 from typing_extensions import override
 
+from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.visible import line
-from tui_host.chat.schema_form import Field, Option, value_of
+from tui_host.chat.schema_form import Field, Option, value_of, whole_field
 from tui_host.errors import JSON, TuiHostError
 from tui_host.tui.widgets.forms.form_fields import Finished, PickField, TextField
 from tui_host.tui.widgets.status_lines import DIM
@@ -116,12 +117,15 @@ class FieldRow(Vertical):
 
 
 class FormView(Vertical):
-    """A form: a row for each field.
+    """A form: a row for each field, or one row for all values where the fields are too many.
 
     Args:
         fields: The fields.
         texts: Texts in place of the defaults, by name.
         warns: Whether fields that ask for secrets are pointed out.
+
+    Attributes:
+        is_whole: Whether one row takes all values.
     """
 
     DEFAULT_CSS = "FormView { height: auto; }"
@@ -129,7 +133,10 @@ class FormView(Vertical):
     def __init__(self, fields: Sequence[Field], texts: Mapping[str, str] | None = None, *, warns: bool = False) -> None:
         super().__init__()
         given = texts or {}
-        self.rows = [FieldRow(field, given.get(field.name, field.default), warns=warns) for field in fields]
+        whole = whole_field(fields)
+        self.is_whole = whole is not None
+        shown = fields if whole is None else [whole]
+        self.rows = [FieldRow(field, given.get(field.name, field.default), warns=warns) for field in shown]
 
     @override
     def compose(self) -> ComposeResult:
@@ -147,6 +154,8 @@ class FormView(Vertical):
         if wrong is not None:
             wrong.input.focus()
             return None
+        if self.is_whole:
+            return mapping(checked[0][2])
         return {row.field.name: value for row, _, value in checked if row.text or row.field.required}
 
     def on_finished(self, event: Finished) -> None:
