@@ -154,8 +154,8 @@ def flood_notifications(call: Call) -> None:
 
 
 def flood_requests(call: Call) -> None:
-    for each in range(int(ARGUMENT)):
-        send({"id": f"r{each}", "method": "ping"})
+    pings = ({"jsonrpc": "2.0", "id": f"r{number}", "method": "ping"} for number in range(int(ARGUMENT)))
+    write(b"".join(json.dumps(ping).encode() + b"\n" for ping in pings))
     call.say("after the flood")
 
 

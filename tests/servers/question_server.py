@@ -55,6 +55,12 @@ def many() -> str:
     return f"{refused} {pong}"
 
 
+def pings() -> str:
+    for number in range(500):
+        send(id=f"p{number}", method="ping")
+    return f"{sum('result' in next_frame() for _ in range(500))} answered"
+
+
 def withdraw() -> str:
     ask("a")
     send(id="p", method="ping")
@@ -95,7 +101,7 @@ def roots() -> str:
 
 
 TOOLS: Mapping[str, Callable[[], str]] = {
-    tool.__name__: tool for tool in (many, withdraw, undeclared, two, logs, roots)
+    tool.__name__: tool for tool in (many, pings, withdraw, undeclared, two, logs, roots)
 }
 
 

@@ -159,6 +159,11 @@ async def test_open_questions_block_no_ping_and_close_with_their_call() -> None:
         assert len(closed) == 32
 
 
+async def test_hundreds_of_pings_at_once_are_all_answered() -> None:
+    async with started(asking_frames()) as at:
+        assert (await at.call("frames", "pings")).content[0].text == "500 answered"
+
+
 async def test_a_request_that_the_server_takes_back_closes_its_question_and_is_not_answered() -> None:
     class Patient(Scripted):
         @override

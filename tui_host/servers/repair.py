@@ -37,8 +37,8 @@ from tui_host.errors import JSON
 from tui_host.servers.frame_mending import has_gap, is_plain, mend
 from tui_host.servers.outgoing_request import OutgoingRequest
 
-REQUESTS_IN_FLIGHT = 32
-"""Most unanswered requests of one server, and most unanswered pings beside them."""
+REQUESTS_IN_FLIGHT, PINGS_IN_FLIGHT = 32, 1_000
+"""Most unanswered requests of one server, and most unanswered pings beside them, which need nobody to answer."""
 INBOX_LIMIT = 1_000
 """Most messages waiting for the SDK; at this number the server's pipe is not read until there is room."""
 TOO_MANY = -32000
@@ -304,8 +304,9 @@ class Repair:
 
     def _asks(self, message: JSONRPCRequest) -> tuple[JSONRPCMessage | None, JSONRPCMessage | None]:
         error = self.refuse(message)
-        unanswered = self._pings if message.method == "ping" else self._asked  # open questions must not block a ping
-        if error is None and len(unanswered) >= REQUESTS_IN_FLIGHT:
+        is_ping = message.method == "ping"
+        unanswered = self._pings if is_ping else self._asked  # open questions must not block a ping
+        if error is None and len(unanswered) >= (PINGS_IN_FLIGHT if is_ping else REQUESTS_IN_FLIGHT):
             self.counts.refused += 1
             error = mcp_types.ErrorData(code=TOO_MANY, message="too many requests at once")
         if error is not None:
