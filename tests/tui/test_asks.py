@@ -13,6 +13,7 @@ import pytest
 from textual.widgets import Static
 
 from tests.tui.app_running import MATH, NARROW, PATIENT, Running, running
+from tui_host.chat.conversation import NoteItem
 from tui_host.chat.direct_call import call_directly
 from tui_host.errors import JSON
 from tui_host.servers.catalog import ToolOutput
@@ -225,9 +226,16 @@ async def test_a_call_of_a_real_server_asks_and_all_its_questions_can_be_decline
             await app.until_shown("1 of 3")
             await until_armed(app)
             await press_button(app, "Decline all")
+            await app.until_shown("Press it again to decline this")
+            assert len(outputs) == 1
+            await until_armed(app)
+            await press_button(app, "Decline all")
         assert all(output.is_error for output in outputs[1:])
         await call()  # asks nobody
         assert len(outputs) == 5
+        items = [item for session in app.host.sessions.values() for item in session.conversation.items]
+        notes = [item.what for item in items if isinstance(item, NoteItem)]
+        assert any("all questions of the server ask are declined" in words for words in notes)
 
 
 async def test_a_question_waits_for_an_approval_and_an_approval_for_a_question(app: Running) -> None:

@@ -1,4 +1,4 @@
-"""Notes in the chat about servers that went away or came back."""
+"""Notes in the chat about servers that went away or came back, or whose questions are declined."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST = 200
 
 
 def note_turning(sessions: Iterable[Session], settings: Settings, server: str, turning: Turning, reason: str) -> None:
-    """Say in each chat that uses a server that the server went away, is back, or is tried no more.
+    """Say in each chat that uses a server that what happened to the server, such as that it went away or is back.
 
     Args:
         sessions: The open sessions; a chat that has not begun is told nothing.
@@ -33,7 +33,10 @@ def note_turning(sessions: Iterable[Session], settings: Settings, server: str, t
 
 def _note(turn: int, server: str, turning: Turning, reason: str) -> NoteItem:
     what, remedy = f"the server {server} is back", ""
-    if turning != "back":
+    if turning == "declined":
+        what = f"all questions of the server {server} are declined until it is connected again, as you chose"
+        remedy = "r in f3 connects it again"
+    elif turning != "back":
         why = reason.partition(";")[0][:_LONGEST]
         what = f"the server {server} went away" if turning == "lost" else f"the server {server} is tried no more"
         what = f"{what}: {why}" if why else what

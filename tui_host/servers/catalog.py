@@ -38,8 +38,8 @@ def _words(spec: ServerSpec) -> list[str]:
 State: TypeAlias = Literal["connecting", "ready", "lost", "failed", "stopped", "disabled"]
 """`lost`: the server went away, and is tried again."""
 
-Turning: TypeAlias = Literal["lost", "back", "given up"]
-"""What the person is told of a server: it went away, it is back, or it is tried no more."""
+Turning: TypeAlias = Literal["lost", "back", "given up", "declined"]
+"""What the person is told of a server: it went away, it is back, it is tried no more, or all its questions are declined."""
 
 READ = "resources/read"
 """Name of the pseudo-tool that reads a resource: the MCP method itself, which no real tool may use."""

@@ -145,7 +145,10 @@ class Asks:
         return max(0, sum(status.questions for status in statuses if status.name == ask.server) - 1)
 
     def decline_all(self, ask: Ask) -> None:
-        """Decline all questions of a server, also those that it asks until it is connected again."""
+        """Decline all questions of a server, also those that it asks until it is connected again, and say so in the chats."""
+        from tui_host.chat.server_notes import note_turning
+
+        note_turning(self._host.sessions.values(), self._host.settings, ask.server, "declined", "")
         if self._host.pool is not None:
             self._host.pool.decline_all(ask.server)
         ask.decline()

@@ -137,6 +137,7 @@ class AskPanel(Container, can_focus=True):
         self._quiet_seconds = quiet_seconds
         self._armed_at = inf
         self._ignored = ""
+        self._is_asked = False  # whether to decline all questions
         self._body = AskBody()
         self._buttons = Horizontal(id="ask-buttons")
         self._message = Static(id="ask-message", markup=False)
@@ -148,7 +149,7 @@ class AskPanel(Container, can_focus=True):
         yield self._message
         with self._buttons:
             yield from self.buttons()
-            yield AskButton("Decline all", self._decline_all)
+            yield AskButton("Decline all", self._decline_each)
         yield Static(Content(self.KEYS), id="ask-keys", markup=False)
 
     # What the panels for each kind of question say.
@@ -272,8 +273,8 @@ class AskPanel(Container, can_focus=True):
         self.look_again()
 
     def on_descendant_focus(self) -> None:
-        """Forget a key that came too early."""
-        self._ignored = ""
+        """Forget a key that came too early, and the wish to decline all questions."""
+        self._ignored, self._is_asked = "", False
         self._show_readiness()
 
     # Answering.
@@ -289,6 +290,17 @@ class AskPanel(Container, can_focus=True):
         """After the last field: say how to send."""
         event.stop()
         self.say("tab goes to the buttons; enter there sends")
+
+    def _decline_each(self) -> None:
+        """Decline all questions of the server at the second press; the first press says so, and begins a new quiet period."""
+        if self._is_asked:
+            self._decline_all()
+            return
+        self._is_asked = True
+        self.say(
+            f"Press it again to decline this and all further questions of {line(self.ask.server, 40)}, until it is connected again."
+        )
+        self.look_again()
 
     def action_decline(self) -> None:
         """Decline the question."""
