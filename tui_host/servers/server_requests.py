@@ -52,6 +52,9 @@ class CallClock:
         scope: Cancelled at a limit.
         silence: Longest time between two signs of life, in seconds.
         longest: Longest time in all.
+
+    Attributes:
+        stopped_seconds: How long the clock was stopped so far.
     """
 
     def __init__(self, scope: anyio.CancelScope, *, silence: float, longest: float) -> None:
@@ -60,6 +63,7 @@ class CallClock:
         self._end = anyio.current_time() + longest
         self._stops = 0
         self._stopped = 0.0
+        self.stopped_seconds = 0.0
         self.alive()
 
     @property
@@ -83,7 +87,9 @@ class CallClock:
         """Let the clock run again, from the silence's start."""
         self._stops -= 1
         if not self._stops:
-            self._end += anyio.current_time() - self._stopped
+            stopped = anyio.current_time() - self._stopped
+            self.stopped_seconds += stopped
+            self._end += stopped
             self.alive()
 
 

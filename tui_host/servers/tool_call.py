@@ -92,7 +92,7 @@ async def send_call(
         finally:
             current_request.reset(token)
     if scope.cancelled_caught:
-        waited = anyio.current_time() - started
+        waited = anyio.current_time() - started - clock.stopped_seconds
         raise ServerError(
             f"no answer within {waited:.0f} s; the cancellation was sent, but the tool may have run",
             wire.server,
