@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from math import inf
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 20_000
 """Largest number of characters of a server's text to show."""
+_BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n){2,}")
 
 
 class AskButton(Static, can_focus=True):
@@ -175,8 +177,8 @@ class AskPanel(Container, can_focus=True):
         """Note what is on the screen."""
 
     def read(self, text: str) -> str:
-        """Return foreign text to show: secrets masked, hidden characters visible, cut with its length told."""
-        shown = visible(self.mask(text[:_LONGEST]))
+        """Return foreign text to show: secrets masked, hidden characters visible, one blank line at a time, cut with its length told."""
+        shown = visible(_BLANK_LINES.sub("\n\n", self.mask(text[:_LONGEST]).strip()))
         return shown if len(text) <= _LONGEST else f"{shown}\n… and {len(text) - _LONGEST:,} more characters"
 
     def say(self, words: str) -> None:
