@@ -156,7 +156,8 @@ OWN = f"[servers.own]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dump
 
 
 def test_check_says_what_could_be_better_and_checks_real_calls(program: Programs, tmp_path: Path) -> None:
-    with desk(program, tmp_path, servers=OWN + server("noisy", "bad-banner")) as place:
+    refused = '[servers.refused]\nurl = "http://127.0.0.1:9/mcp"\n'
+    with desk(program, tmp_path, servers=OWN + server("noisy", "bad-banner") + refused) as place:
         calls = ("--call", "add", '{"a": 1, "b": 2}', "--call", "fail", "{}", "--call", "gone", "{}")
         own = place.run("servers", "check", "own", *calls)
         assert own.code == 1
@@ -170,6 +171,9 @@ def test_check_says_what_could_be_better_and_checks_real_calls(program: Programs
         assert noisy.code == 1
         assert "mistake: 2 lines on standard output are no JSON-RPC: «\ufffd\ufffd\ufffd starting up»" in noisy.text
         assert place.run("servers", "check", "--call", "add", "{}").code == 2
+        lost = place.run("servers", "check", "refused")
+        assert (lost.code, lost.text.partition(" (")[0]) == (1, "refused: failed  connection refused")
+        assert "try 1" not in lost.text
 
 
 async def found(tool: Tool, status: ServerStatus | None = None) -> list[tuple[str, str]]:

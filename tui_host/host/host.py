@@ -184,7 +184,12 @@ class Host:
         kind: Literal["app", "ask"] = "ask" if self._source == "ask" else "app"
         self.recorder = Recorder(self.store, self.redactor, capture=capture, kind=kind)
         self.pool = Pool(
-            settings.servers, self.recorder, settings.environment, guard=self._guard, answering=self._answering()
+            settings.servers,
+            self.recorder,
+            settings.environment,
+            guard=self._guard,
+            answering=self._answering(),
+            for_command=self._source == "ask",
         )
         checker = self._checker = SchemaChecker(settings.environment, self.pool.guard)
         self.pool.switches.apply(settings.switches)
@@ -343,6 +348,7 @@ class Host:
         """Begin a turn with a text and attached files, or with a server's prompt; does nothing while a turn is running."""
         if session.busy:
             return
+        session.is_direct = False
         session.begin_turn(text, attached, filled=filled)
         self._turns.begin(session)
 

@@ -43,6 +43,7 @@ class Pool:
         environment: Resolves references.
         guard: Ends the children if the host is killed; the pool makes its own guard if None.
         answering: Answers the requests of servers; by default every question is declined.
+        for_command: A command runs, which does not last: what is said of a server names no further tries.
 
     Attributes:
         guard: Knows every running process.
@@ -59,12 +60,13 @@ class Pool:
         *,
         guard: Guard | None = None,
         answering: Answering = _DECLINING,
+        for_command: bool = False,
     ) -> None:
         self.guard = guard or Guard()
         self.revision = 0
         self.switches = Switches(specs.values(), self._changed)
         self.turned: Callable[[str, Turning, str], None] = lambda _name, _turning, _reason: None
-        self._slots = {name: Slot(spec) for name, spec in specs.items()}
+        self._slots = {name: Slot(spec, for_command=for_command) for name, spec in specs.items()}
         self._shared = Shared(
             recorder=recorder,
             environment=environment,
@@ -246,11 +248,7 @@ class Pool:
         return connection is None or not connection.has_outdated_tools
 
     async def listed_again(self, server: str) -> bool:
-        """Wait until a server has listed its changed tools, but no longer than the server's timeout.
-
-        Returns:
-            Whether the tools are current.
-        """
+        """Wait until a server has listed its changed tools, at most its timeout; returns whether the tools are current."""
         slot = self._slot(server)
         with suppress(TimeoutError):
             async with asyncio.timeout(slot.spec.timeout or None):

@@ -35,7 +35,7 @@ class Slot:
         waited_in_vain: The connection that did not become ready while a turn waited for it.
     """
 
-    def __init__(self, spec: ServerSpec) -> None:
+    def __init__(self, spec: ServerSpec, *, for_command: bool = False) -> None:
         self.spec = spec
         self.is_wanted = spec.enabled
         self.is_restarting = False
@@ -44,7 +44,7 @@ class Slot:
         self.early: Process | None = None
         self.started: float | None = None
         self.subscriptions: dict[str, int] = {}
-        self.reconnection = Reconnection()
+        self.reconnection = Reconnection(for_command=for_command)
         self.waited_in_vain: Connection | None = None
         self.is_removed = False
         self.changes: tuple[str, ...] = ()

@@ -17,12 +17,16 @@ STEADY_SECONDS = 30.0
 class Reconnection:
     """The tries to reach a server again.
 
+    Args:
+        for_command: A command runs, which does not last: a server that never was ready is not tried again, and no words name tries to come.
+
     Attributes:
         tries: Number of tries begun or planned since the server went away, 0 while it has not.
         is_told: The person was told that the server went away, and not yet that it is back.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, for_command: bool = False) -> None:
+        self._for_command = for_command
         self.tries = 0
         self.is_told = False
         self._at: float | None = None
@@ -32,6 +36,8 @@ class Reconnection:
     @property
     def words(self) -> str:
         """Why the server is lost, and when it is tried again."""
+        if self._for_command:
+            return self._reason
         count = f"try {self.tries} of {len(RETRY_SECONDS)}"
         if self._at is None:
             return f"{self._reason}; {count} is under way"
@@ -52,7 +58,8 @@ class Reconnection:
         Returns:
             Seconds to wait before the try; None if there is none.
         """
-        may_come_back = connection.state in {"lost", "failed"} and (self._was_ready or connection.is_refused)
+        is_refused = connection.is_refused and not self._for_command
+        may_come_back = connection.state in {"lost", "failed"} and (self._was_ready or is_refused)
         if not may_come_back or self.tries >= len(RETRY_SECONDS):
             return None
         delay = RETRY_SECONDS[self.tries]
