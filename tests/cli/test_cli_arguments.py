@@ -38,6 +38,16 @@ def test_a_command_after_two_dashes_is_taken_word_by_word() -> None:
     assert read.config == Path("c")
 
 
+@pytest.mark.parametrize(
+    "words", [["--header", "X: y", "docs", "https://d"], ["docs", "--header", "X: y", "https://d"]]
+)
+def test_options_of_a_new_server_stand_before_or_between_its_words(words: list[str]) -> None:
+    read = read_arguments(["servers", "add", *words])
+    assert (read.words, read.header) == (("docs", "https://d"), ("X: y",))
+    with pytest.raises(SettingsError, match="no option --haeder"):
+        read_arguments(["servers", "add", "docs", "--haeder", "X: y", "https://d"])
+
+
 def test_ask_takes_all_its_options() -> None:
     read = read_arguments(
         ["ask", "hi", "--json", "--allow", "a.*", "--allow", "b.c", "--yes", "--max-steps", "3", "--no-record"]

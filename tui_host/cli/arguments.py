@@ -384,6 +384,18 @@ def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
 OPTIONS_WITH_VALUE = ("--config", "--data-dir", "--model", "--protocol", "--profile")
 
 
+def _take_left(read: argparse.Namespace, left: Sequence[str]) -> None:
+    """Add what argparse left to the command's words: it takes none that stand behind an option that follows the first word.
+
+    Raises:
+        SettingsError: An option does not exist, or the command takes no such words.
+    """
+    read.parser.check_options(left)
+    if not getattr(read, "has_words_anywhere", False) or any(word.startswith("-") for word in left):
+        read.parser.error(f"unrecognized arguments: {' '.join(left)}")
+    read.words += left
+
+
 def _first_word(words: Sequence[str]) -> int | None:
     """Return the index of the first argument that is neither an option nor an option's value."""
     place = 0
@@ -457,8 +469,7 @@ def read_arguments(words: Sequence[str]) -> Arguments:
     try:
         read, left = parser(commands_too=not is_plain).parse_known_args(list(words))
         if left:
-            read.parser.check_options(left)
-            read.parser.error(f"unrecognized arguments: {' '.join(left)}")
+            _take_left(read, left)
     except _UsageError as error:
         # argparse may have taken an unknown option's value for a command, so look for unknown options first.
         error.parser.check_options(words if error.parser.command else words[:first])

@@ -33,6 +33,7 @@ def add_requests(add: AddParser) -> None:
         json_too(parser)
         answers(parser)
         parser.add_argument("words", nargs="+", metavar="SERVER", help=f"the server's name, followed by {rest}")
+        parser.set_defaults(has_words_anywhere=True)
         parser.add_argument(
             "--no-record", action="store_true", default=argparse.SUPPRESS, help="record nothing on disk"
         )
@@ -90,6 +91,7 @@ def _add_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "words", nargs="+", type=name_of, metavar="NAME", help="the server's name, then its URL or command"
     )
+    parser.set_defaults(has_words_anywhere=True)
     for option, metavar, words in (
         ("--env", "NAME=VALUE", "an environment variable of the command; repeatable"),
         ("--header", "NAME:VALUE", "a header of every request to the URL; repeatable"),
