@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias
 
 Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
+DIRECT = "direct"
+"""Name among the stored options of a session that has asked no model; no model option."""
 _LOCAL_MARK = "~"
 
 
@@ -42,6 +44,21 @@ class SessionInfo:
     def is_foreign(self) -> bool:
         """Whether the conversation took place elsewhere: it can be read, but not continued."""
         return self.imported or self.source in {"tap", "import"}
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether all turns were requests to servers without a model."""
+        return f'"{DIRECT}": true' in self.options
+
+    @property
+    def listed_model(self) -> str:
+        """The model, as shown in lists."""
+        return "" if self.is_direct else self.model
+
+    @property
+    def listed_protocol(self) -> str:
+        """The tool protocol, as shown in lists."""
+        return "" if self.is_direct else self.protocol
 
     @property
     def user(self) -> str:

@@ -92,6 +92,7 @@ class Session:
         offer: The tools offered in the last request, None before the first request.
         options: Model options set for this session; they override the profile's and the provider's options.
         redact: Removes secrets from displayed text.
+        is_direct: Whether all turns so far were requests to servers without a model.
         asked: Models named in a session recorded elsewhere, as text. Such a session takes no new turn.
     """
 
@@ -117,6 +118,7 @@ class Session:
     offer: Offer | None = None
     options: Options = field(default_factory=Options)
     redact: Callable[[str], str] = str
+    is_direct: bool = False
     asked: str = ""
     clock: Callable[[], float] = time.monotonic
 

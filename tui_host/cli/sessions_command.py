@@ -89,8 +89,8 @@ def _info(info: SessionInfo) -> dict[str, JSON]:
         "turns": info.turns,
         "source": info.listed_source,
         "live": info.live,
-        "model": info.model,
-        "protocol": info.protocol,
+        "model": info.listed_model,
+        "protocol": info.listed_protocol,
         "profile": info.profile,
     }
 
@@ -110,7 +110,7 @@ def _row(listed: Listed, indent: str = "") -> tuple[str, ...]:
     info = listed.info
     source = f"{info.listed_source}{', live' if info.live else ''}"
     when = _local(info.updated_ns)
-    return f"{indent}{info.id}", when, listed.length, source, info.model, info.protocol, info.title
+    return f"{indent}{info.id}", when, listed.length, source, info.listed_model, info.listed_protocol, info.title
 
 
 def _tapped(line: Listed) -> dict[str, JSON]:
@@ -134,7 +134,7 @@ def _show(store: Store, arguments: Arguments) -> None:
         output.value({"session": {**_info(info), **_tapped(line)}, "items": items})
         return
     turns = counted(info.turns, "turn") if info.turns or story is None else ""
-    figures = (info.id, info.model, info.protocol, turns, "" if story is None else line.length)
+    figures = (info.id, info.listed_model, info.listed_protocol, turns, "" if story is None else line.length)
     words = [f"{info.title}\n{' · '.join(filter(None, (*figures, 'live' * info.live)))}"]
     if line.halves:
         words[0] += f"\n{len(line.halves)} taps: {', '.join(half.info.id for half in line.halves)}"

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.session_summary import DIRECT, SessionInfo
 from tui_host.chat.conversation import Conversation, Item, item_to_text
 from tui_host.chat.session import Session
 from tui_host.chat.stored_messages import Messages, message_to_text
@@ -70,13 +70,15 @@ _OMITTED = "omitted_turns"
 
 def _options_to_json(session: Session) -> dict[str, JSON]:
     omitted: dict[str, JSON] = {_OMITTED: session.omitted_turns} if session.omitted_turns else {}
-    return {**options_to_json(session.options), **omitted}
+    direct: dict[str, JSON] = {DIRECT: True} if session.is_direct else {}
+    return {**options_to_json(session.options), **omitted, **direct}
 
 
 def _options(text: str) -> tuple[Options, int]:
     """Return the session's model options, skipping unreadable ones, and the last turn that requests leave out."""
     value: JSON = json.loads(text)
     options = dict(value) if isinstance(value, Mapping) else {}
+    options.pop(DIRECT, None)
     omitted = options.pop(_OMITTED, 0)
     return options_of(options), omitted if isinstance(omitted, int) else 0
 
@@ -149,6 +151,7 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
         profile=info.profile,
         options=options,
         omitted_turns=omitted_turns,
+        is_direct=info.is_direct,
         policy=policy,
         redact=redact,
         keeper=StoreKeeper(store),

@@ -344,6 +344,7 @@ class DirectScreen(PageScreen):
         session = self._work.session
         if session is None:
             session = self._work.session = self._host.sessions.new()
+            session.is_direct = True
         began, state = time.monotonic(), "cancelled; the server may have acted"
         session.wait_for("tools")  # so that a question of the server is known to belong here
         try:

@@ -49,7 +49,7 @@ def preview_lines(store: Store, info: SessionInfo, story: TapStory | None, mask:
     turns = [] if story is not None else [counted(info.turns, "turn")]
     facts = [info.id, " to ".join(dates), *turns, f"{short_size(sum(row[3] for row in traffic))} on the disk"]
     lines = [("session", f" {dot} ".join(facts))]
-    models = store.sessions.models(info.id) or [(info.model, info.protocol)]
+    models = () if info.is_direct else store.sessions.models(info.id) or [(info.model, info.protocol)]
     requests, frames = sum(row[1] for row in traffic), sum(row[2] for row in traffic)
     named = ", ".join(f"{model} {protocol}".strip() for model, protocol in models)
     lines.append(("models", f" {dot} ".join(filter(None, (named, counted(requests, "request"))))))

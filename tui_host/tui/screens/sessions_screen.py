@@ -263,8 +263,8 @@ class SessionsScreen(ChoiceScreen):
                 "" if listed.whole else info.listed_source,
                 self._state(info, here) if story is None else "live" if story.live else "",
                 counted(info.turns, "turn") if story is None else "" if listed.whole else story.size,
-                line(info.model, 40),
-                info.protocol,
+                line(info.listed_model, 40),
+                info.listed_protocol,
             ),
         )
 
