@@ -13,6 +13,7 @@ from tests.cli.program import Programs
 from tests.cli.provider import asks, text
 
 ASKING = Path(__file__).parents[1] / "servers/asking_server.py"
+FRAMES = ASKING.with_name("question_server.py")
 SERVER = f'[servers.asking]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(ASKING))}, "stdio"]\n'
 BOOK = ("asking__book", '{"train":"IC 1"}')
 
@@ -51,6 +52,18 @@ def test_a_call_without_a_model_is_answered_by_flags_too(program: Programs, tmp_
     with desk(program, tmp_path, servers=SERVER) as place:
         ended = place.run("call", "asking", "book", '{"train":"IC 1"}', "--elicit", "seats=3")
         assert (ended.code, b"IC 1: 3 plants True" in ended.out) == (0, True), ended.err
+        ended = place.run("call", "asking", "--elicit", "seats=99", "book", '{"train":"IC 1"}')
+        assert (ended.code, "declined: seats: at most 9 is needed" in ended.err) == (1, True), ended.err
+
+
+def test_a_call_tells_what_was_refused_and_what_the_server_logged(program: Programs, tmp_path: Path) -> None:
+    frames = f"[servers.frames]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(FRAMES))}]\n"
+    with desk(program, tmp_path, servers=frames) as place:
+        ended = place.run("call", "frames", "undeclared")
+        assert "frames: it asked a question in a form that MCP does not have" in ended.err
+        ended = place.run("call", "frames", "logs")
+        assert 'log debug: l: {"n": 2999}' in ended.err
+        assert "2,700 earlier log messages are not shown" in ended.err
 
 
 @pytest.mark.parametrize(("flags", "words"), [(("--elicit", "seats"), "FIELD=VALUE"), (("--root", "/no"), "no folder")])

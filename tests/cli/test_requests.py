@@ -30,7 +30,7 @@ def test_a_call_prints_its_result_and_is_kept_as_a_session_with_its_frames(place
     ended = place.run("call", "own", "echo", '{"text": "\\u001b[2Jhello"}')
     assert (ended.code, ended.out) == (0, "␛[2Jhello\n".encode())
     session = place.listed()[0]
-    assert (session["source"], session["turns"], session["live"]) == ("ask", 1, False)
+    assert (session["source"], session["turns"], session["live"], session["model"]) == ("ask", 1, False, "")
     records = [json.loads(line) for line in place.run("sessions", "export", "last").text.splitlines()[1:]]
     asked = [record for record in records if '"tools/call"' in record.get("text", "")]
     assert [record["call"] for record in asked] == ["direct_1"]
@@ -58,6 +58,7 @@ def test_a_result_that_does_not_fit_the_output_schema_is_told(place: Desk) -> No
     assert ended.code == 0
     assert "the result does not fit the output schema" in ended.err
     assert b"two note://two" in ended.out
+    assert "the tool has a page, which is not shown: tui-host read rich ui://everything/page.html" in ended.err
     assert place.run("call", "--json", "rich", "everything").json["output_errors"] != []
     assert place.run("call", "--json", "rich", "nothing").json["output_errors"] != []
 

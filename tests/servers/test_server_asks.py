@@ -20,6 +20,7 @@ from tui_host.chat.schema_check import misfits as misfits_now
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.catalog import Progress
 from tui_host.servers.server_questions import Answering, Elicitation, ElicitationAnswer, SamplingAnswer, SamplingRequest
+from tui_host.servers.server_requests import CallClock
 from tui_host.settings.schema import ServerSpec, Template
 
 ASKING = Path(__file__).parent / "asking_server.py"
@@ -259,6 +260,14 @@ async def test_the_time_that_the_person_takes_is_no_silence_of_the_server() -> N
     async with started(asking_frames(), answering=Answering(answerer=lambda: person)) as at:
         at.limit("frames", 0.4)
         assert (await at.call("frames", "two")).content[0].text == "{'action': 'decline'} {'action': 'decline'}"
+
+
+async def test_a_clock_counts_the_time_for_which_it_was_stopped() -> None:
+    clock = CallClock(anyio.CancelScope(), silence=60, longest=600)
+    clock.stop()
+    await anyio.sleep(0.05)  # the person's time
+    clock.go_on()
+    assert clock.stopped_seconds >= 0.05
 
 
 async def test_progress_keeps_a_call_alive_up_to_the_longest_time_of_its_server() -> None:

@@ -116,6 +116,7 @@ async def test_a_wrong_value_is_told_at_its_field_and_nothing_is_sent(app: Runni
 async def test_a_key_declines_or_cancels_but_not_before_the_quiet_period(app: Running, key: str, action: str) -> None:
     async with asked(app, lambda: app.app.asks.elicit(FORM)) as answers:
         panel = await until_armed(app)
+        assert panel.read("\n\na\n\n \n\nb\nc\n") == "a\n\nb\nc"  # a message of blank lines hides no field
         panel.look_again()
         await app.press_at_once("x", key)
         await app.until_shown("came too early")

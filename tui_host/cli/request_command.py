@@ -29,7 +29,7 @@ from tui_host.settings.mistakes import nearest
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.cli.arguments import Arguments
-    from tui_host.servers.catalog import Content, Progress, ServerStatus
+    from tui_host.servers.catalog import Content, Progress, ServerStatus, Tool
     from tui_host.settings.schema import Settings
 
 
@@ -115,6 +115,7 @@ class _Request:
             if status.state != "ready":
                 raise ServerError(f"not connected: {status.detail or status.state}", self._server, sent=False)
             self._session = host.sessions.new()
+            self._session.is_direct = True
             with anyio.CancelScope() as scope:
                 interruption.then(scope.cancel)
                 answer = await self._timed(status)
@@ -147,9 +148,12 @@ class _Request:
             what = f"no tool {name}" if tool is None else f"{name} cannot be called: {tool.problem}"
             raise ServerError(what, self._server, nearest(name, names), sent=False)
         assert self._session is not None  # noqa: S101 - set just before
-        result = await call_directly(
-            host.pool, host.recorder, self._session, tool, canonical(self._sent), on_progress=self._progressed
-        )
+        try:
+            result = await call_directly(
+                host.pool, host.recorder, self._session, tool, canonical(self._sent), on_progress=self._progressed
+            )
+        finally:
+            self._tell_asides(tool, before=status)
         is_checked = tool.output_schema is not None and not result.is_error
         findings = await check_call(tool, replace(result, warning=""), host.misfits) if is_checked else ()
         return _Answer(
@@ -159,6 +163,21 @@ class _Request:
             warning=result.warning,
             output_errors=tuple(finding.words for finding in findings) if is_checked else None,
         )
+
+    def _tell_asides(self, tool: Tool, *, before: ServerStatus) -> None:
+        """Say what the server did beside the answer: log messages, requests that were refused, a page for the tool."""
+        assert self._host.pool is not None  # noqa: S101 - there once the host is ready
+        (now,) = self._host.pool.statuses()
+        unshown = sum(count for _, count in now.log_counts) - len(now.log)
+        sentences = [f"{unshown:,} earlier log messages are not shown"] if unshown else []
+        sentences += [
+            f"log {entry.level}: {f'{entry.logger}: ' if entry.logger else ''}{entry.text}" for entry in now.log
+        ]
+        sentences += [f"{self._server}: {notice}" for notice in now.notices if notice not in before.notices]
+        if tool.page:
+            sentences.append(f"the tool has a page, which is not shown: tui-host read {self._server} {tool.page}")
+        for words in sentences:
+            command_turn.say(self._host, words)
 
     async def _prompt(self) -> _Answer:
         """Fill in the prompt."""
