@@ -130,6 +130,23 @@ def test_an_export_goes_to_a_file_as_it_goes_to_standard_output(kept: Kept) -> N
     assert "this is the database itself" in refused.err
 
 
+def test_a_turn_and_a_call_are_exported_alone_in_every_format(kept: Kept) -> None:
+    def run(*words: str) -> Ended:
+        return kept.place.run("sessions", "export", kept.talked, *words)
+
+    raw = run("--turn", "2", "--format", "raw").out
+    assert b"and?" in raw
+    assert raw.count(b'"messages"') == 1
+    assert b"curl --silent" in run("--format", "curl").out
+    none = run("--turn", "3", "-o", str(kept.place.folder / "none"))
+    assert (none.code, none.out) == (1, b"")
+    assert none.err.startswith(f"tui-host: {kept.talked}: there is no turn 3 ")
+    assert not (kept.place.folder / "none").exists()
+    call = kept.place.run("sessions", "export", kept.called, "--call", "1.1.1").out.splitlines()
+    assert {json.loads(line).get("call", "1.1.1") for line in call[1:]} == {"1.1.1"}
+    assert any(json.loads(line)["kind"] == "frame" and "call" in json.loads(line) for line in call[1:])
+
+
 def test_show_is_the_conversation_in_words_and_in_json(kept: Kept) -> None:
     words = kept.place.run("sessions", "show", kept.called).text
     assert f"{kept.called} · mine/m · native · 1 turn\n" in words

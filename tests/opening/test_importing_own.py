@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from tests.capture.drafts import any_draft, frame
 from tests.opening.captured import CHAT
 from tests.opening.imports import GOLDEN, SESSION, exported, info, made, recorded, written
+from tui_host.capture.exports import EXPORTS
+from tui_host.capture.exports.part_of_session import PartOfSession
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Draft, Head, Place
 from tui_host.capture.redact.redaction import Redactor
@@ -31,6 +33,18 @@ def test_a_session_comes_out_again_line_for_line_also_where_it_is_already_and_is
     assert exported(store, first.id) == exported(store, second.id) == GOLDEN.read_bytes()
     assert {each.listed_source for each in store.sessions.list()} == {"import"}
     assert store.chain(first.id, "c1").call == "c1"
+
+
+@pytest.mark.parametrize(("turn", "call"), [(1, None), (None, "c1")])
+def test_a_turn_or_a_call_of_a_session_comes_out_again_line_for_line(
+    store: Store, tmp_path: Path, turn: int | None, call: str | None
+) -> None:
+    session = import_files(store, [GOLDEN], Redactor()).id
+    part = PartOfSession(store, turn=turn, call=call)
+    lines = b"".join(EXPORTS["jsonl"](part, store.find_session(session)))
+    assert 4 < lines.count(b"\n") <= GOLDEN.read_bytes().count(b"\n")
+    again = import_files(store, [written(tmp_path, "part.jsonl", lines)], Redactor())
+    assert exported(store, again.id) == lines
 
 
 def test_what_several_captures_and_other_sessions_have_of_it_comes_out_in_the_same_order(

@@ -41,6 +41,7 @@ class Arguments:
         server: The app's only server, the server behind a tap, or the server to add: a URL, or a command; else empty.
         json: `--json`.
         log: `--log FILE`, `-` for standard error.
+        of_call: `--call ID` of `sessions export`.
         words: Positional arguments: the text of `ask` and `compare`, names of servers and providers, session ids.
         columns: Each `--with` of `compare`.
     """
@@ -63,6 +64,8 @@ class Arguments:
     columns: tuple[str, ...] = ()
     repeat: int = 1
     no_record: bool = False
+    turn: int | None = None
+    of_call: str | None = None
     format: str = "jsonl"
     output: Path | None = None
     older_than: float | None = None
@@ -288,6 +291,15 @@ def _files(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
+FORMATS = ("jsonl", "har", "curl", "markdown", "mermaid", "raw")
+FORMATS_IN_WORDS = """\
+The formats:
+  jsonl     every record with its exact bytes, a JSON object on each line; `sessions import` reads it
+  har       the HTTP exchanges of both lanes as an archive for browsers and proxies (HAR 1.2)
+  curl      a shell script with each request to a model; credentials come from the environment
+  markdown  the conversation, and under each step its requests, responses and frames
+  mermaid   a sequence diagram
+  raw       the bytes of bodies and frames, nothing added"""
 _NAMES = "an id, its beginning, or «last»; a story's id stands for all of its taps, a tap's id for that tap alone"
 
 
@@ -307,9 +319,10 @@ def _add_sessions(add: AddParser) -> None:
     shown = actions.add_parser("show", help="print the conversation", description="Print a session's conversation.")
     exported = actions.add_parser(
         "export",
-        help="export the records or the conversation",
-        description="Export a session's records (jsonl) or its conversation (markdown).",
+        help="export a session, a turn or a call in one of several formats",
+        description="Export a session, or one turn or call of it.",
     )
+    exported.epilog = FORMATS_IN_WORDS
     joined = actions.add_parser(
         "join",
         help="join two stories",
@@ -350,7 +363,11 @@ def _add_sessions(add: AddParser) -> None:
         "--max", type=_size, metavar="SIZE", help="delete until the rest takes no more than this, such as 5GB"
     )
     pruned.add_argument("--dry-run", action="store_true", help="only list what would be deleted")
-    exported.add_argument("--format", choices=("jsonl", "markdown"), default="jsonl")
+    exported.add_argument("--turn", type=int, metavar="N", help="only this turn")
+    exported.add_argument(
+        "--call", dest="of_call", metavar="ID", help="only this call: 2.1.3 is the third call of step 1 of turn 2"
+    )
+    exported.add_argument("--format", choices=FORMATS, default="jsonl", help="the form: jsonl without this option")
     exported.add_argument(
         "-o", "--output", type=path_of, metavar="FILE", help="the file to write; - is standard output"
     )

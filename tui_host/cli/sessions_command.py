@@ -11,7 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_host.capture.exports import EXPORTS, Exported
+from tui_host.capture.exports import EXPORTS
+from tui_host.capture.exports.exported import Exported, keys_in_words
+from tui_host.capture.exports.part_of_session import PartOfSession
 from tui_host.capture.redact.redaction import redactor_of
 from tui_host.capture.store.deletion import set_aside_beside
 from tui_host.capture.store.retention import Limits, prune
@@ -183,6 +185,10 @@ def _item_words(item: dict[str, JSON], user: str) -> Iterator[str]:
 
 def _export(store: Store, arguments: Arguments) -> None:
     line, source = _chosen(store, arguments)
+    if arguments.turn is not None or arguments.of_call is not None:
+        source = PartOfSession(source, turn=arguments.turn, call=arguments.of_call)
+    if words := keys_in_words(source, line.info.id):
+        diagnostics.tell(words)
     pieces = EXPORTS[arguments.format](source, line.info)
     if arguments.output is None or str(arguments.output) == "-":
         output.raw(pieces)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tui_host.capture.record import Draft, Redaction
@@ -16,10 +17,17 @@ def keyless(text: str) -> str:
 
 def keyless_draft(draft: Draft) -> Draft:
     """Return a draft with a mark in place of each vendor's key in its data; compressed data stays as it is."""
-    text = draft.data.decode("latin-1")  # a character for each byte: no byte changes on the way
-    cut = list(pieces(text)) if draft.encoding is None else []
-    redacted = [Redaction(where="data", name=VENDOR_KEY, length=len(piece)) for piece, is_key in cut if is_key]
-    if not redacted:
+    data, lengths = keyless_bytes(draft.data) if draft.encoding is None else (draft.data, ())
+    if not lengths:
         return draft
-    data = b"".join(mark(VENDOR_KEY).encode() if is_key else piece.encode("latin-1") for piece, is_key in cut)
+    redacted = (Redaction(where="data", name=VENDOR_KEY, length=length) for length in lengths)
     return replace(draft, data=data, redacted=(*draft.redacted, *redacted))
+
+
+def keyless_bytes(data: bytes) -> tuple[bytes, Sequence[int]]:
+    """Return bytes with a mark in place of each vendor's key, and the lengths of the keys."""
+    cut = list(pieces(data.decode("latin-1")))  # a character for each byte: no byte changes on the way
+    lengths = [len(piece) for piece, is_key in cut if is_key]
+    if not lengths:
+        return data, ()
+    return b"".join(mark(VENDOR_KEY).encode() if is_key else piece.encode("latin-1") for piece, is_key in cut), lengths

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from tui_host.capture.connection_end import reason_of_end
 from tui_host.capture.exports.keyless import keyless
 from tui_host.capture.frames.frame_heads import frame_head
-from tui_host.capture.http.decoded_body import PlainBody
+from tui_host.capture.http.decoded_body import decode_drafts
 from tui_host.capture.http.exchange_end import missing_in_words, read_ending
 from tui_host.capture.record import MISSING, Draft, Record
 from tui_host.capture.session_summary import SessionInfo
@@ -27,8 +27,6 @@ Item: TypeAlias = Mapping[str, JSON]
 StepKey: TypeAlias = tuple[int, int]
 
 _BREAK = re.compile(r"\r\n|\r|\n")
-_PIECE = 1 << 12
-"""Number of bytes to decode at a time: of a piece with a fault, no text is shown."""
 _MARKUP = re.compile(r"[\\`*_\[\]<>!|~#&$]|:(?=//)|(?<=\bwww)\.|@(?=\w)")
 """Characters that begin markup or a link in a line, and those that may end one."""
 _TICKS = re.compile(r"`+")
@@ -270,28 +268,13 @@ def _body(drafts: Sequence[Draft]) -> Iterator[str]:
     size = sum(len(draft.data) for draft in drafts)
     if not size:
         return
-    body, problem = _decoded(drafts)
+    body, problem = decode_drafts(drafts)
     if problem:
         yield f"{size} bytes{', shown as far as they can be read' if body else ' that cannot be shown as text'}: {code(problem)}"
     if problem and not body:
         return
     text = body.decode("utf-8", "backslashreplace")
     yield fence(text, "json" if text.lstrip()[:1] in {"{", "["} else "")
-
-
-def _decoded(drafts: Sequence[Draft]) -> tuple[bytes, str]:
-    """Return the readable part of a body, and why the rest is unreadable."""
-    body = PlainBody()
-    pieces: list[bytes] = []
-    for draft in drafts:
-        size = _PIECE if draft.encoding else max(len(draft.data), 1)
-        for start in range(0, len(draft.data), size):
-            plain = body.feed(draft.data[start : start + size], draft.encoding)
-            if plain is None:
-                return b"".join(pieces), body.problem
-            pieces.append(plain)
-    body.finish()
-    return b"".join(pieces), body.problem
 
 
 def _text(item: Item, name: str) -> str:

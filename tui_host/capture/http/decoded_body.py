@@ -1,13 +1,17 @@
-"""Decodes the chunks of a body one by one."""
+"""Decodes a body, whole or chunk by chunk."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from tui_host.capture.content_codings import CodingError, Decoder, decoder
+from tui_host.capture.record import Draft
 
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 """Bytes that no text contains, and nearly all compressed data does."""
+_PIECE = 1 << 12
+"""Number of bytes to decode at a time: of a piece with a fault, no text is shown."""
 
 
 class PlainBody:
@@ -62,3 +66,18 @@ class PlainBody:
             return None
         self._is_sent_plain = True
         return data
+
+
+def decode_drafts(drafts: Iterable[Draft]) -> tuple[bytes, str]:
+    """Return the readable part of a body, and why the rest is unreadable; the second is empty for a whole body."""
+    body = PlainBody()
+    pieces: list[bytes] = []
+    for draft in drafts:
+        size = _PIECE if draft.encoding else max(len(draft.data), 1)
+        for start in range(0, len(draft.data), size):
+            plain = body.feed(draft.data[start : start + size], draft.encoding)
+            if plain is None:
+                return b"".join(pieces), body.problem
+            pieces.append(plain)
+    body.finish()
+    return b"".join(pieces), body.problem

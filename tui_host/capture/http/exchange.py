@@ -19,6 +19,7 @@ class Exchange:
     """
 
     request: Record | None = None
+    response: Record | None = None
     chunks: list[Record] = field(default_factory=list[Record])
     end: Record | None = None
 
@@ -50,10 +51,12 @@ def fold_exchanges(records: Iterable[Record]) -> dict[tuple[str, str], Exchange]
         match kind:
             case "request":
                 exchange.request = record
+            case "response":
+                exchange.response = record
             case "chunk":
                 exchange.chunks.append(record)
             case "end" | "error":
                 exchange.end = record
             case _:
-                pass  # the response's head needs no action
+                pass
     return exchanges

@@ -1,0 +1,112 @@
+"""Exports the requests to models of a session as a shell script for curl.
+
+A body goes to curl through a pipe: an argument may not be longer than 128 kB on Linux. Credentials are taken from the environment,
+under the names that the configuration gives them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from tui_host.capture.exports.keyless import keyless, keyless_draft
+from tui_host.capture.http.decoded_body import decode_drafts
+from tui_host.capture.record import MISSING, Draft, Head, Record
+from tui_host.capture.redact.by_value import mark
+from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.visible import line, visible
+
+_OF_CURL = frozenset(
+    ("host", "content-length", "transfer-encoding", "connection", "accept-encoding", "expect", "content-encoding")
+)
+"""Headers that curl writes itself, or that belong to a coding that the script does not repeat."""
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""The name of a header. Source: RFC 9110, section 5.6.2."""
+_NOT_OF_NAMES = re.compile(r"\W", re.ASCII)
+_NOT_PLAIN = re.compile(rb"[^\n\t\x20-\x7e]|[\\%']")
+
+
+def pieces(session: SessionInfo, records: Iterable[tuple[Record, bool]]) -> Iterator[bytes]:
+    """Yield a script that sends each request to a model again, in order."""
+    yield _line(f"#!/bin/sh\n# {line(keyless(session.title), 200)}")
+    yield _line(f"# The requests to models of session {session.id}, as they were sent.\nset -u")
+    asked: set[str] = set()
+    number = 0
+    for record, _ in records:
+        draft = record.draft
+        if draft.wire != "llm" or draft.kind != "request":
+            continue
+        number += 1
+        place = draft.place
+        where = f" · turn {place.turn}, step {place.step or 1}" if place.turn else ""
+        yield _line(f"\n# LLM {number}{where} · {line(draft.peer, 80)}")
+        head = draft.head or Head()
+        if draft.malformed == MISSING or not (head.url or "").startswith(("http://", "https://")):
+            yield _line("# left out: this request, or its address, was not captured")
+            continue
+        for name in sorted({*_names(draft)} - asked):
+            asked.add(name)
+            yield _line(f': "${{{name}:?is not set: it was taken out of the recording}}"')
+        yield from _request(draft, head)
+
+
+def _request(draft: Draft, head: Head) -> Iterator[bytes]:
+    marks = {mark(redaction.name): _variable(redaction.name) for redaction in draft.redacted if not redaction.coding}
+    clean = keyless_draft(draft)
+    body = decode_drafts([clean])[0]
+    words = ["curl --silent --show-error --no-buffer --globoff"]
+    if head.method not in {"POST" if body else "GET", None}:
+        words.append(f"--request {_quoted(head.method or '', {})}")
+    has_type = False
+    for name, value in head.headers:
+        if _TOKEN.fullmatch(name) and name.lower() not in _OF_CURL:
+            has_type = has_type or name.lower() == "content-type"
+            words.append(f"--header {_quoted(f'{name}: {value}' if value else f'{name};', marks)}")
+    if body and not has_type:
+        words.append("--header 'Content-Type:'")
+    if body:
+        yield b"%s | " % _printed(body, marks)
+        words.append("--data-binary @-")
+    words.append(f"--url {_quoted(head.url or '', marks)}")
+    yield _line(" \\\n  ".join(words))
+
+
+def _names(draft: Draft) -> Iterator[str]:
+    """Yield the variables that a request refers to. A vendor's key has none: its mark is sent."""
+    return (_variable(redaction.name) for redaction in draft.redacted if not redaction.coding)
+
+
+def _variable(name: str) -> str:
+    name = _NOT_OF_NAMES.sub("_", name)
+    return f"_{name}" if name[:1].isdigit() else name
+
+
+def _quoted(text: str, marks: dict[str, str]) -> str:
+    """Quote a text for the shell, with a variable in place of each mark."""
+    cut = re.split("(" + "|".join(map(re.escape, marks)) + ")", text) if marks else [text]
+    pieces = (f'"${{{marks[piece]}}}"' if piece in marks else _single(piece) for piece in cut if piece)
+    return "".join(pieces) or "''"
+
+
+def _single(text: str) -> str:
+    text = text.replace("'", "'\\''")
+    return f"'{text}'"
+
+
+def _printed(body: bytes, marks: dict[str, str]) -> bytes:
+    """Return a command that prints a body. Bytes that a terminal obeys or hides, or that are no text, become escapes."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        text = "\x00"
+    if visible(text) == text:
+        return _line(f"printf %s {_quoted(text, marks)}")[:-1]
+    return b"printf '%s'" % _NOT_PLAIN.sub(_escaped, body)
+
+
+def _escaped(match: re.Match[bytes]) -> bytes:
+    return b"%%" if match[0] == b"%" else b"\\%03o" % match[0][0]
+
+
+def _line(text: str) -> bytes:
+    return f"{text}\n".encode("utf-8", "backslashreplace")

@@ -1,0 +1,143 @@
+"""Exports the exchanges of a session as an HTTP archive. Source: HAR 1.2.
+
+Both lanes are in it. Frames of stdio servers had no HTTP: they stand in `log._frames`, which other programs pass over, as they do
+all names with an underscore. A redacted or compressed body stands there as text, decoded.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.metadata
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from http import HTTPStatus
+from urllib.parse import parse_qsl, urlsplit
+
+from tui_host.capture.exports.keyless import keyless_bytes, keyless_draft
+from tui_host.capture.http.decoded_body import decode_drafts
+from tui_host.capture.http.exchange import Exchange, fold_exchanges
+from tui_host.capture.record import MISSING, Draft, Head, Record, lasted
+from tui_host.capture.session_summary import rfc3339
+from tui_host.errors import JSON
+
+_NOT_KNOWN = "unknown"
+"""The version of HTTP, which is not recorded."""
+
+
+def pieces(records: Iterable[tuple[Record, bool]]) -> Iterator[bytes]:
+    """Yield an archive, entry by entry, in the order in which the exchanges began."""
+    listed = [record for record, _ in records]
+    version = importlib.metadata.version("tui-host")
+    yield _json({"log": {"version": "1.2", "creator": {"name": "tui-host", "version": version}, "entries": []}})[:-3]
+    for number, exchange in enumerate(fold_exchanges(listed).values()):
+        if exchange.request is not None or exchange.response is not None:
+            yield (b",\n" if number else b"\n") + _json(_entry(exchange))
+    frames = [_frame(record) for record in listed if record.draft.kind == "frame" and record.draft.exchange is None]
+    yield b'\n],"_frames":%s}}\n' % _json(frames)
+
+
+def _json(value: JSON) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+
+
+def _entry(exchange: Exchange) -> JSON:
+    first = exchange.request or exchange.response
+    assert first is not None  # noqa: S101 - `pieces` passes no others
+    draft = first.draft
+    last = exchange.end or (exchange.chunks[-1] if exchange.chunks else exchange.response or first)
+    head_at = exchange.response or (exchange.chunks[0] if exchange.chunks else last)
+    whole, wait = (_milliseconds(first, record) for record in (last, head_at))
+    own: Mapping[str, JSON] = {
+        "_wire": draft.wire,
+        "_peer": draft.peer,
+        "_turn": draft.place.turn,
+        "_step": draft.place.step,
+        "_call": draft.place.call,
+        "_exchange": draft.exchange,
+    }
+    return {
+        "startedDateTime": rfc3339(first.time_ns),
+        "time": whole,
+        "request": _request(exchange.request),
+        "response": _response(exchange),
+        "cache": {},
+        "timings": {"send": 0, "wait": wait, "receive": round(whole - wait, 3)},
+        **{name: value for name, value in own.items() if value is not None},
+    }
+
+
+def _milliseconds(start: Record, end: Record) -> float:
+    return round(max(lasted(start.mono_ns, end.mono_ns) or 0, 0) / 1e6, 3)
+
+
+def _request(record: Record | None) -> dict[str, JSON]:
+    head = (record.draft.head if record is not None else None) or Head()
+    url = head.url or ""
+    request: dict[str, JSON] = {
+        "method": head.method or "",
+        "url": url,
+        **_common(head),
+        "queryString": _pairs(parse_qsl(urlsplit(url).query, keep_blank_values=True)),
+        "bodySize": -1,
+    }
+    if record is not None and record.draft.malformed != MISSING:
+        request["bodySize"] = len(record.draft.data)
+        if record.draft.data:
+            text = _decoded([record.draft]).decode("utf-8", "backslashreplace")
+            request["postData"] = {"mimeType": head.value("content-type"), "text": text}
+    return request
+
+
+def _response(exchange: Exchange) -> JSON:
+    head = (exchange.response.draft.head if exchange.response is not None else None) or Head()
+    status = head.status or 0
+    ending = exchange.ending
+    body = _decoded([chunk.draft for chunk in exchange.chunks])
+    content: dict[str, JSON] = {"size": len(body), "mimeType": head.value("content-type")}
+    try:
+        content["text"] = body.decode()
+    except UnicodeDecodeError:
+        content |= {"text": base64.b64encode(body).decode(), "encoding": "base64"}
+    if ending is not None and ending.reason == MISSING:
+        del content["text"]
+    response: dict[str, JSON] = {
+        "status": status,
+        "statusText": next((known.phrase for known in HTTPStatus if known == status), ""),
+        **_common(head),
+        "content": content,
+        "redirectURL": head.value("location"),
+        "bodySize": sum(len(chunk.draft.data) for chunk in exchange.chunks),
+    }
+    if ending is not None and ending.reason not in {"complete", MISSING}:
+        response["_error"] = f"{ending.reason} {ending.error}".strip()
+    return response
+
+
+def _common(head: Head) -> dict[str, JSON]:
+    return {"httpVersion": _NOT_KNOWN, "cookies": [], "headers": _pairs(head.headers), "headersSize": -1}
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> JSON:
+    return [{"name": name, "value": value} for name, value in pairs]
+
+
+def _decoded(drafts: Sequence[Draft]) -> bytes:
+    """Return a body decoded and without vendors' keys; a body that cannot be decoded is returned as it was sent."""
+    body, problem = decode_drafts(drafts)
+    if problem and not body:
+        body = b"".join(draft.data for draft in drafts)
+    return keyless_bytes(body)[0]
+
+
+def _frame(record: Record) -> JSON:
+    draft = keyless_draft(record.draft)
+    frame: dict[str, JSON] = {
+        "time": rfc3339(record.time_ns),
+        "peer": draft.peer,
+        "connection": draft.connection,
+        "direction": draft.direction,
+        "text": draft.data.decode("utf-8", "backslashreplace"),
+        "turn": draft.place.turn,
+        "call": draft.place.call,
+    }
+    return {name: value for name, value in frame.items() if value is not None}
