@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from typing_extensions import override
 
+from tui_host.cli.export_grammar import export_options
 from tui_host.cli.server_grammar import add_requests, add_servers
 from tui_host.cli.shared_options import AddParser, answers, common, json_too, name_of, path_of
 from tui_host.cli.tap_grammar import add_tap, check_tap
@@ -291,15 +292,6 @@ def _files(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
-FORMATS = ("jsonl", "har", "curl", "markdown", "mermaid", "raw")
-FORMATS_IN_WORDS = """\
-The formats:
-  jsonl     every record with its exact bytes, a JSON object on each line; `sessions import` reads it
-  har       the HTTP exchanges of both lanes as an archive for browsers and proxies (HAR 1.2)
-  curl      a shell script with each request to a model; credentials come from the environment
-  markdown  the conversation, and under each step its requests, responses and frames
-  mermaid   a sequence diagram
-  raw       the bytes of bodies and frames, nothing added"""
 _NAMES = "an id, its beginning, or «last»; a story's id stands for all of its taps, a tap's id for that tap alone"
 
 
@@ -322,7 +314,6 @@ def _add_sessions(add: AddParser) -> None:
         help="export a session, a turn or a call in one of several formats",
         description="Export a session, or one turn or call of it.",
     )
-    exported.epilog = FORMATS_IN_WORDS
     joined = actions.add_parser(
         "join",
         help="join two stories",
@@ -363,14 +354,7 @@ def _add_sessions(add: AddParser) -> None:
         "--max", type=_size, metavar="SIZE", help="delete until the rest takes no more than this, such as 5GB"
     )
     pruned.add_argument("--dry-run", action="store_true", help="only list what would be deleted")
-    exported.add_argument("--turn", type=int, metavar="N", help="only this turn")
-    exported.add_argument(
-        "--call", dest="of_call", metavar="ID", help="only this call: 2.1.3 is the third call of step 1 of turn 2"
-    )
-    exported.add_argument("--format", choices=FORMATS, default="jsonl", help="the form: jsonl without this option")
-    exported.add_argument(
-        "-o", "--output", type=path_of, metavar="FILE", help="the file to write; - is standard output"
-    )
+    export_options(exported)
 
 
 def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
