@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from tui_host.cli.export_grammar import export_options
 from tui_host.cli.server_grammar import add_requests, add_servers
-from tui_host.cli.shared_options import AddParser, answers, common, json_too, name_of, path_of
+from tui_host.cli.shared_options import AddParser, answers, common, json_too, name_of
 from tui_host.cli.tap_grammar import add_tap, check_tap
 from tui_host.errors import SettingsError
 from tui_host.settings.table_reader import duration_of, size_of
