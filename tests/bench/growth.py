@@ -88,5 +88,3 @@ def run(table: Table) -> None:
     table.figure(
         f"{len(ladder.rows):,} rows filtered", min(cost(lambda: ladder.filter(next(words)))), "s", at_most(0.07)
     )
-    again = cost(lambda: ladder.filter("question 9 dir:in"))
-    table.figure("the same filter again", min(again), "s", at_most(0.01))

@@ -468,7 +468,7 @@ def filtered() -> Wires:
         ("malformed", [11]),
         ("failed", [9]),
         ("no:token", []),
-        ("kind:", []),
+        ("kind: turn:", range(12)),
     ],
 )
 def test_tokens_and_words_of_a_filter_must_all_fit(text: str, numbers: Iterable[int]) -> None:

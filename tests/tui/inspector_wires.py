@@ -73,6 +73,10 @@ class Wires(SessionSource):
         return self.records[after : min(last, after + 100)]
 
     @override
+    def plain_data(self, capture: str, seqs: Sequence[int]) -> Mapping[int, bytes]:
+        return {seq: self.records[seq - 1].draft.data for seq in seqs}
+
+    @override
     def started_mono_ns(self, row: Row) -> int | None:
         return next(other.mono_ns for other in self.ladder.rows if other.turn == row.turn)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -250,6 +250,13 @@ class Recorder:
         if self._store is None:
             return []
         return list(self._store.records(capture=self.capture, after=seq, until_seq=visible, limit=limit))
+
+    def held_data(self, seqs: Iterable[int]) -> Mapping[int, bytes]:
+        """Return the bytes of those visible records that are in memory and have no content coding, by number."""
+        with self._lock:
+            first, last = self._evicted, self._visible
+            drafts = [(seq, self._slots[seq - 1 - first].draft) for seq in seqs if first < seq <= last]
+        return {seq: draft.data for seq, draft in drafts if draft.encoding is None}
 
     async def follow(self, period: float = 1 / 30) -> AsyncIterator[int]:
         """Yield the revision, at once and after every change, until the recorder is closed."""

@@ -91,6 +91,17 @@ class ResponseWords:
                 self._fold.add(event)
 
     @property
+    def text(self) -> str:
+        """All that was said: text, thinking, and the names and arguments of calls."""
+        calls = (f"{call.call.name} {call.call.arguments}" for call in self._fold.calls)
+        return "\n".join((self._fold.text, self._fold.thinking, *calls))
+
+    @property
+    def tokens(self) -> int:
+        """The input tokens that the provider reported; 0 before."""
+        return self._fold.usage.input_total or 0
+
+    @property
     def words(self) -> str:
         """Return «asks math.multiply {"a":6,"b":5}», «"6 × 5 + 7 = 37"», or an error; empty before the first words."""
         if self._dialect is None:

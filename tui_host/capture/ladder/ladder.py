@@ -10,13 +10,16 @@ from tui_host.capture.chain import read_link, read_object
 from tui_host.capture.connection_end import is_orderly, reason_of_end, why_unanswered
 from tui_host.capture.json.narrowing import WORDS, text_or_empty
 from tui_host.capture.ladder.exchange_rows import LadderHttp
+from tui_host.capture.ladder.filter_language import Query, read_filter
 from tui_host.capture.ladder.frame_rows import LadderFrames
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.ladder.row_filter import RowFilter, RowTest
-from tui_host.capture.ladder.row_table import LadderRows
+from tui_host.capture.ladder.row_filter import RowTexts, Test, ValuesOnly, row_test
+from tui_host.capture.ladder.row_table import KINDS, LadderRows
 from tui_host.capture.ladder.sections import Sections
 from tui_host.capture.link import Link
 from tui_host.capture.record import Place, Record
+
+_OF_ONE_RECORD = {"request", "frame", "decision"}
 
 
 class Ladder:
@@ -33,7 +36,6 @@ class Ladder:
         self._rows = LadderRows(clock)
         self._http = LadderHttp(self._rows)
         self._frames = LadderFrames(self._rows)
-        self._filter = RowFilter(self._rows)
         self._waiting: dict[tuple[str, str], list[tuple[Link, Place]]] = {}
         self._links: dict[tuple[str, str], array[int]] = {}  # of each exchange, by the records' numbers
         self._doubtful: Mapping[tuple[str, int], str] = {}
@@ -127,15 +129,20 @@ class Ladder:
         return [(row.capture, seq) for seq in self._links.get((row.capture, row.exchange), ())] if row.exchange else []
 
     def filter(self, text: str) -> array[int]:
-        """Return the numbers of rows that match a filter, in order: all tokens and all plain words must match.
+        """Return the numbers of rows that match a filter by their values alone, in order."""
+        test = row_test(read_filter(text).query, self._rows, ValuesOnly())
+        return array("q", filter(test, range(len(self._rows))))
 
-        Tokens are `tool:`, `method:`, `id:`, `dir:` (in, out), `kind:`, `status:`, `server:` and `turn:`.
-        """
-        return self._filter.numbers(text)
+    def row_test(self, query: Query | None, texts: RowTexts | None) -> Test:
+        """Return a test of rows against a query, valid until the next revision; see `row_filter.row_test`."""
+        return row_test(query, self._rows, texts)
 
-    def row_test(self, text: str) -> RowTest:
-        """Return a test of rows against a filter, which also searches the shown text for plain words."""
-        return RowTest(text, self._rows)
+    def only_record(self, number: int) -> tuple[str, int] | None:
+        """Return capture and number of the record with the whole body of a row; None if more records may have a part."""
+        table = self._rows.table
+        if KINDS[table.kinds[number]] not in _OF_ONE_RECORD:
+            return None
+        return table.texts.texts[table.named["capture"][number]], table.numbers["seq"][number]
 
     def _add(self, record: Record) -> None:
         draft = record.draft

@@ -1,11 +1,11 @@
-"""Filters rows by tokens and plain words in any combination."""
+"""Tests rows against a query: by their values, their shown text and their bodies."""
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias, assert_never
 
+from tui_host.capture.ladder.filter_language import Both, Either, Field, Not, Query, Quoted, Word
 from tui_host.capture.ladder.row_table import (
     ANSWER,
     ERROR,
@@ -15,6 +15,7 @@ from tui_host.capture.ladder.row_table import (
     OUTWARD,
     REDACTED,
     STATES,
+    UNTOLD,
     LadderRows,
     RowTable,
 )
@@ -22,81 +23,176 @@ from tui_host.capture.record import MISSING as NOT_THERE
 
 _TELLING = 4
 """Shortest part, in letters, by which one of this program's words matches: shorter parts occur in too many words."""
-Test: TypeAlias = Callable[[int], bool]
-"""Returns whether the row with a number matches."""
+Verdict: TypeAlias = "bool | None"
+Test: TypeAlias = Callable[[int], Verdict]
+"""Returns whether the row with a number matches; None while unknown."""
 
 
-class RowFilter:
-    """Filters the rows of a ladder. After the first time, only changed rows are tested."""
+Claim: TypeAlias = Callable[[int], bool]
+_Make: TypeAlias = Callable[[str, LadderRows], Claim]
 
-    def __init__(self, rows: LadderRows) -> None:
-        self._rows = rows
-        self._text = ""
-        self._revision = -1
-        self._seen = 0
-        self._kept = array("q")
 
-    def numbers(self, text: str) -> array[int]:
-        """Return the numbers of the matching rows, in order."""
-        table = self._rows.table
-        if text != self._text or not self._is_still_right(text):
-            self._text, self._seen, self._kept = text, 0, array("q")
-        tests = _tests(text, self._rows)
-        fitting: Iterable[int] = range(self._seen, len(table))
-        for test in tests:
-            fitting = filter(test, fitting)
-        self._kept.extend(fitting)
-        self._seen, self._revision = len(table), self._rows.revision
-        return self._kept[:]
+class RowTexts(Protocol):
+    """Reads the texts of rows; every answer may be None while it is unknown."""
 
-    def _is_still_right(self, text: str) -> bool:
-        """Return whether no row has changed since in a value seen by the filter."""
-        old = [number for number in self._rows.changed_since(self._revision) if number < self._seen]
-        if not old:
+    def shows(self, number: int, word: str) -> Verdict:
+        """Whether the shown text of a row contains a word in lower case."""
+        ...
+
+    def contains(self, number: int, text: str) -> Verdict:
+        """Whether the body of a row contains a text."""
+        ...
+
+    def tokens(self, number: int) -> int | None:
+        """Return the tokens of a request or an answer; 0 for other rows."""
+        ...
+
+
+class ValuesOnly:
+    """Reads no texts: words match by values alone."""
+
+    def shows(self, number: int, word: str) -> Verdict:
+        """Return False."""
+        del number, word
+        return False
+
+    def contains(self, number: int, text: str) -> Verdict:
+        """Return False."""
+        del number, text
+        return False
+
+    def tokens(self, number: int) -> int | None:
+        """Return 0."""
+        del number
+        return 0
+
+
+def row_test(query: Query | None, rows: LadderRows, texts: RowTexts | None) -> Test:
+    """Return a test for rows, valid for one revision of the ladder; without `texts`, what must be read is unknown."""
+    match query:
+        case None:
+            return lambda _: True
+        case Word():
+            return _word(query.text, rows, texts)
+        case Quoted():
+            text = query.text
+            return (lambda _: None) if texts is None else lambda number: texts.contains(number, text)
+        case Field():
+            return _tokens(query, texts) if query.name == "tokens" else _field(query, rows)
+        case Not():
+            return _opposite(row_test(query.part, rows, texts))
+        case Both() | Either():
+            tests = [row_test(part, rows, texts) for part in sorted(query.parts, key=_cost)]
+            return _combined(tests, decisive=isinstance(query, Either))
+        case _:
+            assert_never(query)
+
+
+def needs_values(query: Query | None) -> bool:
+    """Whether the values of a row may decide, before anything is read."""
+    match query:
+        case Quoted():
+            return False
+        case Field():
+            return query.name != "tokens"
+        case Not():
+            return needs_values(query.part)
+        case Both() | Either():
+            return any(map(needs_values, query.parts))
+        case _:
             return True
-        kept = set(self._kept)
-        tests = _tests(text, self._rows)
-        return all((number in kept) == all(test(number) for test in tests) for number in old)
 
 
-class RowTest:
-    """Tests rows against a filter whose plain words may also occur in the shown text.
-
-    Attributes:
-        is_of_values: Whether the shown text is irrelevant, because there is no plain word.
-    """
-
-    def __init__(self, text: str, rows: LadderRows) -> None:
-        words = text.split()
-        self._tokens = [_test(word, rows) for word in words if _token(word) is not None]
-        self._plain = [(word.casefold(), _test(word, rows)) for word in words if _token(word) is None]
-        self.is_of_values = not self._plain
-
-    def may_fit(self, number: int) -> bool:
-        """Return whether a row matches if its shown text contains all plain words."""
-        return all(test(number) for test in self._tokens)
-
-    def fits(self, number: int, shown: str) -> bool:
-        """Return whether a row with a shown text matches."""
-        folded = shown.casefold()
-        return all(word in folded or test(number) for word, test in self._plain)
+def _cost(query: Query) -> int:
+    """Return what decides first: values, then shown texts, then bodies."""
+    match query:
+        case Field():
+            return 3 if query.name == "tokens" else 0
+        case Word():
+            return 1
+        case Quoted():
+            return 2
+        case Not():
+            return _cost(query.part)
+        case _:
+            return max(map(_cost, query.parts))
 
 
-def _tests(text: str, rows: LadderRows) -> list[Test]:
-    return [_test(word, rows) for word in text.split()]
+def _opposite(test: Test) -> Test:
+    def opposite(number: int) -> Verdict:
+        verdict = test(number)
+        return None if verdict is None else not verdict
+
+    return opposite
 
 
-def _test(word: str, rows: LadderRows) -> Test:
-    make = _token(word)
-    return make(word.partition(":")[2].casefold(), rows) if make is not None else _plain(word.casefold(), rows)
+def _combined(tests: Sequence[Test], *, decisive: bool) -> Test:
+    """Return a test that takes the value of the first decisive part, or is unknown as long as a part is."""
+
+    def combined(number: int) -> Verdict:
+        verdict: Verdict = not decisive
+        for test in tests:
+            part = test(number)
+            if part is decisive:
+                return decisive
+            if part is None:
+                verdict = None
+        return verdict
+
+    return combined
 
 
-def _token(word: str) -> Callable[[str, LadderRows], Test] | None:
-    name, colon, value = word.partition(":")
-    return _TOKENS.get(name.lower()) if colon and value else None
+def _word(word: str, rows: LadderRows, texts: RowTexts | None) -> Test:
+    in_values = _plain(word, rows)
+    if texts is None:
+        return lambda number: in_values(number) or None
+    return lambda number: in_values(number) or texts.shows(number, word)
 
 
-def _plain(word: str, rows: LadderRows) -> Test:
+def _tokens(field: Field, texts: RowTexts | None) -> Test:
+    if texts is None:
+        return lambda _: None
+    limit, is_above = field.number, field.sign == ">"
+
+    def fits(number: int) -> Verdict:
+        tokens = texts.tokens(number)
+        if not tokens:
+            return None if tokens is None else False
+        return tokens > limit if is_above else tokens < limit
+
+    return fits
+
+
+def _field(field: Field, rows: LadderRows) -> Test:
+    if field.sign != ":":
+        values = _size(rows) if field.name == "size" else _milliseconds(rows)
+        limit, is_above = field.number, field.sign == ">"
+        return lambda number: values(number) > limit if is_above else 0 <= values(number) < limit
+    return _TOKENS[field.name](field.value, rows)
+
+
+def _size(rows: LadderRows) -> Callable[[int], float]:
+    return rows.table.numbers["size"].__getitem__
+
+
+def _milliseconds(rows: LadderRows) -> Callable[[int], float]:
+    """Return the time from a question to the end of its answer; below 0 for other rows."""
+    kinds, flags = rows.table.kinds, rows.table.flags
+    began, ended = rows.table.times["mono_ns"], rows.table.times["end_mono_ns"]
+    response, frame = KINDS.index("response"), KINDS.index("frame")
+
+    def milliseconds(number: int) -> float:
+        if kinds[number] != response and not (kinds[number] == frame and flags[number] & ANSWER):
+            return -1
+        partner = rows.partner(number)
+        if partner is None or partner >= number or UNTOLD in {began[partner], ended[number]}:
+            return -1
+        return (ended[number] - began[partner]) / 1e6
+
+    return milliseconds
+
+
+def _plain(word: str, rows: LadderRows) -> Claim:
     """Return a test for a word in any value of a row."""
     table = rows.table
     hits = _hits(table, word)
@@ -118,12 +214,12 @@ def _plain(word: str, rows: LadderRows) -> Test:
     return fits
 
 
-def _facts(word: str, rows: LadderRows) -> list[Test]:
+def _facts(word: str, rows: LadderRows) -> list[Claim]:
     """Return our words about a row in which a word stands."""
     table = rows.table
     flags, kinds, states, events = table.flags, table.kinds, table.states, table.small["events"]
     response = KINDS.index("response")
-    said: dict[str, Test] = {
+    said: dict[str, Claim] = {
         **{name: _kind(name, rows) for name in ("error", "result", "malformed", "inferred", "stderr")},
         "doubtful": _kind("doubtful", rows),
         "redacted": lambda number: bool(flags[number] & REDACTED),
@@ -142,40 +238,52 @@ def _hits(table: RowTable, value: str) -> bytearray:
     return bytearray(value in text.casefold() for text in table.texts.texts)
 
 
-def _tool(value: str, rows: LadderRows) -> Test:
+def _tool(value: str, rows: LadderRows) -> Claim:
     """Return a test for the tool of a frame, a decision, or a call of the row."""
-    table = rows.table
+    table, tools = rows.table, rows.tools
     hits, column, calls = _hits(table, value), table.named["tool"], table.calls
-    wanted = {call for call, tool in rows.tools.items() if value in tool.casefold()}
 
     def fits(number: int) -> bool:
+        if hits[column[number]]:
+            return True
         own = calls[number]
-        return bool(hits[column[number]]) or (own in wanted if isinstance(own, str) else not wanted.isdisjoint(own))
+        if not own:
+            return False
+        names = [tools.get(own, "")] if isinstance(own, str) else [tools.get(call, "") for call in own]
+        return any(value in name.casefold() for name in names)
 
     return fits
 
 
-def _named(name: str) -> Callable[[str, LadderRows], Test]:
-    def make(value: str, rows: LadderRows) -> Test:
+def _call(value: str, rows: LadderRows) -> Claim:
+    """Return a test for a call by its whole id, or by turn, step and place: `1.1.2`."""
+    table, ending = rows.table, f".{value}"
+    return lambda number: any(
+        call.casefold() == value or call.casefold().endswith(ending) for call in table.calls_of(number)
+    )
+
+
+def _named(name: str) -> _Make:
+    def make(value: str, rows: LadderRows) -> Claim:
         hits, column = _hits(rows.table, value), rows.table.named[name]
         return lambda number: bool(hits[column[number]])
 
     return make
 
 
-def _id(value: str, rows: LadderRows) -> Test:
+def _id(value: str, rows: LadderRows) -> Claim:
     ids = rows.table.ids
     wanted = {value, f'"{value}"'}
     return lambda number: ids[number].casefold() in wanted
 
 
-def _direction(value: str, rows: LadderRows) -> Test:
+def _direction(value: str, rows: LadderRows) -> Claim:
     flags, lanes = rows.table.flags, rows.table.lanes
     wanted = OUTWARD if value == "out" else 0 if value == "in" else -1
     return lambda number: flags[number] & OUTWARD == wanted and lanes[number] != 1
 
 
-def _kind(value: str, rows: LadderRows) -> Test:
+def _kind(value: str, rows: LadderRows) -> Claim:
     table = rows.table
     flags, kinds, ids = table.flags, table.kinds, table.ids
     malformed, doubtful = table.named["malformed"], table.named["doubtful"]
@@ -201,7 +309,7 @@ def _kind(value: str, rows: LadderRows) -> Test:
     return lambda number: kinds[number] == wanted
 
 
-def _status(value: str, rows: LadderRows) -> Test:
+def _status(value: str, rows: LadderRows) -> Claim:
     """An HTTP status, `4xx`, or how a row stands: open, done, failed, cut, unanswered."""
     table = rows.table
     status, states = table.small["status"], table.states
@@ -215,20 +323,20 @@ def _status(value: str, rows: LadderRows) -> Test:
     return lambda number: states[number] == wanted
 
 
-def _server(value: str, rows: LadderRows) -> Test:
+def _server(value: str, rows: LadderRows) -> Claim:
     """Return a test for a server, the peer of every row but a model's."""
     table = rows.table
     hits, column, lanes = _hits(table, value), table.named["peer"], table.lanes
     return lambda number: bool(hits[column[number]]) and lanes[number] != 0
 
 
-def _turn(value: str, rows: LadderRows) -> Test:
+def _turn(value: str, rows: LadderRows) -> Claim:
     """Return a test for the rows under the heading of a turn."""
     wanted = int(value) if value.isdecimal() and len(value) < 9 else -1
     return lambda number: rows.sections.turn_of(number) == wanted
 
 
-_TOKENS: dict[str, Callable[[str, LadderRows], Test]] = {
+_TOKENS: dict[str, _Make] = {
     "tool": _tool,
     "method": _named("method"),
     "id": _id,
@@ -237,4 +345,5 @@ _TOKENS: dict[str, Callable[[str, LadderRows], Test]] = {
     "status": _status,
     "server": _server,
     "turn": _turn,
+    "call": _call,
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -38,6 +38,7 @@ PAGE = 128
 """Records read at once, so that no reader holds on to an old state of the file for long."""
 _REACHING = "WHERE last > ? AND last <= ? AND records.key <= ? ORDER BY records.key"
 _IN_ORDER = "WHERE records.key > ? AND records.key <= ? ORDER BY records.key LIMIT ?"
+_PLAIN = "SELECT key, data FROM records WHERE size IS NULL AND last IS NULL AND encoding IS NULL AND key IN"
 
 T = TypeVar("T")
 
@@ -229,6 +230,16 @@ class Store:
     def record(self, capture: str, seq: int) -> Record | None:
         """Return one record, None without one."""
         return next(self.records(capture=capture, after=seq - 1, until_seq=seq), None)
+
+    def plain_data(self, capture: str, seqs: Sequence[int]) -> Mapping[int, bytes]:
+        """Return the bytes of records by number, of those that are stored as they came; at most 500."""
+        key = self._key_of(capture)
+        if key is None:
+            return {}
+        keys = [record_key(key, seq) for seq in seqs]
+        rows = self.read(f"{_PLAIN} ({', '.join('?' * len(keys))})", *keys)
+        low = record_key(key, 0)
+        return {row - low: data for row, data in rows if isinstance(row, int) and isinstance(data, bytes)}
 
     def chain(self, session: str, call: str) -> Chain:
         """Return the chain of one call, without reading the rest of the session."""

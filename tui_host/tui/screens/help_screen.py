@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 from typing_extensions import override
 
+from tui_host.capture.ladder.filter_language import FIELDS
 from tui_host.settings.paths import documents
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.key_tables import ACTIONS, PLACES, Key
@@ -44,6 +45,12 @@ ABOUT_OTHERS = (
     ("inferred", "linked by name, arguments, time and result: the other host does not record what belongs together"),
     ("doubtful", "could be one of several calls, so it is linked to none"),
     ("its frame is not known", "the model was told a result, and no tapped frame brought it"),
+)
+ABOUT_FILTER = (
+    ("word", "in any value of a row, or in what it shows"),
+    ('"text in a body"', "in the body of a row: decoded, in any case; two Chinese characters are enough"),
+    *FIELDS.items(),
+    ("a b, a or b, not a, (…)", "both; at least one; the opposite; together"),
 )
 DOCUMENTS = {
     "usage": "keys, selecting, the filter, commands; 中文说明也在这里",
@@ -95,7 +102,11 @@ def help_text(here: str) -> str:
     for title in ([here] if here else []) + [title for title in places if title != here]:
         blocks += [f"## {title}{' (where you were)' * (title == here)}"]
         blocks += [_table("key", "what it does", [(key.shown, key.help) for key in places[title]])]
-    for title, meanings in (("Marks in the inspector", ABOUT_MARKS), ("Other hosts", ABOUT_OTHERS)):
+    for title, meanings in (
+        ("The filter of the inspector", ABOUT_FILTER),
+        ("Marks in the inspector", ABOUT_MARKS),
+        ("Other hosts", ABOUT_OTHERS),
+    ):
         blocks += [f"## {title}", _table("what", "meaning", meanings)]
     return "\n\n".join(blocks) + "\n"
 

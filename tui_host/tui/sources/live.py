@@ -179,6 +179,15 @@ class SessionSource:
             records = [record] if record is not None else []
         return b"".join(record.draft.data for record in records if record.draft.kind in kinds)
 
+    def plain_data(self, capture: str, seqs: Sequence[int]) -> Mapping[int, bytes]:
+        """Return the bytes of records by number, of those that need no decoding: quicker than the records."""
+        recorder, store = self._host.recorder, self._host.store
+        held: Mapping[int, bytes] = {}
+        if recorder is not None and recorder.capture == capture:
+            held = recorder.held_data(seqs)
+            seqs = [seq for seq in seqs if seq not in held]
+        return {**held, **store.plain_data(capture, seqs)} if store is not None and seqs else held
+
     def started_mono_ns(self, row: Row) -> int | None:
         """Return when the row's turn began."""
         return self._begun.get((row.capture, row.turn), row.mono_ns)

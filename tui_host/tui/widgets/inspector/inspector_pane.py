@@ -100,7 +100,7 @@ class FilterInput(KeysInOrder, Input):
 
     def __init__(self) -> None:
         super().__init__(
-            placeholder="words, or tool: method: id: dir: kind: status:", compact=True, select_on_focus=False
+            placeholder='words, server: tool: size>10k "text in a body", or, not', compact=True, select_on_focus=False
         )
         self._last = ""
 
@@ -161,6 +161,9 @@ class Inspector(Container):
         & > #inspector-empty { height: 1fr; padding: 1 2; color: $text-muted; display: none; }
         & > #inspector-no-match { height: auto; padding: 0 2; color: $text-muted; display: none; }
         &.-no-match > #inspector-no-match { display: block; }
+        & > #filter-hint { height: auto; max-height: 2; padding: 0 1; color: $text-warning; display: none; }
+        &.-hinting > #filter-hint { display: block; }
+        &.-few > LadderView { height: auto; min-height: 2; }
         & > #inspector-details { height: 1fr; layout: horizontal; }
         & > #inspector-details.-stacked { layout: vertical; }
         & > #inspector-details.-side #inspector-relative { border-left: solid $panel; }
@@ -209,6 +212,7 @@ class Inspector(Container):
     def compose(self) -> ComposeResult:
         yield self._header
         yield self._filter
+        yield Static(id="filter-hint", markup=False)
         yield self.ladder
         yield Static(self._why_empty, id="inspector-empty", markup=False)
         yield Static(_NO_MATCH, id="inspector-no-match", markup=False)
@@ -321,6 +325,8 @@ class Inspector(Container):
     def _update_title(self) -> None:
         heading = self.ladder.heading(live=self._source is not None and self._source.live)
         self.set_class(bool(heading.filter) and not heading.kept and not heading.looking, "-no-match")
+        if not heading.looking:  # else the list would grow and shrink with each row that is found
+            self.set_class(bool(heading.filter) and self.ladder.line_count() < self.size.height // 4, "-few")
         self._header.show(replace(heading, clears=self.has_focus_within))
 
     def _arrange(self) -> None:
@@ -401,6 +407,12 @@ class Inspector(Container):
         """Filter while typing."""
         message.stop()
         self.ladder.filter(message.value.strip())
+        self._hint("; ".join(self.ladder.mistakes))
+
+    def _hint(self, words: str) -> None:
+        """Show words below the filter's field, or nothing."""
+        self.set_class(bool(words), "-hinting")
+        self.query_one("#filter-hint", Static).update(words)
 
     def on_filter_input_left(self, message: FilterInput.Left) -> None:
         """Go back to the rows."""
@@ -408,4 +420,5 @@ class Inspector(Container):
         if message.cleared:
             self.ladder.filter("")
         self._filter.close()
+        self._hint("")
         self.ladder.focus()

@@ -1,64 +1,109 @@
-"""Filters the list: by values at once, by displayed text as time allows."""
+"""Filters the list in slices: by values, then by shown texts and bodies, from the newest row to the oldest."""
 
 from __future__ import annotations
 
 import time
-from array import array
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
+from typing import Protocol
 
+from tui_host.capture.ladder.filter_language import Reading, read_filter
 from tui_host.capture.ladder.ladder import Ladder
-from tui_host.capture.ladder.row import Row
-from tui_host.capture.ladder.row_filter import RowTest
+from tui_host.capture.ladder.row_filter import RowTexts, Test, Verdict, needs_values
 
 BUDGET = 0.008
-"""Seconds in one tick for checking displayed texts, and as many for making them."""
+"""Seconds in one slice for testing rows, and as many for describing rows."""
 _AT_ONCE = 16
-"""Rows between two looks at the clock, and rows whose texts are made next."""
-_SHARE = 20.0
-"""How many times the duration of the last check of all values passes before the next one."""
+"""Rows described next, and rows between two looks at the clock while texts are read."""
+_AHEAD = 128
+"""Rows whose bodies are read together."""
+_BLOCK = 256
+"""Rows between two looks at the clock while values are tested."""
+
+
+class TextReader(RowTexts, Protocol):
+    """Reads the texts of rows in steps."""
+
+    def begin(self, ladder: Ladder, reading: Reading) -> None:
+        """Prepare for another filter."""
+
+    def forget(self, number: int) -> None:
+        """Forget a row that has changed."""
+
+    def expect(self, numbers: Sequence[int]) -> None:
+        """Read what is quickly read of the next rows."""
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether the body that was asked for last is being read."""
+        ...
+
+    def advance(self, seconds: float) -> bool:
+        """Continue reading that body; whether it is done."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Rows that match now, in order, and rows that no longer match."""
+
+    gained: list[int]
+    lost: list[int]
 
 
 class Filtering:
-    """Filters rows that arrive and change. Displayed text is checked for new rows first, then from newest to oldest.
+    """Filters rows that arrive and change.
 
     Args:
-        shown: Returns the displayed text of a row; None while unknown.
+        texts: Reads shown texts and bodies.
         clock: Seconds.
 
     Attributes:
         text: The filter, empty for none.
-        is_stale: Whether rows have changed since their values were checked.
+        reading: The filter as read.
     """
 
-    def __init__(self, shown: Callable[[Row], str | None], clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, texts: TextReader, clock: Callable[[], float] = time.perf_counter) -> None:
         self.text = ""
-        self.is_stale = False
-        self._shown = shown
+        self.reading = Reading(None)
+        self._texts = texts
         self._clock = clock
-        self._due = 0.0
-        self._by_value = array("q")
-        self._by_look: set[int] = set()
-        self._left: deque[int] = deque()
-        self._unknown: dict[int, None] = {}
-        self._test: tuple[int, RowTest] | None = None
+        self._kept = bytearray()  # 1 for each matching row
+        self._first: deque[int] = deque()  # visible, changed and new rows
+        self._ahead = 0  # rows below this number have not been tested
+        self._pending: deque[int] = deque()  # rows that values do not decide
+        self._unknown: dict[int, None] = {}  # rows whose description is not known yet
+        self._tests: tuple[int, Test, Test] | None = None
 
     @property
-    def is_due(self) -> bool:
-        """Whether to check the values again now."""
-        return self.is_stale and self._clock() >= self._due
+    def is_on(self) -> bool:
+        """Whether there is a condition: an unfinished term is none."""
+        return self.reading.query is not None
 
     @property
     def is_looking(self) -> bool:
         """Whether more existing rows may match."""
-        return bool(self._left or self._unknown)
+        return bool(self._ahead or self._first or self._pending or self._unknown)
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether another slice may find rows without waiting for descriptions."""
+        return bool(self._ahead or self._first or self._pending)
 
     @property
     def wanted(self) -> Sequence[int]:
-        """Rows whose displayed text is needed next."""
+        """Rows whose description is needed next."""
         return list(islice(self._unknown, _AT_ONCE))
+
+    def rename(self, text: str) -> bool:
+        """Take another text with the same condition, such as a blank or an unfinished term more; whether there is one."""
+        reading = read_filter(text)
+        if reading.query != self.reading.query or not (text and self.text):
+            return False
+        self.text, self.reading = text, reading
+        return True
 
     def begin(self, ladder: Ladder, text: str, taken: int, first: Iterable[int]) -> Sequence[int]:
         """Set another filter.
@@ -67,82 +112,97 @@ class Filtering:
             ladder: The ladder with the rows.
             text: The filter.
             taken: The number of rows to filter.
-            first: The visible rows, checked before this returns.
+            first: The visible rows, tested before others.
 
         Returns:
             The matching rows, as far as known.
         """
-        self.text = text
-        self._by_look.clear()
+        self.text, self.reading = text, read_filter(text)
+        self._tests = None
+        self._first.clear()
+        self._pending.clear()
         self._unknown.clear()
-        self._test = None
-        self.sift(ladder, taken)
-        self._left = deque(first)
-        self.look(ladder)
-        self._left = deque(range(taken - 1, -1, -1) if text else ())
-        return self._kept(taken)
-
-    def came(self, changed: Iterable[int], new: Iterable[int]) -> None:
-        """Record which rows have changed or are new."""
-        if self.text:
-            self._left.extendleft(new)
-            self._left.extendleft(changed)
-            self.is_stale = True
-
-    def sift(self, ladder: Ladder, taken: int) -> Sequence[int]:
-        """Return the matching rows after checking all values again."""
-        began = self._clock()
-        matches = ladder.filter(self.text) if self.text else array("q")
-        self._by_value = matches[: bisect_left(matches, taken)]
-        self.is_stale = False
-        ended = self._clock()
-        self._due = ended + _SHARE * (ended - began)
-        return self._kept(taken)
-
-    def _kept(self, taken: int) -> Sequence[int]:
-        if not self.text:
+        self._ahead = 0
+        if not self.is_on:
             return range(taken)
-        return sorted({*self._by_value, *self._by_look}) if self._by_look else self._by_value
+        self._texts.begin(ladder, self.reading)
+        self._kept = bytearray(taken)
+        self._first.extend(first)
+        self._ahead = taken
+        return self.look(ladder).gained
 
-    def look(self, ladder: Ladder) -> Sequence[int]:
-        """Check the displayed text of more rows for a limited time; return new matches."""
+    def came(self, changed: Iterable[int], new: range) -> None:
+        """Record which rows have changed or are new."""
+        if not self.is_on:
+            return
+        self._kept.extend(bytes(len(new)))
+        for number in changed:
+            self._texts.forget(number)
+            self._first.append(number)
+        self._first.extend(new)
+
+    def look(self, ladder: Ladder) -> Changes:
+        """Test more rows for a limited time."""
+        changes = Changes([], [])
         if not self.is_looking:
-            return []
-        test = self._test_of(ladder)
-        if test.is_of_values:
-            self._left.clear()
-            return []
-        gained: list[int] = []
+            return changes
+        by_value, by_text = self._tests_of(ladder)
         until = self._clock() + BUDGET
         for number in self.wanted:
-            self._look_at(ladder.rows[number], test, gained)
-        for count in range(1, len(self._left) + 1):
-            number = self._left.popleft()
-            if test.may_fit(number) and (number in self._by_look or not self._has_value(number)):
-                self._look_at(ladder.rows[number], test, gained)
-            if count % _AT_ONCE == 0 and self._clock() >= until:
-                break
-        return sorted(gained)
+            self._settle(number, by_text(number), changes)
+        self._read(self._first, by_text, until, changes)
+        if self._first:
+            return changes
+        if self._ahead and needs_values(self.reading.query):
+            self._look_at_values(by_value, until, changes)
+        else:
+            self._pending.extend(range(self._ahead - 1, -1, -1))
+            self._ahead = 0
+        if not self._ahead:
+            self._read(self._pending, by_text, until, changes)
+        changes.gained.sort()
+        return changes
 
-    def _look_at(self, row: Row, test: RowTest, gained: list[int]) -> None:
-        shown = self._shown(row)
-        if shown is None:
-            self._unknown[row.number] = None
+    def _look_at_values(self, by_value: Test, until: float, changes: Changes) -> None:
+        kept, pending, gained = self._kept, self._pending, changes.gained
+        while self._ahead:
+            low = max(0, self._ahead - _BLOCK)
+            for number in range(self._ahead - 1, low - 1, -1):
+                verdict = by_value(number)
+                if verdict is None:
+                    pending.append(number)
+                elif verdict and not kept[number]:
+                    kept[number] = 1
+                    gained.append(number)
+            self._ahead = low
+            if self._clock() >= until:
+                return
+
+    def _read(self, rows: deque[int], by_text: Test, until: float, changes: Changes) -> None:
+        """Test the next rows by their texts, as many as there is time for."""
+        for count in range(len(rows)):
+            if count and count % _AT_ONCE == 0 and self._clock() >= until:
+                return
+            if count % _AHEAD == 0:
+                self._texts.expect(list(islice(rows, _AHEAD)))
+            number = rows[0]
+            while (verdict := by_text(number)) is None and self._texts.is_reading:
+                if not self._texts.advance(until - self._clock()):
+                    return
+            rows.popleft()
+            self._settle(number, verdict, changes)
+
+    def _settle(self, number: int, verdict: Verdict, changes: Changes) -> None:
+        if verdict is None:  # a description is to come
+            self._unknown[number] = None
             return
-        self._unknown.pop(row.number, None)
-        if test.fits(row.number, shown):
-            if row.number not in self._by_look and not self._has_value(row.number):
-                self._by_look.add(row.number)
-                gained.append(row.number)
-        elif row.number in self._by_look:
-            self._by_look.discard(row.number)
-            self.is_stale = True
+        self._unknown.pop(number, None)
+        if verdict != bool(self._kept[number]):
+            (changes.gained if verdict else changes.lost).append(number)
+            self._kept[number] = verdict
 
-    def _has_value(self, number: int) -> bool:
-        place = bisect_left(self._by_value, number)
-        return place < len(self._by_value) and self._by_value[place] == number
-
-    def _test_of(self, ladder: Ladder) -> RowTest:
-        if self._test is None or self._test[0] != ladder.revision:
-            self._test = ladder.revision, ladder.row_test(self.text)
-        return self._test[1]
+    def _tests_of(self, ladder: Ladder) -> tuple[Test, Test]:
+        if self._tests is None or self._tests[0] != ladder.revision:
+            query = self.reading.query
+            self._tests = ladder.revision, ladder.row_test(query, None), ladder.row_test(query, self._texts)
+        return self._tests[1:]

@@ -22,6 +22,7 @@ from tui_host.tui.widgets.ladder.ladder_filter import Filtering
 from tui_host.tui.widgets.ladder.ladder_lines import LadderDrawing
 from tui_host.tui.widgets.ladder.ladder_title import Heading
 from tui_host.tui.widgets.ladder.line_index import LadderIndex
+from tui_host.tui.widgets.ladder.row_texts import LadderTexts
 from tui_host.tui.widgets.ladder.row_words import BUDGET as SEEN
 from tui_host.tui.widgets.ladder.row_words import LadderWords
 from tui_host.tui.widgets.lines.line_pieces import PieceView
@@ -30,6 +31,8 @@ from tui_host.tui.widgets.lines.selectable import RowSelection, Spot, Stretch
 
 _TAKING = 0.01
 """Seconds in one tick for new rows, so that a long session opens without a stall."""
+_PAUSE = 0.004
+"""Seconds for keys between two slices of filtering."""
 _LOOK_AROUND = 1000
 """Number of rows on either side in which to look for a row of another lane."""
 COPIED = 120
@@ -57,13 +60,14 @@ class LadderView(PieceView, SelectingView):
         super().__init__(glyphs=glyphs, id=id)
         self._source: SessionSource | None = None
         self._words = LadderWords()
+        self._is_coming_back = False
         self._reset()
 
     def _reset(self) -> None:
         self._index = LadderIndex(Sections() if self._source is None else self._source.ladder.sections)
         self._words.clear()
         self._drawing = LadderDrawing(self._source, self._index, self._words, self.glyphs)
-        self._filtering = Filtering(self._drawing.shown)
+        self._filtering = Filtering(LadderTexts(self._source, self._drawing.shown))
         self._index.folds_starts = self._source is not None and self._may_fold(self._source)
         self._revision = -1
         self._hosts: Mapping[int, str] = {}
@@ -98,13 +102,17 @@ class LadderView(PieceView, SelectingView):
             return True
         is_all = source.ladder.revision == self._revision and self._taken >= len(source.ladder.rows)
         is_all &= source.ladder.hosts is self._hosts
-        is_sifted = not (self._filtering.is_stale or self._filtering.is_looking)
-        return is_all and is_sifted and self._words.is_settled
+        return is_all and not self._filtering.is_looking and self._words.is_settled
 
     @property
     def filter_text(self) -> str:
         """The current filter, empty for none."""
         return self._filtering.text
+
+    @property
+    def mistakes(self) -> Sequence[str]:
+        """What is wrong with terms of the filter, a sentence each."""
+        return self._filtering.reading.mistakes
 
     def heading(self, *, live: bool) -> Heading:
         """Return the title's values; `live` if more rows may come."""
@@ -140,6 +148,9 @@ class LadderView(PieceView, SelectingView):
         source = self._source
         if source is None or text == self._filtering.text:
             return
+        if self._filtering.rename(text):
+            self.post_message(self.Moved())
+            return
         seen = self._index.rows(self.top, self.top + self.view_height)
         first = seen if self._selected is None or self._selected < 0 else [self._selected, *seen]
         self._index.fold_anew(folds_starts=self._may_fold(source) and not text)
@@ -170,16 +181,31 @@ class LadderView(PieceView, SelectingView):
         if source.ladder.hosts is not self._hosts:
             self._hosts = source.ladder.hosts
             self.redraw()
-        if self._filtering.is_due:
-            kept = self._filtering.sift(source.ladder, self._taken)
-            self._keep(kept, is_more=len(kept) >= self._index.kept)
         seen = self._index.rows(self.top, self.top + self.view_height)
         wanted = self._filtering.wanted
         self._rows_changed(self._words.fill(source, [*seen, *wanted], FILTERING if wanted else SEEN))
-        if matches := self._filtering.look(source.ladder):
-            self._extend(matches, new=0)
+        self._look_on()
 
     # How it is kept.
+
+    def _look_on(self) -> None:
+        """Filter more rows, and come back soon for the rest."""
+        source = self._source
+        if source is None or not self._filtering.is_looking:
+            return
+        changes = self._filtering.look(source.ladder)
+        if sum(map(self._index.drop, changes.lost)):
+            self._grown(0, first=0)
+        if changes.gained:
+            self._extend(changes.gained, new=0)
+        self.post_message(self.Moved())  # the count
+        if self._filtering.can_go_on and not self._is_coming_back:
+            self._is_coming_back = True
+            self.set_timer(_PAUSE, self._come_back)
+
+    def _come_back(self) -> None:
+        self._is_coming_back = False
+        self._look_on()
 
     @property
     def _rows(self) -> Sequence[Row]:
@@ -194,7 +220,7 @@ class LadderView(PieceView, SelectingView):
         self._taken = self._index.count(rows, _TAKING)
         changed = [number for number in changed if number < before]
         new = range(before, self._taken)
-        if self.following and not self._filtering.text and self._may_fold(source) != self._index.folds_starts:
+        if self.following and not self._filtering.is_on and self._may_fold(source) != self._index.folds_starts:
             self._index.folds_starts = True
             self._keep(range(before), is_more=False)
         self._rows_changed(changed)
@@ -206,7 +232,7 @@ class LadderView(PieceView, SelectingView):
             return
         if self._drawing.widen(self.view_width):
             self.redraw()
-        if not self._filtering.text:
+        if not self._filtering.is_on:
             self._extend(new, new=len(new))
         self.post_message(self.Moved())
 

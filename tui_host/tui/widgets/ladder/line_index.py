@@ -6,6 +6,7 @@ import time
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.sections import Sections
@@ -127,23 +128,30 @@ class LadderIndex:
         before = self._homes[number]
         if home == before:
             return False
-        line, hidden = self.line_of(number), self._hidden.get(before, [])
-        is_kept = line is not None or number in hidden
-        if line is not None:
-            self._lines.pop(line)
-        elif is_kept:
-            hidden.remove(number)
-        heading = self.line_of(-before - 1)
-        is_last = heading is not None and (heading + 1 == len(self) or self._lines[heading + 1] < 0)
-        if heading is not None and is_last and not hidden:
-            self._lines.pop(heading)
+        is_kept = self.drop(number)
         self._add_to_counts(row, self.sections.turns[before], -1)
         self._add_to_counts(row, self.sections.turns[home], 1)
         self._homes[number] = home
         self._of_turn[number] = row.turn > 0 and not row.is_absent
         if is_kept:
-            self.kept -= 1
             self.extend([number])
+        return True
+
+    def drop(self, number: int) -> bool:
+        """Remove the line of a row, and the heading of a section without rows; returns whether there was one."""
+        home = self._homes[number]
+        line, hidden = self.line_of(number), self._hidden.get(home, [])
+        if line is not None:
+            self._lines.pop(line)
+        elif number in hidden:
+            hidden.remove(number)
+        else:
+            return False
+        self.kept -= 1
+        heading = self.line_of(-home - 1)
+        is_last = heading is not None and (heading + 1 == len(self) or self._lines[heading + 1] < 0)
+        if heading is not None and is_last and not hidden:
+            self._lines.pop(heading)
         return True
 
     # Folding.
@@ -190,27 +198,35 @@ class LadderIndex:
         Returns:
             The first line that is new or has changed.
         """
+        first = len(self._lines)
+        for home, rows in groupby(numbers, self._homes.__getitem__):
+            first = min(first, self._add(home, list(rows)))
+        return first
+
+    def _add(self, home: int, rows: list[int]) -> int:
+        """Add rows of one section; return the first line that is new or has changed."""
         lines = self._lines
-        first = len(lines)
-        for number in numbers:
-            self.kept += 1
-            if self._of_turn[number]:
-                self.newest_of_turns = max(number, self.newest_of_turns or 0)
-            home = self._homes[number]
-            is_folded = self.is_folded(home)
-            place = len(lines)
-            if place and self._key(lines[-1]) > self._order(number):
-                place = self._place(number)
-            if not place or self.home_of(lines[place - 1]) != home:
-                lines.insert(place, -home - 1)
-                first = min(first, place)
-                place += 1
-            if is_folded:
-                self._hidden.setdefault(home, []).append(number)
-                first = min(first, place - 1)
-            else:
-                lines.insert(place, number)
-                first = min(first, place)
+        self.kept += len(rows)
+        newest = next((number for number in reversed(rows) if self._of_turn[number]), None)
+        if newest is not None:
+            self.newest_of_turns = max(newest, self.newest_of_turns or 0)
+        if len(rows) > 1:
+            rows.sort()
+            rows.sort(key=self._times.__getitem__)
+        place = first = len(lines)
+        if place and self._key(lines[-1]) > self._order(rows[0]):
+            place = first = self._place(rows[0])
+        if not place or self.home_of(lines[place - 1]) != home:
+            lines.insert(place, -home - 1)
+            place += 1
+        if self.is_folded(home):
+            self._hidden.setdefault(home, []).extend(rows)
+            return min(first, place - 1)
+        if place == len(lines) or self._key(lines[place]) > self._order(rows[-1]):
+            lines[place:place] = array("q", rows)
+        else:
+            for number in rows:
+                lines.insert(self._place(number), number)
         return first
 
     def _place(self, item: int) -> int:
