@@ -14,7 +14,7 @@ from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Redacti
 from tui_host.capture.store.schema_version import OlderFormError
 from tui_host.capture.store.store import Store
 
-WAIT = 20.0
+WAIT = 90.0
 SESSION = "20261121-134501-x7k2q"
 
 

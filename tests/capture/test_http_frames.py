@@ -25,14 +25,14 @@ PROGRESS = rpc(method="notifications/progress", params={"progressToken": 4, "pro
 @asynccontextmanager
 async def client(kept: Kept) -> AsyncGenerator[httpx2.AsyncClient]:
     observer = Observer(kept, wire="mcp", peer="math", connection="math#1")
-    async with httpx2.AsyncClient(transport=RecordingTransport(observer), timeout=20) as opened:
+    async with httpx2.AsyncClient(transport=RecordingTransport(observer), timeout=90) as opened:
         yield opened
 
 
 async def post(kept: Kept, peer: Peer, body: bytes = ASK) -> httpx2.Response:
     token = current_place.set(CALL)
     try:
-        with anyio.fail_after(20):
+        with anyio.fail_after(90):
             async with client(kept) as opened:
                 return await opened.post(peer.url, content=body)
     finally:
@@ -111,7 +111,7 @@ async def test_every_message_of_a_batch_is_a_frame() -> None:
 async def test_an_answer_that_comes_on_another_stream_is_in_the_place_of_its_request() -> None:
     kept = Kept()
     late = rpc(id=9, result={})
-    with anyio.fail_after(20):
+    with anyio.fail_after(90):
         async with (
             serving(response(status="202 Accepted"), chunked([event(RESULT), event(late)])) as peer,
             client(kept) as opened,
@@ -137,7 +137,7 @@ async def test_calls_at_the_same_time_keep_apart() -> None:
         current_place.set(Place(session="s", turn=1, step=1, call=str(number)))
         await opened.post(url, content=rpc(id=number, method="tools/call", params={"name": "add"}))
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(90):
         async with serving(answer) as peer, client(kept) as opened, anyio.create_task_group() as group:
             for number in range(5):
                 group.start_soon(call, number, opened, peer.url)
@@ -187,7 +187,7 @@ async def test_a_login_is_recorded_and_gives_no_frame() -> None:
 async def test_a_stream_that_the_client_leaves_after_its_answer_was_closed_by_the_host() -> None:
     kept = Kept()
     async with serving(chunked([event(RESULT)], wait=True)) as peer, client(kept) as opened:
-        with anyio.fail_after(20):
+        with anyio.fail_after(90):
             async with opened.stream("POST", peer.url, content=ASK) as answer:
                 async for _ in answer.aiter_raw():
                     break

@@ -23,12 +23,12 @@ PLACE = Place(session="s", turn=1, step=2)
 @asynccontextmanager
 async def client(kept: Kept, *, limit: int = 64 << 20) -> AsyncGenerator[httpx.AsyncClient]:
     observer = Observer(kept, wire="llm", peer="demo", limit=limit)
-    async with httpx.AsyncClient(transport=RecordingTransport(observer), timeout=20) as opened:
+    async with httpx.AsyncClient(transport=RecordingTransport(observer), timeout=90) as opened:
         yield opened
 
 
 async def post(kept: Kept, peer: Peer, body: bytes = b"{}", **headers: str) -> httpx.Response:
-    with anyio.fail_after(20):
+    with anyio.fail_after(90):
         async with client(kept) as opened:
             return await opened.post(peer.url + "/chat/completions", content=body, headers=headers)
 
@@ -68,7 +68,7 @@ async def test_a_stream_in_chunks_of_any_size_is_recorded_byte_for_byte(size: in
 async def test_a_chunk_is_recorded_when_it_comes_and_not_when_the_exchange_ends() -> None:
     kept = Kept()
     async with serving(chunked(EVENTS[:1], wait=True)) as peer, client(kept) as opened:
-        with anyio.fail_after(20):
+        with anyio.fail_after(90):
             async with opened.stream("POST", peer.url) as answer:
                 async for _ in answer.aiter_raw():
                     break
@@ -118,7 +118,7 @@ async def test_a_request_that_is_stopped_is_told_as_closed_by_the_host() -> None
     kept = Kept()
     async with serving(Answer(wait=True)) as peer, client(kept) as opened, anyio.create_task_group() as group:
         group.start_soon(opened.get, peer.url)
-        with anyio.fail_after(20):
+        with anyio.fail_after(90):
             while not peer.requests:
                 await anyio.lowlevel.checkpoint()
         group.cancel_scope.cancel()

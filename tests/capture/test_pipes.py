@@ -44,14 +44,14 @@ class Written:
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(90):
         while not is_so():
             await anyio.lowlevel.checkpoint()
 
 
 async def read(source: IO[bytes], size: int) -> bytes:
     data = b""
-    with ReadPipe(source) as chunks, anyio.fail_after(20):
+    with ReadPipe(source) as chunks, anyio.fail_after(90):
         while len(data) < size:
             data += await chunks.chunk()
     return data
@@ -120,7 +120,7 @@ async def test_nothing_is_sent_to_a_pipe_that_is_closed_at_either_end() -> None:
 async def test_what_is_not_taken_is_not_read() -> None:
     with pipe() as (source, sink):
         os.set_blocking(sink.fileno(), False)
-        with ReadPipe(source) as chunks, anyio.fail_after(20):
+        with ReadPipe(source) as chunks, anyio.fail_after(90):
             total = 0
             full = 0
             while full < 10:  # until it stays full although the loop turns

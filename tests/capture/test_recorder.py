@@ -264,7 +264,7 @@ def test_a_writer_that_breaks_down_goes_on_once_and_then_memory_takes_over(recor
 
 async def test_a_follower_sees_the_present_then_every_change_and_ends_with_the_recorder(recorder: Recorder) -> None:
     seen: list[int] = []
-    with anyio.fail_after(20):
+    with anyio.fail_after(90):
         async for revision in recorder.follow(period=0.001):
             seen.append(revision)
             match len(seen):

@@ -64,7 +64,7 @@ def on_small_disk(tmp_path: Path, program: str, megabytes: int = 16) -> None:
         [*command, sys.executable, "-c", PROGRAM + program + "\nprint('done')", str(disk)],
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=90,
         cwd=Path(__file__).parents[2],
     )
     assert (done.returncode, done.stdout) == (0, b"done\n"), done.stderr.decode()

@@ -47,7 +47,7 @@ OPERATIONS: dict[str, Callable[[float, float], float]] = {
     "multiply": lambda a, b: a * b,
     "divide": lambda a, b: a / b,
 }
-PATIENCE = 20
+PATIENCE = 90.0
 SECRET = "hunter2-hunter2"  # noqa: S105 - one that the tests give away
 
 

@@ -99,7 +99,7 @@ async def test_a_chain_runs_across_both_wires_and_the_rows_find_each_other(demo_
     host = Host(settings, allow_all=True)
     session = host.sessions.new()
     records: Sequence[Record] = ()
-    with anyio.fail_after(50):
+    with anyio.fail_after(90):
         async with anyio.create_task_group() as group:
             group.start_soon(host.serve)
             await host.ready()

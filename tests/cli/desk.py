@@ -66,14 +66,12 @@ class Desk:
         self,
         *words: object,
         terminal: bool = False,
-        seconds: float = 1.0,
         file_limit: int = 0,
     ) -> Running:
         return self.program.start(
             *words,
             *self.places,
             terminal=terminal,
-            seconds=seconds,
             file_limit=file_limit,
             env={"MY_KEY": KEY},
         )

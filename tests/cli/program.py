@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tui_host.errors import JSON
 
-PATIENCE = 20.0
+PATIENCE = 90.0
 """Seconds within which anything that is waited for has to come; a slow machine with work to do needs many of them."""
 
 
@@ -153,7 +153,6 @@ class Programs:
         stdout: int | None = None,
         terminal: bool = False,
         env: Mapping[str, str] | None = None,
-        seconds: float = 1.0,
         file_limit: int = 0,
     ) -> Running:
         """Start it.
@@ -164,7 +163,6 @@ class Programs:
             stdout: The descriptor of its standard output, instead of one that is read here.
             terminal: A terminal is all of its standard streams.
             env: What it has in its environment besides the usual.
-            seconds: How long what it leaves behind may live on.
             file_limit: Bytes that a file of its may have; 0 for any.
         """
         request = {
@@ -172,7 +170,6 @@ class Programs:
             "environment": {**self.environment, **(env or {})},
             "folder": str(self.folder),
             "terminal": terminal,
-            "seconds": seconds,
             "file_limit": file_limit,
         }
         master: int | None = None

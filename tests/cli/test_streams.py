@@ -30,7 +30,7 @@ def shell(place: Desk, line: str) -> tuple[int, bytes, str]:
         "T": f"{sys.executable} -m tui_host {arguments}",
         "PYTHONPATH": str(Path(__file__).parent.parent.parent),
     }
-    ran = subprocess.run(["/bin/bash", "-c", line], capture_output=True, env=environment, timeout=50, check=False)
+    ran = subprocess.run(["/bin/bash", "-c", line], capture_output=True, env=environment, timeout=90, check=False)
     return ran.returncode, ran.stdout, ran.stderr.decode()
 
 

@@ -64,7 +64,7 @@ def ask(url: str, path: str = "/chat/completions") -> bytes:
     asked = urllib.request.Request(  # noqa: S310 - a URL of this machine
         url + path, b'{"model":"m"}', {"Content-Type": "application/json", "Authorization": "Bearer sk-0123456789"}
     )
-    with urllib.request.urlopen(asked, timeout=20) as answered:  # noqa: S310
+    with urllib.request.urlopen(asked, timeout=90) as answered:  # noqa: S310
         body: bytes = answered.read()
     return body
 
@@ -119,7 +119,7 @@ def test_more_connections_than_the_usual_limit_of_open_files_has_room_for_are_al
         assert process.stdout is not None
         port = int(process.stdout.readline().split(b":")[2].split(b"/")[0])
         for _ in range(40):
-            client = stack.enter_context(closing(HTTPConnection("127.0.0.1", port, timeout=20)))
+            client = stack.enter_context(closing(HTTPConnection("127.0.0.1", port, timeout=90)))
             client.request("POST", "/v1/chat/completions", b"{}")
             assert client.getresponse().read() == EVENTS
 

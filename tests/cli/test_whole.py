@@ -65,7 +65,7 @@ def test_the_installed_command_asks_and_answers(program: Programs, tmp_path: Pat
             capture_output=True,
             env=plain_environment(tmp_path) | {"MY_KEY": "12345678"},
             stdin=subprocess.DEVNULL,
-            timeout=50,
+            timeout=90,
             check=False,
         )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"from far\n", b"")

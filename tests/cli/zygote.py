@@ -41,6 +41,8 @@ LOADED = (
     "tui_host.servers.connection",
 )
 HAS_SUBREAPER = sys.platform == "linux"
+PATIENCE = 30.0
+"""Seconds; what was told to end may take some of them on a machine that does much else."""
 
 
 class Request(TypedDict):
@@ -50,7 +52,6 @@ class Request(TypedDict):
     environment: dict[str, str]
     folder: str
     terminal: bool
-    seconds: float
     file_limit: int
 
 
@@ -113,18 +114,18 @@ def end(code: int) -> NoReturn:
     os._exit(code)
 
 
-def wait_for(program: int, link: socket.socket, seconds: float) -> NoReturn:
+def wait_for(program: int, link: socket.socket) -> NoReturn:
     """Tell the program's process id, then how it ended and what it left."""
     link.sendall(json.dumps({"pid": program}).encode() + b"\n")
     _, status = os.waitpid(program, 0)
-    answer = {"code": os.waitstatus_to_exitcode(status), "left": left(seconds)}
+    answer = {"code": os.waitstatus_to_exitcode(status), "left": left()}
     link.sendall(json.dumps(answer).encode() + b"\n")
     os._exit(0)
 
 
-def left(seconds: float) -> list[str]:
-    """The processes that the program left and that do not end within so many seconds."""
-    end = time.monotonic() + seconds
+def left() -> list[str]:
+    """The processes that the program left and that do not end by themselves."""
+    end = time.monotonic() + PATIENCE
     while HAS_SUBREAPER:
         try:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
@@ -170,7 +171,7 @@ def serve(place: str) -> NoReturn:
                 become(request, descriptors)
             for descriptor in descriptors:
                 os.close(descriptor)
-            wait_for(program, link, request["seconds"])
+            wait_for(program, link)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ def model_port() -> Iterator[int]:
     with model_at("--pace", "0") as (process, port):
         yield port
         process.terminate()
-        output, errors = process.communicate(timeout=20)
+        output, errors = process.communicate(timeout=90)
         assert (process.returncode, output, errors) == (0, b"", b"")
 
 

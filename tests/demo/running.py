@@ -84,7 +84,7 @@ def objects(value: object) -> list[dict[str, object]]:
 class Client:
     """One connection, kept alive until the block ends."""
 
-    def __init__(self, port: int, *, timeout_seconds: float = 20) -> None:
+    def __init__(self, port: int, *, timeout_seconds: float = 90) -> None:
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_seconds)
 
     def __enter__(self) -> Self:

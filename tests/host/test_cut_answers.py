@@ -47,7 +47,7 @@ async def killed(folder: Path, rest: bytes, *options: str) -> None:
 
     def script(link: socket.socket) -> None:
         link.sendall(head() + chunk({"reasoning_content": "hm"}) + chunk({"content": FIRST}))
-        more.wait(30)
+        more.wait(90)
         link.sendall(rest)
         with suppress(OSError):  # the program has gone, which is what is waited for
             while link.recv(1 << 16):

@@ -32,7 +32,7 @@ from tui_host.settings.load import Overrides, load
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import ModelRef, Profile, Settings
 
-PATIENCE = 20
+PATIENCE = 90.0
 DEMO = ModelRef(provider="demo", model="openai")
 
 

@@ -50,7 +50,7 @@ async def hosting(folder: Path) -> AsyncGenerator[Host]:
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    with anyio.fail_after(25):
+    with anyio.fail_after(90):
         while not is_so():
             await anyio.sleep(0.05)
 

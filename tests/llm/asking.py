@@ -40,7 +40,7 @@ async def asked(
 ) -> Fold:
     client = ModelClient(kept or recorder(), environment or {})
     try:
-        with anyio.fail_after(20):
+        with anyio.fail_after(90):
             return await told(client.stream(provider_at(url, **more), ASK, place=PLACE))
     finally:
         await client.aclose()
@@ -57,7 +57,7 @@ async def told_with_error(url: str) -> tuple[Fold, ModelError | None]:
     fold = Fold(provider="mine", model="m", call_id=str)
     client = ModelClient(recorder(), {})
     try:
-        with anyio.fail_after(20):
+        with anyio.fail_after(90):
             async with client.stream(provider_at(url), ASK, place=PLACE) as stream:
                 async for found in stream:
                     fold.add(found)

@@ -46,7 +46,7 @@ async def test_what_is_stopped_reads_no_further() -> None:
         await anyio.sleep_forever()
 
     incoming = Incoming(silent())
-    with anyio.fail_after(20):
+    with anyio.fail_after(90):
         async with anyio.create_task_group() as group:
             group.start_soon(incoming.run)
             assert await incoming.take() == b"one"

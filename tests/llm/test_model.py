@@ -136,7 +136,7 @@ async def test_nobody_there_is_told_in_words() -> None:
 
 
 async def wait_for_the_end(there: Peer) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(90):
         await there.closed.wait()
 
 
@@ -158,7 +158,7 @@ async def test_cancelling_an_answer_closes_the_connection_at_once(sent: bytes) -
             await told(client.stream(provider_at(there.url), ASK, place=PLACE))
 
         group.start_soon(ask)
-        with anyio.fail_after(20):
+        with anyio.fail_after(90):
             await waits.wait()
             while len(kept.since(0)) < (1 if not sent else 2 if sent == head() else 3):
                 await anyio.sleep(0.001)
@@ -192,10 +192,10 @@ async def test_a_connection_that_stays_open_after_the_end_does_not_hold_the_answ
     async with peer(script) as there, client.stream(provider_at(there.url), ASK, place=PLACE) as stream:
         fold = Fold(provider="p", model="m", call_id=str)
         while fold.stop is None:
-            with anyio.fail_after(20):
+            with anyio.fail_after(90):
                 fold.add(await anext(stream))
         asks.set()
-        with anyio.fail_after(20):
+        with anyio.fail_after(90):
             assert [found async for found in stream] == []
 
     assert (fold.text, fold.stop) == ("x", "end")

@@ -69,10 +69,10 @@ async def folders(roots: Annotated[mcp_types.ListRootsResult, Resolve(ask_roots)
 
 @server.tool()
 async def tick(ctx: Context) -> str:
-    """Report progress for a second."""
-    for number in range(20):
-        await ctx.report_progress(number, 20, "ticking")
-        await anyio.sleep(0.05)  # the pace of its work
+    """Report progress for four seconds."""
+    for number in range(40):
+        await ctx.report_progress(number, 40, "ticking")
+        await anyio.sleep(0.1)  # the pace of its work
     return "ticked"
 
 

@@ -19,7 +19,7 @@ from tui_host.settings.schema import ServerSpec
 
 # Linux and macOS start processes by the same code; only how this file looks at them, through /proc, is Linux's.
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="children are counted in Linux's way")
-PATIENCE = 20.0
+PATIENCE = 90.0
 MUTE = "no-initialize"
 
 
@@ -81,8 +81,8 @@ async def test_a_turn_waits_for_a_server_from_its_start_on_and_for_each_connecti
         assert await pool.settled_for_turn(0.2) == ("mute",)
         assert time.monotonic() - early > 0.4, "the wait began with the server and not with the question"
         begun = time.monotonic()
-        assert await pool.settled_for_turn(PATIENCE) == ("mute",)
-        assert time.monotonic() - begun < PATIENCE / 2, "it was waited for in vain before"
+        assert await pool.settled_for_turn(2 * PATIENCE) == ("mute",)
+        assert time.monotonic() - begun < PATIENCE, "it was waited for in vain before"
         pool.reconnect("mute")
         with anyio.move_on_after(0.3) as waiting:
             await pool.settled_for_turn(PATIENCE)

@@ -23,7 +23,7 @@ from tests.system.screen import Screen
 ROOT = Path(__file__).parents[2]
 NO_SERVERS = '[servers.off]\ncommand = "true"\nenabled = false\n'
 """Without it the bundled servers are there, each of which costs a second of a core."""
-BOUND_SECONDS = 45.0
+BOUND_SECONDS = 90.0
 """How long a condition may take on a machine that does much else."""
 # The terminal becomes the controlling one, as in a shell: only then is its end a SIGHUP. The process id stays.
 _TAKE_TERMINAL = (

@@ -173,7 +173,7 @@ def test_a_terminal_that_reads_nothing_keeps_nothing_from_its_end(tmp_path: Path
             terminal.resize(250 - number % 2, 80)
             time.sleep(0.01)
         terminal.signal(signal.SIGTERM)
-        assert terminal.process.wait(20) == 143  # nobody reads
+        assert terminal.process.wait(90) == 143  # nobody reads
 
 
 MISTAKES = ["handler", "ask", "early", "start", "worker", "host", "end", "ask host"]

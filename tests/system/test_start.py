@@ -145,5 +145,5 @@ def test_an_interrupt_while_it_loads_ends_it_with_130_and_without_a_word(tmp_pat
     # Whatever measures the tests would have loaded the modules before the program does.
     own = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
     environment = {**own, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
-    ended = subprocess.run(words, capture_output=True, env=environment, check=False, timeout=30)
+    ended = subprocess.run(words, capture_output=True, env=environment, check=False, timeout=90)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"")

@@ -25,7 +25,7 @@ def test_modules_in_the_working_directory_are_run_by_nobody(tmp_path: Path) -> N
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=90,
     )
     assert not (tmp_path / "pwned").exists(), (tmp_path / "pwned").read_text()
     assert b"2 + 3 = **5**" in done.stdout, done.stderr

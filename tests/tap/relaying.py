@@ -26,7 +26,7 @@ from tui_host.tap.http.upstream import upstream_of
 from tui_host.tap.recording.exchange_records import ExchangeRecords, TimedRecorder
 
 PLACE = Place(session="20261122-010203-abcde")
-PATIENCE = 20.0
+PATIENCE = 90.0
 """Seconds; a machine that does much else takes some of them."""
 
 
@@ -219,7 +219,7 @@ async def until(claim: Callable[[], bool]) -> None:
 
 async def until_has(client: SocketStream, wanted: bytes) -> bytes:
     data = b""
-    with anyio.fail_after(20):
+    with anyio.fail_after(90):
         while wanted not in data:
             data += await client.receive()
     return data

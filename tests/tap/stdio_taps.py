@@ -101,7 +101,7 @@ def line_of(process: subprocess.Popen[bytes]) -> bytes:
     return process.stdout.readline()
 
 
-def until(is_so: Callable[[], bool], seconds: float = 20) -> None:
+def until(is_so: Callable[[], bool], seconds: float = 90) -> None:
     """Wait until it is so."""
     end = time.monotonic() + seconds
     while not is_so():
@@ -161,7 +161,7 @@ def records(folder: Path, session: str | None = None) -> list[Record]:
 
 def recorded(folder: Path) -> list[Record]:
     """What the only tap has recorded, once it is at its end, which may be later than its own."""
-    until(lambda: [info.live for info in sessions(folder)] == [False], 30)
+    until(lambda: [info.live for info in sessions(folder)] == [False])
     return records(folder)
 
 

@@ -117,7 +117,7 @@ async def signed_in(url: str, method: AuthMethod = "client_secret_post") -> tupl
 async def asked_twice(url: str, login: OAuthClientProvider) -> list[str]:
     """What a host gets that has to renew its token between two calls."""
     got: list[str] = []
-    async with httpx2.AsyncClient(auth=login, timeout=20) as web:
+    async with httpx2.AsyncClient(auth=login, timeout=90) as web:
         try:
             async with Client(streamable_http_client(url, http_client=web)) as client:
                 for _ in range(2):

@@ -187,12 +187,12 @@ DEAF = (
 """A server that ignores the end of its input and SIGTERM, with a child that does."""
 
 
-def test_when_the_tap_is_killed_the_server_and_its_children_are_gone_within_six_seconds(tmp_path: Path) -> None:
+def test_when_the_tap_is_killed_the_server_and_its_children_are_gone(tmp_path: Path) -> None:
     process = start(tap(tmp_path, *PYTHON, DEAF), own_group=True)
     servers = [int(line_of(process)), int(line_of(process))]
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    until(lambda: not any(map(runs, servers)), 12)  # doubled for a machine that does much else
+    until(lambda: not any(map(runs, servers)))
 
 
 @pytest.mark.exhaustive
@@ -202,7 +202,7 @@ def test_when_the_host_is_gone_the_server_is_ended_as_in_a_connection_of_our_own
     for pipe in (process.stdin, process.stdout, process.stderr):
         assert pipe is not None
         pipe.close()
-    assert process.wait(20) == -signal.SIGKILL
+    assert process.wait(90) == -signal.SIGKILL
     assert not any(map(runs, servers))
 
 
@@ -219,7 +219,7 @@ def test_a_process_that_keeps_the_servers_pipes_for_ever_keeps_no_host_waiting(t
         for pipe in (process.stdin, process.stdout, process.stderr):
             assert pipe is not None
             pipe.close()
-    assert process.wait(20) == 3
+    assert process.wait(90) == 3
     for left in filter(runs, servers) if end != "is gone" else ():
         os.kill(left, signal.SIGKILL)
     until(lambda: not any(map(runs, servers)))

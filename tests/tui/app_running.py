@@ -27,7 +27,7 @@ from tui_host.tui.widgets.inspector.inspector_pane import Inspector
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
-BOUND_SECONDS = 30
+BOUND_SECONDS = 90.0
 """How long a condition may take on a machine that does much else; nothing waits that long where all is well."""
 WIDE, USUAL, NARROW = (140, 45), (80, 24), (60, 20)
 # Painting is most of what these tests cost. Textual and the app call their rates final.

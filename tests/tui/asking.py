@@ -128,7 +128,7 @@ class Alone(Asking):
 
 async def armed(pilot: Pilot[None], app: Asking) -> None:
     await pilot.pause()
-    with anyio.fail_after(20):
+    with anyio.fail_after(90):
         while not app.approval.is_armed:
             await anyio.sleep(0.02)
     await pilot.pause()
@@ -153,7 +153,7 @@ async def at_once(pilot: Pilot[None], app: Asking, *keys: str) -> None:
 
 async def armed_or_writing(pilot: Pilot[None], app: Asking) -> None:
     """Wait until keys decide again, or a field takes them."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(90):
         while not (app.approval.is_armed or any(field.has_focus for field in app.query(Field))):
             await anyio.sleep(0.02)
     await pilot.pause()

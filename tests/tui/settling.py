@@ -17,7 +17,7 @@ from textual.message_pump import MessagePump
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 """Seconds; a machine that does much else takes some of them."""
 _press, _pause, _wait_for_screen = Pilot.press, Pilot.pause, Pilot._wait_for_screen
 

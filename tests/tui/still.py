@@ -30,7 +30,7 @@ from tui_host.servers.pool import Pool
 from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
 
-PATIENCE = 20
+PATIENCE = 90.0
 """Seconds that a slow machine has to draw a picture."""
 LEAST = 3.0
 """Contrast of the faintest words: placeholders, what is switched off, a theme's palest colours. Source: WCAG 2.2, 1.4.11."""

@@ -6,15 +6,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from tests.tui.app_running import MATH, SMALL, Running, fast, running
 from tui_host.capture.record import Draft
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.errors import JSON
 from tui_host.settings.schema import ModelRef
-
-pytestmark = pytest.mark.timeout(180)
 
 SUM = "what is (6 × 5 + 7) / 2? use the tools"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from textual import events
 from textual.widgets import Input
 
@@ -21,8 +20,6 @@ from tui_host.tui.screens.request_screen import RequestScreen
 from tui_host.tui.screens.servers_screen import ServersScreen
 from tui_host.tui.screens.sessions_screen import SessionsScreen
 from tui_host.tui.widgets.details.detail_panel import Detail
-
-pytestmark = pytest.mark.timeout(180)
 
 
 def said(app: Running) -> list[str]:

@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-
 from tests.tui.app_running import SMALL, WIDE, fast, running
 from tui_host.chat.conversation import AnswerItem, CallItem
 from tui_host.llm.probe import LocalServer
 from tui_host.tui.suggestions import ANYWHERE, QUESTIONS, offers
-
-pytestmark = pytest.mark.timeout(180)
 
 NO_SERVERS = '[servers.off]\nbundled = "math"\nenabled = false\n'
 

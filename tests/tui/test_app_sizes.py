@@ -8,8 +8,6 @@ import pytest
 
 from tests.tui.app_running import NARROW, SMALL, USUAL, WIDE, Running
 
-pytestmark = pytest.mark.timeout(180)
-
 
 @pytest.fixture
 async def resized(app: Running) -> AsyncIterator[Running]:

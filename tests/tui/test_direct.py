@@ -15,8 +15,6 @@ from tui_host.tui.direct_items import filled_template, template_variables
 from tui_host.tui.screens.direct_screen import DirectScreen
 from tui_host.tui.widgets.choices import ChoiceList
 
-pytestmark = pytest.mark.timeout(180)
-
 MATH = f'{PATIENT}[servers.math]\nbundled = "math"\n'
 
 

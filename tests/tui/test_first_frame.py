@@ -52,7 +52,7 @@ def app_in(folder: Path, ui: str) -> Held:
 
 async def until_whole(app: Held, pilot: Pilot[int]) -> None:
     app.go.set()
-    with anyio.fail_after(20):
+    with anyio.fail_after(90):
         while app.main is None or not app.main.is_whole:
             await pilot.pause(0.01)
 

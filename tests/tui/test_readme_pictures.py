@@ -29,7 +29,6 @@ def words_of(picture: Path) -> Counter[str]:
     return Counter(re.sub(r"\d+(\.\d+)?", "0", word) for word in words if not re.search("ms$|…", word))
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.exhaustive] * (name != "main")) for name in pictures()]
 )

@@ -49,8 +49,6 @@ from tui_host.tui.widgets.ladder.ladder_view import LadderView
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.status_lines import Line
 
-pytestmark = pytest.mark.timeout(180)
-
 SECRET = "sk-nobody-may-see-this-4711"  # noqa: S105 - made up
 LATE_SERVER = """\
 import pathlib, runpy, sys
@@ -357,7 +355,7 @@ async def kept(folder: Path, text: str, *texts: str) -> dict[str, list[bytes]]:
         for said in texts:
             session = host.sessions.new()
             host.send(session, said)
-            with anyio.fail_after(30):
+            with anyio.fail_after(90):
                 while session.busy:
                     await anyio.sleep(0.02)
         store = host.store

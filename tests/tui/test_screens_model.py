@@ -17,8 +17,6 @@ from tests.tui.app_running import SMALL, Running, fast, running
 from tui_host.tui.screens.field_screen import KeyScreen, OptionScreen
 from tui_host.tui.screens.model_screen import ModelScreen
 
-pytestmark = pytest.mark.timeout(180)
-
 KEY = "sk-nobody-may-see-this-4712"
 CONFIG = """
 [providers.deepseek]

@@ -108,13 +108,13 @@ def test_a_writer_is_waited_for_no_longer_than_a_terminal_may_take(monkeypatch: 
         @override
         def write(self, text: str, /) -> int:
             taken.set()
-            go_on.wait(20)
+            go_on.wait(90)
             return super().write(text)
 
     writer = writer_thread.WriterThread(Stuck())
     writer.start()
     writer.write("a frame")
-    assert taken.wait(20)
+    assert taken.wait(90)
     textual_private._stop_writer(writer)
     assert writer.is_alive()
     go_on.set()

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 
 A = TypeVar("A", bound=App[None])
 
-PATIENCE = 20.0
+PATIENCE = 90.0
 """Seconds; a machine that does much else takes some of them."""
 
 

@@ -28,7 +28,7 @@ async def test_an_answer_that_goes_on_behind_its_call_is_closed_by_the_host(name
     client = ModelClient(kept, {})
     fold = Fold(provider="mine", model="m", call_id=str)
     reader = protocol(name).reader(TOOLS)
-    with anyio.fail_after(20):
+    with anyio.fail_after(90):
         async with peer(goes_on) as there:
             async with client.stream(provider_at(there.url), ASK, place=PLACE, reader=reader) as stream:
                 async for event in stream:
