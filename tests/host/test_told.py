@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.desk import rule, server
 from tests.cli.provider import asks, provider, text
-from tests.host.test_host import PATIENCE, answers, asked, configured, serving
+from tests.host.test_host import PATIENCE, answers, asked, configured, serving, until
 from tests.servers.raw_http import Asked, raw_http
 from tui_host.capture.record import Draft, Head
+from tui_host.servers import reconnection
 
 TOKEN = "tok-12345678"  # noqa: S105 - one that opens nothing
 MARK = "⟨secret:MY_TOKEN⟩"
 
 
-async def told(folder: Path, spec: str) -> tuple[str, tuple[str, ...]]:
-    """What the model is told of its call to `bad.echo`, and what a person reads of the server's standard error."""
+async def told(folder: Path, spec: str, *, has_words: bool = False) -> tuple[str, tuple[str, ...]]:
+    """What the model is told of its call to `bad.echo`, and what a person reads of the server's standard error, if it has words."""
     with provider(asks(("bad__echo", "{}")), text("so be it")) as peer:
         settings = configured(folder, peer.url, spec + rule("bad.*", "allow"), MY_TOKEN=TOKEN)
         async with serving(settings) as host:
@@ -24,13 +27,17 @@ async def told(folder: Path, spec: str) -> tuple[str, tuple[str, ...]]:
             session = host.sessions.new()
             await asked(host, session, "call it")
             assert answers(session) == ["so be it"]
-            [status] = host.pool.statuses()
+            pool = host.pool
+            await until(lambda: bool(pool.statuses()[0].stderr) or not has_words)
+            [status] = pool.statuses()
         assert TOKEN.encode() not in b"".join(peer.requests)
         return str(peer.messages(1)[-1]["content"]), status.stderr
 
 
-async def test_a_server_s_last_words_are_for_the_person_alone(tmp_path: Path) -> None:
-    words, errors = await told(tmp_path, server("bad", "dies", 'env = { LAST_WORDS = "no way with ${MY_TOKEN}" }'))
+async def test_a_server_s_last_words_are_for_the_person_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconnection, "RETRY_SECONDS", (600.0,))  # the next process says nothing
+    last_words = 'env = { LAST_WORDS = "no way with ${MY_TOKEN}" }'
+    words, errors = await told(tmp_path, server("bad", "dies", last_words), has_words=True)
     assert words == "Error: bad: the server exited 3 during the call; the tool may have run (reconnect it)"
     assert errors == (f"no way with {MARK}",)
 
