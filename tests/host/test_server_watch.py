@@ -62,6 +62,13 @@ def configured(folder: Path) -> None:
     (folder / "config.toml").write_text(f'[servers.own]\ncommand = {command}\nargs = [{script}]\nwatch = ["src/**"]\n')
 
 
+def write(path: Path, text: str) -> None:
+    """Write a file in one step: half of it would be a change too."""
+    new = path.parent.parent / "new"
+    new.write_text(text)
+    new.replace(path)
+
+
 def status(host: Host, name: str = "own") -> ServerStatus | None:
     assert host.pool is not None
     return next((status for status in host.pool.statuses() if status.name == name), None)
@@ -77,11 +84,11 @@ async def test_a_changed_file_restarts_the_server_and_its_new_catalog_is_compare
     kept = tmp_path / "data" / "catalogs" / "own.json"
     async with hosting(tmp_path) as host:
         await until(kept.exists)
-        (tmp_path / "src" / "server.py").write_text(CHANGED)
+        write(tmp_path / "src" / "server.py", CHANGED)
         await until(lambda: tools(host) == ["echo", "more"])
         assert [notice for notice in host.notices if "restarts" in notice] == ["own restarts: server.py changed"]
         await until(lambda: any("since it was last connected" in notice for notice in host.notices))
-        (tmp_path / "src" / "server.py").write_text(SERVER)
+    write(tmp_path / "src" / "server.py", SERVER)
     now = status(host)
     assert now is not None
     assert [notice for notice in now.notices if notice[:1] in "+-~" or "void" in notice] == [
@@ -97,10 +104,10 @@ async def test_a_changed_file_restarts_the_server_and_its_new_catalog_is_compare
 async def test_a_changed_configuration_is_offered_and_applied(tmp_path: Path) -> None:
     configured(tmp_path)
     async with hosting(tmp_path) as host:
-        await until(lambda: bool(tools(host)))
+        await until((tmp_path / "data" / "catalogs" / "own.json").exists)
         assert host.pool is not None
         (tmp_path / "servers.d").mkdir()
-        (tmp_path / "servers.d" / "sums.toml").write_text('bundled = "math"\n')
+        write(tmp_path / "servers.d" / "sums.toml", 'bundled = "math"\n')
         await until(lambda: any("(+ sums): /reload applies it" in notice for notice in host.notices))
         assert status(host, "sums") is None
         assert reload_servers(host) == "+ sums"
