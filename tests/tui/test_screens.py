@@ -25,6 +25,7 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.store.store import Store
 from tui_host.host.host import Host
 from tui_host.llm.dialects.dialect_table import dialect
+from tui_host.servers import reconnection
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
@@ -90,11 +91,13 @@ enabled = false
 async def shared(tmp_path_factory: pytest.TempPathFactory, model_url: str) -> AsyncIterator[Running]:
     folder = tmp_path_factory.mktemp("screens")
     environment = {"MINE_KEY": SECRET}
-    async with running(folder, config=config(folder, model_url), size=SMALL, environment=environment) as app:
-        with anyio.fail_after(100):  # two programs start, and this one imports the SDK meanwhile
-            while states(app) != ["ready", "failed", "failed", "lost", "disabled"]:
-                await anyio.sleep(0.05)
-        yield app
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            reconnection, "RETRY_SECONDS", (600.0,) * 10
+        )  # a lost server stays so, however long the tests take
+        async with running(folder, config=config(folder, model_url), size=SMALL, environment=environment) as app:
+            await app.until(lambda: states(app) == ["ready", "failed", "failed", "lost", "disabled"])
+            yield app
 
 
 @pytest.fixture
@@ -250,6 +253,7 @@ async def test_a_tool_is_switched_off_and_on_and_what_the_next_request_offers_is
     assert '"math.multiply" = false' in state.read_text(encoding="utf-8")
     assert app.host.pool is not None
     assert "multiply" not in {tool.name for tool in app.host.pool.tools()}
+    app.told.clear()
     await app.press("O")
     await app.until_told("math.multiply is on for good")
     assert "math.multiply" not in state.read_text(encoding="utf-8")
@@ -384,6 +388,7 @@ async def test_a_session_is_found_by_its_words_and_opens_with_the_same_bytes(tmp
         await app.until(lambda: app.app.screen is app.main)
         await app.until_shown("你好，请计算", "math.multiply", "30", "tools/call")
         source = app.inspector_source
+        await app.until(lambda: source.is_settled)
         asked = [row for row in source.ladder.rows if row.kind == "request" and row.lane == "llm"]
         assert [source.body(row) for row in asked] == sent["llm"]
         called = [row for row in source.ladder.rows if row.method == "tools/call" and row.outward]
