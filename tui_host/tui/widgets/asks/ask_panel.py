@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _LONGEST = 20_000
 """Largest number of characters of a server's text to show."""
+_LABEL = 28
+"""Largest number of characters of a button, so that no button stands outside of a screen of 60 columns."""
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n){2,}")
 
 
@@ -59,7 +61,7 @@ class AskButton(Static, can_focus=True):
             self.action = action
 
     def __init__(self, label: str, action: Callable[[], None]) -> None:
-        super().__init__(Content(f"[ {line(label, 60)} ]"), markup=False)
+        super().__init__(Content(f"[ {line(label, _LABEL)} ]"), markup=False)
         self._action = action
 
     def action_press(self) -> None:
@@ -185,7 +187,14 @@ class AskPanel(Container, can_focus=True):
         """Show a text above the buttons; nothing for an empty text."""
         self._message.display = bool(words)
         self._message.update(Content(line(words, 600)))
-        self.call_after_refresh(self.share_room)
+        self.call_after_refresh(self._make_room)
+
+    def _make_room(self) -> None:
+        """Shorten the body by the text above the buttons, and keep the field with the focus in view."""
+        self.share_room()
+        focused = self.screen.focused
+        if focused is not None and self._body in focused.ancestors:
+            self.call_after_refresh(self._body.scroll_to_widget, focused, animate=False)
 
     # From appearing to the answer.
 
