@@ -70,11 +70,11 @@ async def test_a_tool_is_called_by_its_form_and_the_call_is_repeated_by_a_key(
         await app.until(lambda: len(sent(app)) == 2)
         assert sent(app)[1] == {"a": 6, "b": 7}
         session = next(session for session in app.host.sessions.values() if session.turn)
-        calls = [item for item in session.conversation.items if isinstance(item, CallItem)]
         await app.until(lambda: not session.busy)
+        calls = [item for item in session.conversation.items if isinstance(item, CallItem)]
         assert [(call.tool, call.by, call.words) for call in calls] == [("multiply", "person", "called by you")] * 2
         await app.press("escape", "escape", "escape")
-        assert app.app.screen is app.main
+        await app.until(lambda: app.app.screen is app.main)
 
 
 async def test_a_wrong_value_is_told_and_json_sends_what_no_form_would(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         assert model.kept.recording.close()
         assert math.kept.recording.close()
         await app.until_shown("Cline, tapped: read only")
-        assert not app.inspector_source.live
+        await app.until(lambda: app.inspector_source.is_settled and not app.inspector_source.live)
         ladder = app.inspector_source.ladder
         lanes = [(row.lane, row.turn, row.step) for row in ladder.rows if row.turn]
         assert lanes == [("llm", 1, 1)] * 2 + [("mcp", 1, 1)] * 2 + [("llm", 1, 2)] * 2
@@ -141,6 +141,7 @@ async def test_a_key_parts_a_tap_from_its_story_and_joins_it_again(tmp_path: Pat
         await app.until_shown("Cline, tapped: read only")
         assert isinstance(story, TapStory)
         assert app.session.id in {tap.id for tap in story.taps}
+        await app.until(lambda: app.inspector_source.is_settled)
         assert {row.capture for row in app.inspector_source.ladder.rows} == {app.session.id}
 
 
