@@ -47,22 +47,23 @@ class FlagAnswerer(Declines):
     @override
     async def elicit(self, request: Elicitation) -> ElicitationAnswer:
         declined = ElicitationAnswer(action="decline")
+        reason = " ".join(request.message.split())
         if request.schema is None:
-            self._say(f"{request.server} asked to visit {request.url} ({request.message}): declined")
+            self._say(f"{request.server} asked to visit {request.url} ({reason}): declined")
             return declined
         fields = fields_of(request.schema)
         texts = {field.name: self._texts[field.name] for field in fields if field.name in self._texts}
-        names = ", ".join(field.name for field in fields)
+        asked = f"{request.server} asked for {', '.join(field.name for field in fields)} ({reason})"
         if not texts:
-            self._say(f"{request.server} asked for {names} ({request.message}): declined; --elicit FIELD=VALUE answers")
+            self._say(f"{asked}: declined; --elicit FIELD=VALUE answers")
             return declined
         try:
             content = content_of(fields, texts)
         except TuiHostError as error:
-            self._say(f"{request.server} asked for {names} ({request.message}): declined: {error}")
+            self._say(f"{asked}: declined: {error}")
             return declined
         if request.mistake:
-            self._say(f"{request.server} asked for {names} ({request.message}): declined: {request.mistake}")
+            self._say(f"{asked}: declined: {request.mistake}")
             return declined
         return ElicitationAnswer(action="accept", content=content)
 
