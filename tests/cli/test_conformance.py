@@ -26,7 +26,7 @@ def place(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Genera
 def run(place: Desk, *server: object, calls: JSON) -> tuple[int, str]:
     context = json.dumps({"name": "own", "toolCalls": calls})
     ended = place.program.run("conformance", *place.places, *server, env={"MCP_CONFORMANCE_CONTEXT": context})
-    return ended.code, ended.err
+    return ended.code, ended.told
 
 
 def test_the_calls_of_the_context_are_made_and_end_in_order(place: Desk) -> None:
