@@ -6,6 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.capture.ladder_wires import JSON_TYPE, Wires, whole_turn
+from tests.capture.wires import rpc
+from tui_host.capture.ladder.filter_completion import completions
 from tui_host.capture.ladder.filter_language import Both, Either, Field, Not, Query, Quoted, Word, leaves, read_filter
 from tui_host.capture.ladder.needles import Needles
 
@@ -73,3 +76,31 @@ def test_case_and_escapes_make_no_difference() -> None:
     needles = Needles(["Straße", 'say "hi"', "LAMP", "été"])
     assert needles.contained('STRAßE {"a":"Say \\"Hi\\"", "b":"lamp"} ÉTÉ'.encode()) == needles.texts
     assert Needles([]).contained(b"x") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "completed"),
+    [
+        ("se", ["server:"]),
+        ("a (si", ["a (size>"]),
+        ("server:", ["server:docs", "server:math"]),
+        ("not server:m", ["not server:math"]),
+        ("server:math", []),
+        ("tool:mul", ["tool:math.multiply"]),
+        ("method:call", ["method:tools/call"]),
+        ("status:4", ["status:429"]),
+        ("turn:", ["turn:1", "turn:2"]),
+        ("dir:", ["dir:in", "dir:out"]),
+        ('"server:', []),
+        ("call:1", []),
+    ],
+)
+def test_names_of_fields_and_values_that_occur_complete_a_term(text: str, completed: list[str]) -> None:
+    wires = Wires()
+    whole_turn(wires)
+    refused = wires.ask(1, turn=2)
+    refused.response(429, JSON_TYPE)
+    refused.end()
+    wires.frame("in", rpc(method="notifications/tools/list_changed"), server="docs")
+    wires.rows()
+    assert [whole for _, whole in completions(text, wires.ladder)] == completed

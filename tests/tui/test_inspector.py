@@ -120,6 +120,27 @@ async def test_a_legend_is_a_key_away_and_the_filter_opens_empty() -> None:
         await until(pilot, lambda: app.inspector.ladder.filter_text == "multiply")
 
 
+async def test_a_filter_is_completed_and_says_what_is_wrong_and_leaves_room_for_the_details() -> None:
+    async with at_work(Inspecting(a_session()), (100, 40)) as (app, pilot):
+        ladder = app.inspector.ladder
+        await until(pilot, lambda: "[Parts]" in app.text)
+        await pilot.press("slash")
+        await until(pilot, lambda: "tab: server:  tool:" in app.text)
+        await pilot.press(*"too", "tab")
+        await until(pilot, lambda: "tab: math.multiply" in app.text)
+        await pilot.press("tab")
+        await until(pilot, lambda: ladder.filter_text == "tool:math.multiply" and "of 8" in app.lines[0])
+        lines = ladder.line_count()
+        await pilot.press("space", *"size>")
+        await until(pilot, lambda: "size> needs a number such as 10k" in app.text)
+        assert ladder.line_count() == lines
+        await pilot.press("backspace", *">1", "k")
+        await until(pilot, lambda: "needs a number" not in app.text)
+        await until(pilot, lambda: "No row matches the filter." in app.text)
+        await pilot.press(*["backspace"] * 8, "enter")
+        await until(pilot, lambda: ladder.size.height == lines)
+
+
 async def test_a_row_for_an_earlier_section_moves_nothing_that_is_read() -> None:
     wires = a_session()
     async with at_work(Inspecting(wires), (100, 16)) as (app, pilot):

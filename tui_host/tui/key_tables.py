@@ -173,7 +173,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key(
             "slash",
             "/",
-            'filter by words, server: tool: size>10k …, "text in a body", or, not (below); up: the last one; escape clears',
+            'filter by words, server: tool: size>10k …, "text in a body", or, not (below); tab completes; up: the last one; escape clears',
         ),
         Key("question_mark", "?", "show what the signs of the list mean, in place of the row; again: the row"),
         Key("vertical_line", "|", "put the details side by side or one above the other, or show the other one"),

@@ -137,6 +137,23 @@ class Ladder:
         """Return a test of rows against a query, valid until the next revision; see `row_filter.row_test`."""
         return row_test(query, self._rows, texts)
 
+    def values(self, field: str) -> Sequence[str]:
+        """Return the values of a filter's field that occur in rows: `server`, `tool`, `method`, `status` or `turn`."""
+        table = self._rows.table
+        texts = table.texts.texts
+        match field:
+            case "status" | "turn":
+                return [str(number) for number in sorted(set(table.small[field])) if number]
+            case "server":
+                numbers = {peer for peer, lane in zip(table.named["peer"], table.lanes, strict=True) if lane}
+                return sorted(texts[number] for number in numbers if number)
+            case "tool":
+                tools = {*self._rows.tools.values(), *(texts[number] for number in set(table.named["tool"]))}
+                owned = {tool.partition(".")[2] for tool in tools}
+                return sorted(tool for tool in tools if tool and tool not in owned)
+            case _:
+                return sorted(texts[number] for number in set(table.named[field]) if number)
+
     def only_record(self, number: int) -> tuple[str, int] | None:
         """Return capture and number of the record with the whole body of a row; None if more records may have a part."""
         table = self._rows.table

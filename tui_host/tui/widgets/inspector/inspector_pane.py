@@ -17,12 +17,13 @@ from textual.widgets import Input, Static
 from typing_extensions import override
 
 from tui_host.capture.ladder.row import Lane, Row
+from tui_host.capture.visible import line
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.sources.source_words import EMPTY_LIVE
 from tui_host.tui.widgets.details.detail_panel import Detail
 from tui_host.tui.widgets.details.detail_view import PageView
-from tui_host.tui.widgets.key_order import KeysInOrder
+from tui_host.tui.widgets.inspector.filter_input import FilterInput
 from tui_host.tui.widgets.ladder.ladder_legend import legend
 from tui_host.tui.widgets.ladder.ladder_title import Heading, heading_text
 from tui_host.tui.widgets.ladder.ladder_view import LadderView
@@ -83,65 +84,6 @@ class LadderHeader(Widget):
         return Text(self.text, no_wrap=True, end="")
 
 
-class FilterInput(KeysInOrder, Input):
-    """The field for the filter. `enter` goes back to the rows, `escape` clears the filter."""
-
-    DEFAULT_CSS = """
-    FilterInput { display: none; }
-    FilterInput.-open { display: block; }
-    """
-
-    class Left(Message):
-        """Posted when the user leaves the field; `cleared` if the filter is to be removed."""
-
-        def __init__(self, *, cleared: bool) -> None:
-            super().__init__()
-            self.cleared = cleared
-
-    def __init__(self) -> None:
-        super().__init__(
-            placeholder='words, server: tool: size>10k "text in a body", or, not', compact=True, select_on_focus=False
-        )
-        self._last = ""
-
-    def open(self) -> None:
-        """Show the field and focus it."""
-        self._last = self.value or self._last
-        self.disabled = False
-        self.add_class("-open")
-        self.value = ""
-        self.focus()
-
-    def key_up(self, event: events.Key) -> None:
-        """Bring back the last filter."""
-        event.stop()
-        self.value = self._last
-        self.cursor_position = len(self.value)
-
-    def close(self) -> None:
-        """Hide the field and remove it from the focus order."""
-        self.remove_class("-open")
-        self.disabled = True
-
-    def key_escape(self, event: events.Key) -> None:
-        """Clear the filter and leave the field."""
-        event.stop()
-        self._last = self.value or self._last
-        self.value = ""
-        self.post_message(self.Left(cleared=True))
-
-    def key_enter(self, event: events.Key) -> None:
-        """Keep the filter and go to the rows."""
-        event.stop()
-        event.prevent_default()
-        self.post_message(self.Left(cleared=False))
-
-    def key_down(self, event: events.Key) -> None:
-        """Keep the filter and go to the rows."""
-        event.stop()
-        self.post_message(self.Left(cleared=False))
-
-
 class Inspector(Container):
     """Header, list and details. `show` sets the source; `sync`, called at the screen's rate, shows changes.
 
@@ -161,7 +103,8 @@ class Inspector(Container):
         & > #inspector-empty { height: 1fr; padding: 1 2; color: $text-muted; display: none; }
         & > #inspector-no-match { height: auto; padding: 0 2; color: $text-muted; display: none; }
         &.-no-match > #inspector-no-match { display: block; }
-        & > #filter-hint { height: auto; max-height: 2; padding: 0 1; color: $text-warning; display: none; }
+        & > #filter-hint { height: auto; max-height: 2; padding: 0 1; color: $text-muted; display: none; }
+        & > #filter-hint.-mistake { color: $text-warning; }
         &.-hinting > #filter-hint { display: block; }
         &.-few > LadderView { height: auto; min-height: 2; }
         & > #inspector-details { height: 1fr; layout: horizontal; }
@@ -402,17 +345,23 @@ class Inspector(Container):
     def action_filter(self) -> None:
         """Open the filter, empty: all rows are shown until something is typed."""
         self._filter.open()
+        self._hint()
 
     def on_input_changed(self, message: Input.Changed) -> None:
         """Filter while typing."""
         message.stop()
         self.ladder.filter(message.value.strip())
-        self._hint("; ".join(self.ladder.mistakes))
+        self._hint()
 
-    def _hint(self, words: str) -> None:
-        """Show words below the filter's field, or nothing."""
+    def _hint(self) -> None:
+        """Say below the field what is wrong with the filter, else what `tab` completes."""
+        self._filter.complete(None if self._source is None else self._source.ladder)
+        mistakes = "; ".join(self.ladder.mistakes)
+        words = line(mistakes or self._filter.offered, 400)
         self.set_class(bool(words), "-hinting")
-        self.query_one("#filter-hint", Static).update(words)
+        hint = self.query_one("#filter-hint", Static)
+        hint.set_class(bool(mistakes), "-mistake")
+        hint.update(words)
 
     def on_filter_input_left(self, message: FilterInput.Left) -> None:
         """Go back to the rows."""
@@ -420,5 +369,5 @@ class Inspector(Container):
         if message.cleared:
             self.ladder.filter("")
         self._filter.close()
-        self._hint("")
+        self._hint()
         self.ladder.focus()

@@ -67,7 +67,7 @@ class Filtering:
 
     def __init__(self, texts: TextReader, clock: Callable[[], float] = time.perf_counter) -> None:
         self.text = ""
-        self.reading = Reading(None)
+        self.reading: Reading = Reading(None)
         self._texts = texts
         self._clock = clock
         self._kept = bytearray()  # 1 for each matching row

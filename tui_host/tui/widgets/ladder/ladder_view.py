@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 from typing_extensions import override
 
+from tui_host.capture.ladder.filter_language import read_filter
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Lane, Row
 from tui_host.capture.ladder.sections import Sections
@@ -153,7 +154,7 @@ class LadderView(PieceView, SelectingView):
             return
         seen = self._index.rows(self.top, self.top + self.view_height)
         first = seen if self._selected is None or self._selected < 0 else [self._selected, *seen]
-        self._index.fold_anew(folds_starts=self._may_fold(source) and not text)
+        self._index.fold_anew(folds_starts=self._may_fold(source) and read_filter(text).query is None)
         self._keep(self._filtering.begin(source.ladder, text, self._taken, first), is_more=False)
         self.post_message(self.Moved())
 
