@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import sys
 from pathlib import Path
 
 import anyio
@@ -15,7 +14,6 @@ from tests.ports import unused_port
 from tests.tap.relaying import Kept, answer, peer, relaying, request
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.errors import SettingsError, TuiHostError
-from tui_host.tap.http.loop_detection import BUSY
 from tui_host.tap.http.upstream import upstream_of
 
 
@@ -188,17 +186,3 @@ async def test_an_answer_of_the_tap_itself_is_one_row_that_says_so(
     (failed,) = [row for row in ladder.rows if row.error]
     assert failed.words.startswith(words)
     assert failed.status == (403 if origin else 0)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have one loopback address")
-async def test_taps_that_lead_to_each_other_answer_508() -> None:
-    one, other = unused_port(), unused_port()
-    async with (
-        relaying(f"http://127.0.0.1:{other}/v1", port=one) as first,
-        relaying(f"http://localhost:{one}", port=other) as second,
-    ):
-        with anyio.fail_after(90):
-            answered = await first.ask(request(first.host))
-        assert answered.startswith(b"HTTP/1.1 508 ")
-        assert b"taps lead to each other" in answered
-        assert len([*first.records("request"), *second.records("request")]) < 3 * BUSY

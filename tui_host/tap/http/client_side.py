@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from tui_host.tap.http.logins import Route
-from tui_host.tap.http.loop_detection import marked_source, marks_of, refuse_loop
 from tui_host.tap.http.relay import Relay, break_off, end_writing, redirection, refusal
 from tui_host.tap.http.relayed_bodies import BodyError
 from tui_host.tap.http.relayed_messages import RelayedRequest
-from tui_host.tap.http.splice import descriptor_of
 from tui_host.tap.http.upstream_side import UpstreamSide
 from tui_host.tap.message_framing import Framing, request_framing
 from tui_host.tap.message_heads import HeadEnd, HeadError, RequestHead, ResponseHead, read_request, response_bytes
@@ -52,7 +50,6 @@ class ClientRequests:
         relay: The relay, which holds the rules.
 
     Attributes:
-        marks: Number of taps that have marked the connection, to detect loops.
         method: The method of the last request; GET if unreadable.
     """
 
@@ -61,7 +58,6 @@ class ClientRequests:
         self._came = bytearray()
         self._end = HeadEnd()
         self._waiting: tuple[RequestHead, Framing, Route, int] | None = None  # with the size of the form to wait for
-        self.marks = 0
         self.method = _UNREAD
 
     def add(self, data: bytes) -> None:
@@ -138,7 +134,6 @@ class ClientRequests:
         """
         route = self._relay.route(head)
         self._relay.gate.check(head, is_redirect=route is not None and bool(route.redirect_url))
-        refuse_loop(self.marks)
         if route is None:
             raise HeadError(404, NOT_NAMED)
         return route
@@ -172,7 +167,6 @@ class ClientSide(asyncio.BufferedProtocol):
             raise TypeError("a transport that cannot be read and written")
         self._transport = transport
         self._relay.clients.add(self)
-        self._requests.marks = marks_of(transport.get_extra_info("peername"))
 
     @override
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -227,18 +221,6 @@ class ClientSide(asyncio.BufferedProtocol):
         """Write bytes to the client."""
         if self._transport is not None and not self._ignoring:
             self._transport.write(data)
-
-    def sink(self) -> int | None:
-        """Return the client's socket for direct writing; None while written bytes still wait to be sent."""
-        transport = self._transport
-        if transport is None or transport.is_closing() or transport.get_write_buffer_size():
-            return None
-        return descriptor_of(transport)
-
-    def break_off(self) -> None:
-        """Abort the client's connection: the client no longer reads."""
-        if self._transport is not None:
-            self._transport.abort()
 
     def pause(self, *, paused: bool) -> None:
         """Pause or resume reading from the client."""
@@ -356,7 +338,7 @@ class ClientSide(asyncio.BufferedProtocol):
             upstream_side = None
         if upstream_side is None:
             upstream_side = self._upstream = UpstreamSide(relay, self, upstream)
-            relay.group.start_soon(upstream_side.connect, marked_source(self._requests.marks, len(relay.clients)))
+            relay.group.start_soon(upstream_side.connect)
         upstream_side.expect(head, request.reporter)
         self._pass(request, upstream_side, arrived.body_start, upstream.head_bytes(passed))
 

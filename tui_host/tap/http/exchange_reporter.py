@@ -57,13 +57,6 @@ class _Body:
             self._writer.report(self._kind, data, self._number, at_ns)
             self._writer.notify()
 
-    @property
-    def is_full(self) -> bool:
-        return self._room == 0
-
-    def leave_out(self, size: int) -> None:
-        self._left_out += size
-
     def finish(self) -> None:
         if self._left_out:
             self._writer.report(lost(self._kind), b"%d" % self._left_out, self._number)
@@ -123,15 +116,6 @@ class ExchangeReporter:
     def chunk(self, data: bytes, at_ns: int | None = None) -> None:
         """Report bytes of the response's body."""
         self._chunks.pass_on(data, at_ns)
-
-    @property
-    def has_enough(self) -> bool:
-        """Whether the limit is reached, so that only the size of the rest is recorded."""
-        return self._chunks.is_full
-
-    def unseen(self, size: int) -> None:
-        """Count bytes of the response's body that passed without being read."""
-        self._chunks.leave_out(size)
 
     def end(self, at_ns: int | None = None) -> None:
         """Report the end of the response."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from itertools import chain, zip_longest
 from typing import TypeAlias
 
@@ -21,14 +20,13 @@ _Place: TypeAlias = "tuple[str, int] | tuple[str, int, int, int] | tuple[int, by
 Address: TypeAlias = "tuple[socket.AddressFamily, socket.SocketKind, int, str, _Place]"
 
 
-async def connected(host: str, port: int, allows: Callable[[str], bool], source: str | None = None) -> socket.socket:
+async def connected(host: str, port: int, allows: Callable[[str], bool]) -> socket.socket:
     """Connect to the first address of a host that answers.
 
     Args:
         host: A name or an IP address.
         port: The port.
         allows: Returns whether connecting to an address is allowed.
-        source: The local address to connect from, used for addresses in 127.0.0.0/8; None for any.
 
     Raises:
         OSError: No address of the host accepts a connection.
@@ -36,27 +34,26 @@ async def connected(host: str, port: int, allows: Callable[[str], bool], source:
     allowed = [info for info in await _addresses(host, port) if allows(str(info[4][0]))]
     if not allowed:
         raise ConnectionError("the server's metadata leads further inside a network than the server itself is")
-    return await first_of(_in_turn(allowed), source)
+    return await first_of(_in_turn(allowed))
 
 
-async def first_of(addresses: Sequence[Address], source: str | None = None) -> socket.socket:
+async def first_of(addresses: Sequence[Address]) -> socket.socket:
     """Connect to the first address that answers, and close all other connections.
 
     Args:
         addresses: Addresses from `getaddrinfo`, in the order in which to try them.
-        source: The same as for `connected`.
 
     Raises:
         OSError: Every attempt failed. Raises the first error.
     """
     if len(addresses) == 1:
-        return await _connected_to(addresses[0], source)
+        return await _connected_to(addresses[0])
     sockets: list[socket.socket] = []
     faults: list[OSError] = []
 
     async def attempt(address: Address, failed: anyio.Event) -> None:
         try:
-            sockets.append(await _connected_to(address, source))
+            sockets.append(await _connected_to(address))
         except OSError as error:
             faults.append(error)
             failed.set()
@@ -86,14 +83,11 @@ async def _addresses(host: str, port: int) -> Sequence[Address]:
         return await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
-async def _connected_to(address: Address, source: str | None) -> socket.socket:
+async def _connected_to(address: Address) -> socket.socket:
     family, kind, protocol, _, place = address
     connection = socket.socket(family, kind, protocol)
     try:
         connection.settimeout(0)
-        if source is not None and str(place[0]).startswith("127."):
-            with suppress(OSError):  # this machine lacks the source address
-                connection.bind((source, 0))
         await asyncio.get_running_loop().sock_connect(connection, place)
     except BaseException:
         connection.close()

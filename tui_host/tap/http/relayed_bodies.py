@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import Protocol, assert_never
 
 from tui_host.tap.message_framing import Framing
@@ -36,21 +35,12 @@ class Body(Protocol):
 
     done: bool
 
-    @property
-    def skippable(self) -> int:
-        """Number of following bytes that certainly belong to the body."""
-        ...
-
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
         """Take bytes; returns the bytes of the body, and the bytes after its end.
 
         Raises:
             BodyError: The framing is wrong.
         """
-        ...
-
-    def skip(self, size: int) -> None:
-        """Count bytes of the body that passed without being read."""
         ...
 
 
@@ -71,13 +61,8 @@ def body_of(framing: Framing) -> Body:
 class OpenBody:
     """A body that ends with the connection."""
 
-    skippable = sys.maxsize
-
     def __init__(self) -> None:
         self.done = False
-
-    def skip(self, size: int) -> None:
-        """Do nothing: the body's length is unknown."""
 
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
         """Return all bytes as part of the body."""
@@ -101,16 +86,6 @@ class CountedBody:
         self.done = True
         return body, rest
 
-    @property
-    def skippable(self) -> int:
-        """Number of bytes still missing."""
-        return self._left
-
-    def skip(self, size: int) -> None:
-        """Subtract bytes that passed from the number still missing."""
-        self._left -= size
-        self.done = not self._left
-
 
 class ChunkedBody:
     """A body in chunks, followed by trailers.
@@ -118,8 +93,6 @@ class ChunkedBody:
     Attributes:
         trailers: The lines after the last chunk, unchanged.
     """
-
-    skippable = 0
 
     def __init__(self) -> None:
         self.done = False
@@ -149,9 +122,6 @@ class ChunkedBody:
                 raise BodyError(fault, body=b"".join(pieces))
             self._line = b"" if end else line
         return pieces[0] if len(pieces) == 1 else b"".join(pieces), data[at:]
-
-    def skip(self, size: int) -> None:
-        """Do nothing: chunks are always read."""
 
     def _take(self, line: bytes) -> str:
         """Read a line between chunks; returns a description of an error, or empty text."""

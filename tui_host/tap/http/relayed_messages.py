@@ -151,18 +151,6 @@ class RelayedAnswer:
             return b""  # the body ends in the middle, which the client learns from the connection's end
         return framed(held) if held and self._is_chunked else held
 
-    @property
-    def skippable(self) -> int:
-        """Number of following bytes that may pass without being read: they are neither changed nor recorded."""
-        return (
-            0 if self._is_chunked or self._filter is not None or not self._reporter.has_enough else self._body.skippable
-        )
-
-    def skip(self, size: int) -> None:
-        """Count bytes of the body that passed without being read."""
-        self._body.skip(size)
-        self._reporter.unseen(size)
-
     def end(self) -> None:
         """Finish the answer: no more bytes follow."""
         self._reporter.end()

@@ -106,29 +106,28 @@ class Upstream:
         host, own = _address(self.url)
         return own == port and is_this_machine(host)
 
-    async def connect(self, protocol: Callable[[], asyncio.BaseProtocol], source: str | None = None) -> None:
+    async def connect(self, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
         """Connect to the upstream.
 
         Args:
             protocol: Makes the protocol for the connection.
-            source: The local address to connect from, for an upstream on this machine; None for any.
 
         Raises:
             OSError: The upstream cannot be reached, or its certificate is not trusted.
         """
         if self.proxy is None:
-            await self._directly(protocol, source)
+            await self._directly(protocol)
         elif self.trust is None:
             await asyncio.get_running_loop().create_connection(protocol, *_address(self.proxy))
         else:
             await self._through(self.proxy, self.trust, protocol)
 
-    async def _directly(self, protocol: Callable[[], asyncio.BaseProtocol], source: str | None) -> None:
+    async def _directly(self, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
         loop = asyncio.get_running_loop()
         host, port = _address(self.url)
         name = host if self.trust is not None else None
         within = self.within
-        made = await connected(host, port, lambda address: within is None or within.allows(address), source)
+        made = await connected(host, port, lambda address: within is None or within.allows(address))
         transport, _ = await loop.create_connection(protocol, sock=made, ssl=self.trust, server_hostname=name)
         seen = transport.get_extra_info("peername")
         if within is None and seen is not None:  # the connection is still open

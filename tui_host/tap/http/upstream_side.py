@@ -15,7 +15,6 @@ from tui_host.tap.http.hop_headers import to_client
 from tui_host.tap.http.relay import Relay, break_off, end_writing
 from tui_host.tap.http.relayed_bodies import BodyError
 from tui_host.tap.http.relayed_messages import RelayedAnswer
-from tui_host.tap.http.splice import WORTHWHILE_BYTES, Splice, SpliceEnd, descriptor_of
 from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.message_heads import (
     HeadEnd,
@@ -35,14 +34,6 @@ class ClientEnd(Protocol):
 
     def write(self, data: bytes) -> None:
         """Write bytes to the client."""
-        ...
-
-    def sink(self) -> int | None:
-        """Return the client's socket for direct writing; None while written bytes still wait to be sent."""
-        ...
-
-    def break_off(self) -> None:
-        """Abort the client's connection: the client no longer reads."""
         ...
 
     def pause(self, *, paused: bool) -> None:
@@ -95,14 +86,12 @@ class UpstreamSide(asyncio.BufferedProtocol):
         self._tunnel = False
         self._abandoned = False
         self._input_ended = False
-        self._splice: Splice | None = None
-        self._fault: OSError | None = None
 
-    async def connect(self, source: str | None) -> None:
-        """Connect, from the local address `source` if given. A failure is reported to the client's side."""
+    async def connect(self) -> None:
+        """Connect. A failure is reported to the client's side."""
         with self._connecting:
             try:
-                await self.upstream.connect(lambda: self, source)
+                await self.upstream.connect(lambda: self)
             except (OSError, UnicodeError) as error:
                 if not self._abandoned:
                     self._abandoned = True
@@ -143,7 +132,6 @@ class UpstreamSide(asyncio.BufferedProtocol):
         answer = self._answer
         if answer is not None:
             self._pass(answer, data)
-            self._begin_splice()
         elif self._tunnel:
             if self._reporter is not None:
                 self._reporter.chunk(data)
@@ -155,8 +143,6 @@ class UpstreamSide(asyncio.BufferedProtocol):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
-        exc = exc or self._fault
-        self._stop_splice()
         if self._abandoned:
             return
         self._abandoned = True
@@ -210,7 +196,7 @@ class UpstreamSide(asyncio.BufferedProtocol):
 
     def pause(self, *, paused: bool) -> None:
         """Pause or resume reading from the upstream."""
-        if self._transport is None or self._splice is not None:
+        if self._transport is None:
             return
         if paused:
             self._transport.pause_reading()
@@ -230,7 +216,6 @@ class UpstreamSide(asyncio.BufferedProtocol):
         if self._abandoned:
             return
         self._abandoned = True
-        self._stop_splice()
         self._connecting.cancel()
         if self._transport is None:
             return
@@ -306,43 +291,6 @@ class UpstreamSide(asyncio.BufferedProtocol):
             self._reporter.fail(words, "cut by peer")
         self._answer = self._reporter = None
         self._tunnel = True
-
-    def _begin_splice(self) -> None:
-        """Let bytes pass through the kernel without being read, if possible."""
-        transport, answer = self._transport, self._answer
-        if transport is None or answer is None:
-            return
-        size = answer.skippable
-        if size < WORTHWHILE_BYTES:
-            return
-        source, sink = descriptor_of(transport), self._client.sink()
-        if source is None or sink is None:
-            return
-        try:
-            self._splice = Splice(source, sink, size, self._spliced)
-        except OSError:
-            return  # continue by reading and writing
-        transport.pause_reading()
-
-    def _spliced(self, how: SpliceEnd) -> None:
-        """Continue after bytes have passed through the kernel."""
-        transport, answer = self._transport, self._answer
-        self._stop_splice()
-        if how.sink is not None:
-            self._client.break_off()
-        elif transport is not None and how.source is not None:
-            self._fault = how.source
-            transport.abort()
-        elif transport is not None and answer is not None:
-            transport.resume_reading()
-            if answer.is_done:
-                answer.end()
-                self._finish(answer)
-
-    def _stop_splice(self) -> None:
-        splice, self._splice = self._splice, None
-        if splice is not None and self._answer is not None:
-            self._answer.skip(splice.stop())
 
     def _finish(self, answer: RelayedAnswer) -> None:
         keeps_alive = answer.keeps_alive and not answer.rest
