@@ -11,7 +11,7 @@ from tests.tui.app_running import NARROW, PATIENT, USUAL, WIDE, Running, running
 from tests.tui.test_asks import ASKS, press_button
 from tui_host.chat.conversation import CallItem
 from tui_host.errors import JSON
-from tui_host.tui.direct_items import filled_template, template_variables
+from tui_host.servers.resource_templates import expand, variables
 from tui_host.tui.screens.direct_screen import DirectScreen
 from tui_host.tui.widgets.choices import ChoiceList
 
@@ -132,8 +132,8 @@ async def test_a_resource_is_read_and_a_prompt_is_filled_in(tmp_path: Path) -> N
     ],
 )
 def test_a_template_is_filled_in(template: str, values: dict[str, str], uri: str) -> None:
-    assert filled_template(template, values) == uri
-    assert set(values) <= set(template_variables(template))
+    assert expand(template, values) == uri
+    assert set(values) <= set(variables(template))
 
 
 async def test_a_server_is_shown_as_the_model_sees_it(tmp_path: Path) -> None:

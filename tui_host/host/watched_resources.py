@@ -84,7 +84,7 @@ class Watches:
         return next((watch for watch in self._watches if (watch.session.id, watch.server, watch.uri) == wanted), None)
 
     def _updates(self, server: str, uri: str) -> int:
-        status = next((status for status in self._pool.statuses() if status.name == server), None)
+        status = self._pool.status_of(server)
         subscriptions = status.subscriptions if status is not None else ()
         return next((entry.updates for entry in subscriptions if entry.uri == uri), 0)
 

@@ -73,7 +73,7 @@ class Pool:
             guard=self.guard,
             changed=self._changed,
             answering=answering,
-            turned=self._tell_turning,
+            turned=lambda name, turning, reason: self.turned(name, turning, reason),  # noqa: PLW0108 - set later
         )
         self._added = list(self._slots.values())
         self._news = asyncio.Event()
@@ -102,6 +102,10 @@ class Pool:
     def statuses(self) -> tuple[ServerStatus, ...]:
         """Return every server's status, in the order of the configuration."""
         return tuple(slot.status for slot in self._slots.values())
+
+    def status_of(self, name: str) -> ServerStatus | None:
+        """Return a server's status; None if there is no such server."""
+        return self._slots[name].status if name in self._slots else None
 
     def reconnect(self, name: str) -> None:
         """End the current connection, if any, and make a new connection. Returns at once."""
@@ -189,10 +193,8 @@ class Pool:
         Returns:
             The names of servers still connecting.
         """
-        begun = time.monotonic()
-        while (names := tuple(filter(wants, self._connecting()))) and (
-            left := self._remaining_seconds(names, begun + seconds, seconds)
-        ) > 0:
+        end = time.monotonic() + seconds
+        while (names := tuple(filter(wants, self._connecting()))) and (left := self._left(names, end, seconds)) > 0:
             await self._wait_for_change(left)
         for name in names:
             self._slots[name].waited_in_vain = self._slots[name].connection
@@ -209,7 +211,7 @@ class Pool:
             async with asyncio.timeout(seconds):
                 await self._change.wait()
 
-    def _remaining_seconds(self, names: Sequence[str], end: float, seconds: float) -> float:
+    def _left(self, names: Sequence[str], end: float, seconds: float) -> float:
         """Return for how many more seconds to wait for any of the servers."""
         now = time.monotonic()
         left = 0.0
@@ -470,9 +472,6 @@ class Pool:
         if self._is_running:
             async with asyncio.timeout(STOP_SECONDS):
                 await self._done.wait()
-
-    def _tell_turning(self, server: str, turning: Turning, reason: str) -> None:
-        self.turned(server, turning, reason)
 
     def _changed(self) -> None:
         self.revision += 1

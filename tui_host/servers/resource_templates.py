@@ -1,35 +1,33 @@
-"""Fills in URI templates of resources. Source: RFC 6570; MCP 2025-11-25, Resources, Resource Templates."""
+"""Fills in URI templates of resources. Source: RFC 6570, levels 1 to 3; MCP 2025-11-25, Resources, Resource Templates."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from urllib.parse import quote
 
-from tui_host.errors import ServerError
+_EXPRESSION = re.compile(r"\{([+#./;?&]?)([^{}]*)\}")
 
 
 def variables(template: str) -> tuple[str, ...]:
-    """Return the names of a template's variables, in order, without repeats.
-
-    Raises:
-        ServerError: The template cannot be read.
-    """
-    from mcp.shared.uri_template import UriTemplate  # late: only templates need the SDK here
-
-    try:
-        return tuple(dict.fromkeys(UriTemplate.parse(template).variable_names))
-    except ValueError as error:
-        raise ServerError(f"the server's template {template} cannot be read: {error}", sent=False) from error
+    """Return the names of a template's variables, in order, without repeats."""
+    names = (_name(part) for _, body in _EXPRESSION.findall(template) for part in body.split(","))
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def expand(template: str, values: Mapping[str, str]) -> str:
-    """Return the URI of a template with these values; empty values are left out.
+    """Return the URI of a template with these values; empty values are left out."""
 
-    Raises:
-        ServerError: The template cannot be read or filled in.
-    """
-    from mcp.shared.uri_template import UriTemplate
+    def fill(match: re.Match[str]) -> str:
+        operator = match[1]
+        safe = ":/?#[]@!$&'()*+,;=%" if operator in {"+", "#"} else ""
+        given = {name: quote(values[name], safe=safe) for name in map(_name, match[2].split(",")) if values.get(name)}
+        parts = [f"{name}={text}" if operator in {"?", "&", ";"} else text for name, text in given.items()]
+        between = {"": ",", "+": ",", "#": ",", "?": "&"}.get(operator, operator)
+        return f"{operator.strip('+')}{between.join(parts)}" if parts else ""
 
-    try:
-        return UriTemplate.parse(template).expand({name: value for name, value in values.items() if value})
-    except (ValueError, TypeError) as error:
-        raise ServerError(f"the server's template {template} cannot be filled in: {error}", sent=False) from error
+    return _EXPRESSION.sub(fill, template)
+
+
+def _name(part: str) -> str:
+    return part.strip().rstrip("*").partition(":")[0]

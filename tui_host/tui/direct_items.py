@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
-from urllib.parse import quote
+
+from tui_host.servers.resource_templates import variables
 
 if TYPE_CHECKING:
     from tui_host.chat.schema_form import Field
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 ItemKind: TypeAlias = Literal["tool", "resource", "template", "prompt"]
 MOST_KEPT = 20
 """Number of requests to keep for a server."""
-_EXPRESSION = re.compile(r"\{([+#./;?&]?)([^{}]*)\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,81 +75,24 @@ def items_of(status: ServerStatus) -> Sequence[DirectItem]:
     """Return everything that a server offers: tools, resources, templates, prompts."""
     from tui_host.chat.schema_form import Field, fields_of
 
-    tools = [
-        DirectItem(
-            kind="tool",
-            name=tool.name,
-            title=tool.title,
-            description=tool.description,
-            fields=fields_of(tool.schema),
-            tool=tool,
-        )
-        for tool in status.tools
+    def item(kind: ItemKind, name: str, title: str, about: str, *fields: Field, tool: Tool | None = None) -> DirectItem:
+        return DirectItem(kind=kind, name=name, title=title, description=about, fields=fields, tool=tool)
+
+    def field(name: str, about: str = "", *, required: bool = False) -> Field:
+        return Field(name=name, kind="text", schema={}, label=name, description=about, required=required)
+
+    return [
+        *(item("tool", it.name, it.title, it.description, *fields_of(it.schema), tool=it) for it in status.tools),
+        *(item("resource", it.uri, it.name, it.description) for it in status.resources),
+        *(item("template", it.uri, it.name, it.description, *map(field, variables(it.uri))) for it in status.templates),
+        *(
+            item(
+                "prompt",
+                it.name,
+                it.title,
+                it.description,
+                *(field(given.name, given.description, required=given.required) for given in it.arguments),
+            )
+            for it in status.prompts
+        ),
     ]
-    resources = [
-        DirectItem(kind="resource", name=each.uri, title=each.name, description=each.description)
-        for each in status.resources
-    ]
-    templates = [
-        DirectItem(
-            kind="template",
-            name=template.uri,
-            title=template.name,
-            description=template.description,
-            fields=tuple(
-                Field(name=name, kind="text", schema={}, label=name) for name in template_variables(template.uri)
-            ),
-        )
-        for template in status.templates
-    ]
-    prompts = [
-        DirectItem(
-            kind="prompt",
-            name=prompt.name,
-            title=prompt.title,
-            description=prompt.description,
-            fields=tuple(
-                Field(
-                    name=given.name,
-                    kind="text",
-                    schema={},
-                    label=given.name,
-                    description=given.description,
-                    required=given.required,
-                )
-                for given in prompt.arguments
-            ),
-        )
-        for prompt in status.prompts
-    ]
-    return [*tools, *resources, *templates, *prompts]
-
-
-def template_variables(template: str) -> Sequence[str]:
-    """Return the names of a URI template's variables, in order. Source: RFC 6570."""
-    names = [_name(part) for _, body in _EXPRESSION.findall(template) for part in body.split(",")]
-    return list(dict.fromkeys(filter(None, names)))
-
-
-def filled_template(template: str, values: Mapping[str, str]) -> str:
-    """Fill in a URI template with texts; a variable without a text is left out. Source: RFC 6570, levels 1 to 3."""
-
-    def fill(match: re.Match[str]) -> str:
-        operator, names = match[1], [_name(part) for part in match[2].split(",")]
-        is_named = operator in {"?", "&", ";"}
-        keeps = operator in {"+", "#"}
-        safe = ":/?#[]@!$&'()*+,;=%" if keeps else ""
-        parts = [
-            f"{name}={quote(values[name], safe=safe)}" if is_named else quote(values[name], safe=safe)
-            for name in names
-            if values.get(name)
-        ]
-        between = {"": ",", "+": ",", "#": ",", "?": "&"}.get(operator, operator)
-        first = "" if operator in {"", "+"} else operator
-        return f"{first}{between.join(parts)}" if parts else ""
-
-    return _EXPRESSION.sub(fill, template)
-
-
-def _name(part: str) -> str:
-    return part.strip().rstrip("*").partition(":")[0]

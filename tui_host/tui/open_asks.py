@@ -141,8 +141,8 @@ class Asks:
 
     def behind(self, ask: Ask) -> int:
         """Return the number of further questions of the same server, which come one by one."""
-        statuses = () if self._host.pool is None else self._host.pool.statuses()
-        return max(0, sum(status.questions for status in statuses if status.name == ask.server) - 1)
+        status = None if self._host.pool is None else self._host.pool.status_of(ask.server)
+        return 0 if status is None else max(0, status.questions - 1)
 
     def decline_all(self, ask: Ask) -> None:
         """Decline all questions of a server, also those that it asks until it is connected again, and say so in the chats."""

@@ -22,7 +22,8 @@ from tui_host.chat.direct_call import call_directly
 from tui_host.chat.schema_form import text_of, whole_field
 from tui_host.errors import JSON, TuiHostError
 from tui_host.servers.catalog import READ
-from tui_host.tui.direct_items import DirectItem, DirectWork, ItemKind, KeptRequest, filled_template, items_of
+from tui_host.servers.resource_templates import expand
+from tui_host.tui.direct_items import DirectItem, DirectWork, ItemKind, KeptRequest, items_of
 from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.screens.question_overlay import QuestionOverlay
@@ -157,8 +158,7 @@ class DirectScreen(PageScreen):
 
     @property
     def _status(self) -> ServerStatus | None:
-        statuses = () if self._host.pool is None else self._host.pool.statuses()
-        return next((status for status in statuses if status.name == self._server), None)
+        return None if self._host.pool is None else self._host.pool.status_of(self._server)
 
     def look(self) -> None:
         """Show what has changed: the list, the question of a call, new frames."""
@@ -378,7 +378,7 @@ class DirectScreen(PageScreen):
         if item.kind != "tool":
             tool = next((tool for tool in pool.tools() if (tool.server, tool.name) == (self._server, READ)), None)
             values = {name: str(value) for name, value in arguments.items()}
-            sent = {"uri": filled_template(item.name, values) if item.kind == "template" else item.name}
+            sent = {"uri": expand(item.name, values) if item.kind == "template" else item.name}
         if tool is None:
             raise TuiHostError("the server is not connected", self._server, "connect it with f3, r")
 

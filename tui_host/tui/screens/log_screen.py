@@ -102,8 +102,7 @@ class LogScreen(PageScreen):
 
     @property
     def _status(self) -> ServerStatus | None:
-        statuses = () if self._host.pool is None else self._host.pool.statuses()
-        return next((status for status in statuses if status.name == self._server), None)
+        return None if self._host.pool is None else self._host.pool.status_of(self._server)
 
     def look(self) -> None:
         """Show new lines, the newest first."""

@@ -60,7 +60,7 @@ class ModelViewScreen(PageScreen):
             return
         tools = pool.tools()
         parts = await asyncio.to_thread(lambda: list(server_parts(tools, self._server)))
-        status = next((status for status in pool.statuses() if status.name == self._server), None)
+        status = pool.status_of(self._server)
         entries = [self._entry(part) for part in sorted(parts, key=lambda part: not self._is_used(part))]
         if status is not None and status.instructions:
             entries.append(self._instructions(status))
