@@ -477,21 +477,7 @@ def read_arguments(words: Sequence[str]) -> Arguments:
         raise
     parsed = vars(read)
     values = {name: value for name, value in parsed.items() if name in Arguments.__slots__ and value is not None}
-    for name in (
-        "words",
-        "allow",
-        "attach",
-        "columns",
-        "allow_origin",
-        "allow_host",
-        "env",
-        "header",
-        "only",
-        "set",
-        "elicit",
-        "root",
-        "call",
-    ):
-        if name in values:
+    for name, value in tuple(values.items()):
+        if isinstance(value, list):
             values[name] = tuple(values[name])
     return Arguments(**values, server=server)

@@ -97,10 +97,7 @@ def _registered(arguments: Arguments, settings: Settings) -> dict[str, object]:
         choices = f", one of {', '.join(wanted.choices)}" if wanted.choices else ""
         default = f" (enter: {wanted.default})" if wanted.default else ""
         words = line(f"{wanted.name}: {wanted.description}{choices}{default}", 300)
-        try:
-            return ask_on_terminal(f"{words}\n> ", otherwise=_UNASKED)
-        except SettingsError:
-            return ""
+        return ask_on_terminal(f"{words}\n> ") or ""
 
     table = table_of(registry_entry(settings.registry, arguments.registry), ask)
     for key, values in (("env", env), ("headers", headers)):
@@ -108,9 +105,6 @@ def _registered(arguments: Arguments, settings: Settings) -> dict[str, object]:
         if values:
             table[key] = {**(own if is_table(own) else {}), **values}
     return table
-
-
-_UNASKED = SettingsError("nobody can be asked")
 
 
 def add_server(settings: Settings, name: str, table: dict[str, object]) -> None:

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import ServerSpec, Settings
 
 
+_YES, _ALL, _QUIT = frozenset(("y", "yes")), frozenset(("a", "all")), frozenset(("q", "quit"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Candidate:
     """A server that could be imported.
@@ -68,65 +71,39 @@ def import_servers(arguments: Arguments, settings: Settings) -> int:
     for name in arguments.only:
         if name not in names:
             raise SettingsError(f"no server {name} found", "--only", f"choose from {', '.join(names) or 'none'}")
-    choices = _Choices(arguments)
-    added: set[str] = set()
-    for candidate in candidates:
-        name = candidate.entry.name
-        if choices.is_over:
-            break
-        if not arguments.json:
-            _show(candidate)
-        if not candidate.why_not and choices.takes(name):
-            add_entry(settings, name, candidate.entry.table)
-            added.add(name)
+    added = _added(candidates, arguments, settings)
+    if added is None:
+        remedy = "choose with --only NAME, or add --all"
+        raise SettingsError("nobody can be asked, so nothing was added", "servers import", remedy)
     if arguments.json:
         output.value({"servers": [_to_json(candidate, added) for candidate in candidates]})
     if added:
         diagnostics.tell(f"added, switched off: {', '.join(sorted(added))}; tui-host servers enable NAME starts one")
     if not candidates:
         diagnostics.tell("no servers of other hosts found")
-    choices.check(any(not candidate.why_not for candidate in candidates))
     return diagnostics.FAILED if set(arguments.only) - added else diagnostics.DONE
 
 
-class _Choices:
-    """Decides which servers are added: by the options, or by asking on the terminal.
-
-    Attributes:
-        is_over: The user wants to see no further server.
-    """
-
-    def __init__(self, arguments: Arguments) -> None:
-        self._only = arguments.only
-        self._all = arguments.all
-        self._is_listing = arguments.json or arguments.dry_run
-        self._asks = not (self._all or self._only or self._is_listing)
-        self._is_unanswered = False
-        self.is_over = False
-
-    def takes(self, name: str) -> bool:
-        """Whether to add a server."""
-        if not self._asks:
-            return self._all or name in self._only
-        try:
-            answer = ask_on_terminal(f"Add {name}? y yes, n no, a all, q quit: ", otherwise=_UNANSWERED).lower()
-        except SettingsError:
-            self._asks, self._is_unanswered = False, True
-            return False
-        self._all = answer in {"a", "all"}
-        self.is_over = answer in {"q", "quit"}
-        self._asks = not self._all
-        return self._all or answer in {"y", "yes"}
-
-    def check(self, could_add: bool) -> None:  # noqa: FBT001 - the only argument
-        """Raise an error if nobody could be asked about a server."""
-        if self._is_unanswered and could_add:
-            raise _UNANSWERED
-
-
-_UNANSWERED = SettingsError(
-    "nobody can be asked, so nothing was added", "servers import", "choose with --only NAME, or add --all"
-)
+def _added(candidates: Sequence[_Candidate], arguments: Arguments, settings: Settings) -> set[str] | None:
+    """Show the servers, add those chosen by the options or on the terminal, and return their names; None if nobody can be asked."""
+    asks, takes_all, added = not (arguments.only or arguments.json or arguments.dry_run), arguments.all, set[str]()
+    answer: str | None = ""
+    for candidate in candidates:
+        name = candidate.entry.name
+        if not arguments.json:
+            _show(candidate)
+        if candidate.why_not:
+            continue
+        if asks and not takes_all and answer is not None:
+            answer = ask_on_terminal(f"Add {name}? y yes, n no, a all, q quit: ")
+            answer = answer and answer.lower()
+            takes_all = answer in _ALL
+        if answer in _QUIT:
+            break
+        if takes_all or name in arguments.only or answer in _YES:
+            add_entry(settings, name, candidate.entry.table)
+            added.add(name)
+    return None if answer is None else added
 
 
 def _candidates(words: Sequence[str], settings: Settings) -> Iterator[_Candidate]:
@@ -180,12 +157,8 @@ def _named_apart(candidates: Iterator[_Candidate], settings: Settings) -> Iterat
 
 
 def _does_same(one: ServerSpec, two: ServerSpec) -> bool:
-    return (identity(one), dict(one.env), dict(one.headers), one.cwd) == (
-        identity(two),
-        dict(two.env),
-        dict(two.headers),
-        two.cwd,
-    )
+    first, second = ((identity(spec), dict(spec.env), dict(spec.headers), spec.cwd) for spec in (one, two))
+    return first == second
 
 
 def _show(candidate: _Candidate) -> None:

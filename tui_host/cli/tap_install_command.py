@@ -255,8 +255,9 @@ def _tell_left(plans: Sequence[_Plan], *, is_told: bool) -> bool:
 
 def _asked() -> bool:
     """Ask the user on the terminal whether to write."""
-    otherwise = SettingsError("nobody can be asked, so nothing was written", "tap", "add --yes to write without asking")
-    words = ask_on_terminal("Write this? y yes, n no: ", otherwise=otherwise)
+    words = ask_on_terminal("Write this? y yes, n no: ")
+    if words is None:
+        raise SettingsError("nobody can be asked, so nothing was written", "tap", "add --yes to write without asking")
     return words.lower() in {"y", "yes"}
 
 

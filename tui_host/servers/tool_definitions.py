@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from tui_host.capture.json.narrowing import as_json, is_object, items, mapping
+from tui_host.capture.json.narrowing import as_json, is_object, items, mapping, text_or_empty
 from tui_host.errors import JSON
 from tui_host.servers.catalog import READ, Prompt, PromptArgument, Resource, Tool
 
@@ -61,15 +61,15 @@ def read_resources(listed: Sequence[object], *, is_template: bool = False) -> tu
     """
     resources: list[Resource] = []
     for value in map(as_json, listed):
-        uri = _text(value.get("uriTemplate" if is_template else "uri")) if isinstance(value, Mapping) else ""
+        uri = text_or_empty(value.get("uriTemplate" if is_template else "uri")) if isinstance(value, Mapping) else ""
         if isinstance(value, Mapping) and uri and len(uri) <= LONGEST_URI:
             size, annotations = value.get("size"), value.get("annotations")
             resources.append(
                 Resource(
                     uri=uri,
-                    name=(_text(value.get("title")) or _text(value.get("name")))[:LONGEST_WORDS],
-                    description=_text(value.get("description"))[:LONGEST_WORDS],
-                    media_type=_text(value.get("mimeType"))[:LONGEST_WORDS],
+                    name=(text_or_empty(value.get("title")) or text_or_empty(value.get("name")))[:LONGEST_WORDS],
+                    description=text_or_empty(value.get("description"))[:LONGEST_WORDS],
+                    media_type=text_or_empty(value.get("mimeType"))[:LONGEST_WORDS],
                     is_template=is_template,
                     size=size if isinstance(size, int) and not isinstance(size, bool) else None,
                     annotations=tuple(annotations.items()) if isinstance(annotations, Mapping) else (),
@@ -88,13 +88,13 @@ def read_prompts(listed: Sequence[object], *, server: str) -> tuple[Prompt, ...]
     """
     prompts: dict[str, Prompt] = {}
     for value in map(as_json, listed):
-        name = _text(value.get("name")) if isinstance(value, Mapping) else ""
+        name = text_or_empty(value.get("name")) if isinstance(value, Mapping) else ""
         if isinstance(value, Mapping) and name and len(name) <= LONGEST_URI:
             prompt = Prompt(
                 server=server,
                 name=name,
-                title=_text(value.get("title"))[:LONGEST_WORDS],
-                description=_text(value.get("description"))[:LONGEST_WORDS],
+                title=text_or_empty(value.get("title"))[:LONGEST_WORDS],
+                description=text_or_empty(value.get("description"))[:LONGEST_WORDS],
                 arguments=tuple(_argument(mapping(argument)) for argument in items(value.get("arguments"))),
                 icons=_icons(value),
             )
@@ -104,15 +104,15 @@ def read_prompts(listed: Sequence[object], *, server: str) -> tuple[Prompt, ...]
 
 def _argument(value: Mapping[str, JSON]) -> PromptArgument:
     return PromptArgument(
-        name=_text(value.get("name"))[:LONGEST_URI],
-        description=_text(value.get("description"))[:LONGEST_WORDS],
+        name=text_or_empty(value.get("name"))[:LONGEST_URI],
+        description=text_or_empty(value.get("description"))[:LONGEST_WORDS],
         required=value.get("required") is True,
     )
 
 
 def _icons(value: Mapping[str, JSON]) -> tuple[str, ...]:
     """Return the addresses of an item's icons; an address may be a whole picture, so it is cut."""
-    icons = (_text(mapping(icon).get("src")) for icon in items(value.get("icons")))
+    icons = (text_or_empty(mapping(icon).get("src")) for icon in items(value.get("icons")))
     return tuple(icon[:LONGEST_WORDS] for icon in icons if icon)
 
 
@@ -171,13 +171,13 @@ def _read(definition: object, server: str, identity: str) -> Tool:
     value = as_json(definition)
     if not isinstance(value, Mapping):
         return Tool(server=server, name="", problem="malformed: not an object", size=len(_spelled(value)))
-    name = _text(value.get("name"))
+    name = text_or_empty(value.get("name"))
     annotations = value.get("annotations")
     return Tool(
         server=server,
         name=name,
-        title=_text(value.get("title")),
-        description=_text(value.get("description")),
+        title=text_or_empty(value.get("title")),
+        description=text_or_empty(value.get("description")),
         schema=value.get("inputSchema"),
         output_schema=value.get("outputSchema"),
         annotations=tuple(annotations.items()) if isinstance(annotations, Mapping) else (),
@@ -194,7 +194,7 @@ def _page(meta: JSON) -> str:
     if not isinstance(meta, Mapping):
         return ""
     ui = meta.get("ui")
-    uri = _text(ui.get("resourceUri") if isinstance(ui, Mapping) else meta.get("ui/resourceUri"))
+    uri = text_or_empty(ui.get("resourceUri") if isinstance(ui, Mapping) else meta.get("ui/resourceUri"))
     return uri if uri.startswith("ui://") and len(uri) <= LONGEST_URI else ""
 
 
@@ -209,10 +209,6 @@ def _problem(name: str, definition: Mapping[str, JSON]) -> str | None:
     if is_object(execution) and execution.get("taskSupport") == "required":
         return NEEDS_TASKS
     return None
-
-
-def _text(value: JSON) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _spelled(value: JSON) -> str:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tui_host.capture.json.narrowing import as_json, is_array, is_object
+from tui_host.capture.json.narrowing import as_json, is_array, is_object, text_or_empty
 from tui_host.errors import JSON
 from tui_host.servers.catalog import Content, PromptMessage, PromptOutput, ToolOutput
 
@@ -93,13 +93,15 @@ def read_messages(result: Mapping[str, JSON], warning: str = "") -> PromptOutput
             warnings.append("part of the prompt is malformed and shown as JSON")
             content = Content(kind="text", text=_spelled(as_json(message)))
         read.append(
-            PromptMessage(role=(_text(message.get("role")) if is_object(message) else "") or "user", content=content)
+            PromptMessage(
+                role=(text_or_empty(message.get("role")) if is_object(message) else "") or "user", content=content
+            )
         )
     if not is_array(messages):
         warnings.append("the prompt is malformed: it has no messages")
     return PromptOutput(
         messages=tuple(read),
-        description=_text(result.get("description")),
+        description=text_or_empty(result.get("description")),
         raw=result,
         warning="; ".join(dict.fromkeys(warnings)),
     )
@@ -116,7 +118,7 @@ def _read_block(block: object) -> Content | None:
 
 
 def _read_kind(block: Mapping[str, object]) -> Content | None:
-    kind = _text(block.get("type"))
+    kind = text_or_empty(block.get("type"))
     match kind:
         case "":
             return None
@@ -134,13 +136,13 @@ def _read_kind(block: Mapping[str, object]) -> Content | None:
         case "resource":
             return _read_resource(block.get("resource"))
         case "resource_link":
-            uri = _text(block.get("uri"))
-            name = _text(block.get("title")) or _text(block.get("name")) or uri
+            uri = text_or_empty(block.get("uri"))
+            name = text_or_empty(block.get("title")) or text_or_empty(block.get("name")) or uri
             size = block.get("size")
             return Content(
                 kind="resource_link",
                 text=name,
-                media_type=_text(block.get("mimeType")),
+                media_type=text_or_empty(block.get("mimeType")),
                 uri=uri,
                 size=size if isinstance(size, int) and size >= 0 else None,
             )
@@ -160,7 +162,7 @@ def _decoded_size(data: str) -> int:
 def _read_resource(resource: object) -> Content | None:
     if not is_object(resource):
         return None
-    uri, media_type = _text(resource.get("uri")), _text(resource.get("mimeType"))
+    uri, media_type = text_or_empty(resource.get("uri")), text_or_empty(resource.get("mimeType"))
     text, blob = resource.get("text"), resource.get("blob")
     if isinstance(text, str):
         return _text_content("resource", text, media_type, uri)
@@ -169,10 +171,6 @@ def _read_resource(resource: object) -> Content | None:
         words = f"resource, {media_type or 'unknown type'}, {size:,} bytes"
         return Content(kind="resource", text=words, media_type=media_type, data=blob, uri=uri, size=size)
     return None
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _spelled(value: JSON) -> str:

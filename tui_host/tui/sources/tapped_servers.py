@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_host.capture.frames.frame_summary import introduced
-from tui_host.capture.json.narrowing import items, mapping
+from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.visible import decode
 from tui_host.errors import JSON
@@ -154,7 +154,7 @@ class TappedServers:
             self._lists(server, LISTS[row.method], result, is_more=is_more)
         elif row.method in _INTRODUCING:
             server.has_failed = row.error
-            reason = _text(mapping(answer.get("error")).get("message"))
+            reason = text_or_empty(mapping(answer.get("error")).get("message"))
             server.status = replace(server.status, detail=reason if row.error else "")
             if not row.error:
                 self._introduces(server, row.method, result)
@@ -173,9 +173,9 @@ class TappedServers:
             server.status,
             era=_INTRODUCING[method],
             server_info=_named(introduced(result, "serverInfo")),
-            protocol_version=", ".join(map(_text, versions)),
+            protocol_version=", ".join(map(text_or_empty, versions)),
             capabilities=result.get("capabilities", {}),
-            instructions=_text(result.get("instructions")),
+            instructions=text_or_empty(result.get("instructions")),
         )
 
     def _lists(self, server: TappedServer, name: str, result: Mapping[str, JSON], *, is_more: bool) -> None:
@@ -223,8 +223,4 @@ def _tools(server: str, listed: Sequence[JSON]) -> Iterator[Tool]:
 
 def _named(info: Mapping[str, JSON]) -> str:
     """Return a program's name and version."""
-    return " ".join(filter(None, (_text(info.get(key)) for key in ("name", "version"))))
-
-
-def _text(value: JSON) -> str:
-    return value if isinstance(value, str) else ""
+    return " ".join(filter(None, (text_or_empty(info.get(key)) for key in ("name", "version"))))
