@@ -10,7 +10,6 @@ from typing import NoReturn
 
 from typing_extensions import override
 
-from tui_host.cli.export_grammar import export_options
 from tui_host.cli.server_grammar import add_requests, add_servers
 from tui_host.cli.shared_options import AddParser, answers, common, json_too, name_of
 from tui_host.cli.tap_grammar import add_tap, check_tap
@@ -354,6 +353,10 @@ def _add_sessions(add: AddParser) -> None:
         "--max", type=_size, metavar="SIZE", help="delete until the rest takes no more than this, such as 5GB"
     )
     pruned.add_argument("--dry-run", action="store_true", help="only list what would be deleted")
+    from tui_host.cli.export_grammar import (
+        export_options,
+    )  # its formats stand in a folder that the app's start does not need
+
     export_options(exported)
 
 

@@ -185,8 +185,7 @@ def _item_words(item: dict[str, JSON], user: str) -> Iterator[str]:
 
 def _export(store: Store, arguments: Arguments) -> None:
     line, source = _chosen(store, arguments)
-    if arguments.turn is not None or arguments.of_call is not None:
-        source = PartOfSession(source, turn=arguments.turn, call=arguments.of_call)
+    source = PartOfSession(source, turn=arguments.turn, call=arguments.of_call)
     if words := keys_in_words(source, line.info.id):
         diagnostics.tell(words)
     pieces = EXPORTS[arguments.format](source, line.info)

@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 from heapq import merge
 from operator import itemgetter
 
+from tui_host.capture.exports.exported import Exported
 from tui_host.capture.record import Draft, Place, Record
-from tui_host.capture.session_summary import own_name
+from tui_host.capture.session_summary import SessionInfo, own_name
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tap_summary import captures_of
 from tui_host.capture.wall_clock import WallClock
 from tui_host.chat.conversation import Conversation, item_to_text
 from tui_host.infer.conversations.host_names import in_words, models_in_words, models_of, protocols_of
 from tui_host.infer.record_merging import OtherHosts
-from tui_host.infer.stories import TapStory
+from tui_host.infer.stories import Stories, TapStory
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import StoryChat
 
@@ -34,6 +35,19 @@ class _Capture:
     id: str
     other_hosts: frozenset[str]
     last: Record | None = None
+
+
+def exported_session(store: Store, name: str) -> tuple[SessionInfo, Exported]:
+    """Find a session by its id, and what its export reads: of a story or a tap, calls and frames are joined.
+
+    Raises:
+        TuiHostError: Nothing has this name.
+    """
+    named = Stories(store).find(name)
+    if not isinstance(named, TapStory):
+        return named, store
+    whole = WholeStory(store, named, store.redactor.text)
+    return whole.info, whole
 
 
 class WholeStory:

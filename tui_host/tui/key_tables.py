@@ -178,6 +178,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("question_mark", "?", "show what the signs of the list mean, in place of the row; again: the row"),
         Key("vertical_line", "|", "put the details side by side or one above the other, or show the other one"),
         Key("z", "z", "give the inspector the whole screen, and back"),
+        Key("x", "x", "export the row, its call, its turn or the session to a file, in one of several formats"),
         *_SELECTING,
     ),
     "Inspector, details": (
@@ -188,6 +189,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("question_mark", "?", "as in the list"),
         Key("vertical_line", "|", "as in the list"),
         Key("z", "z", "as in the list"),
+        Key("x", "x", "as in the list"),
         *_SELECTING,
     ),
     "Contents": (
@@ -209,6 +211,11 @@ PLACES: dict[str, tuple[Key, ...]] = {
         *_SELECTING,
     ),
     "Save": (Key("enter", "enter", "write the file; a second enter replaces an existing one", "save"),),
+    "Export": (
+        Key("up,down", "up down", "choose the format", "format"),
+        Key("tab,shift+tab", "tab", "choose the call, the row, the turn or the session", "part"),
+        Key("enter", "enter", "write the file; a second enter replaces an existing one", "export"),
+    ),
     "Request": (*_MOVES, _TABS, *_OPENING, *_SELECTING),
     "Servers": (
         Key("up,down,k,j", "up down, k j", "choose a server", "choose"),
@@ -257,6 +264,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("", "letters", "search titles and messages", "search"),
         *_CHOOSING,
         Key("enter", "enter", "open the session, chat and inspector", "open"),
+        Key("ctrl+s", "ctrl+s", "export the session to a file, in one of several formats", "export"),
         Key("ctrl+l", "ctrl+l", "join a tap to the story above it, or part it from its story", "join or part a tap"),
         Key(
             "delete",

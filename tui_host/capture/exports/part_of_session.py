@@ -1,4 +1,4 @@
-"""Limits an export to one turn or one call of a session."""
+"""Limits an export to a turn, a call or some rows of a session."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Members:
 
 @dataclass(frozen=True, slots=True)
 class PartOfSession:
-    """One turn or one call of a session, with the start of each connection that the part used.
+    """A turn, a call or some rows of a session, with the start of each connection that the part used.
 
     A call has the exchange in which the model asked, the decision, the frames, and the exchanges that told its result. Records of
     no turn, such as standard error, belong to a part if they came during the part, on a connection that the part used.
@@ -35,11 +35,15 @@ class PartOfSession:
     Attributes:
         turn: The turn's number; None for all.
         call: The call's id; None for all. The turn then does not count.
+        exchanges: The exchanges of rows, by capture and id. With these, turn and call do not count.
+        keys: The records of rows without an exchange. With these too.
     """
 
     source: Exported
     turn: int | None = None
     call: str | None = None
+    exchanges: frozenset[tuple[str, str]] = frozenset()
+    keys: frozenset[tuple[str, int]] = frozenset()
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
         """Return the records of the part in order. Reads the session's records twice.
@@ -47,6 +51,8 @@ class PartOfSession:
         Raises:
             StoreError: The session has no such turn or call.
         """
+        if self.turn is None and self.call is None and not self._is_of_rows:
+            return self.source.session_records(session)
         members = self._members(session)
         if members.first < 0 and not self.session_items(session):
             what = f"there is no call {self.call}" if self.call is not None else f"there is no turn {self.turn}"
@@ -54,8 +60,10 @@ class PartOfSession:
         return self._records(session, members)
 
     def session_items(self, session: str) -> Sequence[str]:
-        """Return the items of the turn, or the item of the call. A note belongs to the turn in which it was made."""
+        """Return the items of the turn, or the item of the call; none for rows. A note belongs to the turn in which it was made."""
         chosen: list[str] = []
+        if self._is_of_rows:
+            return chosen
         turn = 0
         for text in self.source.session_items(session):
             item = read_object(text.encode("utf-8", "surrogatepass"))
@@ -73,8 +81,8 @@ class PartOfSession:
                 yield record, is_preamble
 
     def _members(self, session: str) -> _Members:
-        members = _Members()
-        if self.call is not None:
+        members = _Members(exchanges={*self.exchanges}, keys={*self.keys})
+        if self.call is not None and not self._is_of_rows:
             for record, _ in self.source.session_records(session):
                 link = read_link(record.draft.data) if record.draft.kind == "link" else None
                 if link is not None and link.call == self.call and link.span.exchange is not None:
@@ -91,13 +99,17 @@ class PartOfSession:
                 members.last = number
         return members
 
+    @property
+    def _is_of_rows(self) -> bool:
+        return bool(self.exchanges or self.keys)
+
     def _is_own(self, record: Record, members: _Members) -> bool:
         draft = record.draft
-        if self.call is None:
+        if self.call is None and not self._is_of_rows:
             return draft.place.turn == self.turn
         link = read_link(draft.data) if draft.kind == "link" else None
         call = draft.place.call or (link.call if link is not None else "")
-        if call:
+        if call and not self._is_of_rows:
             return call == self.call
         exchange = draft.exchange if link is None else link.span.exchange
         return record.key in members.keys or (record.capture, exchange or "") in members.exchanges

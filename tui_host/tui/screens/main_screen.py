@@ -461,6 +461,15 @@ class MainScreen(Covered, Screen[None]):
             self._halves.zoom()
             self._arrange()
 
+    def on_inspector_export_asked(self) -> None:
+        """Ask in which format the selected row's call, the row, the turn or the session is exported, and where to."""
+        source, inspector = self.source, self._inspector
+        if source is None or inspector is None:
+            return
+        from tui_host.tui.screens.export_screen import ask_for_export, parts_around
+
+        ask_for_export(self, self.host, source.session.id, parts_around(source, inspector.ladder.selected))
+
     def on_resize(self, event: events.Resize) -> None:
         """Show one half where there is no room for both."""
         is_reading = self._inspector is not None and self._inspector.has_focus_within

@@ -39,6 +39,10 @@ class SaveScreen(FieldScreen):
 
     def on_mount(self) -> None:
         """Suggest a name."""
+        self.suggest()
+
+    def suggest(self) -> None:
+        """Say what is saved, and fill in a name."""
         self.explain(
             f"{line(self._words, 200)}\n{size_words(len(self._data))} go to this file. A name without a folder is in"
             f" {Path.cwd()}."
@@ -60,9 +64,14 @@ class SaveScreen(FieldScreen):
         else:
             self.complain("the field is empty")
 
+    async def content(self) -> bytes:
+        """Return the bytes to write."""
+        return self._data
+
     async def _write(self, name: str) -> None:
         try:
-            path = await asyncio.to_thread(save_content, name, self._data, replaces=self._replaced == name)
+            data = await self.content()
+            path = await asyncio.to_thread(save_content, name, data, replaces=self._replaced == name)
         except FileExistsError:
             self._replaced = name
             self.complain("There is a file of this name. Press enter again to replace it, or write another name.")

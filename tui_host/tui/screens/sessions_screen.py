@@ -125,6 +125,7 @@ class SessionsScreen(ChoiceScreen):
     FIELD = SearchField
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+l", "link", show=False),
+        Binding("ctrl+s", "export", show=False),
         Binding("delete", "delete", show=False, priority=True),
     ]
     DEFAULT_CSS = """
@@ -356,6 +357,13 @@ class SessionsScreen(ChoiceScreen):
                 else:
                     story = await asyncio.to_thread(stories.join, name, above.id if above is not None else "")
             await self._search(again=True, current=(story.id, ""))
+
+    def action_export(self) -> None:
+        """Ask in which format the current session is exported, and where to."""
+        if (current := self._current) is not None:
+            from tui_host.tui.screens.export_screen import ExportPart, ask_for_export
+
+            ask_for_export(self, self._host, current.found.session.id, (ExportPart(),))
 
     def keep(self) -> bool:
         """Cancel the deletion that waits for a second press; returns whether there was one."""

@@ -122,8 +122,12 @@ class Inspector(Container):
         Binding("slash", "filter", "Filter"),
         Binding("vertical_line", "split", "Split"),
         Binding("z", "zoom", "Full screen"),
+        Binding("x", "export", "Export"),
         Binding("question_mark", "legend", "Signs"),
     ]
+
+    class ExportAsked(Message):
+        """Posted to ask for an export of the selected row, or of what the row belongs to."""
 
     class ZoomAsked(Message):
         """Posted to ask for the whole screen, or to give it up again."""
@@ -339,6 +343,10 @@ class Inspector(Container):
     def action_zoom(self) -> None:
         """Ask the screen for the whole space."""
         self.post_message(self.ZoomAsked())
+
+    def action_export(self) -> None:
+        """Ask the screen to export."""
+        self.post_message(self.ExportAsked())
 
     # The filter.
 

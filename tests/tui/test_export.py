@@ -1,0 +1,70 @@
+"""`x` on a row, and `ctrl+s` on a session: format, part and file are chosen, and texts like keys are told before."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from tests.tui.app_running import MATH, Running, running
+from tui_host.capture.exports import EXPORTS
+from tui_host.capture.exports.format_names import FORMATS
+from tui_host.capture.exports.part_of_session import PartOfSession
+from tui_host.tui.screens.export_screen import ExportScreen
+from tui_host.tui.widgets.ladder.ladder_view import LadderView
+
+KEY = "ghp_0123456789abcdef0123456789abcdef"
+CONFIG = f"""{MATH}[[rules]]
+server = "math"
+tool = "*"
+action = "allow"
+"""
+
+
+def test_every_format_has_its_words() -> None:
+    assert list(FORMATS) == list(EXPORTS)
+
+
+async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_before(tmp_path: Path) -> None:
+    async with running(tmp_path, config=CONFIG) as app:
+        await app.until_ready()
+        await app.send('call math.add {"a": 1, "b": 2}')
+        await app.until_idle()
+        ladder = app.main.query_one(LadderView)
+        ladder.focus()
+        await app.press("end", "up")
+        await app.until(lambda: ladder.selected is not None and bool(ladder.selected.calls))
+        await app.press("x")
+        name = f"{app.session.id}-call-1.1.1.jsonl"
+        await app.until_shown("> call 1.1.1     this row     turn 1     the session", name)
+        await app.press("tab", "tab", "down", "down")
+        await app.until_shown("> turn 1", "> curl", f"{app.session.id}-turn-1.sh")
+        await written(app, tmp_path / "turn.sh")
+        assert app.host.store is not None
+        exported = EXPORTS["curl"](PartOfSession(app.host.store, turn=1), app.host.store.find_session(app.session.id))
+        assert (tmp_path / "turn.sh").read_bytes() == b"".join(exported)
+
+        app.prompt.focus()
+        await app.send(f"my key is {KEY}")
+        await app.until_idle()
+        await app.press("f5")
+        await app.until_shown("2 turns")
+        await app.press("ctrl+s")
+        await app.until_shown("> the session", f"{app.session.id}.jsonl")
+        path = tmp_path / "session.jsonl"
+        await written(app, path, "1 text looks like a key of a vendor", "press enter again")
+        assert json.loads(path.read_bytes().splitlines()[0])["session"]["id"] == app.session.id
+        assert KEY.encode() not in path.read_bytes()
+
+
+async def written(app: Running, path: Path, *told: str) -> None:
+    """Write the export to this file, after what is told before."""
+    screen = app.app.screen
+    assert isinstance(screen, ExportScreen)
+    screen.field.value = str(path)
+    await app.press("enter")
+    if told:
+        await app.until_shown(*told)
+        assert not os.path.exists(path)  # noqa: ASYNC240, PTH110 - a local file
+        await app.press("enter")
+    await app.until(lambda: app.app.screen is not screen)

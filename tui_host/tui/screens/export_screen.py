@@ -1,0 +1,148 @@
+"""Asks in which format a session, a turn, a call or a row is exported, and to which file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from typing_extensions import override
+
+from tui_host.capture.exports import EXPORTS
+from tui_host.capture.exports.exported import keys_in_words
+from tui_host.capture.exports.format_names import FORMATS
+from tui_host.capture.exports.part_of_session import PartOfSession
+from tui_host.capture.visible import line
+from tui_host.errors import TuiHostError
+from tui_host.infer.whole_story import exported_session
+from tui_host.tui.screens.save_screen import SaveScreen
+
+if TYPE_CHECKING:
+    from tui_host.capture.ladder.row import Row
+    from tui_host.capture.store.store import Store
+    from tui_host.host.host import Host
+    from tui_host.tui.sources.live import SessionSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportPart:
+    """What may be exported.
+
+    Attributes:
+        words: The part in words: `turn 2`.
+        suffix: What the suggested name has behind the session's id.
+    """
+
+    words: str = "the session"
+    suffix: str = ""
+    turn: int | None = None
+    call: str | None = None
+    exchanges: frozenset[tuple[str, str]] = frozenset()
+    keys: frozenset[tuple[str, int]] = frozenset()
+
+
+def parts_around(source: SessionSource, row: Row | None) -> Sequence[ExportPart]:
+    """Return what may be exported at a row: its call, the row with its other half, its turn, and the session."""
+    if row is None:
+        return (ExportPart(),)
+    calls = (
+        ExportPart(words=f"call {line(call, 40)}", suffix=f"-call-{call}", call=call) for call in sorted(row.calls)
+    )
+    if row.exchange:
+        of_row = ExportPart(words="this row", suffix="-row", exchanges=frozenset(((row.capture, row.exchange),)))
+    else:
+        keys = (record.key for page in source.pages_of(row) for record in page)
+        of_row = ExportPart(words="this row", suffix="-row", keys=frozenset(keys))
+    turn = (ExportPart(words=f"turn {row.turn}", suffix=f"-turn-{row.turn}", turn=row.turn),) if row.turn else ()
+    return (*calls, of_row, *turn, ExportPart())
+
+
+class ExportScreen(SaveScreen):
+    """Asks for format, part and file. The file is made when `enter` is pressed.
+
+    Args:
+        store: Where the session is.
+        session: The session's id, or a story's.
+        parts: What may be exported; the first is suggested.
+        saved: Called with the path of the written file.
+    """
+
+    HEADING = "Export"
+    PLACE = "Export"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "format(1)", show=False),
+        Binding("up", "format(-1)", show=False),
+        Binding("tab", "part(1)", show=False),
+        Binding("shift+tab", "part(-1)", show=False),
+    ]
+
+    def __init__(self, store: Store, session: str, parts: Sequence[ExportPart], saved: Callable[[Path], None]) -> None:
+        super().__init__("", "", b"", saved)
+        self._store = store
+        self._session = session
+        self._parts = parts
+        self._part = self._format = 0
+        self._warned = ""
+
+    def action_format(self, step: int) -> None:
+        """Choose the next or the previous format."""
+        self._format = (self._format + step) % len(FORMATS)
+        self.suggest()
+
+    def action_part(self, step: int) -> None:
+        """Choose another part."""
+        self._part = (self._part + step) % len(self._parts)
+        self.suggest()
+
+    @override
+    def suggest(self) -> None:
+        """Draw the choices; a name that the person has not changed follows them."""
+        name = list(FORMATS)[self._format]
+        parts = "   ".join(
+            f"> {part.words}" if number == self._part else f"  {part.words}" for number, part in enumerate(self._parts)
+        )
+        formats = (f"{'>' if form == name else ' '} {form:<9} {about.words}" for form, about in FORMATS.items())
+        self.explain("\n".join((parts, "", *formats, "", f"A name without a folder is in {Path.cwd()}.")))
+        if self.field.value in {"", self._suggested}:
+            part = "".join(letter if letter.isalnum() or letter in "-." else "-" for letter in self._chosen.suffix)
+            self._suggested = f"{self._session}{part[:60]}{FORMATS[name].suffix}"
+            self.field.value = self._suggested
+            self.field.cursor_position = len(self._suggested)
+
+    @property
+    def _chosen(self) -> ExportPart:
+        return self._parts[self._part]
+
+    @override
+    async def content(self) -> bytes:
+        """Return the export. Texts that look like keys are told once, before anything is written.
+
+        Raises:
+            TuiHostError: There is nothing to export, or there are such texts.
+        """
+        return await asyncio.to_thread(self._made, self._chosen, list(FORMATS)[self._format])
+
+    def _made(self, part: ExportPart, name: str) -> bytes:
+        info, whole = exported_session(self._store, self._session)
+        source = PartOfSession(whole, turn=part.turn, call=part.call, exchanges=part.exchanges, keys=part.keys)
+        words = keys_in_words(source, info.id)
+        if words and words != self._warned:
+            self._warned = words
+            raise TuiHostError(words, remedy="press enter again to write the file")
+        return b"".join(EXPORTS[name](source, info))
+
+
+def ask_for_export(screen: Screen[None], host: Host, session: str, parts: Sequence[ExportPart]) -> None:
+    """Open the screen over another one, and tell there where the file was written."""
+
+    def saved(path: Path) -> None:
+        screen.notify(f"exported to {path}", markup=False)
+
+    if host.store is None:
+        screen.notify("Nothing is saved here, so there is nothing to export.", severity="warning", markup=False)
+    else:
+        screen.app.push_screen(ExportScreen(host.store, session, parts, saved))  # pyright: ignore[reportUnknownMemberType] - of any app
