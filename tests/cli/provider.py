@@ -81,7 +81,7 @@ def provider(*answers: Answer) -> Generator[Provider]:
         finally:
             with suppress(OSError):  # it has been closed
                 listener.shutdown(socket.SHUT_RDWR)
-    thread.join(20)
+    thread.join(90)
 
 
 def _serve(listener: socket.socket, found: Provider) -> None:

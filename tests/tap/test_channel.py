@@ -57,7 +57,7 @@ def test_without_a_reader_what_comes_waits_in_a_file_or_is_counted_and_no_end_is
     assert os.read(notices, 9) == TAKEN
     writer.make_room()
     writer.close()
-    thread.join(20)
+    thread.join(90)
     found = [(kind, number, data) for kind, number, _, data in items]
     kept = b"".join(data for kind, _, data in found if kind == CHUNK)
     missing = sum(int(data) for kind, _, data in found if kind == lost(CHUNK))
@@ -91,7 +91,7 @@ def test_what_several_threads_pass_while_somebody_reads_comes_whole_and_in_the_o
         thread.join()
     writer.make_room()  # as if it had been asked for
     writer.close()
-    reading.join(30)
+    reading.join(90)
     for number in range(3):
         found = [data for each, data in items if each == number]
         assert found == [b"%d " % each * (1 + each % 97) for each in range(count)]

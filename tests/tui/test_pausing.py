@@ -28,7 +28,7 @@ def test_no_deadline_passes_while_the_program_is_paused() -> None:
         signal.signal(signal.SIGCONT, go_on)
         before, began, after = time.monotonic(), loop.time(), time.monotonic()
         waker = await asyncio.create_subprocess_exec(sys.executable, "-I", "-S", "-c", WAKER, str(os.getpid()))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(90):
             while not heard:
                 await asyncio.sleep(0.01)
             await waker.wait()

@@ -118,7 +118,7 @@ def test_a_writer_is_waited_for_no_longer_than_a_terminal_may_take(monkeypatch: 
     textual_private._stop_writer(writer)
     assert writer.is_alive()
     go_on.set()
-    writer.join(20)
+    writer.join(90)
     assert not writer.is_alive()  # it was told that nothing more comes
 
 
