@@ -341,6 +341,7 @@ async def test_the_filter_opens_from_the_chat_and_the_title_offers_no_key_that_m
 ) -> None:
     await app.press("tab", "slash", *"lists", "enter")
     await app.until_shown("esc clears")
+    await app.until(lambda: not app.main.has_news)
     app.prompt.focus()
     await app.until_shown("/ again")
 

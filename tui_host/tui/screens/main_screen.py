@@ -285,6 +285,7 @@ class MainScreen(Covered, Screen[None]):
             self.host.recorder is not None if self._source is None else self._source.news,
             self.size,
             self.arrangement,
+            self.focused,
             loaded(),
         )
 
