@@ -163,7 +163,8 @@ async def test_what_was_jumped_over_is_counted_and_the_end_counts_as_seen(key: s
         jumped = re.search(r"(\d+) lines jumped over", text(app))
         assert more is not None
         assert jumped is not None
-        assert int(more[1]) - int(jumped[1]) == sum(line.startswith("│ │") for line in text(app).splitlines())
+        seen = int(more[1]) - int(jumped[1]) - sum(line.startswith("│ │") for line in text(app).splitlines())
+        assert seen in {0, key == "y"}  # the words below the end take a line that may have been painted before
         assert ("This is the end. Press y again to approve." in text(app)) == (key == "y")
         await decide(pilot, app, "y")
         assert asked.decision is not None

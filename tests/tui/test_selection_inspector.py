@@ -30,6 +30,7 @@ class Reading(App[None]):
     def on_mount(self) -> None:
         self.view.focus()
         self.call_after_refresh(self.view.show, self.page)
+        self.set_interval(0.05, self.view.advance)  # what found no time at once, as the inspector does
 
 
 JSON_TEXT = '{"name": "multiply","arguments":{"a":6,"text":"a long text that has no room on one line"},"n":1.50}'
