@@ -10,6 +10,8 @@ from tests.chat.conftest import Make
 from tests.llm.protocols.answers import PLAIN, SUM, call, made_up
 from tests.llm.recorded.wire import event
 from tests.tui.inspector_wires import Wires
+from tui_host.answers.bodies import body_of
+from tui_host.answers.steps import made
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Draft
@@ -18,8 +20,6 @@ from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.dialect_table import DIALECTS
 from tui_host.tui.widgets.details.detail_panel import tabs_of
 from tui_host.tui.widgets.ladder.row_words import describe
-from tui_host.tui.widgets.pages.page_body import body_of
-from tui_host.tui.widgets.pages.page_steps import made
 from tui_host.tui.widgets.pages.parts_page import parts_page
 
 

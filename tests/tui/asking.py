@@ -14,13 +14,13 @@ from textual.widgets import Input, Static, TextArea
 from typing_extensions import override
 
 from tests.tui.waiting import until
+from tui_host.answers.masks import Mask
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.chat.call_arguments import canonical
 from tui_host.chat.policy import CallRequest, Decision, Question
 from tui_host.errors import JSON
 from tui_host.servers.catalog import Tool
 from tui_host.tui.glyphs import UNICODE, Glyphs
-from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.approval.approval_lines import Field
 from tui_host.tui.widgets.approval.approval_panel import Approval
 

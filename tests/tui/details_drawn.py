@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from tests.tui.inspector_wires import Wires
+from tui_host.answers.steps import Steps, made
 from tui_host.capture.ladder.row import Row
 from tui_host.tui.widgets.pages.detail_page import Page
-from tui_host.tui.widgets.pages.page_steps import Steps, made
 
 LONG = 10.0
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from typing_extensions import override
 
+from tui_host.answers.masks import Mask
 from tui_host.capture.content_codings import encoding_of
 from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.ladder.ladder import Ladder
@@ -17,7 +18,6 @@ from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record,
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.dialect_table import DIALECTS
-from tui_host.tui.masks import Mask
 from tui_host.tui.sources.live import SessionSource
 
 CAPTURE = "c1"

@@ -119,7 +119,7 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
     assert isinstance(screen, RequestScreen)
     await app.until_shown("Nothing is sent from here", "POST http://127.0.0.1", "chat/completions")
     detail = screen.query_one(Detail)
-    assert detail.row is not None
+    assert isinstance(detail.row, Row)
     shown = screen.source
     assert shown is not None
     coming = next(shown.pages_of(detail.row))[0].draft

@@ -8,11 +8,11 @@ import pytest
 
 from tests.tui.asking import HOSTILE, KEY, SCHEMA, Asking, armed, decide, question, text, until_armed, until_said
 from tests.tui.waiting import at_work
+from tui_host.answers.masks import Mask
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.visible import hidden
 from tui_host.chat.call_arguments import canonical
 from tui_host.errors import JSON
-from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.approval.approval_lines import Field
 from tui_host.tui.widgets.approval.argument_edit import editable, misfits, read_edit
 

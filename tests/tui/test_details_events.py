@@ -9,9 +9,9 @@ import pytest
 
 from tests.tui.details_drawn import drawn, row_of
 from tests.tui.inspector_wires import MESSAGES, Wires, a_turn, events_of, request_body
+from tui_host.answers.steps import PIECE, Making
 from tui_host.capture.ladder.row import Row
 from tui_host.tui.widgets.details.events_tab import events_page
-from tui_host.tui.widgets.pages.page_steps import PIECE, Making
 from tui_host.tui.widgets.pages.parts_page import parts_page
 
 

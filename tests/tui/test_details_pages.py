@@ -13,12 +13,13 @@ from rich.cells import cell_len
 
 from tests.tui.details_drawn import drawn, frame, row_of
 from tests.tui.inspector_wires import Wires, a_turn
+from tui_host.answers.bodies import hex_text, is_text
+from tui_host.answers.masks import masked
 from tui_host.capture.record import Redaction, decoded_mark
 from tui_host.capture.visible import visible
-from tui_host.tui.masks import masked
 from tui_host.tui.widgets.details.wire_tabs import decision_page, frame_page, headers_page, raw_page, timing_page
 from tui_host.tui.widgets.pages.detail_page import fitting
-from tui_host.tui.widgets.pages.text_page import TextPage, hex_text, is_text
+from tui_host.tui.widgets.pages.text_page import TextPage
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8")), st.integers(8, 60))

@@ -9,17 +9,17 @@ from rich.cells import cell_len
 
 from tests.tui.details_drawn import drawn, frame, row_of
 from tests.tui.inspector_wires import CALL, MESSAGES, TOOL, Wires, a_turn, events_of, request_body, to_json
+from tui_host.answers.masks import Mask
+from tui_host.answers.steps import Steps, made
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Draft
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import JSON
 from tui_host.tui.glyphs import ASCII
-from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.details.events_tab import events_page
 from tui_host.tui.widgets.details.wire_tabs import frame_page, headers_page, raw_page, timing_page
 from tui_host.tui.widgets.ladder.row_words import describe
 from tui_host.tui.widgets.pages.detail_page import Page
-from tui_host.tui.widgets.pages.page_steps import Steps, made
 from tui_host.tui.widgets.pages.parts_page import parts_page
 from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tui_host.answers.masks import Mask
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.sections import Sections
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
-from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.ladder.ladder_lines import Columns, RowFacts, clock, row_line, short_path
 from tui_host.tui.widgets.ladder.ladder_title import Heading, heading_text
 from tui_host.tui.widgets.ladder.line_index import LadderIndex

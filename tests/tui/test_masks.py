@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.tui.still import STATUSES, TOOLS, a_call, still
+from tui_host.answers.masks import Mask, masked
 from tui_host.capture.record import Redaction
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.servers.catalog import ServerStatus
 from tui_host.tui.glyphs import ASCII
-from tui_host.tui.masks import Mask, masked
 
 KEY = "hunter2-hunter2"
 MARK = "⟨secret:KEY⟩"
@@ -37,7 +37,7 @@ def test_a_vendors_key_that_nobody_configured_is_masked_everywhere() -> None:
 
 
 def test_a_name_that_a_mark_cannot_hold_is_masked_too_and_ascii_has_its_own_mask() -> None:
-    mask = Mask(lambda: Redactor([("my key", KEY)]), ASCII)
+    mask = Mask(lambda: Redactor([("my key", KEY)]), ASCII.hidden)
     assert mask(f"{KEY} ⟨secret:my_key⟩") == "*** my_key (15) *** my_key (15)"
     assert masked("⟨secret:my_key⟩", [Redaction(where="data", name="my key", length=15)]) == "••• my_key (15)"
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.tui.inspector_wires import to_json
+from tui_host.answers.recorded_tools import RecordedTools
 from tui_host.capture.record import Draft, Record
 from tui_host.errors import JSON
 from tui_host.llm.tool_names import OPENAI_NAMES
-from tui_host.tui.sources.recorded_tools import RecordedTools
 
 
 def listed(tools: RecordedTools, capture: str, server: str, *names: str) -> None:

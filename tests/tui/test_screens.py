@@ -29,8 +29,8 @@ from tui_host.servers import reconnection
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
+from tui_host.tui.host_mask import mask_of
 from tui_host.tui.key_tables import ACTIONS, PLACES
-from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.help_screen import (
     DocumentScreen,
     HelpScreen,

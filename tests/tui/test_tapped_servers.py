@@ -9,11 +9,11 @@ from typing_extensions import override
 
 from tests.infer.world import ServerTap, World
 from tests.tui.app_running import PATIENT, running
+from tui_host.answers.masks import Mask
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import Draft, Record
 from tui_host.errors import JSON
-from tui_host.tui.masks import Mask
 from tui_host.tui.screens.servers_detail import Parts, flow_of, state_of, tapped_entries, tapped_notes
 from tui_host.tui.screens.servers_screen import ServersScreen
 from tui_host.tui.sources.live import SessionSource

@@ -11,10 +11,10 @@ from typing import NoReturn
 from typing_extensions import override
 
 from tui_host.cli.server_grammar import add_requests, add_servers
+from tui_host.cli.session_grammar import READ_FROM_FILES, add_sessions, files_of
 from tui_host.cli.shared_options import AddParser, answers, common, json_too, name_of
 from tui_host.cli.tap_grammar import add_tap, check_tap
 from tui_host.errors import SettingsError
-from tui_host.settings.table_reader import duration_of, size_of
 from tui_host.tap.stdio_arguments import read_stdio_arguments
 
 EPILOG = """\
@@ -44,6 +44,7 @@ class Arguments:
         of_call: `--call ID` of `sessions export`.
         words: Positional arguments: the text of `ask` and `compare`, names of servers and providers, session ids.
         columns: Each `--with` of `compare`.
+        answer: The page that `sessions show` prints, with what follows the option.
     """
 
     command: str = ""
@@ -88,6 +89,7 @@ class Arguments:
     elicit: tuple[str, ...] = ()
     sampling: bool = False
     root: tuple[Path, ...] = ()
+    answer: tuple[str, ...] = ()
 
 
 class _Parser(argparse.ArgumentParser):
@@ -161,18 +163,6 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number, 1 or more")
     return int(text)
-
-
-def _duration(text: str) -> float:
-    if (seconds := duration_of(text)) is None:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a duration, such as 90d, 12h or 30m")
-    return seconds
-
-
-def _size(text: str) -> int:
-    if (size := size_of(text)) is None:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a size, such as 5GB or 500MB")
-    return size
 
 
 def _model_options(parser: argparse.ArgumentParser) -> None:
@@ -259,17 +249,6 @@ def _add_models(add: AddParser) -> None:
     )
 
 
-READ_FROM_FILES = """\
-The format is recognised by a file's content:
-  JSON lines, as written by `sessions export` and `tap --log`
-  HTTP archives (HAR) from browsers and mitmproxy, of any size
-  one request to a model, or one response: an event stream, JSON lines, or JSON; a list of messages, as kept by Cline
-  logs: a JSON object on each line; JSON-RPC lines with or without a prefix and a direction, as written by Claude Desktop,
-    VS Code and `tee`; request lines followed by `data:` lines
-Files may be compressed with gzip. Several files are read as one capture: requests and responses, the log in front of a
-model and the log in front of a server, a server's input and output."""
-
-
 def _add_open(add: AddParser) -> None:
     opened = add(
         "open",
@@ -278,86 +257,7 @@ def _add_open(add: AddParser) -> None:
     )
     opened.epilog = READ_FROM_FILES
     common(opened)
-    _files(opened, "file to open")
-
-
-def _files(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument(
-        "words",
-        nargs="+",
-        type=name_of,
-        metavar="FILE",
-        help=f"{what}; several files are read as one capture",
-    )
-
-
-_NAMES = "an id, its beginning, or «last»; a story's id stands for all of its taps, a tap's id for that tap alone"
-
-
-def _add_sessions(add: AddParser) -> None:
-    sessions = add(
-        "sessions",
-        help="list, show, export, import, join, part, delete or prune recordings",
-        description="List, show, export, import, join, part, delete or prune recordings.",
-    )
-    common(sessions)
-    actions = sessions.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_Parser)
-    listed = actions.add_parser(
-        "list",
-        help="list all sessions, newest first",
-        description="List all sessions, newest first. Taps of one host that form a story are listed below it.",
-    )
-    shown = actions.add_parser("show", help="print the conversation", description="Print a session's conversation.")
-    exported = actions.add_parser(
-        "export",
-        help="export a session, a turn or a call in one of several formats",
-        description="Export a session, or one turn or call of it.",
-    )
-    joined = actions.add_parser(
-        "join",
-        help="join two stories",
-        description="Join two stories of taps that did not overlap in time, or whose hosts have different names.",
-    )
-    parted = actions.add_parser(
-        "part", help="take a tap out of its story", description="Take a tap out of its story, to be a story of its own."
-    )
-    deleted = actions.add_parser(
-        "delete",
-        help="delete sessions for good",
-        description="Delete sessions for good. A story is deleted with all of its taps.",
-    )
-    imported = actions.add_parser(
-        "import", help="store files captured elsewhere", description="Store files captured elsewhere as a session."
-    )
-    imported.epilog = READ_FROM_FILES
-    common(imported)
-    json_too(imported)
-    _files(imported, "file to read, - for standard input")
-    pruned = actions.add_parser(
-        "prune",
-        help="delete old sessions",
-        description="Delete the oldest sessions for good, by the limits keep and max of [store] or the limits given here. Sessions in use stay.",
-    )
-    for action in (listed, shown, exported, joined, parted, deleted, pruned):
-        common(action)
-    for action in (listed, shown, joined, parted, deleted, pruned):
-        json_too(action)
-    for action in (shown, exported, parted):
-        action.add_argument("words", nargs=1, metavar="ID", help=_NAMES)
-    joined.add_argument("words", nargs=2, metavar="ID", help=_NAMES)
-    deleted.add_argument("words", nargs="+", metavar="ID", help=_NAMES)
-    pruned.add_argument(
-        "--older-than", type=_duration, metavar="TIME", help="delete sessions unchanged for this long, such as 90d"
-    )
-    pruned.add_argument(
-        "--max", type=_size, metavar="SIZE", help="delete until the rest takes no more than this, such as 5GB"
-    )
-    pruned.add_argument("--dry-run", action="store_true", help="only list what would be deleted")
-    from tui_host.cli.export_grammar import (
-        export_options,
-    )  # its formats stand in a folder that the app's start does not need
-
-    export_options(exported)
+    files_of(opened, "file to open")
 
 
 def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
@@ -378,7 +278,7 @@ def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
     add_servers(commands.add_parser)
     add_requests(commands.add_parser)
     _add_models(commands.add_parser)
-    _add_sessions(commands.add_parser)
+    add_sessions(commands.add_parser)
     _add_open(commands.add_parser)
     add_tap(commands.add_parser)
     common(commands.add_parser("demo-model", help="run the demo model as a server", add_help=False))

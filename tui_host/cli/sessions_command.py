@@ -53,7 +53,7 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
             raise StoreError("nothing has been recorded yet", str(path), 'record a session with tui-host ask "hello"')
         match arguments.action:
             case "show":
-                _show(store, arguments)
+                _show(store, arguments, settings)
             case "export":
                 _export(store, arguments)
             case "prune":
@@ -128,9 +128,14 @@ def _local(time_ns: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(time_ns / 1_000_000_000))
 
 
-def _show(store: Store, arguments: Arguments) -> None:
+def _show(store: Store, arguments: Arguments, settings: Settings) -> None:
     line, source = _chosen(store, arguments)
     info, story = line.info, line.story
+    if arguments.answer:
+        from tui_host.cli.answers_command import answer, wires_of
+
+        answer(wires_of(source, info, settings), info, arguments)
+        return
     items = [_read(text) for text in source.session_items(info.id)]
     if arguments.json:
         output.value({"session": {**_info(info), **_tapped(line)}, "items": items})

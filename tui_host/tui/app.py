@@ -22,9 +22,9 @@ from tui_host.tui import clipboard, textual_private
 from tui_host.tui.exit_filter import ExitFilter
 from tui_host.tui.exits import HANGUP, is_terminal_gone
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
+from tui_host.tui.host_mask import mask_of
 from tui_host.tui.key_tables import ACTIONS
 from tui_host.tui.late_loading import load_the_rest, restore_and_offer
-from tui_host.tui.masks import mask_of
 from tui_host.tui.open_asks import Ask, Asks
 from tui_host.tui.screens.main_screen import MainScreen
 

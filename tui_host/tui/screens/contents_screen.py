@@ -23,7 +23,7 @@ from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.outline import size_words
 from tui_host.servers.catalog import Content
 from tui_host.tui.glyphs import UNICODE
-from tui_host.tui.masks import mask_of
+from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.screens.save_screen import SaveScreen
 from tui_host.tui.widgets.choices import Choice, ChoiceList

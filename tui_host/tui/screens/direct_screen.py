@@ -24,7 +24,7 @@ from tui_host.errors import JSON, TuiHostError
 from tui_host.servers.catalog import READ
 from tui_host.servers.resource_templates import expand
 from tui_host.tui.direct_items import DirectItem, DirectWork, ItemKind, KeptRequest, items_of
-from tui_host.tui.masks import mask_of
+from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.screens.question_overlay import QuestionOverlay
 from tui_host.tui.screens.servers_detail import Flow, frame_entry

@@ -17,7 +17,7 @@ from tui_host.capture.visible import line
 from tui_host.chat.schema_form import Field, Option
 from tui_host.errors import TuiHostError
 from tui_host.settings.schema import LOG_LEVELS
-from tui_host.tui.masks import mask_of
+from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.widgets.asks.ask_panel import AskBody, AskButton
 from tui_host.tui.widgets.details.detail_view import PageLines

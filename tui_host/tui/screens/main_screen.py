@@ -17,9 +17,9 @@ from typing_extensions import override
 
 from tui_host.tui import sources, textual_private
 from tui_host.tui.direct_items import DirectWork
+from tui_host.tui.host_mask import mask_of
 from tui_host.tui.key_tables import ACTIONS
 from tui_host.tui.markdown.parser import loaded
-from tui_host.tui.masks import mask_of
 from tui_host.tui.screens.screen_halves import Arrangement, Halves
 from tui_host.tui.screens.submissions import Submissions
 from tui_host.tui.sources.source_words import FROM_FILE

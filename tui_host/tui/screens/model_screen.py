@@ -18,7 +18,7 @@ from tui_host.settings.model_options import SETTABLE, Options, text_of, value_of
 from tui_host.settings.provider_check import lacks_key
 from tui_host.settings.save import save_state
 from tui_host.settings.schema import PROTOCOLS, ModelRef
-from tui_host.tui.masks import mask_of
+from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.field_screen import NOT_SENT, configured
 from tui_host.tui.screens.page_screen import ChoiceScreen
 from tui_host.tui.widgets.choice_columns import ChoiceColumns, Column, Entry

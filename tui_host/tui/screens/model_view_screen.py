@@ -13,7 +13,7 @@ from typing_extensions import override
 from tui_host.capture.short_units import short_size
 from tui_host.capture.visible import line
 from tui_host.chat.server_part import ServerPart, server_parts, tokens_of
-from tui_host.tui.masks import mask_of
+from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.widgets.details.detail_view import PageLines
 from tui_host.tui.widgets.pages.tree_page import Entry, TreePage

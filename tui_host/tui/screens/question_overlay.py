@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tui_host.capture.visible import line
 from tui_host.servers.server_questions import Elicitation, Login, SamplingRequest
-from tui_host.tui.masks import mask_of
+from tui_host.tui.host_mask import mask_of
 from tui_host.tui.web_addresses import open_in_browser
 from tui_host.tui.widgets.approval.approval_lines import WIDE
 from tui_host.tui.widgets.approval.approval_panel import Approval
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.widget import Widget
 
+    from tui_host.answers.masks import Mask
     from tui_host.chat.policy import Question
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.tui.glyphs import Glyphs
-    from tui_host.tui.masks import Mask
     from tui_host.tui.open_asks import Ask, Asks
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
 

@@ -10,10 +10,11 @@ from textual.widget import Widget
 from textual.widgets import Static
 from typing_extensions import override
 
+from tui_host.answers.masks import masked
 from tui_host.capture.record import Record
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
-from tui_host.tui.masks import mask_of, masked
+from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_panel import Detail

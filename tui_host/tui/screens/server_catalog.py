@@ -12,8 +12,8 @@ from tui_host.capture.visible import line
 from tui_host.tui.widgets.pages.tree_page import Entry
 
 if TYPE_CHECKING:
+    from tui_host.answers.masks import Mask
     from tui_host.servers.catalog import Prompt, PromptArgument, Resource, ServerStatus, Subscription
-    from tui_host.tui.masks import Mask
 
 _LABEL = 300
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from tui_host.answers.masks import Mask, masked
 from tui_host.capture.frames.frame_heads import FrameHead, frame_head
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.record import lasted
@@ -16,17 +17,16 @@ from tui_host.capture.short_units import short_size
 from tui_host.capture.visible import decode, line
 from tui_host.llm.outline import estimate_tokens
 from tui_host.llm.schema_adaptation import adapt
-from tui_host.tui.masks import Mask, masked
 from tui_host.tui.screens.server_catalog import Chosen, Lists, filtered
 from tui_host.tui.widgets.pages.tree_page import Entry
 
 if TYPE_CHECKING:
+    from tui_host.answers.masks import Mask
     from tui_host.capture.record import Record
     from tui_host.capture.recorder import Recorder
     from tui_host.errors import JSON
     from tui_host.llm.dialects.dialect import Dialect
     from tui_host.servers.catalog import ServerStatus, State, Tool
-    from tui_host.tui.masks import Mask
     from tui_host.tui.sources.tapped_servers import TappedServer, TappedServers
 
 KEPT = 100

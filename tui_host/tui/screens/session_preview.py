@@ -11,10 +11,10 @@ from tui_host.capture.visible import line
 from tui_host.chat.conversation import SAID, UserItem, item_from_text
 
 if TYPE_CHECKING:
+    from tui_host.answers.masks import Mask
     from tui_host.capture.session_summary import SessionInfo
     from tui_host.capture.store.store import Store
     from tui_host.infer.stories import TapStory
-    from tui_host.tui.masks import Mask
 
 _PROMPTS = 9
 _NAME = 9

@@ -18,7 +18,7 @@ from tui_host.capture.store.search import Found, search
 from tui_host.capture.visible import line
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.infer.stories import Stories, TapStory
-from tui_host.tui.masks import mask_of
+from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import ChoiceScreen
 from tui_host.tui.screens.session_preview import counted, moment, preview_lines
 from tui_host.tui.widgets.choices import Choice, ChoiceList

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from tui_host.answers.recorded_tools import RecordedTools
+from tui_host.answers.recorded_wires import earlier_request, is_of
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
 from tui_host.llm.tool_names import OPENAI_NAMES
-from tui_host.tui.masks import mask_of
-from tui_host.tui.sources.recorded_tools import RecordedTools
+from tui_host.tui.host_mask import mask_of
 from tui_host.tui.sources.source_words import EMPTY_LIVE
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ PER_PIECE = 100
 """Number of records between two looks at the clock."""
 PER_PAGE = 250
 """Number of a row's records to read at a time."""
-LOOK_BACK = 2000
-"""Number of rows above a request among which the request before is looked for."""
 EMPTY_KEPT = "No requests or frames of this session were saved."
 EMPTY_TAPPED = "Nothing has passed yet. Use the tapped host, and its traffic appears here."
 BEING_READ = "Reading the records …"
@@ -153,12 +152,12 @@ class SessionSource:
             if not records:
                 return
             seq = records[-1].seq
-            yield [record for record in records if _is_of(record, row)]
+            yield [record for record in records if is_of(record, row)]
 
     def tail(self, row: Row, most: int) -> Sequence[Record]:
         """Return about the last `most` records of a row."""
         after = max(row.seq - 1, row.last_seq - most)
-        return [record for record in self._read(row.capture, after, row.last_seq) if _is_of(record, row)]
+        return [record for record in self._read(row.capture, after, row.last_seq) if is_of(record, row)]
 
     def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
         recorder, store = self._host.recorder, self._host.store
@@ -202,14 +201,7 @@ class SessionSource:
 
     def before(self, row: Row) -> Row | None:
         """Return the previous request of a row's conversation: the nearest one above with equal provider and dialect."""
-        rows, dialect = self.ladder.rows, self.dialect(row)
-        for number in range(row.number - 1, max(-1, row.number - LOOK_BACK), -1):
-            candidate = rows[number]
-            is_request = candidate.kind == "request" and candidate.lane == "llm" and not candidate.missing
-            is_alike = is_request and candidate.method == row.method and candidate.peer == row.peer
-            if is_alike and self.dialect(candidate) == dialect:
-                return candidate
-        return None
+        return earlier_request(self.ladder, row, self.dialect)
 
     def hide(self, text: str) -> str:
         """Mask the secrets known to the host."""
@@ -223,13 +215,3 @@ class SessionSource:
         """Return server and tool for each tool name, as servers listed them when the row was recorded."""
         dialect = self.dialect(row)
         return self._tools.names(row.capture, OPENAI_NAMES if dialect is None else dialect.name_rule)
-
-
-def _is_of(record: Record, row: Row) -> bool:
-    """Whether a record in a row's range belongs to the row or to its exchange."""
-    draft = record.draft
-    if row.exchange:
-        return draft.exchange == row.exchange
-    if row.kind in {"decision", "vendor"}:  # on the host's own wire, whatever server it is about
-        return record.seq == row.seq
-    return draft.peer == row.peer and draft.kind != "link"

@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui_host.capture.visible import line, tool_name
+from tui_host.tui.host_mask import mask_of
 from tui_host.tui.key_tables import ACTIONS
-from tui_host.tui.masks import mask_of
 from tui_host.tui.widgets.pages.detail_page import cut
 
 if TYPE_CHECKING:

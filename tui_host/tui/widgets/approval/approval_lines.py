@@ -14,10 +14,10 @@ from textual.widget import Widget
 from textual.widgets import Static, TextArea
 from typing_extensions import override
 
+from tui_host.answers.masks import Mask
 from tui_host.capture.visible import visible
 from tui_host.chat.policy import Question
 from tui_host.tui.glyphs import Glyphs
-from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.approval import approval_words as words
 from tui_host.tui.widgets.approval.argument_lines import Arguments, Reader
 from tui_host.tui.widgets.key_order import KeysInOrder

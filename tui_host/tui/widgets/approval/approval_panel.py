@@ -16,13 +16,13 @@ from textual.widget import Widget
 from textual.widgets import TextArea
 from typing_extensions import override
 
+from tui_host.answers.masks import Mask
 from tui_host.capture.visible import visible
 from tui_host.chat.policy import Question
 from tui_host.errors import TuiHostError
 from tui_host.tui import textual_private
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.key_tables import ACTIONS
-from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.approval import approval_words as words
 from tui_host.tui.widgets.approval.approval_lines import WIDE, ApprovalFace, Field
 from tui_host.tui.widgets.approval.argument_edit import Editable, editable, read_edit

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from textual.content import Content
 
+from tui_host.answers.masks import Mask
 from tui_host.capture.visible import hidden, tool_name, visible
 from tui_host.chat.policy import CallRequest
 from tui_host.servers.catalog import Tool, claims_of
 from tui_host.tui.markdown.wrap import clip, fill
-from tui_host.tui.masks import Mask
 from tui_host.tui.widgets.status_lines import DIM
 
 GAP = 3

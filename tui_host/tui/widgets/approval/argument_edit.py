@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tui_host.answers.masks import Mask
 from tui_host.capture.visible import visible
 from tui_host.chat.call_arguments import canonical, pretty, read_arguments
 from tui_host.errors import JSON, TuiHostError
-from tui_host.tui.masks import Mask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from tui_host.tui.widgets.forms.form_fields import Finished
 from tui_host.tui.widgets.status_lines import DIM
 
 if TYPE_CHECKING:
-    from tui_host.tui.masks import Mask
+    from tui_host.answers.masks import Mask
 
 _LONGEST = 20_000
 """Largest number of characters of a server's text to show."""

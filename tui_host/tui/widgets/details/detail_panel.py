@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from typing_extensions import override
 
+from tui_host.answers.section import Section
+from tui_host.answers.steps import Making, Steps
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
@@ -17,7 +19,6 @@ from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_view import PageView, TabLine
 from tui_host.tui.widgets.pages.detail_page import Page
-from tui_host.tui.widgets.pages.page_steps import Making, Steps
 from tui_host.tui.widgets.pages.text_page import TextPage
 
 _STEADY = 0.1
@@ -27,13 +28,29 @@ _PATIENCE = 8.0
 
 FIRST = 0.01
 """Longest time for making a page at once, in seconds; longer ones are made in slices, with their progress shown."""
+OF_SECTIONS = ("Time",)
+"""The tabs of a heading: the keys of `answers.pages.SECTION_PAGES`, which is imported with the first page."""
+ANSWERS = frozenset[str]()
+"""The tabs of a row that depend on other rows: the keys of `answers.pages.ROW_PAGES`."""
 SLICE = 0.008
 """Seconds in one slice; keys are handled between slices."""
 _PAUSE = 0.004
 
 
-def page_of(tab: str, source: SessionSource, row: Row, flipped: set[str]) -> Steps[Page]:
+def page_of(tab: str, source: SessionSource, row: Row | Section, flipped: set[str]) -> Steps[Page]:
     """Make the page of a tab. The modules are imported with the first row."""
+    from tui_host.answers.pages import ROW_PAGES, SECTION_PAGES
+    from tui_host.tui.widgets.pages.sheet_page import SheetPage
+
+    if isinstance(row, Section):
+        return SheetPage((yield from SECTION_PAGES[tab](source, row)), flipped)
+    if tab in ROW_PAGES:
+        return SheetPage((yield from ROW_PAGES[tab](source, row)), flipped)
+    return (yield from _wire_page(tab, source, row, flipped))
+
+
+def _wire_page(tab: str, source: SessionSource, row: Row, flipped: set[str]) -> Steps[Page]:
+    """Make the page of a tab that shows a row's own bytes."""
     from tui_host.tui.widgets.details import wire_tabs as wire
     from tui_host.tui.widgets.details.events_tab import events_page
     from tui_host.tui.widgets.pages.parts_page import parts_page
@@ -55,10 +72,24 @@ def page_of(tab: str, source: SessionSource, row: Row, flipped: set[str]) -> Ste
             return wire.timing_page(source, row)
 
 
-def tabs_of(row: Row | None) -> Sequence[str]:
-    """Return the tabs of a row, the default first."""
+def tabs_of(row: Row | Section | None) -> Sequence[str]:
+    """Return the tabs of a row or heading, the default first."""
     if row is None:
         return ()
+    if isinstance(row, Section):
+        return OF_SECTIONS
+    return (*_wire_tabs(row), *_answer_tabs(row))
+
+
+def _answer_tabs(row: Row) -> Iterator[str]:
+    """Yield the pages that answer something about a row."""
+    if row.calls and "Chain" in ANSWERS:
+        yield "Chain"
+    if row.kind == "request" and row.lane == "llm" and "Changes" in ANSWERS:
+        yield "Changes"
+
+
+def _wire_tabs(row: Row) -> Sequence[str]:
     match row.kind:
         case "request" | "response":
             return ("Parts", "Raw", "Headers", "Events") if row.lane == "llm" else ("Events", "Headers", "Timing")
@@ -74,10 +105,12 @@ def tabs_of(row: Row | None) -> Sequence[str]:
             return ("Raw", "Events", "Timing") if row.exchange else ("Raw", "Timing")
 
 
-def about(row: Row | None) -> str:
-    """Describe a row in one or two words."""
+def about(row: Row | Section | None) -> str:
+    """Describe a row or heading in one or two words."""
     if row is None:
         return ""
+    if isinstance(row, Section):
+        return row.words
     match row.kind:
         case "request" | "response":
             return row.kind if row.lane == "llm" else f"{line(row.method, 20)} {row.status or ''}".strip()
@@ -92,15 +125,18 @@ def about(row: Row | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """The input of a page."""
+    """The input of a page; for a heading, also how many changes of rows there were."""
 
-    row: Row | None
+    row: Row | Section | None
     tab: str
     other_half: Row | None
+    revision: int = 0
 
-    def is_about(self, row: Row | None, tab: str) -> bool:
+    def is_about(self, row: Row | Section | None, tab: str) -> bool:
         """Whether the page shows this row and tab, even before the row grew."""
-        return self.tab == tab and row is not None and self.row is not None and row.number == self.row.number
+        if isinstance(row, Row) and isinstance(self.row, Row):
+            return self.tab == tab and row.number == self.row.number
+        return self.tab == tab and row is not None and row == self.row
 
 
 class Detail(Vertical):
@@ -129,7 +165,7 @@ class Detail(Vertical):
         self._empty = empty
         self._clock = clock
         self._source: SessionSource | None = None
-        self._row: Row | None = None
+        self._row: Row | Section | None = None
         self._shown: _Shown | None = None
         self._chosen: dict[Sequence[str], str] = {}
         self._flipped: dict[str, set[str]] = {}
@@ -143,8 +179,8 @@ class Detail(Vertical):
         yield self.view
 
     @property
-    def row(self) -> Row | None:
-        """The row shown after the next `sync`."""
+    def row(self) -> Row | Section | None:
+        """The row or heading shown after the next `sync`."""
         return self._row
 
     @property
@@ -161,11 +197,11 @@ class Detail(Vertical):
     @property
     def is_settled(self) -> bool:
         """Whether `sync` has nothing to do."""
-        wanted = _Shown(self._row, self.tab, self._other_half())
+        wanted = self._wanted()
         return self._making is None and self._shown == wanted and self.view.is_settled
 
-    def show(self, source: SessionSource | None, row: Row | None) -> None:
-        """Show a row, or update a row that grew."""
+    def show(self, source: SessionSource | None, row: Row | Section | None) -> None:
+        """Show a row or heading, or update a row that grew."""
         if source is not self._source:
             self._source, self._shown, self._making = source, None, None
             self._flipped.clear()
@@ -180,7 +216,7 @@ class Detail(Vertical):
 
     def sync(self, *, now: bool = False) -> None:
         """Make a new or grown page if time allows, or continue a long page."""
-        wanted = _Shown(self._row, self.tab, self._other_half())
+        wanted = self._wanted()
         if self._making is not None and self._making[0].is_about(self._row, self.tab):
             self._go_on(SLICE)  # though the row has grown since: it would never be done
         elif self._shown == wanted:
@@ -189,9 +225,15 @@ class Detail(Vertical):
         elif now or self._clock() >= self._due:
             self._make(wanted)
 
+    def _wanted(self) -> _Shown:
+        source = self._source
+        is_whole = isinstance(self._row, Section) or self.tab in ANSWERS
+        revision = source.ladder.revision if source is not None and is_whole else 0
+        return _Shown(self._row, self.tab, self._other_half(), revision)
+
     def _other_half(self) -> Row | None:
         """Return the partner of the row, for tabs about both."""
-        if self._row is None or self._source is None or self.tab not in {"Events", "Timing"}:
+        if not isinstance(self._row, Row) or self._source is None or self.tab not in {"Events", "Timing"}:
             return None
         number = self._source.ladder.partner(self._row.number)
         return self._source.ladder.rows[number] if number is not None else None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
+from tui_host.answers.masks import masked
 from tui_host.capture.content_codings import encoding_of
 from tui_host.capture.http.decoded_body import PlainBody
 from tui_host.capture.http.exchange_end import read_ending
@@ -14,7 +15,6 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import MISSING, Head, Record, Redaction, lasted
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import decode, line
-from tui_host.tui.masks import masked
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.tree_page import Entry, TreePage

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 
+from tui_host.answers.bodies import Body, missing_words, reading
+from tui_host.answers.masks import masked
+from tui_host.answers.steps import Steps
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import Head, Record, lasted
 from tui_host.capture.short_units import short_time
 from tui_host.capture.visible import line
-from tui_host.tui.masks import masked
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.lines.json_lines import looks_like_json
 from tui_host.tui.widgets.pages.detail_page import Page
-from tui_host.tui.widgets.pages.page_body import Body, missing_words, reading
-from tui_host.tui.widgets.pages.page_steps import Steps
 from tui_host.tui.widgets.pages.text_page import Form, TextPage
 
 _BAR = 24

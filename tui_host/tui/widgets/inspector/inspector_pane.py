@@ -111,6 +111,8 @@ class Inspector(Container):
         & > #inspector-details.-stacked { layout: vertical; }
         & > #inspector-details.-side #inspector-relative { border-left: solid $panel; }
         & > #inspector-details.-one > .-hidden { display: none; }
+        & > #inspector-details.-of-heading > #inspector-relative { display: none; }
+        & > #inspector-details.-of-heading > #inspector-selected { display: block; border-left: none; }
         &.-low > #inspector-details, &.-low.-reading > LadderView { display: none; }
         &.-low.-reading > #inspector-details { display: block; }
         &.-empty > LadderView, &.-empty > #inspector-details { display: none; }
@@ -213,7 +215,9 @@ class Inspector(Container):
         if now != self._shown:
             self._shown = now
             row = ladder.selected
-            selected.show(source, None if self._has_legend else row)
+            section = None if row is not None else ladder.selected_section
+            self.query_one("#inspector-details").set_class(section is not None, "-of-heading")
+            selected.show(source, None if self._has_legend else row or section)
             relative.show(source, relative_of(source, row) if row is not None else None)
         for detail in (selected, relative):
             if not detail.has_class("-hidden"):
@@ -252,8 +256,8 @@ class Inspector(Container):
         row = self.ladder.selected
         if row is None or self._source is None:
             return "", ""
+        from tui_host.answers.bodies import body_of
         from tui_host.tui.widgets.details.wire_tabs import what_of
-        from tui_host.tui.widgets.pages.page_body import body_of
 
         return what_of(row), body_of(self._source, row).text
 
@@ -300,6 +304,10 @@ class Inspector(Container):
         if isinstance(event.widget, PageView):
             self.ladder.stay()
         self.set_class(isinstance(event.widget, PageView), "-reading")
+
+    def on_descendant_blur(self) -> None:
+        """Update the header, whose keys work only from within."""
+        self.sync()
 
     def on_ladder_view_moved(self, message: LadderView.Moved) -> None:
         """Update the header."""

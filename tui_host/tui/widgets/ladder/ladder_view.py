@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 from typing_extensions import override
 
+from tui_host.answers.section import Section
 from tui_host.capture.ladder.filter_language import read_filter
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Lane, Row
@@ -89,6 +90,15 @@ class LadderView(PieceView, SelectingView):
         """The selected row; None while a heading is selected."""
         item, rows = self._selected, self._rows
         return rows[item] if item is not None and 0 <= item < len(rows) else None
+
+    @property
+    def selected_section(self) -> Section | None:
+        """What the selected heading stands for; None while a row is selected."""
+        item, source = self._selected, self._source
+        if item is None or item >= 0 or source is None:
+            return None
+        first, turn = source.ladder.rows[self._index.home_of(item)], self._index.turn_of(item)
+        return Section(clock=first.clock, turn=turn, step=first.step if turn else 0)
 
     @property
     def selected_number(self) -> int | None:

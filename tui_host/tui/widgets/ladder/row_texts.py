@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 
+from tui_host.answers.steps import PIECE, Making, Steps
 from tui_host.capture.ladder.filter_language import Field, Quoted, Reading, leaves
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.needles import Needles
@@ -16,7 +17,6 @@ from tui_host.capture.ladder.row_filter import Verdict
 from tui_host.errors import TuiHostError
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.ladder.ladder_filter import TextReader
-from tui_host.tui.widgets.pages.page_steps import PIECE, Making, Steps
 
 _SMALL = 64 << 10
 """Bytes of a body that is searched in one go."""
@@ -40,9 +40,9 @@ _NOTHING = BodyFacts()
 
 def body_facts(source: SessionSource, row: Row, needles: Needles, *, counts: bool) -> Steps[BodyFacts]:
     """Read a body for the quoted texts of a filter, an answer's events put together too, and its tokens if wanted."""
+    from tui_host.answers.bodies import head_of, reading
     from tui_host.llm.exchange_summary import ResponseWords
     from tui_host.llm.outline import estimate_tokens
-    from tui_host.tui.widgets.pages.page_body import head_of, reading
 
     if row.missing:
         return _NOTHING

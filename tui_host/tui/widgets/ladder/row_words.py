@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from tui_host.answers.steps import PIECE, Making, Steps
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import lasted
 from tui_host.errors import TuiHostError
 from tui_host.tui.sources.live import SessionSource
-from tui_host.tui.widgets.pages.page_steps import PIECE, Making, Steps
 
 BUDGET = 0.004
 """Seconds in one tick for describing bodies."""
@@ -161,8 +161,8 @@ MOST = 4 << 20
 
 def describe(source: SessionSource, row: Row) -> Steps[str]:
     """Describe a body: «3 tools · 2 messages», «asks math.add {"a":1,"b":2}», «12 models»; empty if too large or unknown."""
+    from tui_host.answers.bodies import head_of, reading
     from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
-    from tui_host.tui.widgets.pages.page_body import head_of, reading
 
     if row.size > MOST or row.missing:
         return ""

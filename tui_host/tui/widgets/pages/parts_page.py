@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tui_host.capture.chain import read_link
+from tui_host.answers.bodies import Body, head_of, missing_words, reading
+from tui_host.answers.masks import masked
+from tui_host.answers.outlines import fold_of, marks_of, outline_of, put_in
+from tui_host.answers.steps import Steps
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link
@@ -14,12 +16,9 @@ from tui_host.capture.visible import decode, line
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Usage
-from tui_host.llm.outline import USER, Comparison, Outline, Part, compare
-from tui_host.tui.masks import masked
+from tui_host.llm.outline import USER, Comparison, Outline, Part
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.pages.detail_page import Page
-from tui_host.tui.widgets.pages.page_body import Body, head_of, missing_words, reading
-from tui_host.tui.widgets.pages.page_steps import PIECE, Steps
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.told_results import EDITED, edited_call, result_origins
 from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
@@ -41,22 +40,6 @@ def parts_page(source: SessionSource, row: Row, flipped: set[str]) -> Steps[Page
     if row.kind == "request":
         return (yield from _request_page(source, row, body, dialect, flipped))
     return (yield from _response_page(source, row, body, dialect, flipped))
-
-
-def outline_of(
-    source: SessionSource, row: Row, body: Body, dialect: Dialect
-) -> Steps[tuple[Outline | None, Comparison | None]]:
-    """Return the request as a tree, compared with the previous request if readable."""
-    names = source.names(row)
-    now = dialect.outline(body.data, names)
-    yield "taken apart"
-    before = source.before(row)
-    if now is None or before is None:
-        return now, None
-    body = yield from reading(source, before)
-    earlier = dialect.outline(body.data, names)
-    yield "compared with the previous request"
-    return now, compare(earlier, now) if earlier is not None else None
 
 
 # A request.
@@ -214,21 +197,6 @@ def _list_page(body: Body, dialect: Dialect) -> Page:
     return TextPage("list", f"models: {len(names):,}\n\n{shown}", form="plain")
 
 
-def fold_of(source: SessionSource, row: Row, body: Body, dialect: Dialect) -> Steps[Fold]:
-    """Assemble the response from its events."""
-    head = head_of(source, row)
-    decoder = dialect.decoder(head.value("content-type") if head is not None else "")
-    fold = Fold(provider=row.peer, model="", call_id=str)
-    for start in range(0, len(body.data), PIECE):
-        for event in decoder.feed(body.data[start : start + PIECE]):
-            fold.add(event)
-        yield f"{start:,} of {len(body.data):,} bytes read"
-    if row.state != "open":
-        for event in decoder.finish():
-            fold.add(event)
-    return fold
-
-
 def _content(fold: Fold, body: Body, hide: Callable[[str], str], *, is_open: bool) -> list[Entry]:
     entries: list[Entry] = []
     for key, name, text in (("thinking", "thinking", fold.thinking), ("text", "answer", fold.text)):
@@ -294,30 +262,6 @@ def _refusal_page(source: SessionSource, row: Row, body: Body, dialect: Dialect)
     error = dialect.error(row.status, head.headers if head is not None else (), body.data)
     lines = [f"status: {row.status}", f"what: {error.what}", f"remedy: {error.remedy}" if error.remedy else ""]
     return TextPage("refusal", masked("\n".join(line for line in lines if line), body.redacted), form="headers")
-
-
-def marks_of(source: SessionSource, row: Row) -> list[Link]:
-    """Return the links into a row's bytes, in the order of bytes."""
-    side = "request" if row.kind == "request" else "response"
-    records = (source.record(key) for key in source.ladder.links(row))
-    links = (read_link(record.draft.data) for record in records if record is not None)
-    return sorted(
-        (link for link in links if link is not None and link.span.side == side), key=lambda each: each.span.start
-    )
-
-
-def put_in(marks: Iterable[Link]) -> Iterator[str]:
-    """Yield the sizes added by a profile and the tool protocol, and how many schemas were adapted."""
-    sizes: Counter[str] = Counter()
-    adapted: Counter[str] = Counter()
-    for mark in marks:
-        if mark.relation == "adapted":
-            adapted[mark.words.partition(":")[0]] += 1
-        if mark.relation in {"injected", "profile"}:
-            who = "the tool protocol" if mark.relation == "injected" else mark.words
-            sizes[who] += (mark.span.end or 0) - mark.span.start
-    yield from (f"added by {who}: {size:,} bytes, marked «added» below" for who, size in sizes.items())
-    yield from (f"{words}: {count:,} of the tools, which say how" for words, count in adapted.items())
 
 
 def origin_of(part: Part, marks: Sequence[Link]) -> str:

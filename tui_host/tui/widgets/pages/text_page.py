@@ -245,22 +245,3 @@ class TextSelection(CharacterSelection):
 def wrapped(note: str, width: int) -> list[str]:
     """Wrap a note to lines of a width in cells."""
     return [note[start:end] for start, end in fill(note, width)]
-
-
-def hex_text(data: bytes, limit: int = 1 << 16) -> str:
-    """Return binary bytes as offset, hex and printable characters."""
-    lines: list[str] = []
-    for place in range(0, min(len(data), limit), 16):
-        part = data[place : place + 16]
-        shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in part)
-        lines.append(f"{place:08x}  {part.hex(' '):<47}  {shown}")
-    return "\n".join(lines)
-
-
-def is_text(data: bytes) -> bool:
-    """Whether bytes look like text: mostly UTF-8, without binary controls."""
-    head = data[:4096]
-    if b"\0" in head:
-        return False
-    broken = head.decode("utf-8", "replace").count("\ufffd")
-    return broken * 8 <= len(head)

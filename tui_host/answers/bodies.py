@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tui_host.answers.masks import masked
+from tui_host.answers.steps import PIECE, Steps, made
+from tui_host.answers.wires import Wires
 from tui_host.capture.content_codings import CodingError, decoder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import MISSING, Head, Record, Redaction
 from tui_host.capture.visible import decode, hidden, line
-from tui_host.tui.masks import masked
-from tui_host.tui.sources.live import SessionSource
-from tui_host.tui.widgets.pages.page_steps import PIECE, Steps, made
-from tui_host.tui.widgets.pages.text_page import hex_text, is_text
 
 _NOTICED = 1 << 20
 """Characters that are looked through for hidden ones."""
@@ -63,28 +62,28 @@ def missing_words(row: Row) -> str:
     return f"The body of this answer is {MISSING}, or may belong to another request."
 
 
-def head_of(source: SessionSource, row: Row) -> Head | None:
+def head_of(wires: Wires, row: Row) -> Head | None:
     """Return the head of a model's request or response."""
-    record = source.record((row.capture, row.seq))
+    record = wires.record((row.capture, row.seq))
     return record.draft.head if record is not None else None
 
 
-def own_pages(source: SessionSource, row: Row) -> Iterator[Sequence[Record]]:
+def own_pages(wires: Wires, row: Row) -> Iterator[Sequence[Record]]:
     """Yield the row's own records page by page: one direction of an exchange, or all.
 
     What broke in an exchange is a frame, what the other side said instead of one, or how it ended, where nothing was said.
     """
     is_fault = row.kind == "fault" and bool(row.exchange)
-    first = source.record((row.capture, row.seq)) if is_fault or row.kind in _OF_ONE_RECORD else None
+    first = wires.record((row.capture, row.seq)) if is_fault or row.kind in _OF_ONE_RECORD else None
     if first is not None and not (is_fault and row.size and first.draft.kind != "frame"):
         yield [first]
         return
     kinds = _OF_RESPONSE if row.kind == "response" else _SAID if is_fault else None
-    for page in source.pages_of(row):
+    for page in wires.pages_of(row):
         yield [record for record in page if kinds is None or record.draft.kind in kinds]
 
 
-def reading(source: SessionSource, row: Row) -> Steps[Body]:
+def reading(wires: Wires, row: Row) -> Steps[Body]:
     """The row's bytes, decoded and ready to be read. Linear in their length."""
     kinds = _SHOWN.get(row.kind, _OF_ALL_OTHERS)
     coded: list[bytes] = []
@@ -92,7 +91,7 @@ def reading(source: SessionSource, row: Row) -> Steps[Body]:
     redacted: list[Redaction] = []
     encoding: str | None = None
     size = 0
-    for page in own_pages(source, row):
+    for page in own_pages(wires, row):
         for record in page:
             redacted += record.draft.redacted
             encoding = encoding or record.draft.encoding
@@ -115,9 +114,9 @@ def reading(source: SessionSource, row: Row) -> Steps[Body]:
     return Body(wire=wire, data=data, notes=tuple(notes), redacted=tuple(redacted))
 
 
-def body_of(source: SessionSource, row: Row) -> Body:
+def body_of(wires: Wires, row: Row) -> Body:
     """Return the body in one go."""
-    return made(reading(source, row))
+    return made(reading(wires, row))
 
 
 def _decoded(wire: bytes, encoding: str | None, *, is_whole: bool) -> Steps[tuple[bytes, str]]:
@@ -161,3 +160,22 @@ def _faults(row: Row) -> Sequence[str]:
     elif row.state == "failed":
         faults.append("failed")
     return faults
+
+
+def hex_text(data: bytes, limit: int = 1 << 16) -> str:
+    """Return binary bytes as offset, hex and printable characters."""
+    lines: list[str] = []
+    for place in range(0, min(len(data), limit), 16):
+        part = data[place : place + 16]
+        shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in part)
+        lines.append(f"{place:08x}  {part.hex(' '):<47}  {shown}")
+    return "\n".join(lines)
+
+
+def is_text(data: bytes) -> bool:
+    """Whether bytes look like text: mostly UTF-8, without binary controls."""
+    head = data[:4096]
+    if b"\0" in head:
+        return False
+    broken = head.decode("utf-8", "replace").count("\ufffd")
+    return broken * 8 <= len(head)

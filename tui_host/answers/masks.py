@@ -1,4 +1,4 @@
-"""Hides secrets on the screen: `••• NAME (length)` replaces values, vendors' keys, and the marks in saved text.
+"""Hides secrets where records are shown: `••• NAME (length)` replaces values, vendors' keys, and the marks in saved text.
 
 Copies and exports contain the mark itself.
 """
@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING
 
 from tui_host.settings import vendor_keys
 from tui_host.settings.vendor_keys import VENDOR_KEY
-from tui_host.tui.glyphs import UNICODE, Glyphs
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Redaction
     from tui_host.capture.redact.redaction import Redactor
-    from tui_host.host.host import Host
 
+HIDDEN = "•••"
 _START = "⟨secret:"
 _MARK = re.compile(r"⟨secret:([\w.\-]+)⟩")
 
 
-def masked(text: str, redacted: Sequence[Redaction], hide: str = UNICODE.hidden) -> str:
+def masked(text: str, redacted: Sequence[Redaction], hide: str = HIDDEN) -> str:
     """Replace the marks of removed secrets by masks; marks written by people stay."""
     if redacted and _START in text:
         from tui_host.capture.redact.redaction import name_in_mark
@@ -52,12 +51,12 @@ class Mask:
 
     Args:
         redactor: Returns the redactor, which knows the secrets; None hides no secrets.
-        glyphs: The characters to draw with.
+        hide: The characters that stand for a secret.
     """
 
-    def __init__(self, redactor: Callable[[], Redactor] | None = None, glyphs: Glyphs = UNICODE) -> None:
+    def __init__(self, redactor: Callable[[], Redactor] | None = None, hide: str = HIDDEN) -> None:
         self._redactor = redactor
-        self._hide = glyphs.hidden
+        self._hide = hide
 
     def __call__(self, text: str) -> str:
         """Mask values and marks in a text."""
@@ -81,8 +80,3 @@ class Mask:
         if self._redactor is not None and _START in text:
             text = _without_marks(text, self._redactor().lengths, self._hide)
         return _masked_pieces(_with_vendor_keys(text), self._hide)
-
-
-def mask_of(host: Host, glyphs: Glyphs = UNICODE) -> Mask:
-    """Return a mask for a host's secrets."""
-    return Mask(lambda: host.redactor, glyphs)

@@ -1,0 +1,69 @@
+"""What requests and responses consist of: the parts of a request, the assembled response, and the links into their bytes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from tui_host.answers.bodies import Body, head_of, reading
+from tui_host.answers.steps import PIECE, Steps
+from tui_host.answers.wires import Wires
+from tui_host.capture.chain import read_link
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.link import Link
+from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.fold import Fold
+from tui_host.llm.outline import Comparison, Outline, compare
+
+
+def outline_of(wires: Wires, row: Row, body: Body, dialect: Dialect) -> Steps[tuple[Outline | None, Comparison | None]]:
+    """Return the request as a tree, compared with the previous request if readable."""
+    names = wires.names(row)
+    now = dialect.outline(body.data, names)
+    yield "taken apart"
+    before = wires.before(row)
+    if now is None or before is None:
+        return now, None
+    body = yield from reading(wires, before)
+    earlier = dialect.outline(body.data, names)
+    yield "compared with the previous request"
+    return now, compare(earlier, now) if earlier is not None else None
+
+
+def fold_of(wires: Wires, row: Row, body: Body, dialect: Dialect) -> Steps[Fold]:
+    """Assemble the response from its events."""
+    head = head_of(wires, row)
+    decoder = dialect.decoder(head.value("content-type") if head is not None else "")
+    fold = Fold(provider=row.peer, model="", call_id=str)
+    for start in range(0, len(body.data), PIECE):
+        for event in decoder.feed(body.data[start : start + PIECE]):
+            fold.add(event)
+        yield f"{start:,} of {len(body.data):,} bytes read"
+    if row.state != "open":
+        for event in decoder.finish():
+            fold.add(event)
+    return fold
+
+
+def marks_of(wires: Wires, row: Row) -> list[Link]:
+    """Return the links into a row's bytes, in the order of bytes."""
+    side = "request" if row.kind == "request" else "response"
+    records = (wires.record(key) for key in wires.ladder.links(row))
+    links = (read_link(record.draft.data) for record in records if record is not None)
+    return sorted(
+        (link for link in links if link is not None and link.span.side == side), key=lambda each: each.span.start
+    )
+
+
+def put_in(marks: Iterable[Link]) -> Iterator[str]:
+    """Yield the sizes added by a profile and the tool protocol, and how many schemas were adapted."""
+    sizes: Counter[str] = Counter()
+    adapted: Counter[str] = Counter()
+    for mark in marks:
+        if mark.relation == "adapted":
+            adapted[mark.words.partition(":")[0]] += 1
+        if mark.relation in {"injected", "profile"}:
+            who = "the tool protocol" if mark.relation == "injected" else mark.words
+            sizes[who] += (mark.span.end or 0) - mark.span.start
+    yield from (f"added by {who}: {size:,} bytes, marked «added» below" for who, size in sizes.items())
+    yield from (f"{words}: {count:,} of the tools, which say how" for words, count in adapted.items())

@@ -1,0 +1,105 @@
+"""The wires of stored records: a session read once, for answers without a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tui_host.answers.masks import Mask
+from tui_host.answers.recorded_tools import RecordedTools
+from tui_host.capture.ladder.ladder import Ladder
+from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
+from tui_host.llm.tool_names import OPENAI_NAMES
+
+if TYPE_CHECKING:
+    from tui_host.capture.ladder.row import Row
+    from tui_host.capture.record import Record
+    from tui_host.llm.dialects.dialect import Dialect
+
+LOOK_BACK = 2000
+"""Number of rows above a request among which the request before is looked for."""
+
+
+def earlier_request(ladder: Ladder, row: Row, dialect_of: Callable[[Row], Dialect | None]) -> Row | None:
+    """Return the nearest request above a row with equal provider and dialect; None without one."""
+    dialect = dialect_of(row)
+    for number in range(row.number - 1, max(-1, row.number - LOOK_BACK), -1):
+        candidate = ladder.rows[number]
+        is_request = candidate.kind == "request" and candidate.lane == "llm" and not candidate.missing
+        is_alike = is_request and candidate.method == row.method and candidate.peer == row.peer
+        if is_alike and dialect_of(candidate) == dialect:
+            return candidate
+    return None
+
+
+class RecordedWires:
+    """The rows and records of a session.
+
+    Args:
+        records: All records, in order.
+        providers: The dialect of each provider, by name, for URLs that do not tell it.
+        mask: Hides the secrets that are known now.
+        user: Who asks the model.
+    """
+
+    def __init__(
+        self,
+        records: Iterable[Record],
+        providers: Mapping[str, str] | None = None,
+        mask: Mask | None = None,
+        user: str = "you",
+    ) -> None:
+        self.ladder = Ladder()
+        self.user = user
+        self._providers = providers or {}
+        self._mask = mask or Mask()
+        self._records: dict[tuple[str, int], Record] = {}
+        self._exchanges: dict[tuple[str, str], list[Record]] = {}
+        self._tools = RecordedTools()
+        for record in records:
+            self._records[record.key] = record
+            if record.draft.exchange is not None:
+                self._exchanges.setdefault((record.capture, record.draft.exchange), []).append(record)
+            self._tools.feed(record)
+            self.ladder.feed([record])
+        self.ladder.close()
+
+    def record(self, key: tuple[str, int]) -> Record | None:
+        """Return a record by its capture and number."""
+        return self._records.get(key)
+
+    def pages_of(self, row: Row) -> Iterator[Sequence[Record]]:
+        """Yield the records of a row, and of its other half, in one page."""
+        if row.exchange:
+            yield self._exchanges.get((row.capture, row.exchange), [])
+            return
+        numbers = range(row.seq, row.last_seq + 1)
+        records = (self._records.get((row.capture, number)) for number in numbers)
+        yield [record for record in records if record is not None and is_of(record, row)]
+
+    def dialect(self, row: Row) -> Dialect | None:
+        """Return the dialect of a row's exchange: by its URL, else by its provider."""
+        return dialect_at(row.url) or DIALECTS.get(self._providers.get(row.peer, ""))
+
+    def before(self, row: Row) -> Row | None:
+        """Return the previous request of a request's conversation."""
+        return earlier_request(self.ladder, row, self.dialect)
+
+    def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
+        """Return server and tool for each tool name, as servers listed them when the row was recorded."""
+        dialect = self.dialect(row)
+        return self._tools.names(row.capture, OPENAI_NAMES if dialect is None else dialect.name_rule)
+
+    def hide(self, text: str) -> str:
+        """Mask the secrets that are known now."""
+        return self._mask(text)
+
+
+def is_of(record: Record, row: Row) -> bool:
+    """Whether a record in a row's range belongs to the row or to its exchange."""
+    draft = record.draft
+    if row.exchange:
+        return draft.exchange == row.exchange
+    if row.kind in {"decision", "vendor"}:  # on the host's own wire, whatever server it is about
+        return record.seq == row.seq
+    return draft.peer == row.peer and draft.kind != "link"

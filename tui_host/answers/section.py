@@ -1,0 +1,47 @@
+"""What a heading of the list stands for: the whole session, connections outside turns, or a step of a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tui_host.capture.ladder.ladder import Ladder
+    from tui_host.capture.ladder.row import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """The subject of the pages of a heading.
+
+    Attributes:
+        clock: The clock of the turn's rows; empty for the whole session.
+        turn: The turn, from 1; 0 for the whole session, and for connections outside turns.
+        step: The step, from 1; 0 for a whole turn.
+        is_session: Whether the whole session is meant.
+    """
+
+    clock: str = ""
+    turn: int = 0
+    step: int = 0
+    is_session: bool = False
+
+    @property
+    def words(self) -> str:
+        """The subject in a few words."""
+        if self.is_session:
+            return "the session"
+        return f"turn {self.turn}" if self.turn else "connections"
+
+    def rows(self, ladder: Ladder) -> Iterator[Row]:
+        """Yield the rows of the session, of the turn, or of no turn, in the order of the list."""
+        for row in ladder.rows:
+            if self.is_session or (ladder.sections.turn_of(row.number) == self.turn and self.clock in {"", row.clock}):
+                yield row
+
+
+def turn_section(ladder: Ladder, turn: int) -> Section | None:
+    """Return the section of a turn by its number; None if there is no such turn."""
+    row = next((row for row in ladder.rows if row.turn == turn), None)
+    return None if row is None else Section(clock=row.clock, turn=turn)

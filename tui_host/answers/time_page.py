@@ -1,0 +1,253 @@
+"""Where the time of a turn went: the person, the model, servers, waiting to retry, and the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from tui_host.answers.row_numbers import RowNumbers
+from tui_host.answers.sheet import Sheet, SheetLine
+from tui_host.capture.short_units import short_time
+from tui_host.capture.visible import line
+
+if TYPE_CHECKING:
+    from tui_host.answers.section import Section
+    from tui_host.answers.steps import Steps
+    from tui_host.answers.wires import Wires
+    from tui_host.capture.ladder.row import Row
+
+Spender: TypeAlias = Literal["you", "first byte", "streaming", "servers", "retry", "host"]
+_ORDER: tuple[Spender, ...] = ("you", "first byte", "streaming", "servers", "retry", "host")
+"""Who counts where several wait at once: the first of these."""
+_BAR = 28
+_CALLS = frozenset(("tools/call", "resources/read", "prompts/get"))
+EMPTY = "The time of a turn stands here once the turn has begun: yours, the model's, the servers', and the host's."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A stretch of time in which something was waited for.
+
+    Attributes:
+        spender: Who took the time.
+        name: What it was: `LLM 2`, `lab.lookup #4`.
+        start_ns: When it began, on the capture's clock.
+        end_ns: When it ended.
+        row: The row it began with, by capture and number of its first record.
+    """
+
+    spender: Spender
+    name: str
+    start_ns: int
+    end_ns: int
+    row: tuple[str, int]
+
+    @property
+    def milliseconds(self) -> float:
+        """How long it took."""
+        return (self.end_ns - self.start_ns) / 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """The time of one spender, in which nobody before it in the order was waited for.
+
+    Attributes:
+        milliseconds: Its share of the turn; all shares together are the turn.
+        intervals: What it consists of; these may overlap.
+    """
+
+    spender: Spender
+    milliseconds: float
+    intervals: tuple[Interval, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnTime:
+    """The time of a turn.
+
+    Attributes:
+        turn: The turn's number; 0 for all turns.
+        milliseconds: From its first byte to its last.
+        shares: The time of each spender, without those who took none.
+        path: The critical path: what was waited for, in order, each until the next began.
+    """
+
+    turn: int
+    milliseconds: float
+    shares: tuple[Share, ...]
+    path: tuple[Interval, ...]
+
+
+def time_of(wires: Wires, section: Section) -> TurnTime | None:
+    """Compute where the time of a turn, or of all turns, went; None without times."""
+    turns: dict[tuple[str, int], list[Row]] = {}
+    for row in section.rows(wires.ladder):
+        if row.turn and row.mono_ns is not None:
+            turns.setdefault((row.clock, row.turn), []).append(row)
+    numbers = RowNumbers(wires.ladder)
+    times = [_of_turn(wires, numbers, rows) for rows in turns.values()]
+    if not times:
+        return None
+    shares = [
+        Share(
+            spender=spender,
+            milliseconds=sum(share.milliseconds for time in times for share in time.shares if share.spender == spender),
+            intervals=tuple(
+                interval
+                for time in times
+                for share in time.shares
+                if share.spender == spender
+                for interval in share.intervals
+            ),
+        )
+        for spender in _ORDER
+    ]
+    return TurnTime(
+        turn=section.turn,
+        milliseconds=sum(time.milliseconds for time in times),
+        shares=tuple(share for share in shares if share.milliseconds or share.intervals),
+        path=times[0].path if len(times) == 1 else (),
+    )
+
+
+def time_page(wires: Wires, section: Section) -> Steps[Sheet]:
+    """Make the page `Time`."""
+    time = time_of(wires, section)
+    yield "measured"
+    if time is None:
+        return Sheet(what=f"time of {section.words}", lines=(), empty=EMPTY)
+    longest = max((share.milliseconds for share in time.shares), default=0) or 1
+    lines = [_line(share, time.milliseconds, longest, wires.user) for share in time.shares]
+    if time.path:
+        words = " -> ".join(f"{interval.name} {short_time(interval.milliseconds)}" for interval in time.path)
+        steps = tuple(_interval(number, interval) for number, interval in enumerate(time.path))
+        lines.append(SheetLine(key="path", label=f"critical path: {words}", style="what", children=steps))
+    return Sheet(what=f"time of {section.words}: {short_time(time.milliseconds)}", lines=lines)
+
+
+def _line(share: Share, whole: float, longest: float, user: str) -> SheetLine:
+    words = {
+        "you": user,
+        "first byte": "model, to the first byte",
+        "streaming": "model, streaming",
+        "servers": "servers",
+        "retry": "waiting to retry",
+        "host": "host",
+    }
+    percent = f"{100 * share.milliseconds / whole:.0f} %" if whole else ""
+    bar = "#" * max(1, round(_BAR * share.milliseconds / longest)) if share.milliseconds else ""
+    return SheetLine(
+        key=share.spender,
+        label=f"{words[share.spender]:<25}{bar}",
+        figures=(short_time(share.milliseconds), percent),
+        style="what",
+        children=tuple(_interval(number, interval) for number, interval in enumerate(share.intervals)),
+    )
+
+
+def _interval(number: int, interval: Interval) -> SheetLine:
+    return SheetLine(
+        key=str(number),
+        label=line(interval.name, 200),
+        figures=(short_time(interval.milliseconds),),
+        target=interval.row,
+    )
+
+
+def _of_turn(wires: Wires, numbers: RowNumbers, rows: Sequence[Row]) -> TurnTime:
+    start = min(row.mono_ns or 0 for row in rows)
+    end = max(row.end_mono_ns or row.mono_ns or 0 for row in rows)
+    intervals = sorted(
+        (interval for interval in _intervals(wires, numbers, rows) if interval.end_ns > interval.start_ns),
+        key=lambda interval: interval.start_ns,
+    )
+    spent = _spent(intervals, start, end)
+    shares = [
+        Share(
+            spender=spender,
+            milliseconds=spent.get(spender, 0) / 1e6,
+            intervals=tuple(interval for interval in intervals if interval.spender == spender),
+        )
+        for spender in _ORDER
+    ]
+    return TurnTime(
+        turn=rows[0].turn,
+        milliseconds=(end - start) / 1e6,
+        shares=tuple(share for share in shares if share.milliseconds or share.intervals),
+        path=tuple(_path(intervals)),
+    )
+
+
+def _spent(intervals: Iterable[Interval], start: int, end: int) -> dict[Spender, int]:
+    """Return each spender's nanoseconds: a moment counts for the first in the order who is waited for."""
+    edges: list[tuple[int, int, Spender]] = []
+    for interval in intervals:
+        edges.append((interval.start_ns, 1, interval.spender))
+        edges.append((interval.end_ns, -1, interval.spender))
+    spent: dict[Spender, int] = {}
+    waited: dict[Spender, int] = {}
+    before = start
+    edges.sort(key=lambda edge: edge[0])
+    edges.append((end, 0, "host"))
+    for time_ns, change, spender in edges:
+        who: Spender = "host"
+        for name in _ORDER:
+            if waited.get(name):
+                who = name
+                break
+        until = min(max(time_ns, before), end)
+        spent[who] = spent.get(who, 0) + until - before
+        waited[spender] = waited.get(spender, 0) + change
+        before = until
+    return spent
+
+
+def _path(intervals: Sequence[Interval]) -> Iterator[Interval]:
+    """Yield, from the end back, what ended last before the next began; in the order of time."""
+    path: list[Interval] = []
+    until = max((interval.end_ns for interval in intervals), default=0) + 1
+    for interval in sorted(intervals, key=lambda each: each.end_ns, reverse=True):
+        if interval.end_ns <= until:
+            path.append(interval)
+            until = interval.start_ns
+    yield from reversed(path)
+
+
+def _intervals(wires: Wires, numbers: RowNumbers, rows: Sequence[Row]) -> Iterator[Interval]:
+    ladder = wires.ladder
+    asked: dict[str, int] = {}  # when the model had asked for a call
+    failed: dict[int, tuple[Row, int]] = {}  # of each step, an exchange that failed, and when
+    for row in rows:
+        start, key = row.mono_ns or 0, (row.capture, row.seq)
+        partner = ladder.partner(row.number)
+        other = None if partner is None else ladder.rows[partner]
+        if row.kind == "request" and row.lane == "llm":
+            name = numbers.name(row)
+            if row.step in failed:
+                before, since = failed.pop(row.step)
+                words = f"after {before.status or 'no answer'}, before {name}"
+                yield Interval(spender="retry", name=words, start_ns=since, end_ns=start, row=key)
+            answered = other.mono_ns if other is not None else row.end_mono_ns
+            yield Interval(spender="first byte", name=name, start_ns=start, end_ns=answered or start, row=key)
+            if other is None or other.status >= 400:
+                failed[row.step] = other or row, (other or row).end_mono_ns or start
+        elif row.kind == "response" and row.lane == "llm":
+            end = row.end_mono_ns or start
+            yield Interval(spender="streaming", name=numbers.name(row), start_ns=start, end_ns=end, row=key)
+            asked |= dict.fromkeys(row.calls, end)
+        elif row.kind == "decision" and (since := max((asked.get(call, 0) for call in row.calls), default=0)):
+            yield Interval(
+                spender="you",
+                name=line(f"{row.peer}.{row.tool}: {row.words}", 120),
+                start_ns=since,
+                end_ns=start,
+                row=key,
+            )
+        elif row.kind == "frame" and row.method in _CALLS and not row.answer and row.outward and other is not None:
+            name = f"{row.peer}.{row.tool or row.method}"
+            end = other.end_mono_ns or other.mono_ns or start
+            yield Interval(
+                spender="servers", name=line(f"{name} #{row.rpc_id}", 120), start_ns=start, end_ns=end, row=key
+            )

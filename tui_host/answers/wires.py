@@ -1,0 +1,50 @@
+"""What answers are made from: the rows of a session, and the records behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from tui_host.capture.ladder.ladder import Ladder
+    from tui_host.capture.ladder.row import Row
+    from tui_host.capture.record import Record
+    from tui_host.llm.dialects.dialect import Dialect
+
+
+class Wires(Protocol):
+    """Both wires of a session. The sources of the inspector are such wires, and so are the stored records of a session."""
+
+    @property
+    def ladder(self) -> Ladder:
+        """The rows so far."""
+        ...
+
+    @property
+    def user(self) -> str:
+        """Who asks the model: `you`, or the user of another host."""
+        ...
+
+    def record(self, key: tuple[str, int]) -> Record | None:
+        """Return a record by its capture and number."""
+        ...
+
+    def pages_of(self, row: Row) -> Iterator[Sequence[Record]]:
+        """Yield the records of a row, and of its other half, page by page."""
+        ...
+
+    def dialect(self, row: Row) -> Dialect | None:
+        """Return the dialect of a row's exchange; None if unknown."""
+        ...
+
+    def before(self, row: Row) -> Row | None:
+        """Return the previous request of a request's conversation; None without one."""
+        ...
+
+    def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
+        """Return server and tool for each tool name, as servers listed them when the row was recorded."""
+        ...
+
+    def hide(self, text: str) -> str:
+        """Mask the secrets that the host knows."""
+        ...

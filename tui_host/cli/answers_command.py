@@ -1,0 +1,88 @@
+"""The pages of the inspector as text or JSON: `sessions show --time` and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from tui_host.answers.recorded_wires import RecordedWires
+from tui_host.answers.section import Section, turn_section
+from tui_host.answers.sheet import Sheet, SheetLine
+from tui_host.answers.sheet import as_json as json_of
+from tui_host.answers.steps import made
+from tui_host.answers.time_page import time_of, time_page
+from tui_host.capture.visible import line
+from tui_host.cli import standard_output as output
+from tui_host.cli.columns import cells
+from tui_host.errors import StoreError
+
+if TYPE_CHECKING:
+    from tui_host.capture.exports import Exported
+    from tui_host.capture.session_summary import SessionInfo
+    from tui_host.cli.arguments import Arguments
+    from tui_host.settings.schema import Settings
+
+_LABEL = 400
+"""The most characters of a label that are printed."""
+_WIDE = 100
+"""The most cells that labels take before the figures."""
+
+
+def wires_of(source: Exported, info: SessionInfo, settings: Settings) -> RecordedWires:
+    """Read the records of a session."""
+    providers = {name: provider.dialect for name, provider in settings.providers.items()}
+    return RecordedWires((record for record, _ in source.session_records(info.id)), providers, user=info.user)
+
+
+def answer(wires: RecordedWires, info: SessionInfo, arguments: Arguments) -> None:
+    """Print the page that the arguments ask for.
+
+    Raises:
+        StoreError: If the session has no such turn, call or request.
+    """
+    name, *given = arguments.answer
+    match name:
+        case "time":
+            section = _section(wires, info, given)
+            _print(time_of(wires, section), made(time_page(wires, section)), as_json=arguments.json)
+        case _:
+            raise LookupError(name)
+
+
+def _section(wires: RecordedWires, info: SessionInfo, given: Sequence[str]) -> Section:
+    """Return the turn that is given, or the whole session."""
+    if not given:
+        return Section(is_session=True)
+    section = turn_section(wires.ladder, int(given[0])) if given[0].isdecimal() else None
+    if section is None:
+        raise StoreError(f"has no turn {line(given[0], 40)}", info.id, f"its turns are 1 to {info.turns}")
+    return section
+
+
+def _print(value: object, sheet: Sheet, *, as_json: bool) -> None:
+    if as_json:
+        output.value(json_of(value))
+    else:
+        output.text(sheet_text(sheet))
+
+
+def sheet_text(sheet: Sheet) -> str:
+    """Return a page as plain text, every line open, figures in columns."""
+    lines = list(_walk(sheet.lines, 0))
+    heads = [f"{'  ' * depth}{line(entry.label, _LABEL)}" for depth, entry in lines]
+    room = min(max(map(cells, heads), default=0), _WIDE)
+    columns = zip_longest(*(entry.figures for _, entry in lines), fillvalue="")
+    widths = [max(map(cells, column)) for column in columns]
+    written = [line(sheet.what, _LABEL), *sheet.notes]
+    for (_, entry), head in zip(lines, heads, strict=True):
+        figures = "  ".join(f"{figure:>{wide}}" for figure, wide in zip(entry.figures, widths, strict=False))
+        rest = "  ".join(filter(None, (figures, entry.mark, entry.note)))
+        written.append(f"{head}{' ' * (room - cells(head))}  {rest}" if rest else head)
+    return "\n".join(written if lines else [*written, sheet.empty])
+
+
+def _walk(lines: Sequence[SheetLine], depth: int) -> Iterator[tuple[int, SheetLine]]:
+    for entry in lines:
+        yield depth, entry
+        yield from _walk(entry.children, depth + 1)

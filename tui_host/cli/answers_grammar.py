@@ -1,0 +1,40 @@
+"""The options of `sessions show` that ask for a page in place of the conversation."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from typing_extensions import override
+
+_PAGES: tuple[tuple[str, str, str | int, str], ...] = (
+    ("time", "TURN", "?", "where the time of a turn, or of all turns, went"),
+)
+"""Name, what follows it, how many of these, and the help of each option."""
+
+
+class _Asked(argparse.Action):
+    """Stores the name of the page and what follows it as `answer`."""
+
+    @override
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[object] | None,
+        option_string: str | None = None,
+    ) -> None:
+        name = (option_string or "").lstrip("-")
+        if getattr(namespace, "answer", ()):
+            parser.error(f"--{name}: ask for one page at a time")
+        given = [values] if isinstance(values, str) else list(values or ())
+        namespace.answer = (name, *map(str, given))
+
+
+def add_answers(shown: argparse.ArgumentParser) -> None:
+    """Add the options to `sessions show`."""
+    pages = shown.add_argument_group("pages, in place of the conversation")
+    for name, metavar, number, words in _PAGES:
+        pages.add_argument(
+            f"--{name}", action=_Asked, nargs=number, metavar=metavar, dest="answer", default=(), help=words
+        )
