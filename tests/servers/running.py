@@ -25,6 +25,7 @@ from tui_host.settings.schema import ServerSpec, Template
 
 HOSTILE = Path(__file__).parent / "hostile.py"
 SDK_SERVER = Path(__file__).parent / "sdk_server.py"
+FORKED_SERVER = Path(__file__).parent / "forked_server.py"
 END_SECONDS = 45
 """The Contract has six; a machine that does much else takes more, and a pool that waits for a server takes for ever."""
 
@@ -130,6 +131,20 @@ def made_with_sdk(name: str, *, program: Path = SDK_SERVER, **more: object) -> S
         args=(Template(text=str(program), literal=True), Template(text="stdio", literal=True)),
     )
     return replace(spec, **more)
+
+
+@contextmanager
+def forking(name: str, program: Path, folder: Path) -> Generator[ServerSpec]:
+    """The same server, which is imported once for all processes of the block."""
+    path = folder / "socket"
+    command = [sys.executable, str(FORKED_SERVER), str(program), str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        words = ("-S", "-E", str(FORKED_SERVER), str(path))
+        python = Template(text=sys.executable, literal=True)
+        yield ServerSpec(name=name, command=python, args=tuple(Template(text=word, literal=True) for word in words))
+        process.kill()
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def spec(request: pytest.FixtureRequest, url: str) -> ServerSpec:
 @pytest.fixture(scope="module")
 async def running(spec: ServerSpec) -> AsyncGenerator[Running]:
     async with started(spec) as at:
-        await at.pool.listed(15)
+        await at.pool.listed(90)
         yield at
 
 

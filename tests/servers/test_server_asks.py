@@ -12,7 +12,7 @@ import pytest
 from typing_extensions import override
 
 from tests.servers.answers import Scripted
-from tests.servers.running import hostile, listening, made_with_sdk, remote, started
+from tests.servers.running import forking, hostile, listening, remote, started
 from tui_host.capture.chain import fold_chain
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.record import Place
@@ -34,12 +34,16 @@ def http_url() -> Generator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def asking(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServerSpec]:
+    with forking("sdk", ASKING, tmp_path_factory.mktemp("asking")) as spec:
+        yield spec
+
+
 @pytest.fixture(params=WAYS, ids=[f"{kind}-{mode}" for kind, mode in WAYS])
-def spec(request: pytest.FixtureRequest, http_url: str) -> ServerSpec:
+def spec(request: pytest.FixtureRequest, http_url: str, asking: ServerSpec) -> ServerSpec:
     kind, mode = request.param
-    if kind == "stdio":
-        return made_with_sdk("sdk", program=ASKING, mode=mode)
-    return remote("sdk", http_url, mode=mode)
+    return replace(asking, mode=mode) if kind == "stdio" else remote("sdk", http_url, mode=mode)
 
 
 async def misfits(schema: JSON, value: JSON) -> list[str] | None:
@@ -119,11 +123,9 @@ async def test_the_server_learns_the_shared_folders_alone(spec: ServerSpec, tmp_
         assert b'"roots":{"listChanged":true}' in b"".join(at.lines("sdk", "out"))
 
 
-async def test_a_page_that_a_call_needs_is_asked_for_and_the_call_is_sent_again() -> None:
+async def test_a_page_that_a_call_needs_is_asked_for_and_the_call_is_sent_again(asking: ServerSpec) -> None:
     person = Scripted(ElicitationAnswer(action="accept"))
-    async with started(
-        made_with_sdk("sdk", program=ASKING, mode="legacy"), answering=Answering(answerer=lambda: person)
-    ) as at:
+    async with started(replace(asking, mode="legacy"), answering=Answering(answerer=lambda: person)) as at:
         output = await at.call("sdk", "visit", b"{}", call="visiting")
         assert output.content[0].text == "visited 1"
         (question,) = person.questions
@@ -132,20 +134,18 @@ async def test_a_page_that_a_call_needs_is_asked_for_and_the_call_is_sent_again(
         assert [b'"arguments":{}' in line for line in calls] == [True, True]
 
 
-async def test_a_page_that_is_declined_ends_the_call() -> None:
+async def test_a_page_that_is_declined_ends_the_call(asking: ServerSpec) -> None:
     person = Scripted(ElicitationAnswer(action="decline"))
-    async with started(
-        made_with_sdk("sdk", program=ASKING, mode="legacy"), answering=Answering(answerer=lambda: person)
-    ) as at:
+    async with started(replace(asking, mode="legacy"), answering=Answering(answerer=lambda: person)) as at:
         with pytest.raises(ServerError, match="a page to be visited first, which was declined"):
             await at.call("sdk", "visit")
 
 
-async def test_a_question_about_a_page_closes_when_the_server_says_that_the_visit_is_complete() -> None:
+async def test_a_question_about_a_page_closes_when_the_server_says_that_the_visit_is_complete(
+    asking: ServerSpec,
+) -> None:
     person = Scripted()
-    async with started(
-        made_with_sdk("sdk", program=ASKING, mode="legacy"), answering=Answering(answerer=lambda: person)
-    ) as at:
+    async with started(replace(asking, mode="legacy"), answering=Answering(answerer=lambda: person)) as at:
         assert (await at.call("sdk", "page")).content[0].text == "accept"
         assert (person.questions[0].url, person.closed) == ("https://example.test/b", 1)
 
@@ -270,10 +270,8 @@ async def test_a_clock_counts_the_time_for_which_it_was_stopped() -> None:
     assert clock.stopped_seconds >= 0.05
 
 
-async def test_progress_keeps_a_call_alive_up_to_the_longest_time_of_its_server() -> None:
-    one = made_with_sdk("patient", program=ASKING)
-    other = made_with_sdk("strict", program=ASKING, timeout_max=3)
-    async with started(one, other) as at:
+async def test_progress_keeps_a_call_alive_up_to_the_longest_time_of_its_server(asking: ServerSpec) -> None:
+    async with started(replace(asking, name="patient"), replace(asking, name="strict", timeout_max=3)) as at:
         for name in ("patient", "strict"):
             at.limit(name, 2)
         assert (await at.call("patient", "tick")).content[0].text == "ticked"
