@@ -38,6 +38,8 @@ SMALL = (112, 36)
 PATIENT = "[limits]\nconnect_wait = 60\n"
 """Servers are waited for, however busy the machine is."""
 MATH = f'{PATIENT}[servers.math]\nbundled = "math"\n'
+OFF = f"{MATH}enabled = false\n"
+"""For tests that need no server: none is started."""
 BROKEN = """
 [providers.closed]
 base_url = "http://127.0.0.1:9/v1"

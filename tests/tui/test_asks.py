@@ -12,7 +12,7 @@ import anyio
 import pytest
 from textual.widgets import Static
 
-from tests.tui.app_running import MATH, NARROW, PATIENT, Running, running
+from tests.tui.app_running import NARROW, OFF, PATIENT, Running, running
 from tui_host.chat.conversation import NoteItem
 from tui_host.chat.direct_call import call_directly
 from tui_host.errors import JSON
@@ -134,7 +134,7 @@ async def test_a_field_with_a_default_must_be_seen_and_one_for_a_secret_is_point
     secret: dict[str, JSON] = {"api_key": {"type": "string", "default": "x"}}
     form = replace(FORM, schema={"properties": {**properties, **secret}})
     async with (
-        running(tmp_path, config=MATH, size=NARROW) as app,
+        running(tmp_path, config=OFF, size=NARROW) as app,
         asked(app, lambda: app.app.asks.elicit(form)) as got,
     ):
         panel = await until_armed(app)
@@ -173,7 +173,7 @@ async def test_a_page_is_shown_with_its_host_and_opened_only_by_a_key(tmp_path: 
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n', encoding="utf-8")
     browser.chmod(0o755)
-    async with running(tmp_path, config=MATH, environment={"BROWSER": f"{browser} %s"}) as app:
+    async with running(tmp_path, config=OFF, environment={"BROWSER": f"{browser} %s"}) as app:
         async with asked(app, lambda: app.app.asks.elicit(PAGE)) as answers:
             await app.until_shown("pay.example.com", PAGE.url)
             assert not opened.exists()

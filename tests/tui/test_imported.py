@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.capture.drafts import WAIT
 from tests.opening.captured import ASK, CHAT, TELL
-from tests.tui.app_running import MATH, WIDE, Running, running
+from tests.tui.app_running import MATH, OFF, WIDE, Running, running
 from tui_host.capture.record import Direction, Draft, Place, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo, foreign_session
@@ -94,7 +94,7 @@ async def test_rows_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_
     """Another process writes them; here, by hand, what it would."""
     file = BeingRead(tmp_path)
     store, info = file.store, file.info
-    async with running(tmp_path, config=MATH) as app:
+    async with running(tmp_path, config=OFF) as app:
         file.write(1, "out", ASK)
         app.app.show_session(app.host.sessions.foreign(info))
         await app.until_shown("reading big.har …: read only", "tools/call #1")
@@ -122,7 +122,7 @@ async def test_what_cannot_be_read_for_a_while_is_shown_when_it_can_be_again(tmp
         store.run(lambda connection: connection.execute(f"ALTER TABLE {name} RENAME TO {new}").fetchall())
         store.run(lambda _: None, WAIT)
 
-    async with running(tmp_path, config=MATH) as app:
+    async with running(tmp_path, config=OFF) as app:
         file.write(1, "out", ASK)
         app.app.show_session(app.host.sessions.foreign(replace(info, live=True)))
         await app.until_shown("reading big.har …: read only", "tools/call #1")

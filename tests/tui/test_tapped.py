@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.infer.forms import FORMS, Answer, Call, Results, User
 from tests.infer.kept import KeptModelTap, KeptServerTap, keep_story
-from tests.tui.app_running import NARROW, PATIENT, WIDE, Running, running
+from tests.tui.app_running import NARROW, OFF, WIDE, Running, running
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
@@ -15,7 +15,6 @@ from tui_host.opening.importing import import_files
 from tui_host.settings.paths import DATABASE
 from tui_host.tui.sources.tapped import LOADING, NEVER_SAID, TapSource
 
-CONFIG = f'{PATIENT}[servers.math]\nbundled = "math"\nenabled = false\n'
 CLINE = FORMS["cline"]
 
 
@@ -56,7 +55,7 @@ async def is_deleted(app: Running) -> None:
 async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: Path) -> None:
     call = Call("", "math__add", {"a": 1, "b": 2})
     asked, told = [User("what is one and two?")], Results([(call, "3")])
-    async with running(tmp_path, config=CONFIG) as app:
+    async with running(tmp_path, config=OFF) as app:
         model, math = KeptModelTap(tmp_path, "deepseek"), KeptServerTap(tmp_path, "math")
         math.start(["add"], client="Cline")
         await app.press("f5")
@@ -98,7 +97,7 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
 
 async def test_whose_each_turn_is_stands_above_it_as_soon_as_another_host_asks(tmp_path: Path) -> None:
     form = FORMS["openai"]
-    async with running(tmp_path, config=CONFIG) as app:
+    async with running(tmp_path, config=OFF) as app:
         model = KeptModelTap(tmp_path, "deepseek")
         list(model.answer(form, model.ask(form, [User("hi")], "opencode/1.18"), Answer("Hello.")))
         await app.press("f5")
@@ -120,7 +119,7 @@ async def test_whose_each_turn_is_stands_above_it_as_soon_as_another_host_asks(t
 
 async def test_a_key_parts_a_tap_from_its_story_and_joins_it_again(tmp_path: Path) -> None:
     keep_story(tmp_path)
-    async with running(tmp_path, config=CONFIG, size=(80, 24)) as app:
+    async with running(tmp_path, config=OFF, size=(80, 24)) as app:
         await app.press("f5")
         await app.until_shown("Sessions   1", "  tap llm example", "  tap stdio math", "ctrl+l join or part a tap")
         await app.press("ctrl+l")
@@ -162,7 +161,7 @@ async def test_what_taps_recorded_and_a_file_brought_here_is_not_told_as_what_ca
     imported = here.find_session(import_files(here, [tmp_path / "tap.jsonl"], Redactor()).id)
     (tapped,) = [each for each in here.sessions.list() if not each.imported]
     here.close()
-    async with running(tmp_path, config=CONFIG) as app:
+    async with running(tmp_path, config=OFF) as app:
         app.app.show_session(app.host.sessions.foreign(imported))
         await app.until_shown("This capture has no chat", "A␛gent, from a file: read only", "From a file, read only.")
         app.app.show_session(app.host.sessions.foreign(tapped))
