@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from urllib.parse import urlsplit
 
 from tui_host.capture.json.reading import read_json
@@ -14,8 +13,6 @@ from tui_host.llm.events import Failed
 MOST_WORDS = 1000
 _SHOWN = 500
 _DIGITS = 3
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPENT = ("insufficient_quota", "credit_balance", "spend", "billing", "balance", "PerDay")
 _TOO_LONG = re.compile(
     r"context.{0,20}(length|window|size|limit|overflow)|exceed_context|maximum (context|prompt)|too many tokens"
@@ -143,40 +140,7 @@ def _is_spent(status: int, words: str) -> bool:
 def wait_seconds(head: Mapping[str, str]) -> float | None:
     """Return the seconds to wait according to the headers (names in lower case)."""
     milliseconds = _number(head.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    after = head.get("retry-after", "").strip()
-    seconds = _number(after)
-    if seconds is None and after:
-        seconds = _until(after, head)
-    return seconds if seconds is not None else _until_reset(head)
-
-
-def _until_reset(head: Mapping[str, str]) -> float | None:
-    """Return the longest wait until an exhausted limit is reset. OpenAI sends a duration, Anthropic a time."""
-    waits = [
-        _duration(head.get(f"x-ratelimit-reset-{what}", ""))
-        for what in ("requests", "tokens")
-        if head.get(f"x-ratelimit-remaining-{what}", "0") == "0"
-    ] + [
-        _until(head.get(f"anthropic-ratelimit-{what}-reset", ""), head)
-        for what in ("requests", "tokens", "input-tokens", "output-tokens")
-        if head.get(f"anthropic-ratelimit-{what}-remaining", "0") == "0"
-    ]
-    return max((wait for wait in waits if wait is not None), default=None)
-
-
-def _until(then: str, head: Mapping[str, str]) -> float | None:
-    """Return the seconds from the response's date to another (in HTTP's form or RFC 3339's). None if either is missing."""
-    if not then or "date" not in head:
-        return None
-    from email.utils import parsedate_to_datetime  # a large import for a rare header
-
-    try:
-        when = datetime.fromisoformat(then) if then[:1].isdigit() else parsedate_to_datetime(then)
-        return max(0.0, (when - parsedate_to_datetime(head["date"])).total_seconds())
-    except (ValueError, TypeError):
-        return None  # an unreadable date
+    return milliseconds / 1000 if milliseconds is not None else _number(head.get("retry-after"))
 
 
 def _of(fault: JSON) -> tuple[str, str]:
@@ -223,11 +187,6 @@ def _number(text: str | None) -> float | None:
     except ValueError:
         return None
     return value if 0 <= value < 10**9 else None
-
-
-def _duration(text: str) -> float | None:
-    pieces = _DURATION.findall(text)
-    return sum(float(number) * _SECONDS[unit] for number, unit in pieces) if pieces else None
 
 
 def _origin(location: str) -> str:
