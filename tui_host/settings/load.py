@@ -32,40 +32,13 @@ from tui_host.settings.schema import (
     Ui,
 )
 from tui_host.settings.server_tables import read_server, server_from_arguments
-from tui_host.settings.start_choices import Choosing
+from tui_host.settings.start_choices import Choosing, Overrides
 from tui_host.settings.table_reader import Table
 from tui_host.settings.toml_files import files_of, read_document, shown_path
 
 __all__ = ["Overrides", "load", "server_from_arguments"]
 
 RULES_FILE = "rules.toml"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overrides:
-    """The options typed on the command line, which win over environment and files; None for options not typed.
-
-    Attributes:
-        config: `--config FILE`.
-        data_dir: `--data-dir DIR`.
-        model: `--model PROVIDER/MODEL`.
-        needs_model: Whether the command asks a model, so that an unset variable in the configured model is a mistake.
-        protocol: `--protocol NAME`.
-        profile: `--profile NAME`.
-        allow: Each `--allow SERVER.TOOL`.
-        steps: `--max-steps N`.
-        only_server: The server of `tui-host URL` or `tui-host -- COMMAND…`, which replaces all configured servers.
-    """
-
-    config: Path | None = None
-    data_dir: Path | None = None
-    model: str | None = None
-    needs_model: bool = True
-    protocol: str | None = None
-    profile: str | None = None
-    allow: tuple[str, ...] = ()
-    steps: int | None = None
-    only_server: ServerSpec | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,40 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from pathlib import Path
+from typing import Literal, TypeAlias
 
 from tui_host.errors import SettingsError
 from tui_host.settings.environment_references import resolve
 from tui_host.settings.mistakes import Report, nearest, shown
 from tui_host.settings.profile_tables import read_model
-from tui_host.settings.schema import PROTOCOLS, ModelRef, Profile, Provider, Template
+from tui_host.settings.schema import PROTOCOLS, ModelRef, Profile, Provider, ServerSpec, Template
 from tui_host.settings.table_reader import Table
 
 Origin: TypeAlias = Literal["typed", "config", "state", ""]
 
 
-class Typed(Protocol):
-    """The options typed on the command line; None for options not typed."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """The options typed on the command line, which win over environment and files; None for options not typed.
 
-    @property
-    def model(self) -> str | None:
-        """`--model PROVIDER/MODEL`."""
-        ...
+    Attributes:
+        config: `--config FILE`.
+        data_dir: `--data-dir DIR`.
+        model: `--model PROVIDER/MODEL`.
+        needs_model: Whether the command asks a model, so that an unset variable in the configured model is a mistake.
+        protocol: `--protocol NAME`.
+        profile: `--profile NAME`.
+        allow: Each `--allow SERVER.TOOL`.
+        steps: `--max-steps N`.
+        only_server: The server of `tui-host URL` or `tui-host -- COMMAND…`, which replaces all configured servers.
+    """
 
-    @property
-    def needs_model(self) -> bool:
-        """Whether the command asks a model, so that an unset variable in the configured model is a mistake."""
-        ...
-
-    @property
-    def protocol(self) -> str | None:
-        """`--protocol NAME`."""
-        ...
-
-    @property
-    def profile(self) -> str | None:
-        """`--profile NAME`."""
-        ...
+    config: Path | None = None
+    data_dir: Path | None = None
+    model: str | None = None
+    needs_model: bool = True
+    protocol: str | None = None
+    profile: str | None = None
+    allow: tuple[str, ...] = ()
+    steps: int | None = None
+    only_server: ServerSpec | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +73,7 @@ class Choosing:
 
     config: Table
     state: Table
-    typed: Typed
+    typed: Overrides
     providers: Mapping[str, Provider]
     profiles: Mapping[str, Profile]
     environment: Mapping[str, str]
