@@ -104,7 +104,6 @@ class CallFrame:
         defaults: Arguments with defaults, which hosts may add or leave out.
         dropped: Time and record of the host's cancellation; None if not cancelled.
         since_ns: When the connection began.
-        is_from_start: Whether the connection was captured from its first frame on.
         within_ns: The uncertainty of the times on the model's clock.
         number: The place among the messages of a batch, from 0.
     """
@@ -122,7 +121,6 @@ class CallFrame:
     defaults: tuple[tuple[str, str], ...] = ()
     dropped: tuple[int, int] | None = None
     since_ns: int = 0
-    is_from_start: bool = False
     within_ns: int = SURE_NS
     mono_ns: int | None = None
     number: int = 0

@@ -77,7 +77,6 @@ class TappedFrames:
         self._calls: dict[_Identity, FrameKey | None] = {}
         self._lists: set[_Identity] = set()
         self.since: dict[Line, int] = {}
-        self._begun: set[Line] = set()
         self._tasks: dict[_Identity, FrameKey] = {}
         self._defaults: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
 
@@ -113,8 +112,6 @@ class TappedFrames:
             self.clients[line] = client
             self.revision += 1
         match message.content["method"]:
-            case "initialize":
-                self._begun.add(line)
             case "tools/call":
                 self._call(message, said(params.get("name")), params.get("arguments"))
                 self.tools.add((server, said(params.get("name"))))
@@ -152,7 +149,6 @@ class TappedFrames:
             ids=frozenset(value for value in meta.values() if isinstance(value, str) and value),
             defaults=self._defaults.get((record.draft.peer, tool), ()),
             since_ns=self.since[line],
-            is_from_start=line in self._begun,
             mono_ns=record.mono_ns,
         )
         self.sent[sent.key] = sent

@@ -121,7 +121,11 @@ class _Adapter:
                 self.changes.append(f"wrote {flag} as a number")
                 if adapted.pop(flag) and bound in adapted:
                     adapted[flag] = adapted.pop(bound)
-        if self._rules.items and _is_array_type(adapted.get("type")) and "items" not in adapted:
+        if (
+            self._rules.items
+            and "array" in (adapted.get("type"), *items(adapted.get("type")))
+            and "items" not in adapted
+        ):
             self.changes.append("added items to arrays")
             adapted["items"] = {}
         return self._renamed(adapted)
@@ -160,7 +164,3 @@ def _named(schema: JSON, name: str) -> JSON:
         return schema
     described = schema.get("description")
     return {**schema, "description": f"{name}: {described}" if isinstance(described, str) and described else name}
-
-
-def _is_array_type(kind: JSON) -> bool:
-    return kind == "array" or "array" in items(kind)

@@ -92,7 +92,7 @@ class ThinkTags:
         if tag:
             self._state = "after"
         else:
-            kept = _beginning_of(self._close, text)
+            kept = beginning_of(self._close, text)
             before, self._held = text[: len(text) - kept], text[len(text) - kept :]
         if before:
             tag = self._close[2:-1]
@@ -105,7 +105,7 @@ class ThinkTags:
             return ""
         before, tag, rest = text.partition(_CLOSE)
         if not tag:
-            kept = _beginning_of(_CLOSE, text)
+            kept = beginning_of(_CLOSE, text)
             self._held = text[len(text) - kept :]
             self._say(text[: len(text) - kept], found)
             return ""
@@ -137,7 +137,7 @@ class ThinkTags:
         found.append(TextDelta(text=text, start=self._held_start, end=self._end))
 
 
-def _beginning_of(tag: str, text: str) -> int:
+def beginning_of(tag: str, text: str) -> int:
     """Return how many characters at the text's end may be the beginning of the tag."""
     most = min(len(tag) - 1, len(text))
     return next((size for size in range(most, 0, -1) if tag.startswith(text[-size:])), 0)

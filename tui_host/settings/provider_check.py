@@ -33,7 +33,12 @@ def demand_key(provider: Provider, address: str, headers: Mapping[str, str], sec
         SettingsError: The preset's variable is not set.
     """
     has_own = any(name.lower() in _CREDENTIALS for name in headers)
-    if secret is None and provider.key_variable is not None and not has_own and not is_loopback(_host(address)):
+    if (
+        secret is None
+        and provider.key_variable is not None
+        and not has_own
+        and not is_loopback(urlsplit(address).hostname or "")
+    ):
         raise SettingsError(
             f"{provider.key_variable} is not set",
             f"providers.{provider.name}",
@@ -91,7 +96,3 @@ def check_provider(provider: Provider, environment: Mapping[str, str], *, chosen
         address, secret = address_of(provider, environment), credential(provider, environment)
         look(lambda: demand_key(provider, address, dict.fromkeys(provider.headers, ""), secret))
     report.raise_if_any()
-
-
-def _host(address: str) -> str:
-    return urlsplit(address).hostname or ""

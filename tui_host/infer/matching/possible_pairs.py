@@ -49,7 +49,7 @@ class PossiblePairs:
         self._calls: dict[_Kind, list[Candidate]] = defaultdict(list)
         self._opened = {call.call.capture for call in candidates} & {frame.capture for frame in frames}
         self._first: dict[tuple[Hashable, ...], Candidate] = {}
-        for call in sorted(candidates, key=_asked_at):
+        for call in sorted(candidates, key=lambda call: call.at_ns):
             self._first.setdefault((call.agent[1:], call.arguments, call.tools), call)
             for tool in call.tools if call.arguments is not None else ():
                 kind = (*tool, _lean(call.arguments or "", defaults.get(tool, ())))
@@ -180,10 +180,6 @@ def _bounds(call: Candidate, frame: CallFrame) -> Sequence[tuple[int, int | None
     high = None if call.until_ns is None else call.until_ns - (frame.at_ns if frame.dropped else last)
     is_sure = call.has_long_result and call.tells(frame) == SAME
     return [(call.at_ns - frame.at_ns, high)] * (2 if is_sure else 1)
-
-
-def _asked_at(call: Candidate) -> int:
-    return call.at_ns
 
 
 def _first_text(frame: CallFrame) -> str:

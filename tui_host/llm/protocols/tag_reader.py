@@ -42,6 +42,7 @@ from tui_host.llm.protocols.text_reader import (
     TextReader,
     slices,
 )
+from tui_host.llm.thinktags import beginning_of
 
 _THINKING = ("thinking", "think")
 _MARK = re.compile(f"[<{MARKS}]")
@@ -315,7 +316,7 @@ class TagReader(TextReader):
         closing = f"</{self._grammar.streamed[self._tag]}>"
         place = text.find(closing)
         if place < 0:
-            return self._more_answer(text, len(text) - _beginning_of(closing, text))
+            return self._more_answer(text, len(text) - beginning_of(closing, text))
         followers = (f"</{self._tag}>", "<command>")
         behind = text[place + len(closing) :].lstrip()
         is_open = any(follower.startswith(behind) for follower in followers)
@@ -377,7 +378,7 @@ class TagReader(TextReader):
             place = text.find("<")
             return self._at_call(text, (f"/{tag}",)) if place == 0 else self._say(place if place > 0 else len(text))
         end = text.find(self._thinking)
-        kept = 0 if self._is_final or end >= 0 else _beginning_of(self._thinking, text)
+        kept = 0 if self._is_final or end >= 0 else beginning_of(self._thinking, text)
         events = self._say(end if end >= 0 else len(text) - kept)
         if end >= 0:
             self._buffer.take(len(self._thinking))
@@ -411,9 +412,3 @@ def _as_text(event: ThinkingDelta) -> TextDelta:
 
 def _joined(events: Sequence[ModelEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
-
-
-def _beginning_of(tag: str, text: str) -> int:
-    """Return how many characters at the text's end may be the beginning of the tag."""
-    most = min(len(tag) - 1, len(text))
-    return next((size for size in range(most, 0, -1) if tag.startswith(text[-size:])), 0)

@@ -98,7 +98,7 @@ class Gemini(Dialect):
         if system:
             body["systemInstruction"] = {"parts": [{"text": system}]}
         generation = _generation(ask) | {name: value for name, value in named_options.items() if name not in _BESIDE}
-        generation |= _mapping(given.pop(_GENERATION, None))
+        generation |= mapping(given.pop(_GENERATION, None))
         if generation:
             body[_GENERATION] = generation
         declared = tools_text(ask.tools, _tool)
@@ -224,10 +224,6 @@ def _generation(ask: Ask) -> dict[str, JSON]:
         "thinkingConfig": _thinking_config(ask.model, options.reasoning_effort),
     }
     return {name: value for name, value in written.items() if value is not None}
-
-
-def _mapping(value: JSON) -> Mapping[str, JSON]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _tool(tool: ToolSpec) -> JSON:

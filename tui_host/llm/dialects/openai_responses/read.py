@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.json.spans import spans
 from tui_host.errors import JSON
 from tui_host.llm.answer_state import AnswerState, call_started
@@ -112,7 +113,7 @@ class ResponsesReading:
             return self._delta(kind, value, start, end)
         if isinstance(kind, str) and kind in _ENDS:
             state.has_read = state.is_over = True
-            response = _mapping(value.get("response"))
+            response = mapping(value.get("response"))
             events = self._unstreamed(response.get("output"), start, end)
             return events + self._over(response, kind.removeprefix("response."), start, end)
         if isinstance(kind, str) and kind.startswith("response."):
@@ -193,7 +194,7 @@ class ResponsesReading:
         return [CallArguments(index=opened.call, text=piece, start=start, end=end)]
 
     def _added(self, value: Mapping[str, JSON], start: int, end: int) -> list[ModelEvent]:
-        item = _mapping(value.get("item"))
+        item = mapping(value.get("item"))
         opened = self._items.add(value, item)
         return self._call(opened, item, start, end, None) if opened.kind == _CALL else []
 
@@ -227,7 +228,7 @@ class ResponsesReading:
                 events = self._rest(opened, _thinking(item), ThinkingDelta, start, end)
                 return [*events, PartEnded(kind="thinking", echo=echo, start=start, end=end)]
             case _:
-                kind, action = _string(item, "type"), _mapping(item.get("action")) or item
+                kind, action = _string(item, "type"), mapping(item.get("action")) or item
                 used = tool_used(kind.removesuffix("_call"), action, start, end) if kind in _RUNS else []
                 used += cited(action.get("sources"), start, end)
                 return [*used, PartEnded(kind="text", echo=echo, start=start, end=end)] if echo else [*used]
@@ -329,12 +330,8 @@ def _reason(response: Mapping[str, JSON], event_status: str) -> str:
     """Return why a response ended: the reason for incompleteness, or the status, for some services in the event's name."""
     status = response.get("status")
     reason = status if isinstance(status, str) and status in _FINAL else event_status
-    details = _string(_mapping(response.get("incomplete_details")), "reason")
+    details = _string(mapping(response.get("incomplete_details")), "reason")
     return details if reason == "incomplete" and details else reason
-
-
-def _mapping(value: JSON) -> Mapping[str, JSON]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _parts(item: Mapping[str, JSON], name: str) -> list[Mapping[str, JSON]]:
