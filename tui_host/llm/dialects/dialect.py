@@ -100,6 +100,7 @@ class Dialect(abc.ABC):
         models_path: The path below the base URL for the list of models, perhaps with a query.
         name_rule: The rule for tool names.
         schema_rules: What the vendor refuses in the schemas of tools.
+        answer_reader: The dialect's part of a reader for a response.
         part_reader: Reads a request's body as a tree; None if the bodies are no JSON.
         framing: How answers are streamed.
     """
@@ -110,6 +111,7 @@ class Dialect(abc.ABC):
     models_path: str = "models"
     name_rule: NameRule = OPENAI_NAMES
     schema_rules: SchemaRules = SchemaRules()
+    answer_reader: type[Reading]
     part_reader: type[PartReader] | None = None
     framing: Framing = "sse"
 
@@ -120,10 +122,6 @@ class Dialect(abc.ABC):
         The inspector shows that common beginning, and the store saves it only once. Providers' caches are not affected:
         they compare prompts, in which the tools come first.
         """
-
-    @abc.abstractmethod
-    def reading(self) -> Reading:
-        """Make the dialect's part of a reader for a response."""
 
     @abc.abstractmethod
     def fits_request(self, body: Mapping[str, JSON]) -> Fit:
@@ -140,7 +138,7 @@ class Dialect(abc.ABC):
 
     def decoder(self, content_type: str) -> Decoder:
         """Make a reader for a response with status 2xx, streamed or whole. The content type is only shown in errors."""
-        return BodyDecoder(self.reading(), content_type, framing=self.framing)
+        return BodyDecoder(self.answer_reader(), content_type, framing=self.framing)
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
         """Make the error for a refusal, with the provider's message and our remedy."""

@@ -11,7 +11,7 @@ from typing_extensions import override
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.call_grammar import Broken, Ending, Read, ReadCall, elements, read_arguments
 from tui_host.llm.protocols.tag_reader import TagReader
-from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
+from tui_host.llm.protocols.text_protocol import TextProtocol, result_text
 
 TAG = "tool_use"
 
@@ -71,16 +71,7 @@ class Cherry(TextProtocol):
         return f"<{TAG}>\n  <name>{call.name}</name>\n  <arguments>{call.arguments}</arguments>\n</{TAG}>"
 
     @override
-    def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
+    def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:
         del tools
-        for number, result in enumerate(results):
-            words.add("\n" if number else "")
-            words.add(f"<tool_use_result>\n  <name>{result.call.name}</name>\n  <result>", "frames a result")
-            words.add_result(result.call.id, result_text(result))
-            words.add("</result>\n</tool_use_result>", "frames a result")
-
-    @override
-    def form(self, tool: ToolSpec | None) -> str:
-        name = tool.name if tool is not None else "NAME"
-        schema = f"\n\nwith arguments by this schema: {json.dumps(tool.schema, ensure_ascii=False)}" if tool else ""
-        return f'<{TAG}>\n  <name>{name}</name>\n  <arguments>{{"key": "value"}}</arguments>\n</{TAG}>{schema}'
+        before = f"<tool_use_result>\n  <name>{result.call.name}</name>\n  <result>"
+        return before, result_text(result), "</result>\n</tool_use_result>"

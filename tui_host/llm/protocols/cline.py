@@ -128,6 +128,7 @@ class Cline(TextProtocol):
 
     name: str = "cline"
     reads_resources: bool = True
+    between: str = "\n\n"
 
     @override
     def reader(self, tools: Sequence[ToolSpec]) -> TagReader:
@@ -172,12 +173,9 @@ class Cline(TextProtocol):
         )
 
     @override
-    def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
-        for number, result in enumerate(results):
-            words.add("\n\n" if number else "")
-            asked = RESOURCE if _uri_of(result.call, tools) else USE
-            words.add(f"[{asked} for '{_place_of(result.call.name, tools)[0]}'] Result:\n", "frames a result")
-            words.add_result(result.call.id, result_text(result))
+    def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:
+        asked = RESOURCE if _uri_of(result.call, tools) else USE
+        return f"[{asked} for '{_place_of(result.call.name, tools)[0]}'] Result:\n", result_text(result), ""
 
     @override
     def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:

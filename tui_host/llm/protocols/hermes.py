@@ -16,7 +16,7 @@ from tui_host.errors import JSON
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.call_grammar import Broken, Ending, Read, ReadCall, read_arguments
 from tui_host.llm.protocols.tag_reader import TagReader
-from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
+from tui_host.llm.protocols.text_protocol import TextProtocol, result_text
 
 TAG = "tool_call"
 
@@ -113,20 +113,11 @@ class Hermes(TextProtocol):
         return f'<{TAG}>\n{{"name": {_json(call.name)}, "arguments": {call.arguments.strip() or "{}"}}}\n</{TAG}>'
 
     @override
-    def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
-        """Write an object for each result in the order of the calls. The tool's name tells parallel calls apart."""
+    def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:
+        """Return an object. The tool's name tells parallel calls apart."""
         del tools
-        for number, result in enumerate(results):
-            words.add("\n" if number else "")
-            words.add(f'<tool_response>\n{{"name": {_json(result.call.name)}, "content": ', "frames a result")
-            words.add_result(result.call.id, _json(result_text(result)))
-            words.add("}\n</tool_response>", "frames a result")
-
-    @override
-    def form(self, tool: ToolSpec | None) -> str:
-        name = _json(tool.name if tool is not None else "NAME")
-        schema = f"\n\nwith arguments by this schema: {_json(tool.schema)}" if tool else ""
-        return f'<{TAG}>\n{{"name": {name}, "arguments": {{"key": "value"}}}}\n</{TAG}>{schema}'
+        before = f'<tool_response>\n{{"name": {_json(result.call.name)}, "content": '
+        return before, _json(result_text(result)), "}\n</tool_response>"
 
 
 def _function(tool: ToolSpec) -> JSON:

@@ -22,7 +22,7 @@ from tui_host.errors import JSON
 from tui_host.llm.events import CallArguments, CallMalformed, CallStarted, CutOff, ModelEvent, TextDelta
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.call_grammar import Balance, Broken, ReadCall, json_fault, read_arguments
-from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
+from tui_host.llm.protocols.text_protocol import TextProtocol, result_text
 from tui_host.llm.protocols.text_reader import (
     FENCE,
     FENCE_END,
@@ -258,6 +258,8 @@ class JsonCalls(TextProtocol):
 
     name: str = "json"
     keys: tuple[str, str] = SPELLINGS[0]
+    between: str = "\n\n"
+    given: str = keys[1]
 
     @override
     def reader(self, tools: Sequence[ToolSpec]) -> JsonReader:
@@ -286,25 +288,11 @@ class JsonCalls(TextProtocol):
         return f'{{"{name}": {json.dumps(call.name)}, "{arguments}": {call.arguments.strip() or "{}"}}}'
 
     @override
-    def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
-        """Write a paragraph per result, in the order of the calls."""
+    def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:
+        """Return a paragraph."""
         del tools
-        for number, result in enumerate(results):
-            words.add("\n\n" if number else "")
-            kind = "error" if result.is_error else "result"
-            words.add(f"Tool {kind} for {result.call.name}:\n", "frames a result")
-            words.add_result(result.call.id, result_text(result))
-
-    @override
-    def form(self, tool: ToolSpec | None) -> str:
-        name, arguments = self.keys
-        called = json.dumps(tool.name if tool is not None else "NAME")
-        schema = (
-            f"\n\nwith {arguments} by this schema: {json.dumps(tool.schema, ensure_ascii=False)}"
-            if tool is not None
-            else ""
-        )
-        return f'{{"{name}": {called}, "{arguments}": {{"key": "value"}}}}{schema}'
+        kind = "error" if result.is_error else "result"
+        return f"Tool {kind} for {result.call.name}:\n", result_text(result), ""
 
 
 class FunctionCalls(JsonCalls):
@@ -312,3 +300,4 @@ class FunctionCalls(JsonCalls):
 
     name: str = "function"
     keys: tuple[str, str] = SPELLINGS[1]
+    given: str = keys[1]

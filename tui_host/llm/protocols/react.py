@@ -23,7 +23,7 @@ from tui_host.llm.events import (
 )
 from tui_host.llm.messages import Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.call_grammar import Balance, Broken, ReadCall, read_arguments
-from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
+from tui_host.llm.protocols.text_protocol import TextProtocol, result_text
 from tui_host.llm.protocols.text_reader import FENCE, MARKS, Fence, TextReader, may_become_fence
 
 _NOTHING = frozenset(("none", "n/a", "na", "no action", "无"))
@@ -405,6 +405,7 @@ class React(TextProtocol):
 
     name: str = "react"
     stops: tuple[str, ...] = ("\nObservation:",)
+    given: str = "input"
 
     @override
     def reader(self, tools: Sequence[ToolSpec]) -> ReactReader:
@@ -430,19 +431,8 @@ class React(TextProtocol):
         return f"{thought.tag}: {thought.text.rstrip()}\n" if thought.tag in _THOUGHTS else ""
 
     @override
-    def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
-        """Write one observation per result."""
+    def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:
+        """Return an observation."""
         del tools
-        for number, result in enumerate(results):
-            words.add("\n" if number else "")
-            words.add("Observation: ", "frames a result")
-            text = result_text(result)
-            words.add_result(
-                result.call.id, f"Error: {text}" if result.is_error and not text.startswith("Error") else text
-            )
-
-    @override
-    def form(self, tool: ToolSpec | None) -> str:
-        name = tool.name if tool is not None else "NAME"
-        schema = f"\n\nwith input by this schema: {json.dumps(tool.schema, ensure_ascii=False)}" if tool else ""
-        return f'Action: {name}\nAction Input: {{"key": "value"}}{schema}'
+        text = result_text(result)
+        return "Observation: ", f"Error: {text}" if result.is_error and not text.startswith("Error") else text, ""

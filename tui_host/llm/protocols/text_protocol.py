@@ -6,6 +6,7 @@ as a user's message, so every model can use these protocols. `protocols.md` show
 
 from __future__ import annotations
 
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -53,6 +54,10 @@ class TextProtocol(ABC):
     stops: tuple[str, ...] = ()
     envelope: str = ""
     """The text that ends a result, such as a closing tag."""
+    between: str = "\n"
+    """The text between two results."""
+    given: str = "arguments"
+    """The word for a call's arguments."""
 
     def __init__(self, template: str) -> None:
         self._template = template
@@ -70,8 +75,8 @@ class TextProtocol(ABC):
         """Write a call in the protocol's grammar."""
 
     @abstractmethod
-    def result_words(self, words: Words, results: Sequence[ToolResult], tools: Sequence[ToolSpec]) -> None:
-        """Write the results of a step."""
+    def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:
+        """Return a result's text, between the text before it and the text behind it."""
 
     def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
         """Return a tool's name as written in calls."""
@@ -83,9 +88,13 @@ class TextProtocol(ABC):
         del message
         return ""
 
-    @abstractmethod
     def form(self, tool: ToolSpec | None) -> str:
         """Return the exact form of a call to a given tool, or to any tool."""
+        name, tools = ("NAME", ()) if tool is None else (tool.name, (tool,))
+        called = self.call_words(ToolCall(id="", wire_id="", name=name, arguments='{"key": "value"}'), tools)
+        if tool is None:
+            return called
+        return f"{called}\n\nwith {self.given} by this schema: {json.dumps(tool.schema, ensure_ascii=False)}"
 
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
         """Write the conversation in words; the first message is the protocol's prompt."""
@@ -183,7 +192,12 @@ class TextProtocol(ABC):
     ) -> None:
         results = [part for part in message.parts if isinstance(part, ToolResult)]
         if results:
-            self.result_words(written.words, results, tools)
+            for number, result in enumerate(results):
+                start, text, end = self.framed(result, tools)
+                written.words.add(self.between if number else "")
+                written.words.add(start, "frames a result")
+                written.words.add_result(result.call.id, text)
+                written.words.add(end, "frames a result")
         elif message.source == "host":
             written.words.add(_text(message.parts), "a word of the host")
         else:

@@ -52,6 +52,7 @@ class Anthropic(Dialect):
     paths = ("/messages",)
     models_path = "models?limit=1000"
     part_reader = AnthropicParts
+    answer_reader = AnthropicReading
 
     @override
     def write(self, ask: Ask, target: Target) -> WireRequest:
@@ -84,10 +85,6 @@ class Anthropic(Dialect):
         if b'"enforced_spend_limit_reached"' in body:
             error.passes, error.remedy = False, "the account has reached a limit that was set to its spending"
         return error
-
-    @override
-    def reading(self) -> AnthropicReading:
-        return AnthropicReading()
 
     @override
     def fits_request(self, body: Mapping[str, JSON]) -> Fit:

@@ -88,6 +88,7 @@ class Gemini(Dialect):
     models_path = "models?pageSize=1000"
     name_rule = NameRule(first="A-Za-z_", rest="A-Za-z0-9_.:-")
     part_reader = GeminiParts
+    answer_reader = GeminiReading
 
     @override
     def write(self, ask: Ask, target: Target) -> WireRequest:
@@ -122,10 +123,6 @@ class Gemini(Dialect):
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
         """Make the error for a refusal, with the wait stated in the body."""
         return _with_wait(refusal(status, headers, body), body)
-
-    @override
-    def reading(self) -> GeminiReading:
-        return GeminiReading()
 
     @override
     def fits_request(self, body: Mapping[str, JSON]) -> Fit:

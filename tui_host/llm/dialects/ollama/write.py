@@ -53,6 +53,7 @@ class Ollama(Dialect):
     paths = ("/api/chat",)
     models_path = "tags"
     part_reader = OllamaParts
+    answer_reader = OllamaReading
     framing = "lines"
 
     @override
@@ -85,10 +86,6 @@ class Ollama(Dialect):
         error = refusal(status, headers, body)
         error.remedy = next((remedy for words, remedy in _REMEDIES if words in error.what), error.remedy)
         return error
-
-    @override
-    def reading(self) -> OllamaReading:
-        return OllamaReading()
 
     @override
     def fits_request(self, body: Mapping[str, JSON]) -> Fit:

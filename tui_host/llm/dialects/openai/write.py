@@ -46,6 +46,7 @@ class OpenAI(Dialect):
     schema_rules = OPENAI_SCHEMAS
     paths = ("/chat/completions",)
     part_reader = OpenAIParts
+    answer_reader = OpenAIReading
 
     @override
     def write(self, ask: Ask, target: Target) -> WireRequest:
@@ -67,10 +68,6 @@ class OpenAI(Dialect):
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
         """Return the credential."""
         return credential_headers(secret, target)
-
-    @override
-    def reading(self) -> OpenAIReading:
-        return OpenAIReading()
 
     @override
     def fits_request(self, body: Mapping[str, JSON]) -> Fit:

@@ -44,6 +44,7 @@ class OpenAIResponses(Dialect):
     schema_rules = OPENAI_SCHEMAS
     paths = ("/responses",)
     part_reader = ResponsesParts
+    answer_reader = ResponsesReading
 
     @override
     def write(self, ask: Ask, target: Target) -> WireRequest:
@@ -68,10 +69,6 @@ class OpenAIResponses(Dialect):
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
         """Return the credential."""
         return credential_headers(secret, target)
-
-    @override
-    def reading(self) -> ResponsesReading:
-        return ResponsesReading()
 
     @override
     def fits_request(self, body: Mapping[str, JSON]) -> Fit:
