@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context, copy_context
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 import anyio
@@ -176,12 +175,7 @@ class Inbox:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, exc_type: object, exc_val: object, exc_tb: object) -> None:
         await self.aclose()
 
 
