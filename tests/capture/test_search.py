@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from tests.capture.stores import save, settle
+from tests.capture.stores import record, save, settle
+from tui_host.capture.ladder.filter_language import read_filter
+from tui_host.capture.record import Draft, Head, Place
 from tui_host.capture.session_summary import foreign_session
+from tui_host.capture.store.record_search import RecordSearch
 from tui_host.capture.store.search import search
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, CallItem, UserItem, item_to_text
@@ -87,3 +91,43 @@ def test_what_came_from_a_file_is_found_by_what_its_chat_says(store: Store) -> N
         [],
         [],
     ]
+
+
+def answer_of(url: str, head: Head, body: bytes) -> tuple[str, int]:
+    return f"{url} {head.status} {body.decode().replace('|', '')}", 42
+
+
+def in_records(store: Store, text: str, most_bytes: int | None = None) -> list[tuple[str, int, int]]:
+    search = RecordSearch(store, read_filter(text), answer=answer_of, estimate=len, most_bytes=most_bytes)
+    matches = [search.in_session(session) for session in store.sessions.list()]
+    return [(match.session.id, match.turn, match.rows) for match in matches if match is not None]
+
+
+def test_records_are_searched_by_texts_and_by_rows(store: Store) -> None:
+    for session in ("a", "b"):
+        save(store, session, turns=1)
+    place = Place(session="a", turn=2, step=1)
+    call = (
+        b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"lookup","arguments":{"q":"\\u5de5\\u5177"}}}'
+    )
+    model = Draft(wire="llm", kind="request", peer="demo", direction="out", place=place, exchange="x1", data=b"{}")
+    chunk = replace(model, kind="chunk", direction="in")
+    drafts = [
+        replace(model, head=Head(method="POST", url="http://model/v1")),
+        replace(model, kind="response", direction="in", head=Head(status=200), data=b""),
+        replace(chunk, data=b"Par|"),
+        replace(chunk, data=b"is"),
+        replace(model, kind="end", direction="in", data=b'{"reason":"complete"}'),
+        Draft(wire="mcp", kind="frame", peer="docs", connection="docs#1", direction="out", place=place, data=call),
+        Draft(wire="mcp", kind="frame", peer="docs", place=Place(session="b", turn=1), data=b"lookup"),
+    ]
+    record(store, drafts).close()
+
+    assert in_records(store, "工具") == [("a", 2, 0)]
+    assert in_records(store, "paris lookup") == [("a", 2, 0)]
+    assert sorted(in_records(store, "lookup")) == [("a", 2, 0), ("b", 1, 0)]
+    assert in_records(store, 'server:docs "工具"') == [("a", 2, 1)]
+    assert in_records(store, "tokens>40 not kind:request") == [("a", 2, 1)]
+    assert in_records(store, "size>1k or paris") == [("a", 2, 1)]
+    assert in_records(store, "lookup snow") == []
+    assert in_records(store, "lookup", most_bytes=1) != [("a", 2, 0), ("b", 1, 0)]

@@ -54,6 +54,26 @@ def picked(kept: Kept, **fields: str) -> list[Line]:
     return [line for line in kept.lines[1:] if all(line.get(name) == value for name, value in fields.items())]
 
 
+def test_search_finds_sessions_by_titles_chats_and_records(kept: Kept) -> None:
+    def places(*words: str) -> dict[str, str]:
+        listed = kept.place.run("sessions", "search", *words, "--json").json["sessions"]
+        assert isinstance(listed, list)
+        values = [value for value in listed if isinstance(value, dict)]
+        return {str(value["id"]): f"{value['in']}{' by rows' * bool(value['rows'])}" for value in values}
+
+    assert places("call", "it") == {kept.called: "title"}
+    assert places("天气") == {kept.called: "chat"}
+    assert places("server:good method:tools/call not kind:result") == {kept.called: "records by rows"}
+    assert places("jsonrpc", "echo") == {kept.called: "records"}
+    assert places("tokens>1 kind:request") == {kept.called: "records by rows", kept.talked: "records by rows"}
+    assert places("nobody wrote this") == {}
+    table = kept.place.run("sessions", "search", "method:tools/call").text
+    assert re.search(rf"{kept.called}  \d rows? .*call it", table)
+    wrong = kept.place.run("sessions", "search", "size>")
+    assert wrong.code == 2
+    assert "size> needs a number such as 10k" in wrong.err
+
+
 def test_list_has_the_newest_first(kept: Kept) -> None:
     listed = kept.place.listed()
     assert [session["id"] for session in listed] == [kept.talked, kept.called]

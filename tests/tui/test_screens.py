@@ -381,7 +381,11 @@ async def test_a_session_is_found_by_its_words_and_opens_with_the_same_bytes(tmp
         await app.type("6 × 5")
         await app.until_shown("Sessions   1 found")
         await app.type(" and words that nobody said")
-        await app.until_shown("No title or message has all of these words")
+        await app.until_shown("No title, message or body has all of these words")
+        shown(app).query_one(Input).value = 'method:tools/call "result"'
+        await app.until_shown("Sessions   1 found", "你好，请计算", "1 row: math")
+        shown(app).query_one(Input).value = "status:2"
+        await app.until_shown("status: is a number such as 429")
         shown(app).query_one(Input).value = "计算"
         await app.until_shown("Sessions   1 found", time.strftime("> %m-%d "))
         await app.press("enter")

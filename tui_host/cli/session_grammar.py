@@ -18,6 +18,9 @@ The format is recognised by a file's content:
 Files may be compressed with gzip. Several files are read as one capture: requests and responses, the log in front of a
 model and the log in front of a server, a server's input and output."""
 
+_SEARCH = """\
+List the sessions that have all words and "quoted texts" in the title, in the conversation, or in the bodies of requests,
+answers and frames; or those with rows that match a filter, such as server:math status:failed (see the document usage)."""
 _NAMES = "an id, its beginning, or «last»; a story's id stands for all of its taps, a tap's id for that tap alone"
 
 
@@ -25,8 +28,8 @@ def add_sessions(add: AddParser) -> None:
     """Add the command."""
     sessions = add(
         "sessions",
-        help="list, show, export, import, join, part, delete or prune recordings",
-        description="List, show, export, import, join, part, delete or prune recordings.",
+        help="list, show, search, export, import, join, part, delete or prune recordings",
+        description="List, show, search, export, import, join, part, delete or prune recordings.",
     )
     common(sessions)
     actions = sessions.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=type(sessions))
@@ -37,6 +40,9 @@ def add_sessions(add: AddParser) -> None:
     )
     shown = actions.add_parser("show", help="print the conversation", description="Print a session's conversation.")
     add_answers(shown)
+    searched = actions.add_parser("search", help="search titles, conversations and records", description=_SEARCH)
+    searched.add_argument("words", nargs="+", metavar="TEXT", help="words, or a filter as in the inspector")
+    searched.add_argument("--all", action="store_true", help="look at all records, however many there are")
     exported = actions.add_parser(
         "export",
         help="export a session, a turn or a call in one of several formats",
@@ -67,9 +73,9 @@ def add_sessions(add: AddParser) -> None:
         help="delete old sessions",
         description="Delete the oldest sessions for good, by the limits keep and max of [store] or the limits given here. Sessions in use stay.",
     )
-    for action in (listed, shown, exported, joined, parted, deleted, pruned):
+    for action in (listed, shown, searched, exported, joined, parted, deleted, pruned):
         common(action)
-    for action in (listed, shown, joined, parted, deleted, pruned):
+    for action in (listed, shown, searched, joined, parted, deleted, pruned):
         json_too(action)
     for action in (shown, exported, parted):
         action.add_argument("words", nargs=1, metavar="ID", help=_NAMES)

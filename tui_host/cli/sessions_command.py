@@ -1,4 +1,4 @@
-"""The command `sessions`: list, show, export, import, join, part, delete and prune sessions."""
+"""The command `sessions`: list, show, search, export, import, join, part, delete and prune sessions."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics
 from tui_host.cli import standard_output as output
 from tui_host.cli.session_list import Listed, counted, listing, story_line
+from tui_host.cli.session_search import search_sessions
 from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.infer.whole_story import WholeStory
@@ -54,6 +55,8 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
         match arguments.action:
             case "show":
                 _show(store, arguments, settings)
+            case "search":
+                search_sessions(store, arguments)
             case "export":
                 _export(store, arguments)
             case "prune":

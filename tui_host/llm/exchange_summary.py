@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 
 from tui_host.capture.json.spans import Node, spans
-from tui_host.capture.record import value_of
+from tui_host.capture.record import Head, value_of
 from tui_host.llm.dialects.dialect import Decoder, Dialect
-from tui_host.llm.dialects.dialect_table import DIALECTS
+from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
 from tui_host.llm.fold import Fold
 
 _MOST = 200
@@ -16,6 +16,17 @@ _LOOKED_AT = 16 << 10
 """The most characters of an answer to summarise."""
 _LISTS = ("tools", "messages", "contents", "input")
 _NO_NAMES: Mapping[str, tuple[str, str]] = {}
+
+
+def answer_text(url: str, head: Head, body: bytes) -> tuple[str, int]:
+    """Return what an answer says, put together from its events, and its input tokens; nothing for unknown dialects."""
+    dialect = dialect_at(url)
+    if dialect is None:
+        return "", 0
+    words = ResponseWords(dialect=dialect.name, status=head.status or 0, headers=head.headers)
+    words.feed(body)
+    words.finish()
+    return words.text, words.tokens
 
 
 def request_words(body: bytes, previous: bytes | None = None, *, dialect: Dialect | None) -> str:

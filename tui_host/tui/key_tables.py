@@ -261,7 +261,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
     "Key": (Key("enter", "enter", "save the key in the system's keyring", "save"),),
     "Option": (Key("enter", "enter", "set it for this session; an empty field unsets it", "set"),),
     "Sessions": (
-        Key("", "letters", "search titles and messages", "search"),
+        Key("", "letters", "search titles, messages and records, by words or a filter of the inspector", "search"),
         *_CHOOSING,
         Key("enter", "enter", "open the session, chat and inspector", "open"),
         Key("ctrl+s", "ctrl+s", "export the session to a file, in one of several formats", "export"),

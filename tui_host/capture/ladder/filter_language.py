@@ -107,6 +107,13 @@ class Reading:
         """The words and quoted texts that a matching row may contain, without those behind `not`."""
         return [part.text for part in leaves(self.query) if isinstance(part, Word | Quoted)]
 
+    @property
+    def whole_texts(self) -> Sequence[str]:
+        """The words and quoted texts of a filter of nothing else, all of them needed; empty for other filters."""
+        parts = self.query.parts if isinstance(self.query, Both) else (self.query,)
+        texts = [part.text for part in parts if isinstance(part, Word | Quoted)]
+        return texts if len(texts) == len(parts) else ()
+
 
 def leaves(query: Query | None, *, negated: bool = False) -> Iterator[Word | Quoted | Field]:
     """Yield the words, quoted texts and fields of a query; those behind `not` only if asked for."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tui_host.capture.ladder.filter_language import read_filter
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.stored_sessions import Sessions
 from tui_host.errors import JSON
@@ -27,17 +28,25 @@ class Found:
     """A session that contains all words.
 
     Attributes:
-        excerpt: Foreign text around the first word in the messages, one line; empty where the title alone has it.
+        excerpt: Foreign text around the first word, one line; empty where the title alone has it.
+        turn: The turn of the excerpt.
+        rows: The number of matching rows, for a filter with conditions on rows.
+        in_records: Whether only records match, neither title nor messages.
     """
 
     session: SessionInfo
     excerpt: str = ""
     turn: int = 0
+    rows: int = 0
+    in_records: bool = False
 
 
 def search(sessions: Sessions, words: str) -> Iterator[Found]:
-    """Yield sessions with every word in title or messages, in any case; the last changed first. Blocks."""
-    wanted = [word.casefold() for word in words.split()]
+    """Yield sessions with every word and quoted text in title or messages, in any case; the last changed first. Blocks.
+
+    A filter with conditions on rows matches no chat: `RecordSearch` searches rows.
+    """
+    wanted = [text.casefold() for text in read_filter(words).whole_texts]
     if not wanted:
         return
     for session in sessions.list():
@@ -60,7 +69,7 @@ def _in_session(sessions: Sessions, session: SessionInfo, wanted: Sequence[str])
         folded = text_said.casefold()
         here = [word for word in wanted if word in folded]
         if here and not excerpt:
-            excerpt, turn = _excerpt(text_said, folded.index(here[0]), len(here[0])), _turn(value)
+            excerpt, turn = excerpt_of(text_said, here[0]), _turn(value)
         missing.difference_update(here)
         if not missing:
             return Found(session=session, excerpt=excerpt, turn=turn)
@@ -98,7 +107,9 @@ def _turn(value: JSON) -> int:
     return turn if isinstance(turn, int) else 0
 
 
-def _excerpt(said: str, at: int, length: int) -> str:
-    start, end = max(0, at - AROUND), at + length + AROUND
+def excerpt_of(said: str, word: str) -> str:
+    """Return the text around a word in lower case, as one line."""
+    at = max(0, said.casefold().find(word.casefold()))
+    start, end = max(0, at - AROUND), at + len(word) + AROUND
     words = " ".join(said[start:end].split())
     return f"{'…' if start else ''}{words}{'…' if end < len(said) else ''}"

@@ -14,12 +14,14 @@ from textual.message import Message
 from textual.widgets import Input, Static
 from typing_extensions import override
 
-from tui_host.capture.store.search import Found, search
+from tui_host.capture.ladder.filter_language import read_filter
+from tui_host.capture.store.search import Found
 from tui_host.capture.visible import line
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import ChoiceScreen
+from tui_host.tui.screens.session_lines import Listed, listed_sessions, records_of
 from tui_host.tui.screens.session_preview import counted, moment, preview_lines
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 
@@ -34,65 +36,14 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
 
 
-DESCRIBED = 30
-"""Number of taps, the latest first, whose facts are read before the list is shown."""
 LOOK_AGAIN_SECONDS = 1.0
 """Seconds between updates of the list while other processes change sessions."""
 PREVIEW_SECONDS = 0.05
 """Seconds that the cursor stays on a line before the session's preview is read."""
+RECORDS_SECONDS = 0.2
+"""Seconds after the last letter before records are searched."""
 HELD_SECONDS = 0.2
 """A key repeated within so many seconds is being held down, and does not count as a confirmation."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A line of the list.
-
-    Attributes:
-        found: The session; for a story or a tap, its summary in the form of a session.
-        story: The story or the single tap; None for other sessions.
-        whole: For a tap that stands below its story the id of that story.
-    """
-
-    found: Found
-    story: TapStory | None = None
-    whole: str = ""
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """A unique name of the line: a shared server is listed below several stories."""
-        return self.found.session.id, self.whole
-
-    @property
-    def shown(self) -> tuple[object, ...]:
-        """The values that make the list redraw."""
-        session = self.found.session
-        return self.key, session.title, session.live, moment(session.updated_ns)
-
-
-def _listed(store: Store, stories: Stories, words: str) -> tuple[list[Listed], bool]:
-    """Return the lines of the list, and whether the facts of all taps are known. Blocks.
-
-    Args:
-        store: The store to list.
-        stories: The stories of the store.
-        words: The words to search for, empty for all sessions.
-    """
-    sessions, is_described = stories.listed(DESCRIBED)
-    matches = {match.session.id: match for match in search(store.sessions, words)} if words else {}
-    wanted = words.casefold().split()
-    lines: list[Listed] = []
-    for session in sessions:
-        if isinstance(session, TapStory):
-            has_words = all(word in session.title.casefold() for word in wanted)
-            if has_words or any(tap.id in matches for tap in session.taps):
-                lines.append(Listed(Found(session=session.info), session))
-                lines += [Listed(Found(session=half.info), half, session.id) for half in session.halves]
-        elif not words:
-            lines.append(Listed(Found(session=session)))
-        elif session.id in matches:
-            lines.append(Listed(matches[session.id]))
-    return lines, is_described
 
 
 def _is_linkable(line: Listed) -> bool:
@@ -117,11 +68,11 @@ class SearchField(Input):
 
 
 class SessionsScreen(ChoiceScreen):
-    """The list, newest first, and a field to search titles and messages."""
+    """The list, newest first, and a field to search titles, messages and records."""
 
     HEADING = "Sessions"
     PLACE = "Sessions"
-    PLACEHOLDER = "search titles and messages"
+    PLACEHOLDER = "search titles, messages and records: words, or a filter as in the inspector"
     FIELD = SearchField
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+l", "link", show=False),
@@ -156,6 +107,8 @@ class SessionsScreen(ChoiceScreen):
         self._is_behind = False
         self._is_described = True
         self._states: list[tuple[str, bool, int]] = []
+        self._in_records: tuple[str, dict[str, Found]] = ("", {})  # the words, and the sessions so far
+        self._progress = ""
         self._doomed: tuple[str, str] | None = None  # the line that another `delete` removes
         self._delete_pressed_at = 0.0
 
@@ -193,8 +146,47 @@ class SessionsScreen(ChoiceScreen):
         return version != self._version
 
     async def on_input_changed(self) -> None:
-        """Search for the typed words."""
+        """Search for the typed words: titles and messages at once, then records."""
+        self._in_records, self._progress = (self.typed, {}), ""
         await self._search()
+        self.start(self._search_records(self.typed), exclusive=True, group="records")
+
+    async def _search_records(self, words: str) -> None:
+        """Search the records of one session after the other, the last changed first, and list those that match."""
+        store = self._host.store
+        if store is None or not words:
+            return
+        await asyncio.sleep(RECORDS_SECONDS)
+        records = records_of(store, words, lambda: self._in_records[0] == words)
+        sessions: Sequence[SessionInfo] = ()
+        try:
+            sessions = await asyncio.to_thread(store.sessions.list)
+            for session in sessions:
+                match = await asyncio.to_thread(records.in_session, session)
+                if self.typed != words:
+                    return
+                self._progress = f"records of {records.looked:,} of {len(sessions):,} searched"
+                if match is not None:
+                    self._in_records[1][session.id] = match
+                    await self._search(again=True)
+                self._head()
+                if records.is_over:
+                    break
+        except TuiHostError as error:
+            self.notify(line(str(error), 300), severity="error", markup=False)
+        if records.looked == len(sessions):
+            self._progress = ""
+        self._head()
+
+    def on_unmount(self) -> None:
+        """Stop the search in records."""
+        self._in_records = "", {}
+
+    def _head(self) -> None:
+        """Say how many lines there are, and how far records were searched."""
+        count = sum(not line.whole for line in self._listed)
+        counted = f"{count:,}{' found' if self.typed else ''}" if count else ""
+        self.say("   ".join(filter(None, (self.HEADING, counted, self._progress))))
 
     async def _search(self, *, again: bool = False, current: tuple[str, str] = ("", "")) -> None:
         """List the matches of the typed words. With `again` the cursor stays on its line, or goes to `current`."""
@@ -207,7 +199,9 @@ class SessionsScreen(ChoiceScreen):
                     if asked != self._asked:
                         return
                     stories = self._stories_of(store)
-                    listed, self._is_described = await asyncio.to_thread(_listed, store, stories, words)
+                    listed, self._is_described = await asyncio.to_thread(
+                        listed_sessions, store, stories, words, self._in_records[1]
+                    )
             except TuiHostError as error:
                 self.notify(line(str(error), 300), severity="error", markup=False)
                 return
@@ -225,8 +219,8 @@ class SessionsScreen(ChoiceScreen):
             empty = "Sessions are not saved here, so there are no earlier ones."
         elif words:
             empty = (
-                "No title or message has all of these words; try fewer."
-                " For tapped sessions only the title is searched: open one, and search its rows with /."
+                "; ".join(read_filter(words).mistakes)
+                or "No title, message or body has all of these words, and no row matches; try fewer."
             )
         else:
             empty = (
@@ -236,8 +230,7 @@ class SessionsScreen(ChoiceScreen):
         former = self.choices.cursor or 0 if again else 0
         at = next((number for number, line in enumerate(self._listed) if again and line.key == current), former)
         self._show(empty=empty, current=at)
-        count = sum(not line.whole for line in self._listed)
-        self.say(f"Sessions   {count:,}{' found' if words else ''}" if count else self.HEADING)
+        self._head()
 
     def _show(self, *, empty: str = "", current: int | None = None) -> None:
         self._states = self._present_states()
@@ -259,7 +252,9 @@ class SessionsScreen(ChoiceScreen):
         return Choice(
             words=self._title(listed),
             before=moment,
-            note=listed.found.excerpt,
+            note=f"{counted(listed.found.rows, 'row')}: {listed.found.excerpt}"
+            if listed.found.rows
+            else listed.found.excerpt,
             right=(
                 "" if listed.whole else info.listed_source,
                 self._state(info, here) if story is None else "live" if story.live else "",
