@@ -158,6 +158,8 @@ def test_a_turn_and_a_call_are_exported_alone_in_every_format(kept: Kept) -> Non
     assert b"and?" in raw
     assert raw.count(b'"messages"') == 1
     assert b"curl --silent" in run("--format", "curl").out
+    assert run("--format", "html").out.startswith(b"<!doctype html>")
+    assert b"LLM 2 <" in run("--format", "article").out
     none = run("--turn", "3", "-o", str(kept.place.folder / "none"))
     assert (none.code, none.out) == (1, b"")
     assert none.err.startswith(f"tui-host: {kept.talked}: there is no turn 3 ")

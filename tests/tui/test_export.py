@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from tests.tui.app_running import MATH, Running, running
-from tui_host.capture.exports import EXPORTS
+from tui_host.answers.session_exports import SESSION_EXPORTS
 from tui_host.capture.exports.format_names import FORMATS
 from tui_host.capture.exports.part_of_session import PartOfSession
 from tui_host.tui.screens.export_screen import ExportScreen
@@ -22,7 +22,7 @@ action = "allow"
 
 
 def test_every_format_has_its_words() -> None:
-    assert list(FORMATS) == list(EXPORTS)
+    assert {*FORMATS} == {*SESSION_EXPORTS}
 
 
 async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_before(tmp_path: Path) -> None:
@@ -41,7 +41,9 @@ async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_b
         await app.until_shown("> turn 1", "> curl", f"{app.session.id}-turn-1.sh")
         await written(app, tmp_path / "turn.sh")
         assert app.host.store is not None
-        exported = EXPORTS["curl"](PartOfSession(app.host.store, turn=1), app.host.store.find_session(app.session.id))
+        exported = SESSION_EXPORTS["curl"](
+            PartOfSession(app.host.store, turn=1), app.host.store.find_session(app.session.id)
+        )
         assert (tmp_path / "turn.sh").read_bytes() == b"".join(exported)
 
         app.prompt.focus()

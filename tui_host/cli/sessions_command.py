@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_host.capture.exports import EXPORTS
 from tui_host.capture.exports.exported import Exported, keys_in_words
 from tui_host.capture.exports.part_of_session import PartOfSession
 from tui_host.capture.redact.redaction import redactor_of
@@ -192,11 +191,13 @@ def _item_words(item: dict[str, JSON], user: str) -> Iterator[str]:
 
 
 def _export(store: Store, arguments: Arguments) -> None:
+    from tui_host.answers.session_exports import SESSION_EXPORTS  # takes requests of all dialects apart
+
     line, source = _chosen(store, arguments)
     source = PartOfSession(source, turn=arguments.turn, call=arguments.of_call)
     if words := keys_in_words(source, line.info.id):
         diagnostics.tell(words)
-    pieces = EXPORTS[arguments.format](source, line.info)
+    pieces = SESSION_EXPORTS[arguments.format](source, line.info)
     if arguments.output is None or str(arguments.output) == "-":
         output.raw(pieces)
     elif store.owns(arguments.output):

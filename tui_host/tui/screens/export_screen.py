@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from typing_extensions import override
 
-from tui_host.capture.exports import EXPORTS
+from tui_host.answers.session_exports import SESSION_EXPORTS
 from tui_host.capture.exports.exported import keys_in_words
 from tui_host.capture.exports.format_names import FORMATS
 from tui_host.capture.exports.part_of_session import PartOfSession
@@ -133,7 +133,7 @@ class ExportScreen(SaveScreen):
         if words and words != self._warned:
             self._warned = words
             raise TuiHostError(words, remedy="press enter again to write the file")
-        return b"".join(EXPORTS[name](source, info))
+        return b"".join(SESSION_EXPORTS[name](source, info))
 
 
 def ask_for_export(screen: Screen[None], host: Host, session: str, parts: Sequence[ExportPart]) -> None:

@@ -1,0 +1,124 @@
+"""Exports a session as text for an article: the ladder of each turn, and below it what was said, each text once.
+
+Long texts are cut, with the number of characters that they have. Everything can be read whole in the formats `markdown` and `jsonl`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from tui_host.answers.row_texts import Passage, Piece, RowText, RowTexts
+from tui_host.answers.wires import Wires
+from tui_host.capture.exports.keyless import keyless
+from tui_host.capture.exports.markdown_export import code, fence, words
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.visible import line
+from tui_host.errors import JSON
+
+_MOST = 600
+"""Characters of a text that are shown."""
+_IN_JSON = 160
+"""Characters of a string in JSON that are shown."""
+_WIDE = 140
+_RAW = "as it came"
+
+
+def pieces(wires: Wires, session: SessionInfo) -> Iterator[bytes]:
+    """Yield the article block by block. Connecting, which belongs to no turn, is left out."""
+    for block in _blocks(wires, session):
+        yield f"{block}\n\n".encode("utf-8", "backslashreplace")
+
+
+def _blocks(wires: Wires, session: SessionInfo) -> Iterator[str]:
+    yield f"# {words(keyless(session.title)) or 'untitled'}"
+    yield f"{session.id} · {code(session.model)} · {code(session.protocol)} · {session.created}"
+    texts = list(RowTexts(wires).all())
+    of_turns = [text for text in texts if text.row.turn] or texts
+    for turn, group in groupby(of_turns, lambda text: text.row.turn):
+        of_turn = list(group)
+        if turn:
+            yield f"## Turn {turn}"
+        yield fence("\n".join(_ladder(of_turn)))
+        for text in of_turn:
+            yield from _said(text)
+
+
+def _ladder(texts: Sequence[RowText]) -> Iterator[str]:
+    start = next((text.row.mono_ns for text in texts if text.row.mono_ns is not None), None)
+    left = max(len(text.name) for text in texts)
+    for text in texts:
+        row = text.row
+        seconds = "" if row.mono_ns is None or start is None else f"{(row.mono_ns - start) / 1e9:.2f}"
+        name = text.name if row.lane == "llm" and row.kind == "request" else ""
+        said = text.words if row.lane != "mcp" else f"{text.name}  {text.words}"
+        yield line(f"{seconds:>8}  {name:<{left}} {_sign(row)}  {keyless(said)}", _WIDE).rstrip()
+
+
+def _sign(row: Row) -> str:
+    if row.lane == "host":
+        return "   ●   "
+    if row.lane == "llm":
+        return "<──┤   " if row.outward else "──>┤   "
+    return "   ├──>" if row.outward else "   ├<──"
+
+
+def _said(text: RowText) -> Iterator[str]:
+    shown = [piece for piece in text.pieces if piece.label != _RAW]
+    if not shown:
+        return
+    what = {"request": "asked", "response": "answered"}.get(
+        text.row.kind, "to the server" if text.row.outward else "from the server"
+    )
+    yield f"**{words(text.name)}**, {what}: {code(line(text.words, _WIDE))}"
+    for piece in shown:
+        yield from _piece(piece)
+
+
+def _piece(piece: Piece) -> Iterator[str]:
+    if all(passage.same_as for passage in piece.passages):
+        yield f"*{words(piece.label)}*, {piece.size:,} bytes: = {words(', '.join(passage.same_as for passage in piece.passages))}"
+        return
+    if piece.label != "body":
+        yield f"*{words(piece.label)}*, {piece.size:,} bytes:"
+    for passage in piece.passages:
+        yield from _passage(passage)
+
+
+def _passage(passage: Passage) -> Iterator[str]:
+    if passage.by:
+        yield f"[{words(passage.by)}]"
+    if passage.same_as:
+        yield f"= {words(passage.same_as)}"
+        return
+    value = _json(passage.text)
+    if value is not None:
+        yield fence(cut(json.dumps(_shortened(value), ensure_ascii=False, indent=2), 3 * _MOST), "json")
+    else:
+        yield fence(cut(passage.text, _MOST))
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text of at most about `most` characters; of a longer one the rest is counted."""
+    return text if len(text) <= most + 40 else f"{text[:most]}… ({len(text) - most:,} more characters)"
+
+
+def _json(text: str) -> JSON:
+    """Return an object or a list; None for any other text."""
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        value: JSON = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _shortened(value: JSON) -> JSON:
+    if isinstance(value, str):
+        return cut(value, _IN_JSON)
+    if isinstance(value, Mapping):
+        return {name: _shortened(member) for name, member in value.items()}
+    return [_shortened(member) for member in value] if isinstance(value, Sequence) else value

@@ -1,0 +1,256 @@
+"""Exports a session as one HTML file: the chat, the ladder with all that was said, and the pages of answers.
+
+Nothing is loaded from elsewhere, and only the file's own script may run: the policy in the head says so to the browser.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from html import escape
+
+from tui_host.answers.pages import ROW_PAGES, SECTION_PAGES
+from tui_host.answers.row_texts import Passage, Piece, RowText, RowTexts
+from tui_host.answers.section import Section, turn_section
+from tui_host.answers.sheet import Sheet, SheetLine
+from tui_host.answers.steps import made
+from tui_host.answers.wires import Wires
+from tui_host.capture.chain import read_object
+from tui_host.capture.exports.keyless import keyless
+from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.visible import line, visible
+from tui_host.errors import JSON
+
+_WIDE = 200
+_INDENTED = 20_000
+"""Characters of JSON up to which each member stands on a line of its own."""
+_OF_PAGES = 4000
+"""Characters of a text on a page that are shown: the ladder has all of them."""
+_SIGNS: Mapping[tuple[str, bool], str] = {
+    ("llm", True): "&lt;──┤",
+    ("llm", False): "──&gt;┤",
+    ("mcp", True): "├──&gt;",
+    ("mcp", False): "├&lt;──",
+}
+_STYLE = """
+:root{color-scheme:light dark;--b:#fff;--f:#1d2126;--m:#5f6873;--l:#dfe3e8;--p:#f4f6f8;--a:#0b62c4;--llm:#8250df;--mcp:#1a7f37;--put:#fff3d1;--e:#c62828}
+@media(prefers-color-scheme:dark){:root{--b:#15181c;--f:#dde2e8;--m:#96a0ab;--l:#333a42;--p:#1e2329;--a:#6cb2ff;--llm:#c297ff;--mcp:#6fd08a;--put:#3d3317;--e:#ff8a80}}
+*{box-sizing:border-box}body{margin:0;background:var(--b);color:var(--f);font:15px/1.5 system-ui,sans-serif}
+header,section{padding:0 1.2rem;max-width:110rem}header{border-bottom:1px solid var(--l)}h1{font-size:1.3rem;margin:1rem 0 0}h2{font-size:1.05rem;margin:1.2rem 0 .4rem}
+nav a{margin-right:1rem}a{color:var(--a)}p{margin:.3rem 0}.m{color:var(--m)}.e{color:var(--e)}
+@media(min-width:75rem){main{display:grid;grid-template-columns:minmax(20rem,2fr) 3fr}#chat{border-right:1px solid var(--l);position:sticky;top:0;align-self:start;max-height:100vh;overflow:auto}#answers{grid-column:1/-1}}
+pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.3rem 0;padding:.4rem .6rem;background:var(--p);border-radius:4px;max-height:32rem;overflow:auto;font:13px/1.45 ui-monospace,monospace}
+.say{white-space:pre-wrap;overflow-wrap:anywhere;padding:.4rem .7rem;margin:.5rem 0;border-left:3px solid var(--llm)}.you{border-color:var(--a);background:var(--p)}
+summary{cursor:pointer;overflow-wrap:anywhere;padding:.08rem .2rem}summary:hover{background:var(--p)}details>div{margin-left:1.2rem;padding-left:.6rem;border-left:1px solid var(--l)}
+.row>summary{font:13px/1.5 ui-monospace,monospace;display:grid;grid-template-columns:4rem 4rem 4.2rem 8rem 1fr;gap:0 .6rem}.row time{text-align:right;color:var(--m)}
+.row b{font-weight:600}.row span{grid-column:4/-1}.row.mcp span{grid-column:5}i{font-style:normal}.llm i{color:var(--llm)}.mcp i{color:var(--mcp);text-align:right}.host i{text-align:center}
+.put{background:var(--put);border-radius:4px;padding:0 .4rem;font-size:.85em;display:inline-block}:target>summary{outline:2px solid var(--a)}
+.f{float:right;color:var(--m);font-variant-numeric:tabular-nums;margin-left:1rem}.l{white-space:pre-wrap}
+"""
+_SCRIPT = """
+function show(){let e=document.getElementById(decodeURIComponent(location.hash.slice(1)));for(let d=e;d;d=d.parentElement)if(d.tagName=="DETAILS")d.open=true;if(e)e.scrollIntoView({block:"nearest"})}
+addEventListener("hashchange",show);show();
+document.getElementById("all").onclick=function(){let o=this.dataset.o!="1";this.dataset.o=o?"1":"";this.textContent=o?"close all rows":"open all rows";document.querySelectorAll(".row").forEach(d=>d.open=o)}
+"""
+
+
+def pieces(wires: Wires, session: SessionInfo, items: Iterable[str]) -> Iterator[bytes]:
+    """Yield the file piece by piece."""
+    for piece in _document(wires, session, items):
+        yield piece.encode("utf-8", "backslashreplace")
+
+
+def _document(wires: Wires, session: SessionInfo, items: Iterable[str]) -> Iterator[str]:
+    title = _text(" ".join(session.title.split())[:_WIDE]) or "untitled"
+    digest = base64.b64encode(sha256(_SCRIPT.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    yield '<meta name="viewport" content="width=device-width,initial-scale=1">'
+    yield f"<title>{title}</title><style>{_STYLE}</style></head>\n<body><header><h1>{title}</h1>"
+    facts = (session.id, session.model, session.protocol, session.created)
+    yield f'<p class="m">{" · ".join(_text(fact) for fact in facts if fact)} · tui-host</p>'
+    yield '<nav><a href="#chat">Chat</a><a href="#ladder">Ladder</a><a href="#answers">Answers</a>'
+    yield '<button id="all">open all rows</button></nav></header>\n<main><section id="chat"><h2>Chat</h2>'
+    yield from _chat(wires, session, items)
+    yield '</section>\n<section id="ladder"><h2>LLM │ MCP</h2>'
+    yield from _ladder(wires)
+    yield '</section>\n<section id="answers"><h2>Answers</h2>'
+    yield from _answers(wires)
+    yield f"</section></main><script>{_SCRIPT}</script></body></html>\n"
+
+
+def _text(text: str) -> str:
+    """Return foreign text for HTML: nothing in it is markup, and nothing is hidden."""
+    return escape(visible(keyless(text)), quote=False)
+
+
+def _line(text: str) -> str:
+    return escape(line(keyless(text), _WIDE), quote=False)
+
+
+def _pre(text: str) -> str:
+    if len(text) <= _INDENTED and text.lstrip().startswith(("{", "[")):
+        try:
+            value: JSON = json.loads(text)
+            text = json.dumps(value, ensure_ascii=False, indent=1)
+        except (ValueError, RecursionError):
+            pass
+    return f"<pre>{_text(text)}</pre>"
+
+
+# The chat.
+
+
+def _chat(wires: Wires, session: SessionInfo, items: Iterable[str]) -> Iterator[str]:
+    rows: dict[str, int] = {}
+    for row in wires.ladder.rows:
+        if row.lane != "llm":
+            rows |= {call: row.number for call in row.calls if call not in rows}
+    turn = 0
+    for text in items:
+        item = read_object(text.encode("utf-8", "surrogatepass"))
+        if (number := number_or_zero(item.get("turn"))) > turn:
+            turn = number
+            yield f'<p class="m"><a href="#t{turn}">turn {turn}</a></p>'
+        yield from _item(item, session.user, rows)
+
+
+def _item(item: Mapping[str, JSON], user: str, rows: Mapping[str, int]) -> Iterator[str]:
+    match item.get("item"):
+        case "user":
+            yield f'<div class="say you"><b>{user}</b>\n{_text(text_or_empty(item.get("text")))}</div>\n'
+        case "answer":
+            if thinking := text_or_empty(item.get("thinking")):
+                yield f'<details><summary class="m">thinking</summary>{_pre(thinking)}</details>\n'
+            if (answer := text_or_empty(item.get("text"))).strip():
+                yield f'<div class="say">{_text(answer)}</div>\n'
+        case "call":
+            words = {
+                name: text_or_empty(item.get(name)) for name in ("server", "tool", "asked", "sent", "words", "result")
+            }
+            name = f"{words['server']}.{words['tool']}" if words["server"] else words["tool"]
+            called, decided = _line(f"{name} {words['sent'] or words['asked']}"), _line(words["words"])
+            yield f'<details><summary>{called} <span class="m">{decided}</span></summary><div>'
+            if (number := rows.get(text_or_empty(item.get("call")))) is not None:
+                yield f'<p><a href="#r{number}">in the ladder</a></p>'
+            for label in ("asked", "sent", "result"):
+                if words[label] and not (label == "sent" and words["sent"] == words["asked"]):
+                    yield f'<p class="m">{label}</p>{_pre(words[label])}'
+            yield "</div></details>\n"
+        case "note":
+            yield f'<p class="m">{_text(" · ".join(text for name in ("where", "what", "remedy") if (text := text_or_empty(item.get(name)))))}</p>\n'
+        case _:
+            return
+
+
+# The ladder.
+
+
+def _ladder(wires: Wires) -> Iterator[str]:
+    """Yield the rows of no turn, folded, then those of each turn."""
+    groups: dict[int, list[str]] = {0: []}
+    starts: dict[tuple[str, int], int] = {}
+    for text in RowTexts(wires).all():
+        row = text.row
+        start = starts.setdefault((row.clock, row.turn), row.mono_ns or 0)
+        groups.setdefault(row.turn, []).append("".join(_row(wires, text, start)))
+    if rows := groups.pop(0):
+        yield f'<details><summary class="m">connections, {len(rows)} rows</summary><div>{"".join(rows)}</div></details>'
+    for turn, rows in groups.items():
+        yield f'<h2 id="t{turn}">turn {turn}</h2>'
+        yield from rows
+
+
+def _row(wires: Wires, text: RowText, start_ns: int) -> Iterator[str]:
+    row = text.row
+    seconds = "" if row.mono_ns is None else f"{(row.mono_ns - start_ns) / 1e9:.2f}"
+    name = _line(text.name) if row.lane != "host" else ""
+    before, behind = ("<b></b>", f"<b>{name}</b>") if row.lane == "mcp" else (f"<b>{name}</b>", "")
+    sign = _SIGNS.get((row.lane, row.outward), "●")
+    yield f'<details class="row {row.lane}{" e" if row.error else ""}" id="r{row.number}"><summary>'
+    yield f"<time>{seconds}</time>{before}<i>{sign}</i>{behind}<span>{_line(text.words)}</span></summary><div>"
+    yield from _related(wires, row)
+    for piece in text.pieces:
+        yield from _piece(piece, is_open=len(text.pieces) == 1)
+    yield from _row_pages(wires, row)
+    yield "</div></details>\n"
+
+
+def _related(wires: Wires, row: Row) -> Iterator[str]:
+    rows = wires.ladder.rows
+    numbers = wires.ladder.relatives(row.number)[:8]
+    links = (
+        f'<a href="#r{number}">{_line(f"{rows[number].peer} {rows[number].words}"[:60])}</a>'
+        for number in sorted(numbers)
+    )
+    if numbers:
+        yield f'<p class="m">belongs to: {" · ".join(links)}</p>'
+
+
+def _piece(piece: Piece, *, is_open: bool) -> Iterator[str]:
+    label = f'{_line(piece.label)} <span class="m">{piece.size:,} bytes</span>'
+    if all(passage.same_as for passage in piece.passages):
+        yield f'<p id="p{piece.number}">{label} = {", ".join(map(_reference, piece.passages))}</p>'
+        return
+    yield f'<details id="p{piece.number}"{" open" if is_open else ""}><summary>{label}</summary><div>'
+    for passage in piece.passages:
+        if passage.by:
+            yield f'<p class="put">{_line(passage.by)}</p>'
+        yield f"<p>= {_reference(passage)}</p>" if passage.same_as else _pre(passage.text)
+    yield "</div></details>"
+
+
+def _reference(passage: Passage) -> str:
+    return f'<a href="#p{passage.at}">{_line(passage.same_as)}</a>'
+
+
+# The answers.
+
+
+def _answers(wires: Wires) -> Iterator[str]:
+    turns = sorted({row.turn for row in wires.ladder.rows if row.turn})
+    sections = [Section(is_session=True), *filter(None, (turn_section(wires.ladder, turn) for turn in turns))]
+    for name, page in SECTION_PAGES.items():
+        for section in sections:
+            yield from _sheet(wires, name, made(page(wires, section)))
+
+
+def _row_pages(wires: Wires, row: Row) -> Iterator[str]:
+    for name, page in ROW_PAGES.items():
+        yield from _sheet(wires, name, made(page(wires, row)))
+
+
+def _sheet(wires: Wires, name: str, sheet: Sheet) -> Iterator[str]:
+    if not sheet.lines:
+        return
+    yield f"<details><summary>{_line(name)} · {_line(sheet.what)}</summary><div>"
+    for note in sheet.notes:
+        yield f'<p class="m">{_line(note)}</p>'
+    for entry in sheet.lines:
+        yield from _sheet_line(wires, entry)
+    yield "</div></details>\n"
+
+
+def _sheet_line(wires: Wires, entry: SheetLine) -> Iterator[str]:
+    number = wires.ladder.row_of(entry.target) if entry.target is not None else None
+    label = f'<span class="l">{_line(entry.label)}</span>'
+    label = label if number is None else f'<a href="#r{number}">{label}</a>'
+    more = " · ".join(filter(None, (entry.mark, entry.note)))
+    figures = "".join(f'<span class="f">{_line(figure)}</span>' for figure in reversed(entry.figures))
+    words = f'{figures}{label} <span class="m">{_line(more)}</span>'
+    text = entry.text() if entry.text is not None else ""
+    if not text and not entry.children:
+        yield f"<p>{words}</p>"
+        return
+    yield f"<details{' open' if entry.opened else ''}><summary>{words}</summary><div>"
+    if text:
+        rest = len(text) - _OF_PAGES
+        yield _pre(text if rest <= 0 else f"{text[:_OF_PAGES]}… ({rest:,} more characters)")
+    for child in entry.children:
+        yield from _sheet_line(wires, child)
+    yield "</div></details>"

@@ -1,0 +1,281 @@
+"""What the rows of a session say, piece by piece, for exports that people read: each text once, its repeats as references."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from tui_host.answers.bodies import body_of
+from tui_host.answers.outlines import fold_of, marks_of
+from tui_host.answers.row_numbers import RowNumbers
+from tui_host.answers.steps import made
+from tui_host.answers.wires import Wires
+from tui_host.capture.exports.keyless import keyless
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.link import Link
+from tui_host.capture.visible import decode
+from tui_host.llm.exchange_summary import call_words, request_words, said_words
+from tui_host.llm.fold import Fold
+from tui_host.llm.outline import Outline, Part
+
+_REFERRED_FROM = 60
+"""Characters from which a repeated text is worth a reference."""
+_TOGETHER = 8
+"""Number of repeated messages from which they have one reference together."""
+_PUT_IN: Mapping[str, str] = {
+    "injected": "put in by the tool protocol",
+    "profile": "put in by the profile",
+    "given": "given by a server",
+    "told": "the result of a call",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A stretch of text by one author.
+
+    Attributes:
+        by: Who put the text into a message: `put in by the tool protocol: how to call tools`; empty for the message's own.
+        text: The text; empty where it is repeated.
+        same_as: What says the same before: `the answer of LLM 1`; empty for a new text.
+        at: The number of the piece that says it first.
+    """
+
+    by: str = ""
+    text: str = ""
+    same_as: str = ""
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A message, a tool, the options, an answer, or a whole body.
+
+    Attributes:
+        number: Counts the pieces of a session, from 1.
+        label: What it is: `message 3, user`.
+        size: Its bytes.
+    """
+
+    number: int
+    label: str
+    size: int
+    passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowText:
+    """A row with what it says.
+
+    Attributes:
+        name: How the row is called: `LLM 3`, `math #4`.
+        words: The row in a line; foreign text as it came.
+    """
+
+    row: Row
+    name: str
+    words: str
+    pieces: tuple[Piece, ...]
+
+
+class RowTexts:
+    """Takes the rows of a session apart, in order.
+
+    Args:
+        wires: The rows and records.
+    """
+
+    def __init__(self, wires: Wires) -> None:
+        self._wires = wires
+        self._numbers = RowNumbers(wires.ladder)
+        self._seen: dict[bytes, tuple[str, int]] = {}
+        self._lists: dict[str, tuple[str, list[bytes], int]] = {}
+        self._answers: deque[str] = deque(maxlen=4)
+        self._count = 0
+
+    def all(self) -> Iterator[RowText]:
+        """Yield all rows."""
+        for row in self._wires.ladder.rows:
+            name = self._numbers.name(row)
+            if row.lane == "llm" and row.kind == "request" and not row.missing:
+                yield self._request(row, name)
+            elif row.lane == "llm" and row.kind == "response" and not row.missing:
+                yield self._response(row, name)
+            else:
+                text = "" if row.kind in {"decision", "end", "vendor"} else self._body(row)
+                pieces = (self._piece(name, "body", text),) if text else ()
+                yield RowText(row=row, name=name, words=keyless(_words(row)), pieces=pieces)
+
+    def _body(self, row: Row) -> str:
+        return keyless(decode(body_of(self._wires, row).data))
+
+    def _request(self, row: Row, name: str) -> RowText:
+        body = body_of(self._wires, row).data
+        dialect = self._wires.dialect(row)
+        before = self._wires.before(row)
+        previous = None if before is None or before.turn != row.turn else body_of(self._wires, before).data
+        words = f"{row.method} {row.url.rpartition('://')[2].partition('/')[2]} · {request_words(body, previous, dialect=dialect)}"
+        outline = dialect.outline(body, self._wires.names(row)) if dialect is not None else None
+        if outline is None:
+            return RowText(row=row, name=name, words=words, pieces=(self._piece(name, "body", keyless(decode(body))),))
+        pieces = tuple(self._parts(outline, marks_of(self._wires, row), name))
+        return RowText(row=row, name=name, words=words, pieces=pieces)
+
+    def _parts(self, outline: Outline, marks: Sequence[Link], name: str) -> Iterator[Piece]:
+        options = [part for part in outline.parts if part.kind == "option"]
+        for part in outline.parts:
+            if part.kind == "option":
+                continue
+            children = part.children or (part,)
+            known = yield from self._known(outline, part, name)
+            for number, child in enumerate(children[known:], known + 1):
+                label = " ".join(word for word in (child.label, child.name) if word)
+                label = f"message {number}, {child.label}" if part.kind == "messages" else label
+                whole = keyless(decode(outline.bytes_of(child)))
+                first = self._first(whole)
+                if first is not None:
+                    passages = [Passage(same_as=first[0], at=first[1])]
+                elif child.kind == "tool":
+                    passages = [Passage(text=whole)]
+                else:
+                    passages = list(self._said(outline, child, marks))
+                yield self._made(f"{label} of {name}", label, child.size, passages, whole)
+        if options:
+            yield self._piece(name, "options", "\n".join(_option(outline, part) for part in options))
+
+    def _known(self, outline: Outline, part: Part, name: str) -> Generator[Piece, None, int]:
+        """Yield one piece for many tools or messages that the request before began with; returns their number."""
+        digests = [_digest(outline.bytes_of(child)) for child in part.children]
+        before, earlier, at = self._lists.get(part.key, ("", [], 0))
+        count = next((n for n, pair in enumerate(zip(digests, earlier, strict=False)) if pair[0] != pair[1]), None)
+        count = min(len(digests), len(earlier)) if count is None else count
+        self._lists[part.key] = (name, digests, self._count + 1)
+        if count < _TOGETHER:
+            return 0
+        size = sum(child.size for child in part.children[:count])
+        passages = [Passage(same_as=f"{part.kind} 1 to {count} of {before}", at=at)]
+        yield self._made("", f"{part.kind} 1 to {count}", size, passages, "")
+        return count
+
+    def _said(self, outline: Outline, part: Part, marks: Sequence[Link]) -> Iterator[Passage]:
+        """Yield the texts within a message, cut where somebody else put in some."""
+        for leaf in part.walk():
+            start, end = leaf.says
+            if leaf.children or start == end:
+                continue
+            head = "" if leaf.kind in {"message", "text"} else f"{leaf.label} {leaf.name}".strip()
+            is_text = outline.body[start : start + 1] == b'"'
+            start, end = (start + 1, end - 1) if is_text else (start, end)
+            for by, begin, stop in _cut(marks, start, end, is_result=leaf.kind == "result"):
+                text = outline.body[begin:stop]
+                whole = _plain(text) if is_text else decode(text)
+                yield from self._passages(" · ".join(filter(None, (head, by))), keyless(whole))
+
+    def _response(self, row: Row, name: str) -> RowText:
+        body = body_of(self._wires, row)
+        dialect = self._wires.dialect(row)
+        if dialect is None or row.method == "GET" or row.status >= 400:
+            text = keyless(decode(body.data))
+            return RowText(
+                row=row,
+                name=name,
+                words=keyless(_words(row)),
+                pieces=(self._piece(name, "body", text),) if text else (),
+            )
+        fold = made(fold_of(self._wires, row, body, dialect))
+        pieces = [
+            self._piece(name, label, keyless(text))
+            for label, text in (
+                ("thinking", fold.thinking),
+                ("answer", fold.text),
+                *((f"asks {call.call.name}", call.call.arguments) for call in fold.calls),
+            )
+            if text
+        ]
+        self._answers.extend(text for text in (fold.text, fold.thinking) if len(text) >= _REFERRED_FROM)
+        pieces.append(self._piece(name, "as it came", keyless(decode(body.data))))
+        return RowText(row=row, name=name, words=f"{row.status} · {_answer_words(row, fold)}", pieces=tuple(pieces))
+
+    def _piece(self, name: str, label: str, text: str) -> Piece:
+        return self._made(
+            f"{label} of {name}", label, len(text.encode("utf-8", "replace")), self._passages("", text), text
+        )
+
+    def _made(self, words: str, label: str, size: int, passages: Iterable[Passage], whole: str) -> Piece:
+        texts = tuple(passages)  # before the piece is known: it is no repeat of itself
+        self._count += 1
+        self._seen.setdefault(_digest(whole), (words, self._count))
+        for passage in texts:
+            if len(passage.text) >= _REFERRED_FROM:
+                self._seen.setdefault(_digest(passage.text), (words, self._count))
+        return Piece(number=self._count, label=label, size=size, passages=texts)
+
+    def _passages(self, by: str, text: str) -> Iterator[Passage]:
+        """Yield a text; what the model has just answered, alone or among other words, as a reference."""
+        first = self._first(text)
+        answer = next((answer for answer in self._answers if answer in text), "") if first is None else ""
+        if first is not None:
+            yield Passage(by=by, same_as=first[0], at=first[1])
+        elif answer:
+            before, _, after = text.partition(answer)
+            for piece in (before, answer, after):
+                yield from self._passages(by, piece) if piece else ()
+        else:
+            yield Passage(by=by, text=text)
+
+    def _first(self, text: str) -> tuple[str, int] | None:
+        return self._seen.get(_digest(text)) if len(text) >= _REFERRED_FROM else None
+
+
+def _digest(text: str | bytes) -> bytes:
+    data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    return blake2b(data, digest_size=16).digest()
+
+
+def _option(outline: Outline, part: Part) -> str:
+    return keyless(f"{part.name or part.label}: {decode(outline.bytes_of(part))}")
+
+
+def _cut(marks: Sequence[Link], start: int, end: int, *, is_result: bool) -> Iterator[tuple[str, int, int]]:
+    """Yield the stretches of a text with who put each in."""
+    at = start
+    for mark in marks:
+        words = _PUT_IN.get(mark.relation, "")
+        begin, stop = max(mark.span.start, start), min(mark.span.end or 0, end)
+        if not words or begin < at or stop <= begin or (is_result and mark.relation == "told"):
+            continue
+        if begin > at:
+            yield "", at, begin
+        called = f"{mark.server}.{mark.tool}" if mark.relation == "told" and mark.server else mark.words
+        yield f"{words}: {called}" if called else words, begin, stop
+        at = stop
+    if at < end:
+        yield "", at, end
+
+
+def _plain(piece: bytes) -> str:
+    """Return the inside of a JSON string as text."""
+    text = decode(piece)
+    try:
+        value: object = json.loads(f'"{text}"', strict=False)
+    except ValueError:
+        return text
+    return str(value)
+
+
+def _answer_words(row: Row, fold: Fold) -> str:
+    if not fold.calls:
+        return said_words(fold, keyless) or row.words
+    return keyless(row.words) or call_words(fold.calls[0].call.name, fold.calls[0].call.arguments, keyless)
+
+
+def _words(row: Row) -> str:
+    if row.kind == "frame":
+        what = ("error" if row.error else "result") if row.answer else row.method
+        return " ".join(word for word in (what, row.words) if word)
+    if row.kind in {"response", "fault"}:
+        return f"{row.status or ''} {row.words or row.malformed}".strip()
+    return {"line": f"stderr: {row.words}", "end": f"connection ended: {row.words}"}.get(row.kind, row.words)
