@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from tui_host.answers.row_texts import Passage, Piece, RowText, RowTexts
+from tui_host.answers.said_texts import Passage, Piece, RowText, RowTexts
 from tui_host.answers.wires import Wires
 from tui_host.capture.exports.keyless import keyless
 from tui_host.capture.exports.markdown_export import code, fence, words

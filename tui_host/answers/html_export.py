@@ -12,7 +12,7 @@ from hashlib import sha256
 from html import escape
 
 from tui_host.answers.pages import ROW_PAGES, SECTION_PAGES
-from tui_host.answers.row_texts import Passage, Piece, RowText, RowTexts
+from tui_host.answers.said_texts import Passage, Piece, RowText, RowTexts
 from tui_host.answers.section import Section, turn_section
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.steps import made

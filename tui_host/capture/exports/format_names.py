@@ -30,7 +30,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "markdown": Format(".md", "the conversation, and under each step its requests, responses and frames"),
         "mermaid": Format(".mmd", "a sequence diagram"),
         "article": Format(
-            "-article.md", "the ladder as text for an article: each message once, long texts cut, additions labelled"
+            ".txt", "the ladder as text for an article: each message once, long texts cut, additions labelled"
         ),
         "html": Format(".html", "one file for browsers: the chat, the ladder and the answers to click through"),
         "raw": Format(".bin", "the bytes of bodies and frames, nothing added"),
