@@ -190,6 +190,17 @@ def test_show_is_the_conversation_in_words_and_in_json(kept: Kept) -> None:
     ]
 
 
+def test_show_tells_the_changes_of_a_request_in_words_and_in_json(kept: Kept) -> None:
+    words = kept.place.run("sessions", "show", kept.called, "--changes", "2").text
+    assert "changes of LLM 2 since LLM 1, the request before\n" in words
+    assert "nothing that was sent before has changed" in words
+    shown = kept.place.run("sessions", "show", kept.called, "--json", "--changes", "2", "1").json
+    assert (shown["request"], shown["against"], shown["is_broken"]) == ("LLM 1", "LLM 2", True)
+    refused = kept.place.run("sessions", "show", kept.called, "--changes", "9")
+    assert refused.code != 0
+    assert "has no request 9" in refused.err
+
+
 def test_a_story_is_one_entry_that_is_shown_parted_joined_exported_and_deleted(
     program: Programs, tmp_path: Path
 ) -> None:

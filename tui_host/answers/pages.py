@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from tui_host.answers.changes_page import changes_page
 from tui_host.answers.time_page import time_page
 
 if TYPE_CHECKING:
@@ -21,5 +22,5 @@ RowPage: TypeAlias = "Callable[[Wires, Row], Steps[Sheet]]"
 SECTION_PAGES: Mapping[str, SectionPage] = MappingProxyType({"Time": time_page})
 """The pages of a heading, in the order of their tabs."""
 
-ROW_PAGES: Mapping[str, RowPage] = MappingProxyType({})
+ROW_PAGES: Mapping[str, RowPage] = MappingProxyType({"Changes": changes_page})
 """The pages of a row that are answers."""

@@ -41,6 +41,10 @@ class Wires(Protocol):
         """Return the previous request of a request's conversation; None without one."""
         ...
 
+    def compared(self, row: Row) -> Row | None:
+        """Return the request that a request is compared with: the request marked last, else the previous one."""
+        ...
+
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         """Return server and tool for each tool name, as servers listed them when the row was recorded."""
         ...

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from tui_host.answers.changes_page import changes_of, changes_sheet
 from tui_host.answers.recorded_wires import RecordedWires
+from tui_host.answers.row_numbers import RowNumbers
 from tui_host.answers.section import Section, turn_section
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.sheet import as_json as json_of
@@ -19,6 +21,7 @@ from tui_host.errors import StoreError
 
 if TYPE_CHECKING:
     from tui_host.capture.exports import Exported
+    from tui_host.capture.ladder.row import Row
     from tui_host.capture.session_summary import SessionInfo
     from tui_host.cli.arguments import Arguments
     from tui_host.settings.schema import Settings
@@ -46,8 +49,31 @@ def answer(wires: RecordedWires, info: SessionInfo, arguments: Arguments) -> Non
         case "time":
             section = _section(wires, info, given)
             _print(time_of(wires, section), made(time_page(wires, section)), as_json=arguments.json)
+        case "changes":
+            _print_changes(wires, info, given, as_json=arguments.json)
         case _:
             raise LookupError(name)
+
+
+def _print_changes(wires: RecordedWires, info: SessionInfo, given: Sequence[str], *, as_json: bool) -> None:
+    if len(given) > 2:
+        raise StoreError("compares two requests, not more", info.id, "name one or two: --changes 2 5")
+    requests = [_request(wires, info, words) for words in given]
+    earlier = wires.before(requests[0]) if len(requests) == 1 else requests[0]
+    changes = None if earlier is None else made(changes_of(wires, requests[-1], earlier))
+    _print(changes, made(changes_sheet(wires, requests[-1], earlier)), as_json=as_json)
+
+
+def _request(wires: RecordedWires, info: SessionInfo, words: str) -> Row:
+    """Return a request to a model by its number (`3` is LLM 3), or by the id of its exchange."""
+    numbers = RowNumbers(wires.ladder)
+    row = numbers.request(int(words)) if words.isdecimal() else None
+    row = row or next((row for row in wires.ladder.rows if row.kind == "request" and row.exchange == words), None)
+    if row is None:
+        count = len(numbers.requests)
+        remedy = f"its requests are 1 to {count}" if count else "it has no requests to a model"
+        raise StoreError(f"has no request {line(words, 40)}", info.id, remedy)
+    return row
 
 
 def _section(wires: RecordedWires, info: SessionInfo, given: Sequence[str]) -> Section:

@@ -9,6 +9,7 @@ from typing_extensions import override
 
 _PAGES: tuple[tuple[str, str, str | int, str], ...] = (
     ("time", "TURN", "?", "where the time of a turn, or of all turns, went"),
+    ("changes", "REQUEST", "+", "what changed in a request since the one before, or since another: LLM 3 is 3"),
 )
 """Name, what follows it, how many of these, and the help of each option."""
 

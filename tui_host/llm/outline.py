@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Literal, TypeAlias
 
 from tui_host.capture.json.spans import Node
@@ -17,6 +18,8 @@ Mark: TypeAlias = Literal["+", "-", "~", "="]
 USER = "you"
 """The origin of a user's words, also in another host's requests."""
 _PREVIEW = 80
+_MOST_PAIRS = 1_000_000
+"""Pairs of messages among which equal ones are looked for."""
 _ASCII = bytes(range(128))
 _NOT_LEAD_OF_THREE = bytes(byte for byte in range(256) if not 0xE0 <= byte <= 0xEF)
 _NOT_LEAD_OF_FOUR = bytes(byte for byte in range(256) if byte < 0xF0)
@@ -99,12 +102,14 @@ class Comparison:
     Attributes:
         marks: For the key of each part of the later request: `+` new, `~` changed, `=` same bytes.
         removed: The parts missing in the later request, marked `-`.
+        earlier: For the key of each changed part of the later request: the part before.
         prefix: The length of the common beginning, in bytes.
         words: The changes as a line of text.
     """
 
     marks: Mapping[str, Mark]
     removed: tuple[Part, ...]
+    earlier: Mapping[str, Part]
     prefix: int
     words: str
 
@@ -153,7 +158,8 @@ def _unescaped(text: str) -> str:
 def compare(previous: Outline, now: Outline) -> Comparison:
     """Find the changes in a request since the previous request.
 
-    Messages are matched by position, first from the beginning, then from the end; other parts by name.
+    Messages are matched from the beginning, then from the end, then by their bytes, the rest by position and role; other
+    parts by name.
     """
     comparing = _Comparing(previous, now)
     comparing.both(previous.parts, now.parts, "", "")
@@ -161,6 +167,7 @@ def compare(previous: Outline, now: Outline) -> Comparison:
     return Comparison(
         marks=comparing.marks,
         removed=tuple(comparing.removed),
+        earlier=comparing.earlier,
         prefix=prefix,
         words=_words(previous, now, comparing, prefix),
     )
@@ -184,6 +191,7 @@ class _Comparing:
         self._now = now
         self.marks: dict[str, Mark] = {}
         self.removed: list[Part] = []
+        self.earlier: dict[str, Part] = {}
 
     def same(self, old: Part, new: Part) -> bool:
         return old.size == new.size and self._previous.bytes_of(old) == self._now.bytes_of(new)
@@ -200,6 +208,7 @@ class _Comparing:
             self.marks |= dict.fromkeys((part.key for part in new.walk()), "+" if old is None else "=")
             return
         self.marks[new.key] = "~"
+        self.earlier[new.key] = old
         if new.kind == "messages":
             self._messages(old.children, new.children)
         else:
@@ -215,6 +224,25 @@ class _Comparing:
         for number in range(tail):
             self._pair(old[len(old) - 1 - number], new[len(new) - 1 - number])
         gone, come = old[head : len(old) - tail], new[head : len(new) - tail]
+        for start, end, first, last in self._stretches(gone, come):
+            self._replaced(gone[start:end], come[first:last])
+
+    def _stretches(self, old: Sequence[Part], new: Sequence[Part]) -> Iterator[tuple[int, int, int, int]]:
+        """Mark messages that stand in both lists, in equal order, and yield the stretches between them."""
+        if len(old) * len(new) > _MOST_PAIRS:
+            yield 0, len(old), 0, len(new)
+            return
+        bytes_of, bytes_now = map(self._previous.bytes_of, old), map(self._now.bytes_of, new)
+        for tag, *stretch in SequenceMatcher(None, list(bytes_of), list(bytes_now), autojunk=False).get_opcodes():
+            start, end, first, last = stretch
+            if tag == "equal":
+                for number in range(end - start):
+                    self._pair(old[start + number], new[first + number])
+            else:
+                yield start, end, first, last
+
+    def _replaced(self, gone: Sequence[Part], come: Sequence[Part]) -> None:
+        """Match messages by their place and role."""
         for number, part in enumerate(come):
             like = gone[number] if number < len(gone) and gone[number].label == part.label else None
             self._pair(like, part)

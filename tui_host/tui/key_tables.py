@@ -178,6 +178,9 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("question_mark", "?", "show what the signs of the list mean, in place of the row; again: the row"),
         Key("vertical_line", "|", "put the details side by side or one above the other, or show the other one"),
         Key("z", "z", "give the inspector the whole screen, and back"),
+        Key(
+            "d", "d", "show what changed in a request since the one before; again: everything, with the changes marked"
+        ),
         Key("x", "x", "export the row, its call, its turn or the session to a file, in one of several formats"),
         *_SELECTING,
     ),
@@ -189,6 +192,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("question_mark", "?", "as in the list"),
         Key("vertical_line", "|", "as in the list"),
         Key("z", "z", "as in the list"),
+        Key("d", "d", "as in the list"),
         Key("x", "x", "as in the list"),
         *_SELECTING,
     ),

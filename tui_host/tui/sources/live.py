@@ -203,6 +203,10 @@ class SessionSource:
         """Return the previous request of a row's conversation: the nearest one above with equal provider and dialect."""
         return earlier_request(self.ladder, row, self.dialect)
 
+    def compared(self, row: Row) -> Row | None:
+        """Return the request that a request is compared with: the request marked last, else the previous one."""
+        return self.before(row)
+
     def hide(self, text: str) -> str:
         """Mask the secrets known to the host."""
         return mask_of(self._host).values(text)

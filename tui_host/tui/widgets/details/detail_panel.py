@@ -30,7 +30,7 @@ FIRST = 0.01
 """Longest time for making a page at once, in seconds; longer ones are made in slices, with their progress shown."""
 OF_SECTIONS = ("Time",)
 """The tabs of a heading: the keys of `answers.pages.SECTION_PAGES`, which is imported with the first page."""
-ANSWERS = frozenset[str]()
+ANSWERS = frozenset({"Changes"})
 """The tabs of a row that depend on other rows: the keys of `answers.pages.ROW_PAGES`."""
 SLICE = 0.008
 """Seconds in one slice; keys are handled between slices."""

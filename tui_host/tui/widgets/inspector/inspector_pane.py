@@ -124,6 +124,7 @@ class Inspector(Container):
         Binding("slash", "filter", "Filter"),
         Binding("vertical_line", "split", "Split"),
         Binding("z", "zoom", "Full screen"),
+        Binding("d", "changes", "Changes"),
         Binding("x", "export", "Export"),
         Binding("question_mark", "legend", "Signs"),
     ]
@@ -351,6 +352,18 @@ class Inspector(Container):
     def action_zoom(self) -> None:
         """Ask the screen for the whole space."""
         self.post_message(self.ZoomAsked())
+
+    def action_changes(self) -> None:
+        """Show the changes of the request; again: everything, with the changes marked."""
+        selected, relative = self.details
+        detail = relative if relative.has_focus_within else selected
+        source, row = self._source, detail.row
+        if source is not None and isinstance(row, Row) and row.kind == "response" and detail is selected:
+            request = source.ladder.partner(row.number)
+            if request is not None:
+                self.ladder.select(request)
+                self.sync()
+        detail.choose("Parts" if detail.tab == "Changes" else "Changes")
 
     def action_export(self) -> None:
         """Ask the screen to export."""
