@@ -131,3 +131,19 @@ async def test_d_shows_the_changes_and_again_everything() -> None:
         await until(pilot, lambda: selected.row == row)
         await pilot.press("d")  # on an answer: of its request
         await until(pilot, lambda: "changes of LLM 1" in app.text)
+
+
+async def test_b_sorts_a_tree_by_size_and_puts_it_in_order_again() -> None:
+    wires = Wires()
+    wires.request(asking("s", "a", "a long question " * 9, "mid " * 9), 1.0, exchange="x")
+    async with at_work(Inspecting(wires), (100, 40)) as (app, pilot):
+        await until(pilot, lambda: "messages (4)" in app.text)
+
+        def order() -> str:
+            places = ((app.text.find(f"user  {word}"), word[0]) for word in ("a  ", "a long", "mid"))
+            return "".join(str(number) for _, number in sorted(zip(places, range(3), strict=True)))
+
+        await pilot.press("enter", "b")
+        await until(pilot, lambda: "sorted by size" in app.text and order() == "120")
+        await pilot.press("b")
+        await until(pilot, lambda: "sorted by size" not in app.text and order() == "012")

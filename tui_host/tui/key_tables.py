@@ -104,7 +104,10 @@ _CHOOSING = (
     Key("up,down", "up down", "move in the list while you type", "choose"),
     Key("pageup,pagedown", "pageup pagedown", "move a page up or down"),
 )
-_OPENING = (Key("enter,space,plus,minus", "enter, space, + -", "open or close the current line"),)
+_OPENING = (
+    Key("enter,space,plus,minus", "enter, space, + -", "open or close the current line"),
+    Key("b", "b", "sort the lines by size, the largest first; again: in order"),
+)
 _TABS = Key("left,right,h,l,1,2,3,4,5", "left right, h l", "go to the next or the previous tab; 1 to 5 too", "tabs")
 
 PLACES: dict[str, tuple[Key, ...]] = {

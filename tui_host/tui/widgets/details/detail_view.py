@@ -34,7 +34,10 @@ class PageLines(PieceView, SelectingView):
     """Draws a page: a text that scrolls, or a tree with a cursor."""
 
     has_cursor = True
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("space,plus,minus", "fold", "Open or close", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space,plus,minus", "fold", "Open or close", show=False),
+        Binding("b", "by_size", "By size", show=False),
+    ]
 
     def __init__(self, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(glyphs=glyphs, id=id)
@@ -171,6 +174,12 @@ class PageLines(PieceView, SelectingView):
         if self.cursor is not None and self._page.toggle(self.cursor):
             self.unselect()
             self.redraw()
+
+    def action_by_size(self) -> None:
+        """Sort a tree by size, or put it in order again."""
+        if isinstance(self._page, TreePage):
+            self._page.sort_by_size()
+            self.show(self._page)
 
     def on_line_view_opened(self, message: PieceView.Opened) -> None:
         """Open or close the entry."""

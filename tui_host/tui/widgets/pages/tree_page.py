@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from array import array
 from bisect import bisect_left
@@ -23,6 +24,10 @@ from tui_host.tui.widgets.pages.text_page import Form, TextPage, wrapped
 MOST_ROWS = 2000
 """Largest number of lines to show of an opened entry; the Raw tab shows all."""
 _LABEL = 400
+_BY_SIZE = "by size"
+"""Stands among the flipped paths, which begin with `/`, while a tree is sorted."""
+_FIGURE = re.compile(r"[~+]?(-?[\d,.]+) ?(\S*)")
+_UNITS = {"µs": 1e-6, "ms": 1e-3, "min": 60.0, "h": 3600.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +64,17 @@ class Entry:
     def opens(self) -> bool:
         """Whether there is something to show below the line."""
         return bool(self.children) or self.text is not None
+
+
+def _size(entry: Entry) -> float:
+    """Return the first figure as a number; entries without one are the smallest."""
+    match = _FIGURE.match(entry.figures[0].strip()) if entry.figures else None
+    if match is None:
+        return -1.0
+    try:
+        return float(match[1].replace(",", "")) * _UNITS.get(match[2], 1.0)
+    except ValueError:
+        return -1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +138,7 @@ class TreePage(Page):
     ) -> None:
         self._what = what
         self._entries = iter(entries)
+        self._all: list[Entry] = []
         self._is_whole = False
         self._flipped = flipped
         self._above = [(failed, "failed")] if failed else []
@@ -154,7 +171,8 @@ class TreePage(Page):
         self._folds = self._folds if glyphs is None else glyphs.folds
         self._bodies.clear()
         self._growing.clear()
-        notes = [*self._above, *([(self._empty, "note")] if self._is_whole and not self._shown else [])]
+        sorted_words = [("sorted by size, the largest first; b: in order", "note")] if self.is_by_size else []
+        notes = [*sorted_words, *self._above, *([(self._empty, "note")] if self._is_whole and not self._shown else [])]
         self._notes = [(part, style) for note, style in notes for part in wrapped(note, self._width)]
         self._count()
 
@@ -167,15 +185,30 @@ class TreePage(Page):
         while not self._is_whole:
             entry = next(self._entries, None)
             if entry is not None:
-                self._append(self._walk([entry], "", 0))
+                self._all.append(entry)
+                if not self.is_by_size:
+                    self._append(self._walk([entry], "", 0))
             else:
                 self._is_whole = True
+                if self.is_by_size:
+                    self._append(self._walk(self._all, "", 0))
                 self._count()
                 if not self._shown:
                     self.fit(self._width)
             if time.perf_counter() >= until:
                 break
         return len(self) != before
+
+    @property
+    def is_by_size(self) -> bool:
+        """Whether the entries of each level stand by size, the largest first."""
+        return _BY_SIZE in self._flipped
+
+    def sort_by_size(self) -> None:
+        """Sort the entries of each level by their first figure, or put them in order again; `fit` makes the lines."""
+        self._flipped ^= {_BY_SIZE}
+        self._entries, self._all = chain(self._all, self._entries), []
+        self._shown, self._is_whole = [], False
 
     def _grow(self, until: float) -> bool:
         """Continue growing open texts; whether any line was added."""
@@ -384,7 +417,7 @@ class TreePage(Page):
         return 1 + (min(len(self._body(shown)), MOST_ROWS + 1) if shown.has_body else 0)
 
     def _walk(self, entries: Sequence[Entry], above: str, depth: int) -> Iterator[_Shown]:
-        for entry in entries:
+        for entry in sorted(entries, key=_size, reverse=True) if self.is_by_size else entries:
             path = f"{above}/{entry.key}"
             is_open = entry.opened != (path in self._flipped)
             yield _Shown(above, entry, depth, is_open)
