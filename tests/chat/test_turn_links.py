@@ -94,7 +94,7 @@ async def test_a_result_is_told_until_an_answer_has_come(bench: Make) -> None:
 async def test_a_chain_runs_across_both_wires_and_the_rows_find_each_other(demo_url: str, tmp_path: Path) -> None:
     """The whole host: the real demo model, a real server, the real store."""
     config = tmp_path / "config.toml"
-    config.write_text('[servers.math]\nbundled = "math"\n[limits]\nconnect_wait = 60\n')
+    config.write_text('[servers.math]\nbundled = "math"\n[limits]\nconnect_wait = 240\n')
     settings = load(Overrides(config=config, data_dir=tmp_path), dict(os.environ))
     host = Host(settings, allow_all=True)
     session = host.sessions.new()

@@ -92,7 +92,7 @@ def desk(
     *answers: Answer,
     servers: str = NO_SERVER,
     more: str = "",
-    connect_wait: float = 60,
+    connect_wait: float = 240,
 ) -> Generator[Desk]:
     """A desk in this folder.
 

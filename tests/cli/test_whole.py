@@ -26,7 +26,7 @@ class Asked:
 @pytest.fixture(scope="module")
 def asked(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Asked:
     folder = tmp_path_factory.mktemp("whole")
-    (folder / "config.toml").write_text('[limits]\nconnect_wait = 60\n[servers.math]\nbundled = "math"\n')
+    (folder / "config.toml").write_text('[limits]\nconnect_wait = 240\n[servers.math]\nbundled = "math"\n')
     places = ("--config", folder / "config.toml", "--data-dir", folder)
     ended = program.run("ask", "--json", "--allow", "math.*", QUESTION, *places)
     return Asked(ended, program.run("sessions", "export", "last", *places))

@@ -129,6 +129,7 @@ def made_with_sdk(name: str, *, program: Path = SDK_SERVER, **more: object) -> S
         name=name,
         command=Template(text=sys.executable, literal=True),
         args=(Template(text=str(program), literal=True), Template(text="stdio", literal=True)),
+        timeout=240,  # its imports take long on a machine that does much else
     )
     return replace(spec, **more)
 

@@ -17,7 +17,7 @@ def test_modules_in_the_working_directory_are_run_by_nobody(tmp_path: Path) -> N
     for name in CANARIES:
         (here / f"{name}.py").write_text(f"open({str(tmp_path / 'pwned')!r}, 'a').write('{name} ')\nraise SystemExit\n")
     config = tmp_path / "config.toml"
-    config.write_text('servers.math.bundled = "math"\nlimits.connect_wait = 60\n')
+    config.write_text('servers.math.bundled = "math"\nlimits.connect_wait = 240\n')
     own = ["--data-dir", str(tmp_path / "data"), "--config", str(config)]
     done = subprocess.run(
         [sys.executable, "-P", "-m", "tui_host", *own, "ask", "what is 2 + 3?", "--allow", "math.*"],

@@ -35,7 +35,7 @@ setattr(screen, "UPDATE_PERIOD", 1 / 10)  # noqa: B010
 setattr(tui_host.tui.app, "RATE", 1 / 12)  # noqa: B010
 SMALL = (112, 36)
 """Both panes, and no more to paint than it takes."""
-PATIENT = "[limits]\nconnect_wait = 60\n"
+PATIENT = "[limits]\nconnect_wait = 240\n"
 """Servers are waited for, however busy the machine is."""
 MATH = f'{PATIENT}[servers.math]\nbundled = "math"\n'
 OFF = f"{MATH}enabled = false\n"
