@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from tests.bench import (
     busy,
     catalogs,
+    finding,
     growth,
     memory,
     model_streams,
@@ -44,6 +45,7 @@ BENCHES: Mapping[str, Bench] = {
     "catalogs": catalogs.run,
     "opening": opening.run,
     "growth": growth.run,
+    "finding": finding.run,
     "turns": turns.run,
 }
 

@@ -141,6 +141,26 @@ async def test_a_filter_is_completed_and_says_what_is_wrong_and_leaves_room_for_
         await until(pilot, lambda: ladder.size.height == lines)
 
 
+async def test_the_next_match_is_selected_in_the_bodies_row_by_row() -> None:
+    async with at_work(Inspecting(a_session()), (100, 40)) as (app, pilot):
+        inspector = app.inspector
+        view = inspector.details[0].view
+        assert not inspector.next_match(1)
+        await pilot.press("slash", *'"multiply"', "enter", "g")
+        await until(pilot, lambda: "of 8" in app.lines[0] and inspector.is_settled)
+
+        async def place_after(step: int) -> tuple[int | None, object]:
+            assert inspector.next_match(step)
+            await until(pilot, lambda: inspector.is_settled and view.selection is not None)
+            assert view.current_source[1].lower() == "multiply"
+            return inspector.ladder.selected_number, view.selection
+
+        places = [await place_after(1) for _ in range(4)]
+        assert len(set(places)) == 4
+        assert len({number for number, _ in places}) > 1
+        assert await place_after(-1) == places[2]
+
+
 async def test_a_row_for_an_earlier_section_moves_nothing_that_is_read() -> None:
     wires = a_session()
     async with at_work(Inspecting(wires), (100, 16)) as (app, pilot):

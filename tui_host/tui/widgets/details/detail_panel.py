@@ -172,6 +172,7 @@ class Detail(Vertical):
         self._due = 0.0
         self._making: tuple[_Shown, Making[Page]] | None = None
         self._is_coming_back = False
+        self._sought: tuple[Sequence[str], int] | None = None
 
     @override
     def compose(self) -> ComposeResult:
@@ -206,6 +207,18 @@ class Detail(Vertical):
             self._source, self._shown, self._making = source, None, None
             self._flipped.clear()
         self._row = row
+
+    def find(self, texts: Sequence[str], step: int) -> bool:
+        """Select the next (1) or the former (-1) place of any text in the page; False without one."""
+        return self._making is None and self.view.find(texts, step)
+
+    def seek(self, texts: Sequence[str], step: int) -> None:
+        """Select the first (1) or the last (-1) place of any text, once the row's page is made: of a tree, the raw text."""
+        self._sought = texts, step
+        if self.tab in {"Parts", "Events"}:
+            self.choose("Raw")
+        else:
+            self.sync(now=True)
 
     def choose(self, tab: str) -> None:
         """Show a tab for this and similar rows."""
@@ -279,6 +292,9 @@ class Detail(Vertical):
         began = self._clock()
         self.view.show(page, hold=self._shown is not None and self._shown.is_about(wanted.row, wanted.tab))
         self._shown = wanted
+        if self._sought is not None:
+            self.view.find(*self._sought)
+            self._sought = None
         ended = self._clock()
         self._due = ended + max(_STEADY, _PATIENCE * (seconds + ended - began))
 

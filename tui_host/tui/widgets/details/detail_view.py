@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -130,6 +132,25 @@ class PageLines(PieceView, SelectingView):
         self.show_line(line, top=True)
         if line < len(self._page) - 1:
             self._anchor = None
+
+    def find(self, texts: Sequence[str], step: int) -> bool:
+        """Select the next (1) or the former (-1) place of any text, from the selection on; False without one."""
+        if not isinstance(self._page, TextPage):
+            return False
+        text, selected = self._page.text, None if self.selection is None else self.selection.stretch
+        pattern = re.compile("|".join(map(re.escape, texts)), re.IGNORECASE)
+        if step > 0:
+            match = pattern.search(text, 0 if selected is None else selected[1][0])
+        else:
+            end = len(text) if selected is None else selected[0][0]
+            match = next(iter(deque(pattern.finditer(text, 0, end), 1)), None)
+        if match is None:
+            return False
+        stretch = (match.start(),), (match.end(),)
+        self._select(stretch, stretch)
+        self._anchor = match.start()
+        self._to_anchor()
+        return True
 
     @override
     def line_count(self) -> int:

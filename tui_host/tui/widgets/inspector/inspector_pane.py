@@ -272,6 +272,16 @@ class Inspector(Container):
             self._stacked = not self._stacked
         self._arrange()
 
+    def next_match(self, step: int) -> bool:
+        """Go to the next (1) or the former (-1) place of the filter's words in the bodies; False without words."""
+        texts, detail = self.ladder.filter_texts, self.details[0]
+        if not texts or self._source is None:
+            return False
+        if not detail.find(texts, step) and self.ladder.to_next_row(step):
+            detail.show(self._source, self.ladder.selected)
+            detail.seek(texts, step)
+        return True
+
     # What happens.
 
     def _update_title(self) -> None:

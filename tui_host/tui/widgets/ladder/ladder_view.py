@@ -125,6 +125,20 @@ class LadderView(PieceView, SelectingView):
         """What is wrong with terms of the filter, a sentence each."""
         return self._filtering.reading.mistakes
 
+    @property
+    def filter_texts(self) -> Sequence[str]:
+        """The words and quoted texts of the filter."""
+        return self._filtering.reading.texts
+
+    def to_next_row(self, step: int) -> bool:
+        """Select the next (1) or the former (-1) shown row; False at the end."""
+        line = -1 if self.cursor is None else self.cursor
+        while 0 <= (line := line + step) < len(self._index):
+            if self._index.item_at(line) >= 0:
+                self.move_cursor(line)
+                return True
+        return False
+
     def heading(self, *, live: bool) -> Heading:
         """Return the title's values; `live` if more rows may come."""
         item, turn, llm, mcp = self._selected, None, 0, 0
