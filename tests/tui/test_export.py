@@ -32,7 +32,9 @@ async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_b
         await app.until_idle()
         ladder = app.main.query_one(LadderView)
         ladder.focus()
-        await app.press("end", "up")
+        await app.press("home", "x")  # the heading of the connections
+        await app.until_shown("> the session", f"{app.session.id}.jsonl")
+        await app.press("escape", "end", "up")
         await app.until(lambda: ladder.selected is not None and bool(ladder.selected.calls))
         await app.press("x")
         name = f"{app.session.id}-call-1.1.1.jsonl"

@@ -28,8 +28,8 @@ from tui_host.errors import JSON
 _WIDE = 200
 _INDENTED = 20_000
 """Characters of JSON up to which each member stands on a line of its own."""
-_OF_PAGES = 4000
-"""Characters of a text on a page that are shown: the ladder has all of them."""
+_OF_SECTIONS, _OF_ROWS = 4000, 300
+"""Characters of a text on the pages of a turn and of a row that are shown: the ladder has all of them."""
 _SIGNS: Mapping[tuple[str, bool], str] = {
     ("llm", True): "&lt;──┤",
     ("llm", False): "──&gt;┤",
@@ -217,26 +217,26 @@ def _answers(wires: Wires) -> Iterator[str]:
     sections = [Section(is_session=True), *filter(None, (turn_section(wires.ladder, turn) for turn in turns))]
     for name, page in SECTION_PAGES.items():
         for section in sections:
-            yield from _sheet(wires, name, made(page(wires, section)))
+            yield from _sheet(wires, name, made(page(wires, section)), _OF_SECTIONS)
 
 
 def _row_pages(wires: Wires, row: Row) -> Iterator[str]:
     for name, page in ROW_PAGES.items():
-        yield from _sheet(wires, name, made(page(wires, row)))
+        yield from _sheet(wires, name, made(page(wires, row)), _OF_ROWS)
 
 
-def _sheet(wires: Wires, name: str, sheet: Sheet) -> Iterator[str]:
+def _sheet(wires: Wires, name: str, sheet: Sheet, most: int) -> Iterator[str]:
     if not sheet.lines:
         return
     yield f"<details><summary>{_line(name)} · {_line(sheet.what)}</summary><div>"
     for note in sheet.notes:
         yield f'<p class="m">{_line(note)}</p>'
     for entry in sheet.lines:
-        yield from _sheet_line(wires, entry)
+        yield from _sheet_line(wires, entry, most)
     yield "</div></details>\n"
 
 
-def _sheet_line(wires: Wires, entry: SheetLine) -> Iterator[str]:
+def _sheet_line(wires: Wires, entry: SheetLine, most: int) -> Iterator[str]:
     number = wires.ladder.row_of(entry.target) if entry.target is not None else None
     label = f'<span class="l">{_line(entry.label)}</span>'
     label = label if number is None else f'<a href="#r{number}">{label}</a>'
@@ -249,8 +249,8 @@ def _sheet_line(wires: Wires, entry: SheetLine) -> Iterator[str]:
         return
     yield f"<details{' open' if entry.opened else ''}><summary>{words}</summary><div>"
     if text:
-        rest = len(text) - _OF_PAGES
-        yield _pre(text if rest <= 0 else f"{text[:_OF_PAGES]}… ({rest:,} more characters)")
+        rest = len(text) - most
+        yield _pre(text if rest <= 0 else f"{text[:most]}… ({rest:,} more characters)")
     for child in entry.children:
-        yield from _sheet_line(wires, child)
+        yield from _sheet_line(wires, child, most)
     yield "</div></details>"

@@ -22,6 +22,7 @@ from tui_host.infer.whole_story import exported_session
 from tui_host.tui.screens.save_screen import SaveScreen
 
 if TYPE_CHECKING:
+    from tui_host.answers.section import Section
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.store.store import Store
     from tui_host.host.host import Host
@@ -45,10 +46,16 @@ class ExportPart:
     keys: frozenset[tuple[str, int]] = frozenset()
 
 
-def parts_around(source: SessionSource, row: Row | None) -> Sequence[ExportPart]:
-    """Return what may be exported at a row: its call, the row with its other half, its turn, and the session."""
+def parts_around(source: SessionSource, row: Row | None, section: Section | None) -> Sequence[ExportPart]:
+    """Return what may be exported at a row: its call, the row with its other half, its turn, and the session.
+
+    Args:
+        source: The session's rows.
+        row: The selected row; None while a heading is selected.
+        section: What the selected heading stands for.
+    """
     if row is None:
-        return (ExportPart(),)
+        return (*_turn(0 if section is None else section.turn), ExportPart())
     calls = (
         ExportPart(words=f"call {line(call, 40)}", suffix=f"-call-{call}", call=call) for call in sorted(row.calls)
     )
@@ -57,8 +64,11 @@ def parts_around(source: SessionSource, row: Row | None) -> Sequence[ExportPart]
     else:
         keys = (record.key for page in source.pages_of(row) for record in page)
         of_row = ExportPart(words="this row", suffix="-row", keys=frozenset(keys))
-    turn = (ExportPart(words=f"turn {row.turn}", suffix=f"-turn-{row.turn}", turn=row.turn),) if row.turn else ()
-    return (*calls, of_row, *turn, ExportPart())
+    return (*calls, of_row, *_turn(row.turn), ExportPart())
+
+
+def _turn(turn: int) -> Sequence[ExportPart]:
+    return (ExportPart(words=f"turn {turn}", suffix=f"-turn-{turn}", turn=turn),) if turn else ()
 
 
 class ExportScreen(SaveScreen):
@@ -73,6 +83,9 @@ class ExportScreen(SaveScreen):
 
     HEADING = "Export"
     PLACE = "Export"
+    DEFAULT_CSS = """
+    ExportScreen > #field-words { text-wrap: nowrap; text-overflow: ellipsis; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "format(1)", show=False),
         Binding("up", "format(-1)", show=False),
@@ -106,7 +119,7 @@ class ExportScreen(SaveScreen):
             f"> {part.words}" if number == self._part else f"  {part.words}" for number, part in enumerate(self._parts)
         )
         formats = (f"{'>' if form == name else ' '} {form:<9} {about.words}" for form, about in FORMATS.items())
-        self.explain("\n".join((parts, "", *formats, "", f"A name without a folder is in {Path.cwd()}.")))
+        self.explain("\n".join((parts, "", *formats, f"A name without a folder is in {Path.cwd()}.")))
         if self.field.value in {"", self._suggested}:
             part = "".join(letter if letter.isalnum() or letter in "-." else "-" for letter in self._chosen.suffix)
             self._suggested = f"{self._session}{part[:60]}{FORMATS[name].suffix}"

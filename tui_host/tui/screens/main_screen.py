@@ -469,7 +469,9 @@ class MainScreen(Covered, Screen[None]):
             return
         from tui_host.tui.screens.export_screen import ask_for_export, parts_around
 
-        ask_for_export(self, self.host, source.session.id, parts_around(source, inspector.ladder.selected))
+        ladder = inspector.ladder
+        parts = parts_around(source, ladder.selected, ladder.selected_section)
+        ask_for_export(self, self.host, source.session.id, parts)
 
     def on_resize(self, event: events.Resize) -> None:
         """Show one half where there is no room for both."""
