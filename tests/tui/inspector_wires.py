@@ -15,6 +15,7 @@ from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Relation, Span
 from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction
+from tui_host.capture.store.row_marks import RowMarks
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.dialect_table import DIALECTS
@@ -60,6 +61,7 @@ class Wires(SessionSource):
         self.live = live
         self.is_behind = False
         self.mask = Mask()
+        self.row_marks = RowMarks(None, "s")
         self.records: list[Record] = []
 
     # The source.

@@ -147,3 +147,26 @@ async def test_b_sorts_a_tree_by_size_and_puts_it_in_order_again() -> None:
         await until(pilot, lambda: "sorted by size" in app.text and order() == "120")
         await pilot.press("b")
         await until(pilot, lambda: "sorted by size" not in app.text and order() == "012")
+
+
+async def test_m_marks_rows_and_requests_are_compared_with_the_one_marked_last() -> None:
+    wires = Wires()
+    for number in range(3):
+        wires.request(asking("s", *"abc"[:number]), number, exchange=f"x{number}")
+    async with at_work(Inspecting(wires), (140, 40)) as (app, pilot):
+        await until(pilot, lambda: app.inspector.ladder.selected is not None)
+        await pilot.press("d")
+        await until(pilot, lambda: "changes of LLM 3 since LLM 2, the request before" in app.text)
+        app.inspector.ladder.select(0)
+        await pilot.press("m")
+        await until(pilot, lambda: " m0.00 " in app.text or ">m0.00 " in app.text)
+        app.inspector.ladder.select(2)
+        await until(pilot, lambda: "changes of LLM 3 since LLM 1, which is marked" in app.text)
+        await pilot.press("d")
+        await until(pilot, lambda: "since LLM 1, which is marked: +2 messages" in app.text)
+        wires.row_marks.write((wires.ladder.rows[0].capture, wires.ladder.rows[0].seq), "look: [b]here")
+        app.inspector.ladder.filter("marked look")
+        await until(pilot, lambda: "look: [b]here" in app.text and "M0.00" in app.text and "M2.00" not in app.text)
+        app.inspector.ladder.select(0)
+        await pilot.press("m")
+        await until(pilot, lambda: "look: [b]here" not in app.text)

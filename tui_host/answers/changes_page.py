@@ -111,7 +111,7 @@ def changes_sheet(wires: Wires, row: Row, earlier: Row | None) -> Steps[Sheet]:
     if isinstance(changes, str):
         return Sheet(what=what, lines=(), empty=changes)
     is_before = wires.before(row) == earlier
-    since = f"{what} since {changes.against}, {'the request before' if is_before else 'as it was marked'}"
+    since = f"{what} since {changes.against}, {'the request before' if is_before else 'which is marked'}"
     tokens = changes.tokens - changes.tokens_before
     notes = [
         prefix_words(changes),

@@ -17,16 +17,16 @@ from tui_host.llm.outline import Comparison, Outline, compare
 
 
 def outline_of(wires: Wires, row: Row, body: Body, dialect: Dialect) -> Steps[tuple[Outline | None, Comparison | None]]:
-    """Return the request as a tree, compared with the previous request if readable."""
+    """Return the request as a tree, compared with another request if readable."""
     names = wires.names(row)
     now = dialect.outline(body.data, names)
     yield "taken apart"
-    before = wires.before(row)
+    before = wires.compared(row)
     if now is None or before is None:
         return now, None
     body = yield from reading(wires, before)
     earlier = dialect.outline(body.data, names)
-    yield "compared with the previous request"
+    yield "compared"
     return now, compare(earlier, now) if earlier is not None else None
 
 

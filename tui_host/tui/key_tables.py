@@ -184,6 +184,8 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key(
             "d", "d", "show what changed in a request since the one before; again: everything, with the changes marked"
         ),
+        Key("m", "m", "mark the row, or no longer: requests are compared with the request marked last; filter: marked"),
+        Key("M", "M", "write a note on the row, and mark it"),
         Key("x", "x", "export the row, its call, its turn or the session to a file, in one of several formats"),
         *_SELECTING,
     ),
@@ -196,6 +198,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("vertical_line", "|", "as in the list"),
         Key("z", "z", "as in the list"),
         Key("d", "d", "as in the list"),
+        Key("m,M", "m M", "as in the list"),
         Key("x", "x", "as in the list"),
         *_SELECTING,
     ),
@@ -266,6 +269,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("enter", "enter", "use it in this session and in new ones", "use"),
     ),
     "Key": (Key("enter", "enter", "save the key in the system's keyring", "save"),),
+    "Note": (Key("enter", "enter", "keep the note; an empty one leaves the mark", "keep"),),
     "Option": (Key("enter", "enter", "set it for this session; an empty field unsets it", "set"),),
     "Sessions": (
         Key("", "letters", "search titles, messages and records, by words or a filter of the inspector", "search"),

@@ -39,6 +39,7 @@ _OF_SESSION = (
     "DELETE FROM messages WHERE session = ?",
     "DELETE FROM items WHERE session = ?",
     "DELETE FROM turns WHERE session = ?",
+    "DELETE FROM marks WHERE session = ?",
     "DELETE FROM tap_links WHERE tap = ?",
     "DELETE FROM tap_links WHERE other = ?",
     "DELETE FROM sessions WHERE id = ?",

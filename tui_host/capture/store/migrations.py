@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from tui_host.capture.store import schema_3, schema_4
+from tui_host.capture.store import schema_3, schema_4, schema_5
 
 APPLICATION_ID = 0x74756968
 """SQLite's application id of our files: the letters `tuih`."""
@@ -19,6 +19,7 @@ Migrations: TypeAlias = Mapping[int, tuple[str, ...]]
 MIGRATIONS: Migrations = {
     3: schema_3.STATEMENTS,
     4: schema_4.STATEMENTS,
+    5: schema_5.STATEMENTS,
 }
 
 NEWEST = max(MIGRATIONS)

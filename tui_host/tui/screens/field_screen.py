@@ -1,4 +1,4 @@
-"""Screens with one input field: a provider's key, or an option of the model."""
+"""Screens with one input field: a provider's key, an option of the model, or a note on a row."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tui_host.settings.system_keyring import SERVICE, keyring_name
 from tui_host.tui.screens.page_screen import PageScreen
 
 if TYPE_CHECKING:
+    from tui_host.capture.store.row_marks import RowMarks
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.settings.schema import Provider, Settings
@@ -149,6 +150,32 @@ class KeyScreen(FieldScreen):
         self.field.value = ""
         self.action_leave()
         self._stored()
+
+
+class NoteScreen(FieldScreen):
+    """Asks for the note on a row of the list, and marks the row."""
+
+    HEADING = "Note"
+    PLACE = "Note"
+
+    def __init__(self, marks: RowMarks, row: tuple[str, int], changed: Callable[[], object]) -> None:
+        super().__init__()
+        self._marks = marks
+        self._row = row
+        self._changed = changed
+
+    def on_mount(self) -> None:
+        """Show the note."""
+        self.explain("The note stands behind the row in the list, and the filter finds its words. It is in no export.")
+        self.field.value = self._marks.note(self._row) or ""
+        self.field.cursor_position = len(self.field.value)
+
+    @override
+    def taken(self, text: str) -> None:
+        """Keep the note; an empty one leaves a mark alone."""
+        self._marks.write(self._row, text)
+        self.action_leave()
+        self._changed()
 
 
 NOT_SENT = "not sent: the provider's own default"

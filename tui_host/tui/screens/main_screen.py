@@ -473,6 +473,15 @@ class MainScreen(Covered, Screen[None]):
         parts = parts_around(source, ladder.selected, ladder.selected_section)
         ask_for_export(self, self.host, source.session.id, parts)
 
+    def on_inspector_note_asked(self, message: Inspector.NoteAsked) -> None:
+        """Ask for a note on a row."""
+        if self.source is not None and self._inspector is not None:
+            from tui_host.tui.screens.field_screen import NoteScreen
+
+            row = message.row
+            screen = NoteScreen(self.source.row_marks, (row.capture, row.seq), self._inspector.ladder.redraw)
+            self.app.push_screen(screen)  # pyright: ignore[reportUnknownMemberType] - of any app
+
     def on_resize(self, event: events.Resize) -> None:
         """Show one half where there is no room for both."""
         is_reading = self._inspector is not None and self._inspector.has_focus_within

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tui_host.answers.recorded_tools import RecordedTools
 from tui_host.answers.recorded_wires import earlier_request, is_of
 from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.store.row_marks import RowMarks
 from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
 from tui_host.llm.tool_names import OPENAI_NAMES
 from tui_host.tui.host_mask import mask_of
@@ -42,6 +43,7 @@ class SessionSource:
         live: Whether more records may come.
         is_behind: Whether stored records are still being read, so that intermediate states need not be drawn.
         is_settled: Whether the last look processed all records.
+        row_marks: The rows that the user marked.
         is_stale: Whether a shown row turned out wrong, so that the session needs a new source.
         empty: Text of a chat without messages; None to offer questions.
         read_only: The prompt's placeholder in a session that takes no messages.
@@ -65,6 +67,7 @@ class SessionSource:
         self.is_settled = False
         self.session = session
         self.user = "the user" if session.is_foreign else "you"
+        self.row_marks = RowMarks(host.store, session.id)
         self._host = host
         self._seen = 0
         self._earlier: Iterator[Record] | None = self._kept_records()
@@ -205,7 +208,10 @@ class SessionSource:
 
     def compared(self, row: Row) -> Row | None:
         """Return the request that a request is compared with: the request marked last, else the previous one."""
-        return self.before(row)
+        numbers = map(self.ladder.row_of, self.row_marks.newest_first)
+        rows = (self.ladder.rows[number] for number in numbers if number is not None and number != row.number)
+        marked = (each for each in rows if each.kind == "request" and each.lane == "llm" and not each.missing)
+        return next(marked, None) or self.before(row)
 
     def hide(self, text: str) -> str:
         """Mask the secrets known to the host."""

@@ -125,7 +125,7 @@ def about(row: Row | Section | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """The input of a page; for a heading, also how many changes of rows there were."""
+    """The input of a page; `revision` counts the changes of rows and marks that it depends on."""
 
     row: Row | Section | None
     tab: str
@@ -242,6 +242,8 @@ class Detail(Vertical):
         source = self._source
         is_whole = isinstance(self._row, Section) or self.tab in ANSWERS
         revision = source.ladder.revision if source is not None and is_whole else 0
+        if source is not None and self.tab in {"Parts", "Changes"}:
+            revision += source.row_marks.revision
         return _Shown(self._row, self.tab, self._other_half(), revision)
 
     def _other_half(self) -> Row | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias, get_args
 
 from rich.text import Text
@@ -125,12 +125,20 @@ class Inspector(Container):
         Binding("vertical_line", "split", "Split"),
         Binding("z", "zoom", "Full screen"),
         Binding("d", "changes", "Changes"),
+        Binding("m", "mark", "Mark"),
+        Binding("M", "note", "Note", show=False),
         Binding("x", "export", "Export"),
         Binding("question_mark", "legend", "Signs"),
     ]
 
     class ExportAsked(Message):
         """Posted to ask for an export of the selected row, or of what the row belongs to."""
+
+    @dataclass
+    class NoteAsked(Message):
+        """Posted to ask for a note on a row."""
+
+        row: Row
 
     class ZoomAsked(Message):
         """Posted to ask for the whole screen, or to give it up again."""
@@ -374,6 +382,26 @@ class Inspector(Container):
                 self.ladder.select(request)
                 self.sync()
         detail.choose("Parts" if detail.tab == "Changes" else "Changes")
+
+    def _chosen(self) -> Row | None:
+        """Return the row of the detail that has the focus, else the selected row."""
+        _, relative = self.details
+        row = relative.row if relative.has_focus_within else self.ladder.selected
+        return row if isinstance(row, Row) else None
+
+    def action_mark(self) -> None:
+        """Mark the row, or remove its mark."""
+        row = self._chosen()
+        if row is not None and self._source is not None:
+            self._source.row_marks.toggle((row.capture, row.seq))
+            self.ladder.redraw()
+            self.sync()
+
+    def action_note(self) -> None:
+        """Ask the screen for a note on the row."""
+        row = self._chosen()
+        if row is not None:
+            self.post_message(self.NoteAsked(row))
 
     def action_export(self) -> None:
         """Ask the screen to export."""

@@ -17,6 +17,7 @@ def legend(glyphs: Glyphs) -> str:
         (f"{glyphs.state[0]} {upright}", "decision about a call; the host"),
         (f"{glyphs.folds[0]} {glyphs.folds[1]}", "folded and open section: enter"),
         ("> *", "selected row, and rows of its call"),
+        ("m M", "marked row; with a note"),
         (f"{glyphs.more} {glyphs.failed}", "running; failed, cut, no answer"),
         (glyphs.hidden, "a secret, not kept"),
     )

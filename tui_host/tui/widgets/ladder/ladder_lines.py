@@ -22,6 +22,8 @@ from tui_host.tui.widgets.ladder.row_words import LadderWords, RowFacts
 from tui_host.tui.widgets.lines.json_lines import Piece
 from tui_host.tui.widgets.pages.detail_page import cut, padded
 
+MARKED = "mM"
+"""The signs of a marked row, without and with a note."""
 WORDS = 300
 """Number of characters of foreign text to use for a row; no line shows more."""
 _LEAST = 8
@@ -279,7 +281,8 @@ class LadderDrawing:
         """Return the full text of a row; None before its description is known."""
         if self._source is None or self._words.is_to_come(row):
             return None
-        return "".join(text for text, _ in self._row(self._source, row, _WHOLE))
+        shown = "".join(text for text, _ in self._row(self._source, row, _WHOLE))
+        return shown if self._source.row_marks.note((row.capture, row.seq)) is None else f"{shown} marked"
 
     def _heading(self, source: SessionSource, item: int, width: int) -> list[Piece]:
         columns, turn = self._columns(source, width), self._index.turn_of(item)
@@ -293,7 +296,15 @@ class LadderDrawing:
 
     def _row(self, source: SessionSource, row: Row, width: int) -> list[Piece]:
         facts = self._words.facts(source, row, self._home(source, row))
-        return row_line(row, facts, self._columns(source, width))
+        note = source.row_marks.note((row.capture, row.seq))
+        if note is None:
+            return row_line(row, facts, self._columns(source, width))
+        written = cut(line(note, WORDS), width // 3, self._glyphs.more) if note else ""
+        room = width - cell_len(written) - 2 * bool(written)
+        (first, style), *rest = row_line(row, facts, self._columns(source, room))
+        end = room - cell_len(first) - sum(cell_len(text) for text, _ in rest)
+        sign = MARKED[bool(note)]
+        return [(sign, "what"), (first[1:], style), *rest, (" " * max(2, end + 2), ""), (written, "note")]
 
     def _home(self, source: SessionSource, row: Row) -> Row:
         number = self._index.home_of(row.number)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tui_host.answers.bodies import Body, head_of, missing_words, reading
 from tui_host.answers.masks import masked
 from tui_host.answers.outlines import fold_of, marks_of, outline_of, put_in
+from tui_host.answers.row_numbers import RowNumbers
 from tui_host.answers.steps import Steps
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.ladder.row import Row
@@ -23,6 +24,8 @@ from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.told_results import EDITED, edited_call, result_origins
 from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
 
+_PUT_IN = ("profile", "injected", "given", "told")
+"""The relations of pieces that were put into a text, in the order in which they stand before the text."""
 MOST = 8 << 20
 """Bytes of a body that is taken apart; a larger one is shown raw."""
 
@@ -57,7 +60,11 @@ def _request_page(source: SessionSource, row: Row, body: Body, dialect: Dialect,
     if comparison is not None:
         entries += [_gone(part) for part in comparison.removed]
     first = "the first request of its conversation" if source.has_talks else "the first request"
-    since = f"since the previous request: {comparison.words}" if comparison is not None else first
+    earlier = source.compared(row)
+    against = "the previous request"
+    if earlier is not None and earlier != source.before(row):
+        against = f"{RowNumbers(source.ladder).name(earlier)}, which is marked"
+    since = f"since {against}: {comparison.words}" if comparison is not None else first
     tokens = sum(part.tokens for part in outline.parts)
     size = f"{len(body.data):,} bytes, about {tokens:,} tokens (~ is an estimate)"
     return TreePage("parts of the request", entries, flipped=flipped, notes=[size, since, *put_in(marks)])
@@ -77,7 +84,8 @@ class _Drawing:
         is_group = part.kind in {"tools", "messages"}
         origin = (part.kind == "message" and origin_of(part, self.marks)) or self.results.get(part.key, part.origin)
         origin = self.user if origin == USER else origin
-        children = tuple(self.entry(child) for child in part.children) or self._within(part)
+        within = () if part.children else self._within(part)
+        children = tuple(self.entry(child) for child in part.children) or within
         ours = self._ours(part)
         return Entry(
             key=part.key,
@@ -85,8 +93,8 @@ class _Drawing:
             figures=_figures(part),
             mark=self._mark(part) or ("adapted" if ours and part.kind == "tool" else ""),
             note=f"from {line(origin, 60)}" if origin and not is_group else "",
-            text=None if part.children else lambda: self._text(part),
-            children=(*ours, *children),
+            text=None if part.children or within else lambda: self._text(part),
+            children=(*ours, *children, *((self._whole(part),) if within else ())),
             opened=part.kind == "messages"
             or (part.kind != "tools" and any(child.opened for child in (*ours, *children))),
             style="what" if is_group else "",
@@ -110,13 +118,25 @@ class _Drawing:
         )
 
     def _within(self, part: Part) -> tuple[Entry, ...]:
-        """Return the marked pieces inside a part's text."""
-        return tuple(
-            _piece(mark, self.body, self.asked.get(mark.call, ""))
+        """Return the marked pieces inside a part's text by kind: of the profile, of the tool protocol, of servers, results."""
+        marks = (
+            mark
             for mark in self.marks
-            if mark.relation in {"injected", "profile", "given", "told"}
+            if mark.relation in _PUT_IN
             and part.start <= mark.span.start < (mark.span.end or 0) <= part.end
             and (mark.span.start, mark.span.end) != (part.start, part.end)
+        )
+        by_kind = sorted(marks, key=lambda mark: (_PUT_IN.index(mark.relation), mark.span.start))
+        return tuple(_piece(mark, self.body, self.asked.get(mark.call, "")) for mark in by_kind)
+
+    def _whole(self, part: Part) -> Entry:
+        """Return the text that holds the marked pieces, which stand before the text."""
+        return Entry(
+            key="text",
+            label="the text that holds them" if part.kind != "result" else "the whole result",
+            text=lambda: self._text(part),
+            opened=True,
+            style="note",
         )
 
     def _mark(self, part: Part) -> str:
