@@ -51,7 +51,7 @@ FAULTS: dict[str, tuple[tuple[object, str, object], ...]] = {
     "early": ((terminal, "found_terminal", fail),),
     "start": ((MainScreen, "compose", fail),),
     "host": ((Host, "_open", fail_in_a_task),),
-    "end": ((app, "_restore_and_offer", leave), (Store, "close", fail)),
+    "end": ((app, "restore_and_offer", leave), (Store, "close", fail)),
     "ask": ((ask, "ask", fail),),
     "ask host": ((Host, "_open", fail_in_a_task),),
 }
@@ -79,6 +79,7 @@ def main() -> None:
 
     TuiHost._first_frame_painted = begin
     for owner, name, fault in FAULTS.get(kind, ()):
+        getattr(owner, name)  # a name that is nowhere any more would put the mistake nowhere
         setattr(owner, name, fault)
     __main__.main()
 
