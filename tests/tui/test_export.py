@@ -28,7 +28,7 @@ def test_every_format_has_its_words() -> None:
 async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_before(tmp_path: Path) -> None:
     async with running(tmp_path, config=CONFIG) as app:
         await app.until_ready()
-        await app.send('call math.add {"a": 1, "b": 2}')
+        await app.send(f'call math.add {{"a": 1, "b": 2}} my key is {KEY}')
         await app.until_idle()
         ladder = app.main.query_one(LadderView)
         ladder.focus()
@@ -41,22 +41,19 @@ async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_b
         await app.until_shown("> call 1.1.1     this row     turn 1     the session", name)
         await app.press("tab", "tab", "down", "down")
         await app.until_shown("> turn 1", "> curl", f"{app.session.id}-turn-1.sh")
-        await written(app, tmp_path / "turn.sh")
+        await written(app, tmp_path / "turn.sh", "1 text looks like a key of a vendor", "press enter again")
         assert app.host.store is not None
         exported = SESSION_EXPORTS["curl"](
             PartOfSession(app.host.store, turn=1), app.host.store.find_session(app.session.id)
         )
         assert (tmp_path / "turn.sh").read_bytes() == b"".join(exported)
 
-        app.prompt.focus()
-        await app.send(f"my key is {KEY}")
-        await app.until_idle()
         await app.press("f5")
-        await app.until_shown("2 turns")
+        await app.until_shown("1 turn")
         await app.press("ctrl+s")
         await app.until_shown("> the session", f"{app.session.id}.jsonl")
         path = tmp_path / "session.jsonl"
-        await written(app, path, "1 text looks like a key of a vendor", "press enter again")
+        await written(app, path, "press enter again")
         assert json.loads(path.read_bytes().splitlines()[0])["session"]["id"] == app.session.id
         assert KEY.encode() not in path.read_bytes()
 
