@@ -75,6 +75,7 @@ class Filtering:
         self._ahead = 0  # rows below this number have not been tested
         self._pending: deque[int] = deque()  # rows that values do not decide
         self._unknown: dict[int, None] = {}  # rows whose description is not known yet
+        self._expected: dict[int, None] = {}  # rows whose bodies are read together
         self._tests: tuple[int, Test, Test] | None = None
 
     @property
@@ -122,6 +123,7 @@ class Filtering:
         self._first.clear()
         self._pending.clear()
         self._unknown.clear()
+        self._expected.clear()
         self._ahead = 0
         if not self.is_on:
             return range(taken)
@@ -154,12 +156,11 @@ class Filtering:
         if self._first:
             return changes
         if self._ahead and needs_values(self.reading.query):
-            self._look_at_values(by_value, until, changes)
+            self._look_at_values(by_value, until - BUDGET / 2, changes)  # the other half reads what is pending so far
         else:
             self._pending.extend(range(self._ahead - 1, -1, -1))
             self._ahead = 0
-        if not self._ahead:
-            self._read(self._pending, by_text, until, changes)
+        self._read(self._pending, by_text, until, changes)
         changes.gained.sort()
         return changes
 
@@ -183,9 +184,10 @@ class Filtering:
         for count in range(len(rows)):
             if count and count % _AT_ONCE == 0 and self._clock() >= until:
                 return
-            if count % _AHEAD == 0:
-                self._texts.expect(list(islice(rows, _AHEAD)))
             number = rows[0]
+            if number not in self._expected:
+                self._expected = dict.fromkeys(islice(rows, _AHEAD))
+                self._texts.expect([*self._expected])
             while (verdict := by_text(number)) is None and self._texts.is_reading:
                 if not self._texts.advance(until - self._clock()):
                     return
