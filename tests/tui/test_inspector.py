@@ -12,6 +12,7 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import MISSING
 from tui_host.errors import StoreError
 from tui_host.llm.dialects.dialect import Dialect
+from tui_host.tui.widgets.ladder.line_index import SESSION
 
 
 async def test_a_turn_is_drawn_as_two_lanes_on_one_clock() -> None:
@@ -78,7 +79,8 @@ async def test_what_happens_outside_the_turn_takes_the_selection_from_nothing_in
         await until(pilot, lambda: "result #9" in app.text and "listing" in app.text)
         assert ladder.selected_number == request.number
         assert "following" in app.text
-        assert [line.split()[1] for line in app.lines if line[1] in "▸▾" and "──" in line] == ["connections", "turn"]
+        headings = [line.split()[1] for line in app.lines if line[1] in "▸▾" and "──" in line]
+        assert headings == ["session", "connections", "turn"]
         assert app.text.index("POST chat/completions") < app.text.index("listing") < app.text.index("result #9")
         response = wires.response(request, 1.4, *events_of({"content": "30"}))
         wires.end(response, 2.0)
@@ -93,6 +95,10 @@ async def test_the_list_begins_with_the_first_turn_and_enter_opens_the_connectio
         await until(pilot, lambda: "▸ connections · 2 rows" in app.text and "following" in app.text)
         assert "initialize" not in app.text
         await pilot.press("g")
+        await until(
+            pilot, lambda: app.inspector.ladder.selected_number == SESSION and "time of the session" in app.text
+        )
+        await pilot.press("right_square_bracket")
         await until(pilot, lambda: app.inspector.ladder.selected_number == -1)
         assert app.lines[0].startswith(" LLM 0 ────┬── MCP 2 ")
         await pilot.press("enter")
@@ -314,5 +320,5 @@ async def test_the_tabs_answer_to_the_mouse() -> None:
         await pilot.click(tabs, offset=(10, 0))
         await until(pilot, lambda: "[Raw]" in app.text)
         assert app.inspector.details[1].has_focus_within
-        await pilot.click(app.inspector.ladder, offset=(30, 2))
+        await pilot.click(app.inspector.ladder, offset=(30, 3))
         assert app.inspector.ladder.selected_number == 2

@@ -18,7 +18,7 @@ from tui_host.capture.short_units import short_size, short_time
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.widgets.ladder.ladder_lines import Columns, RowFacts, clock, row_line, short_path
 from tui_host.tui.widgets.ladder.ladder_title import Heading, heading_text
-from tui_host.tui.widgets.ladder.line_index import LadderIndex
+from tui_host.tui.widgets.ladder.line_index import SESSION, LadderIndex
 
 ROW = Row(
     number=0,
@@ -193,14 +193,15 @@ def index_of(rows: list[Row], numbers: list[int] | None = None) -> LadderIndex:
 
 
 def lines_of(index: LadderIndex) -> list[str]:
-    items = map(index.item_at, range(len(index)))
-    return [f"#{-item - 1}" if item < 0 else f"{item}" for item in items]
+    items = [index.item_at(line) for line in range(len(index))]
+    assert items[:1] in ([], [SESSION]), "the session's heading is the first line"
+    return [f"#{-item - 1}" if item < 0 else f"{item}" for item in items[1:]]
 
 
 def test_each_turn_and_step_has_a_heading() -> None:
     index = index_of(rows_of((0, 0), (1, 1), (1, 1), (1, 2)))
     assert lines_of(index) == ["#0", "0", "#1", "1", "2", "#3", "3"]
-    assert [index.line_of(number) for number in range(4)] == [1, 3, 4, 6]
+    assert [index.line_of(number) for number in range(4)] == [2, 4, 5, 7]
     assert index.line_of(9) is None
 
 
@@ -263,7 +264,7 @@ def test_connections_before_the_first_turn_are_folded_and_any_section_opens_and_
     index.extend(range(5))
     assert (lines_of(index), index.kept) == (["#0", "#2", "2", "3", "#4", "4"], 5)
     assert (index.hidden(0), index.hidden(2)) == (2, None)
-    assert (index.line_of(1), index.line_near(1)) == (None, 0)
+    assert (index.line_of(1), index.line_near(1)) == (None, 1)
     index.fold(0)
     index.fold(2)
     assert lines_of(index) == ["#0", "0", "1", "#2", "#4", "4"]
@@ -282,14 +283,14 @@ def test_each_section_has_one_heading_and_its_rows_stand_in_the_order_in_which_t
     ]
     kept = sorted(data.draw(st.sets(st.integers(0, max(0, len(rows) - 1))))) if rows else []
     index = index_of(rows, data.draw(st.permutations(kept)))  # what a filter finds is found in any order
-    items = [index.item_at(line) for line in range(len(index))]
+    items = [index.item_at(line) for line in range(1, len(index))]
     lines = [(item < 0, -item - 1 if item < 0 else item) for item in items]
     assert sorted(number for is_heading, number in lines if not is_heading) == kept
     homes = [number for is_heading, number in lines if is_heading]
     assert homes == sorted(set(homes))
     in_order = [(index.home_of(number), number) for is_heading, number in lines if not is_heading]
     assert in_order == sorted(in_order)
-    assert all(lines[line] == (False, number) for number in kept if (line := index.line_of(number)) is not None)
+    assert all(lines[line - 1] == (False, number) for number in kept if (line := index.line_of(number)) is not None)
     assert all(index.line_of(number) is not None for number in kept)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tui_host.answers.row_numbers import RowNumbers
 from tui_host.answers.sheet import Sheet, SheetLine
+from tui_host.capture.chain import read_object
 from tui_host.capture.short_units import short_time
 from tui_host.capture.visible import line
 
@@ -238,13 +239,10 @@ def _intervals(wires: Wires, numbers: RowNumbers, rows: Sequence[Row]) -> Iterat
             yield Interval(spender="streaming", name=numbers.name(row), start_ns=start, end_ns=end, row=key)
             asked |= dict.fromkeys(row.calls, end)
         elif row.kind == "decision" and (since := max((asked.get(call, 0) for call in row.calls), default=0)):
-            yield Interval(
-                spender="you",
-                name=line(f"{row.peer}.{row.tool}: {row.words}", 120),
-                start_ns=since,
-                end_ns=start,
-                row=key,
-            )
+            record = wires.record(key)
+            if record is not None and read_object(record.draft.data).get("by") == "person":
+                name = line(f"{row.peer}.{row.tool}: {row.words}", 120)
+                yield Interval(spender="you", name=name, start_ns=since, end_ns=start, row=key)
         elif row.kind == "frame" and row.method in _CALLS and not row.answer and row.outward and other is not None:
             name = f"{row.peer}.{row.tool or row.method}"
             end = other.end_mono_ns or other.mono_ns or start

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from tui_host.answers.changes_page import changes_of, changes_sheet
+from tui_host.answers.look import looks_of, looks_sheet
 from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.answers.row_numbers import RowNumbers
 from tui_host.answers.section import Section, turn_section
@@ -51,6 +52,9 @@ def answer(wires: RecordedWires, info: SessionInfo, arguments: Arguments) -> Non
             _print(time_of(wires, section), made(time_page(wires, section)), as_json=arguments.json)
         case "changes":
             _print_changes(wires, info, given, as_json=arguments.json)
+        case "look":
+            looks = looks_of(wires)
+            _print({"look": looks}, looks_sheet(looks), as_json=arguments.json)
         case _:
             raise LookupError(name)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 _PAGES: tuple[tuple[str, str, str | int, str], ...] = (
+    ("look", "", 0, "what deserves a look: errors, cut answers, retries, changed definitions, edited calls"),
     ("time", "TURN", "?", "where the time of a turn, or of all turns, went"),
     ("changes", "REQUEST", "+", "what changed in a request since the one before, or since another: LLM 3 is 3"),
 )
@@ -37,5 +38,5 @@ def add_answers(shown: argparse.ArgumentParser) -> None:
     pages = shown.add_argument_group("pages, in place of the conversation")
     for name, metavar, number, words in _PAGES:
         pages.add_argument(
-            f"--{name}", action=_Asked, nargs=number, metavar=metavar, dest="answer", default=(), help=words
+            f"--{name}", action=_Asked, nargs=number, metavar=metavar or None, dest="answer", default=(), help=words
         )

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tui_host.servers.resource_templates import variables
-
 if TYPE_CHECKING:
     from tui_host.chat.schema_form import Field
     from tui_host.chat.session import Session
@@ -74,6 +72,7 @@ class DirectWork:
 def items_of(status: ServerStatus) -> Sequence[DirectItem]:
     """Return everything that a server offers: tools, resources, templates, prompts."""
     from tui_host.chat.schema_form import Field, fields_of
+    from tui_host.servers.resource_templates import variables
 
     def item(kind: ItemKind, name: str, title: str, about: str, *fields: Field, tool: Tool | None = None) -> DirectItem:
         return DirectItem(kind=kind, name=name, title=title, description=about, fields=fields, tool=tool)

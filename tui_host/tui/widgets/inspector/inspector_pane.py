@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
 from rich.text import Text
 from textual import events
@@ -29,6 +29,10 @@ from tui_host.tui.widgets.ladder.ladder_title import Heading, heading_text
 from tui_host.tui.widgets.ladder.ladder_view import LadderView
 from tui_host.tui.widgets.lines.line_view import LineView
 
+if TYPE_CHECKING:
+    from tui_host.answers.look import Looks
+
+
 Arrangement: TypeAlias = Literal["side", "stacked", "one"]
 
 NARROW = 40
@@ -36,6 +40,8 @@ NARROW = 40
 _LOW = 8
 """Height in lines below which two details are not one above the other."""
 _OTHER_LANES: dict[Lane, tuple[Lane, ...]] = {"llm": ("mcp", "host"), "mcp": ("llm", "host"), "host": ("mcp", "llm")}
+_LOOKING = 0.004
+"""Seconds in one tick for finding the rows that deserve a look."""
 _ROOM = 9
 """Height in lines below which only the list or a detail is shown."""
 _NO_MATCH = "No row matches the filter. Press escape to clear it."
@@ -129,6 +135,8 @@ class Inspector(Container):
         Binding("M", "note", "Note", show=False),
         Binding("x", "export", "Export"),
         Binding("question_mark", "legend", "Signs"),
+        Binding("n", "look(1)", "Next to look at"),
+        Binding("N", "look(-1)", "To look at before"),
     ]
 
     class ExportAsked(Message):
@@ -160,6 +168,7 @@ class Inspector(Container):
         )
         self._source: SessionSource | None = None
         self._shown: tuple[SessionSource, int, int | None, bool] | None = None
+        self._looks: Looks | None = None
         self._has_legend = False
         self._reading = reading
         self._why_empty = reading or EMPTY_LIVE
@@ -192,6 +201,7 @@ class Inspector(Container):
     def show(self, source: SessionSource | None) -> None:
         """Show another session's rows, or none."""
         self._source = source
+        self._looks = None
         if not self.is_mounted:
             return
         self._filter.close()
@@ -218,6 +228,7 @@ class Inspector(Container):
             self._header.show(Heading(live=not self._reading if source is None else source.live))
             return
         ladder.sync()
+        self._look(source)
         self._update_title()
         selected, relative = self.details
         now = source, source.ladder.revision, ladder.selected_number, self._has_legend
@@ -231,6 +242,15 @@ class Inspector(Container):
         for detail in (selected, relative):
             if not detail.has_class("-hidden"):
                 detail.sync()
+
+    def _look(self, source: SessionSource) -> None:
+        """Look through new rows for those that deserve a look."""
+        if self._looks is None:
+            from tui_host.answers.look import Looks
+
+            self._looks = Looks(source)
+        if not source.is_behind and self._looks.is_behind:
+            self._looks.advance(_LOOKING)
 
     def _leave_details(self) -> None:
         """Focus the list instead of hidden details."""
@@ -251,8 +271,10 @@ class Inspector(Container):
         if source is None or not len(source.ladder.rows):
             return True
         is_shown = self._shown == (source, source.ladder.revision, ladder.selected_number, self._has_legend)
+        has_looked = self._looks is not None and not self._looks.is_behind
         return (
             is_shown
+            and has_looked
             and ladder.is_settled
             and all(detail.is_settled for detail in self.details if not detail.has_class("-hidden"))
         )
@@ -294,6 +316,7 @@ class Inspector(Container):
 
     def _update_title(self) -> None:
         heading = self.ladder.heading(live=self._source is not None and self._source.live)
+        heading = replace(heading, look=0 if self._looks is None else len(self._looks.numbers))
         self.set_class(bool(heading.filter) and not heading.kept and not heading.looking, "-no-match")
         if not heading.looking:  # else the list would grow and shrink with each row that is found
             self.set_class(bool(heading.filter) and self.ladder.line_count() < self.size.height // 4, "-few")
@@ -402,6 +425,18 @@ class Inspector(Container):
         row = self._chosen()
         if row is not None:
             self.post_message(self.NoteAsked(row))
+
+    def action_look(self, step: int) -> None:
+        """Go to the next or the previous row that deserves a look, and say why it does."""
+        looks = self._looks
+        numbers = [] if looks is None else [number for number in looks.numbers if self.ladder.can_select(number)]
+        if looks is None or not numbers:
+            self.notify("Nothing to look at: no errors, cut answers, retries, changed definitions or edited calls.")
+            return
+        number = self.ladder.nearest(numbers, step)
+        self.ladder.select(number)
+        look = looks.look(number)
+        self.notify(f"{look.name}: {look.reason}", markup=False)
 
     def action_export(self) -> None:
         """Ask the screen to export."""

@@ -17,7 +17,7 @@ from tui_host.capture.visible import line
 from tui_host.settings.urls import parts_of
 from tui_host.tui.glyphs import Glyphs
 from tui_host.tui.sources.live import SessionSource
-from tui_host.tui.widgets.ladder.line_index import LadderIndex
+from tui_host.tui.widgets.ladder.line_index import SESSION, LadderIndex
 from tui_host.tui.widgets.ladder.row_words import LadderWords, RowFacts
 from tui_host.tui.widgets.lines.json_lines import Piece
 from tui_host.tui.widgets.pages.detail_page import cut, padded
@@ -286,6 +286,11 @@ class LadderDrawing:
 
     def _heading(self, source: SessionSource, item: int, width: int) -> list[Piece]:
         columns, turn = self._columns(source, width), self._index.turn_of(item)
+        if item == SESSION:
+            turns = len({(clock, turn) for clock, turn in self._index.turns if turn})
+            rows = len(source.ladder.rows)
+            words = f"{turns:,} turn{'s' * (turns != 1)}", f"{rows:,} row{'s' * (rows != 1)}"
+            return heading(f" {self._glyphs.dot} ".join(("session", *words)), columns, None)
         title = "connections"
         if turn:
             step = source.ladder.rows[self._index.home_of(item)].step

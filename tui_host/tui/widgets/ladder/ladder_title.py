@@ -31,6 +31,7 @@ class Heading:
         looking: Whether more of the existing rows may match.
         clears: Whether `escape` clears the filter from where the focus is.
         rows: The number of all rows.
+        look: How many rows deserve a look.
     """
 
     llm: int = 0
@@ -44,6 +45,7 @@ class Heading:
     looking: bool = False
     clears: bool = True
     rows: int = 0
+    look: int = 0
 
 
 def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
@@ -57,6 +59,8 @@ def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
         words.append(f"turn {heading.turn}" if heading.turn else "connections")
     if heading.following and heading.live:
         words.append("following")
+    if heading.look:
+        words.append(f"{heading.look:,} to look at (n)")
     if heading.new_below:
         words.append(f"{heading.new_below:,} {'' if heading.following else 'new '}below (G)")
     if heading.filter:

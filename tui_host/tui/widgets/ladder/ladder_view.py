@@ -23,7 +23,7 @@ from tui_host.tui.widgets.ladder.ladder_filter import BUDGET as FILTERING
 from tui_host.tui.widgets.ladder.ladder_filter import Filtering
 from tui_host.tui.widgets.ladder.ladder_lines import LadderDrawing
 from tui_host.tui.widgets.ladder.ladder_title import Heading
-from tui_host.tui.widgets.ladder.line_index import LadderIndex
+from tui_host.tui.widgets.ladder.line_index import SESSION, LadderIndex
 from tui_host.tui.widgets.ladder.row_texts import LadderTexts
 from tui_host.tui.widgets.ladder.row_words import BUDGET as SEEN
 from tui_host.tui.widgets.ladder.row_words import LadderWords
@@ -53,6 +53,8 @@ class LadderView(PieceView, SelectingView):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "lane('llm')", "LLM lane", show=False),
         Binding("right,l", "lane('mcp')", "MCP lane", show=False),
+        Binding("left_square_bracket,ctrl+pageup", "heading(-1)", "Heading above", show=False),
+        Binding("right_square_bracket,ctrl+pagedown", "heading(1)", "Heading below", show=False),
     ]
 
     class Moved(Message):
@@ -97,6 +99,8 @@ class LadderView(PieceView, SelectingView):
         item, source = self._selected, self._source
         if item is None or item >= 0 or source is None:
             return None
+        if item == SESSION:
+            return Section(is_session=True)
         first, turn = source.ladder.rows[self._index.home_of(item)], self._index.turn_of(item)
         return Section(clock=first.clock, turn=turn, step=first.step if turn else 0)
 
@@ -142,7 +146,9 @@ class LadderView(PieceView, SelectingView):
     def heading(self, *, live: bool) -> Heading:
         """Return the title's values; `live` if more rows may come."""
         item, turn, llm, mcp = self._selected, None, 0, 0
-        if item is not None:
+        if item == SESSION:
+            llm, mcp = self._index.all_counts
+        elif item is not None:
             turn = self._index.turn_of(item)
             llm, mcp = self._index.counts(self._rows[self._index.home_of(item)].clock, turn)
         below = max(0, len(self._index) - self.top - self.view_height) if self.view_height else 0
@@ -189,6 +195,16 @@ class LadderView(PieceView, SelectingView):
         line = self._index.line_of(number)
         if line is not None:
             self.move_cursor(line)
+
+    def can_select(self, number: int) -> bool:
+        """Whether the filter keeps a row."""
+        return self._index.line_of(number) is not None or bool(self._index.hidden(number))
+
+    def nearest(self, numbers: Sequence[int], step: int) -> int:
+        """Return the next (1) or previous (-1) of some rows in the order of the list, round its ends."""
+        places = {step * self._index.place_of(number): number for number in numbers}
+        here = -1 if self._selected is None else step * self._index.place_of(self._selected)
+        return places[min((place for place in places if place > here), default=min(places))]
 
     def stay(self) -> None:
         """Stop following new rows, because the user reads the selected row."""
@@ -266,7 +282,7 @@ class LadderView(PieceView, SelectingView):
         selected, following, text = self._selected, self.following, self._filtering.text
         folds_starts = self._index.folds_starts
         self._reset()
-        self._selected = -selected - 1 if selected is not None and selected < 0 else selected
+        self._selected = -selected - 1 if selected is not None and SESSION < selected < 0 else selected
         self.following = following
         if text or not following:
             self._index.folds_starts = folds_starts
@@ -462,7 +478,7 @@ class LadderView(PieceView, SelectingView):
     def on_line_view_opened(self, message: PieceView.Opened) -> None:
         """Fold or open the section of a heading; leave a row to the inspector."""
         item = self._index.item_at(message.line)
-        if item < 0:
+        if item < 0 and item != SESSION:
             message.stop()
             self._fold(-item - 1)
 
@@ -477,6 +493,12 @@ class LadderView(PieceView, SelectingView):
         self.following = False
         self._grown(0, first=0)
         self.post_message(self.Moved())
+
+    def action_heading(self, step: int) -> None:
+        """Go to the heading above or below."""
+        line = self._index.heading_beside(self.cursor or 0, step)
+        if line is not None:
+            self.move_cursor(line)
 
     def action_lane(self, lane: Lane) -> None:
         """Go to the nearest related row of a lane, else to the nearest row there."""

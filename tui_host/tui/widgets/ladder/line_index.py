@@ -11,6 +11,8 @@ from itertools import groupby
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.sections import Sections
 
+SESSION = -(1 << 62)
+"""The item of the session's own heading, above all others."""
 _NUMBERS, _TIMES = 40, 64
 """Bits for a row's number, and for a time in nanoseconds, in a line's place."""
 
@@ -52,12 +54,12 @@ class LadderIndex:
         return self._lines[line]
 
     def home_of(self, item: int) -> int:
-        """Return the section of a row or heading."""
-        return self._homes[item] if item >= 0 else -item - 1
+        """Return the section of a row or heading; -1 for the session's own."""
+        return self._homes[item] if item >= 0 else -1 if item == SESSION else -item - 1
 
     def turn_of(self, item: int) -> int:
-        """Return the turn of a row or heading; 0 for connections."""
-        return self.sections.turns[self.home_of(item)]
+        """Return the turn of a row or heading; 0 for connections and the whole session."""
+        return 0 if item == SESSION else self.sections.turns[self.home_of(item)]
 
     def line_of(self, item: int) -> int | None:
         """Return the line of a row or heading; None if hidden."""
@@ -70,14 +72,18 @@ class LadderIndex:
         """Return a number that identifies a line and keeps the order of lines, also when lines are added."""
         return self._key(self._lines[line])
 
+    def place_of(self, item: int) -> int:
+        """Return a number that keeps the order of lines, also for what is hidden."""
+        return self._key(item)
+
     def line_at(self, spot: int) -> int:
         """Return the line with such a number, or else the next line."""
         return bisect_left(self._lines, spot, key=self._key)
 
     def line_near(self, item: int) -> int | None:
         """Return the line of an item, of the heading that hides it, or else the nearest row's; None without lines."""
-        if not self._lines:
-            return None
+        if not self._lines or item == SESSION:
+            return 0 if self._lines else None
         if (heading := self.line_of(-self.home_of(item) - 1)) is not None and self.hidden(item) is not None:
             return heading
         line = min(self._place(item), len(self._lines) - 1)
@@ -92,6 +98,15 @@ class LadderIndex:
         at = self.line_of(selected) if selected is not None else None
         return end if line is None or (at is not None and at > line) else line
 
+    def heading_beside(self, line: int, step: int) -> int | None:
+        """Return the line of the nearest heading above (-1) or below (1) a line; None without one."""
+        line += step
+        while 0 <= line < len(self._lines):
+            if self._lines[line] < 0:
+                return line
+            line += step
+        return None
+
     def rows(self, first: int, end: int) -> Sequence[int]:
         """Return the rows of a range of lines."""
         return [item for item in self._lines[first:end] if item >= 0]
@@ -100,6 +115,16 @@ class LadderIndex:
         """Return the rows per lane in a turn, hidden rows included."""
         llm, mcp = self._counts.get((clock, turn), (0, 0))
         return llm, mcp
+
+    @property
+    def turns(self) -> Iterable[tuple[str, int]]:
+        """Clock and turn of everything that has rows; turn 0 for connections."""
+        return self._counts
+
+    @property
+    def all_counts(self) -> tuple[int, int]:
+        """The rows per lane in all turns and outside them."""
+        return sum(llm for llm, _ in self._counts.values()), sum(mcp for _, mcp in self._counts.values())
 
     def count(self, rows: Sequence[Row], seconds: float = 60.0) -> int:
         """Add new rows for a limited time; returns how many rows were added so far."""
@@ -199,8 +224,12 @@ class LadderIndex:
             The first line that is new or has changed.
         """
         first = len(self._lines)
+        if not first:
+            self._lines.append(SESSION)
         for home, rows in groupby(numbers, self._homes.__getitem__):
             first = min(first, self._add(home, list(rows)))
+        if len(self._lines) == 1:
+            self._lines.pop()  # a heading of nothing
         return first
 
     def _add(self, home: int, rows: list[int]) -> int:
@@ -247,4 +276,4 @@ class LadderIndex:
 
     def _key(self, item: int) -> int:
         """Return the order of an item; a heading comes before its rows."""
-        return self._order(item) if item >= 0 else self._section(-item - 1)
+        return self._order(item) if item >= 0 else -1 if item == SESSION else self._section(-item - 1)

@@ -1,0 +1,222 @@
+"""Which rows deserve a look: errors, cut and missing answers, retries, changed definitions, broken prefixes, edited calls."""
+
+from __future__ import annotations
+
+import time
+from bisect import insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tui_host.answers.bodies import body_of
+from tui_host.answers.row_numbers import RowNumbers
+from tui_host.answers.sheet import Sheet, SheetLine
+from tui_host.capture.json.narrowing import items, mapping, text_or_empty
+from tui_host.capture.json.reading import read_json
+from tui_host.capture.visible import decode, line
+from tui_host.errors import TuiHostError
+from tui_host.llm.outline import common_prefix, compare
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tui_host.answers.wires import Wires
+    from tui_host.capture.ladder.row import Row
+    from tui_host.errors import JSON
+
+MOST = 2 << 20
+"""Bytes of a body that is compared with another one."""
+_EDITED = "edited"
+EMPTY = (
+    "Nothing here needs a look: no errors, cut answers, retries, changed definitions, broken prefixes or edited calls."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A row to look at.
+
+    Attributes:
+        row: Capture and number of the row's first record.
+        name: How the row is called: `LLM 3`, `lab #4`.
+        turn: The row's turn, 0 without one.
+        reason: Why, in a few words.
+    """
+
+    row: tuple[str, int]
+    name: str
+    turn: int
+    reason: str
+
+
+class Looks:
+    """Finds the rows to look at, as rows come and change.
+
+    Args:
+        wires: The rows and their bytes.
+
+    Attributes:
+        numbers: The rows to look at, in the order of the list.
+    """
+
+    def __init__(self, wires: Wires) -> None:
+        self._wires = wires
+        self._numbers = RowNumbers(wires.ladder)
+        self._revision = -1
+        self._pending: list[int] = []
+        self._reasons: dict[int, str] = {}
+        self._definitions: dict[tuple[str, str], str] = {}
+        self.numbers: list[int] = []
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether rows have not been looked through yet."""
+        return bool(self._pending) or self._revision != self._wires.ladder.revision
+
+    def advance(self, seconds: float = float("inf")) -> bool:
+        """Look through new and changed rows for a limited time; returns whether all are done."""
+        until = time.perf_counter() + seconds
+        ladder = self._wires.ladder
+        if self._revision != ladder.revision:
+            changed = ladder.changed_since(self._revision)
+            self._pending = sorted({*self._pending, *changed})
+            self._revision = ladder.revision
+        done = 0
+        for number in self._pending:
+            try:
+                reason = self._reason(ladder.rows[number])
+            except TuiHostError as error:  # what cannot be read deserves a look too
+                reason = line(str(error), 80)
+            self._set(number, reason)
+            done += 1
+            if time.perf_counter() >= until:
+                break
+        del self._pending[:done]
+        return not self._pending
+
+    def _set(self, number: int, reason: str) -> None:
+        was = number in self._reasons
+        if reason:
+            self._reasons[number] = reason
+            if not was:
+                insort(self.numbers, number)
+        elif was:
+            del self._reasons[number]
+            self.numbers.remove(number)
+
+    def reason(self, number: int) -> str:
+        """Return why a row deserves a look; empty if it does not."""
+        return self._reasons.get(number, "")
+
+    def look(self, number: int) -> Look:
+        """Return a row to look at."""
+        row = self._wires.ladder.rows[number]
+        return Look(
+            row=(row.capture, row.seq),
+            name=self._numbers.name(row),
+            turn=row.turn,
+            reason=self._reasons.get(number, ""),
+        )
+
+    # Why.
+
+    def _reason(self, row: Row) -> str:
+        if broken := _broken(row):
+            return broken
+        if row.lane == "llm":
+            return self._of_model(row)
+        if row.kind == "decision" and row.words.startswith(_EDITED):
+            return line(row.words, 80)
+        return self._definition(row) if row.answer and row.method == "tools/list" else ""
+
+    def _of_model(self, row: Row) -> str:
+        if row.kind != "request" or row.method == "GET":
+            return ""
+        before = self._wires.before(row)
+        if row.turn and before is not None and (before.turn, before.step) == (row.turn, row.step):
+            return f"sent again after {self._numbers.name(before)}"
+        return self._prefix(row, before)
+
+    def _prefix(self, row: Row, before: Row | None) -> str:
+        """Return where the prefix of the request before is broken; empty where something was only added."""
+        if before is None or before.missing or row.missing or max(row.size, before.size) > MOST:
+            return ""
+        earlier, now = body_of(self._wires, before).data, body_of(self._wires, row).data
+        if is_only_added(earlier, now):
+            return ""
+        dialect = self._wires.dialect(row)
+        outlines = None if dialect is None else (dialect.outline(earlier, {}), dialect.outline(now, {}))
+        if outlines is None or outlines[0] is None or outlines[1] is None:
+            return ""
+        marks = compare(outlines[0], outlines[1])
+        kinds = {"message", "tool"}
+        changed = [part for part in outlines[1].walk() if part.kind in kinds and marks.marks.get(part.key) == "~"]
+        gone = [part for part in marks.removed if part.kind in kinds]
+        if changed:
+            return f"the prefix breaks at {line(changed[0].key, 60)}"
+        return f"the prefix breaks: {line(gone[0].key, 60)} is gone" if gone else ""
+
+    def _definition(self, row: Row) -> str:
+        """Return the tools whose definitions changed since the same server listed them last."""
+        record = self._wires.record((row.capture, row.seq))
+        if record is None or len(record.draft.data) > MOST:
+            return ""
+        changed: list[str] = []
+        for name, definition in _definitions(record.draft.data).items():
+            before = self._definitions.get((row.peer, name))
+            if before is not None and before != definition:
+                changed.append(name)
+            self._definitions[row.peer, name] = definition
+        return f"changed: {line(', '.join(changed), 80)}" if changed else ""
+
+
+def _broken(row: Row) -> str:
+    """Return what went wrong in a row; empty if nothing did."""
+    if row.malformed:
+        return f"malformed: {line(row.malformed, 80)}"
+    if row.kind == "fault" or (row.kind == "end" and row.error):
+        return line(row.words, 80) or "failed"
+    if row.state == "cut":
+        return "cut"
+    if row.state == "unanswered":
+        return f"no answer{f': {line(row.ending, 60)}' if row.ending else ''}"
+    if row.status >= 400 and row.kind != "request":
+        return f"refused with {row.status}"
+    return f"error: {line(row.words, 60)}" if row.error else ""
+
+
+def is_only_added(earlier: bytes, now: bytes) -> bool:
+    """Whether one byte string is the other with something put in at one place, as an added message is."""
+    kept = common_prefix(earlier, now)
+    rest = earlier[kept:]
+    return len(now) >= len(earlier) and now.endswith(rest)
+
+
+def _definitions(data: bytes) -> Mapping[str, str]:
+    try:
+        value: JSON = read_json(decode(data))
+    except ValueError:
+        return {}
+    tools = items(mapping(mapping(value).get("result")).get("tools"))
+    return {text_or_empty(mapping(tool).get("name")): repr(tool) for tool in tools}
+
+
+def looks_of(wires: Wires) -> Sequence[Look]:
+    """Return all rows to look at."""
+    looks = Looks(wires)
+    looks.advance()
+    return [looks.look(number) for number in looks.numbers]
+
+
+def looks_sheet(looks: Sequence[Look]) -> Sheet:
+    """Return the rows to look at as a page."""
+    lines = [
+        SheetLine(
+            key=f"{look.row[0]} {look.row[1]}",
+            label=f"{look.name}  {look.reason}",
+            figures=(f"turn {look.turn}" if look.turn else "",),
+            target=look.row,
+        )
+        for look in looks
+    ]
+    return Sheet(what=f"{len(lines)} to look at", lines=lines, empty=EMPTY)
