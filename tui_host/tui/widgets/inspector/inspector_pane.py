@@ -427,13 +427,14 @@ class Inspector(Container):
             self.post_message(self.NoteAsked(row))
 
     def action_look(self, step: int) -> None:
-        """Go to the next or the previous row that deserves a look, and say why it does."""
+        """Go to the next or the previous row that deserves a look, and say why; with a word in the filter, to the next match."""
+        if self.next_match(step):
+            return
         looks = self._looks
-        numbers = [] if looks is None else [number for number in looks.numbers if self.ladder.can_select(number)]
-        if looks is None or not numbers:
+        number = None if looks is None else self.ladder.next_of(looks.numbers, step)
+        if looks is None or number is None:
             self.notify("Nothing to look at: no errors, cut answers, retries, changed definitions or edited calls.")
             return
-        number = self.ladder.nearest(numbers, step)
         self.ladder.select(number)
         look = looks.look(number)
         self.notify(f"{look.name}: {look.reason}", markup=False)

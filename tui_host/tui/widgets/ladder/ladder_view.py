@@ -29,7 +29,7 @@ from tui_host.tui.widgets.ladder.row_words import BUDGET as SEEN
 from tui_host.tui.widgets.ladder.row_words import LadderWords
 from tui_host.tui.widgets.lines.line_pieces import PieceView
 from tui_host.tui.widgets.lines.line_selection import SelectingView
-from tui_host.tui.widgets.lines.selectable import RowSelection, Spot, Stretch
+from tui_host.tui.widgets.lines.selectable import RowSelection, Stretch
 
 _TAKING = 0.01
 """Seconds in one tick for new rows, so that a long session opens without a stall."""
@@ -97,12 +97,7 @@ class LadderView(PieceView, SelectingView):
     def selected_section(self) -> Section | None:
         """What the selected heading stands for; None while a row is selected."""
         item, source = self._selected, self._source
-        if item is None or item >= 0 or source is None:
-            return None
-        if item == SESSION:
-            return Section(is_session=True)
-        first, turn = source.ladder.rows[self._index.home_of(item)], self._index.turn_of(item)
-        return Section(clock=first.clock, turn=turn, step=first.step if turn else 0)
+        return None if item is None or item >= 0 or source is None else self._index.section(item, source.ladder.rows)
 
     @property
     def selected_number(self) -> int | None:
@@ -196,15 +191,9 @@ class LadderView(PieceView, SelectingView):
         if line is not None:
             self.move_cursor(line)
 
-    def can_select(self, number: int) -> bool:
-        """Whether the filter keeps a row."""
-        return self._index.line_of(number) is not None or bool(self._index.hidden(number))
-
-    def nearest(self, numbers: Sequence[int], step: int) -> int:
-        """Return the next (1) or previous (-1) of some rows in the order of the list, round its ends."""
-        places = {step * self._index.place_of(number): number for number in numbers}
-        here = -1 if self._selected is None else step * self._index.place_of(self._selected)
-        return places[min((place for place in places if place > here), default=min(places))]
+    def next_of(self, numbers: Iterable[int], step: int) -> int | None:
+        """Return the next (1) or previous (-1) of some rows that the filter keeps, round the ends of the list."""
+        return self._index.next_of(numbers, self._selected, step)
 
     def stay(self) -> None:
         """Stop following new rows, because the user reads the selected row."""
@@ -409,11 +398,10 @@ class LadderView(PieceView, SelectingView):
         index = self._index
         if not len(index):
             return None
-
-        def line_of(spot: Spot) -> int:
-            return min(index.line_at(spot[0]), len(index) - 1)
-
-        return RowSelection(lambda line: (index.spot(line),), line_of, self._copied_rows)
+        last = len(index) - 1
+        return RowSelection(
+            lambda line: (index.spot(line),), lambda spot: min(index.line_at(spot[0]), last), self._copied_rows
+        )
 
     def _copied_rows(self, selected: Stretch) -> tuple[str, str]:
         """Return the selected rows as lines, wide enough for their words."""

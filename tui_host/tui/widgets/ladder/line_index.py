@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from tui_host.answers.section import Section
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.sections import Sections
 
@@ -72,9 +73,19 @@ class LadderIndex:
         """Return a number that identifies a line and keeps the order of lines, also when lines are added."""
         return self._key(self._lines[line])
 
-    def place_of(self, item: int) -> int:
-        """Return a number that keeps the order of lines, also for what is hidden."""
-        return self._key(item)
+    def next_of(self, numbers: Iterable[int], item: int | None, step: int) -> int | None:
+        """Return the next (1) or previous (-1) of some rows behind an item, round the ends; None if the filter keeps none."""
+        kept = (number for number in numbers if self.line_of(number) is not None or self.hidden(number))
+        places = {step * self._key(number): number for number in kept}
+        here = -1 if item is None else step * self._key(item)
+        return places[min((place for place in places if place > here), default=min(places))] if places else None
+
+    def section(self, heading: int, rows: Sequence[Row]) -> Section:
+        """Return what a heading stands for."""
+        if heading == SESSION:
+            return Section(is_session=True)
+        first, turn = rows[self.home_of(heading)], self.turn_of(heading)
+        return Section(clock=first.clock, turn=turn, step=first.step if turn else 0)
 
     def line_at(self, spot: int) -> int:
         """Return the line with such a number, or else the next line."""
