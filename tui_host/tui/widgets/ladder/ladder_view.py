@@ -484,8 +484,7 @@ class LadderView(PieceView, SelectingView):
 
     def action_heading(self, step: int) -> None:
         """Go to the heading above or below."""
-        line = self._index.heading_beside(self.cursor or 0, step)
-        if line is not None:
+        if (line := self._index.heading_beside(self.cursor or 0, step)) is not None:
             self.move_cursor(line)
 
     def action_lane(self, lane: Lane) -> None:
