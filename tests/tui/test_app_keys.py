@@ -139,6 +139,32 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
     # The one after it is compared with the one before, and an empty prompt has one too.
     await app.press("ctrl+o")
     await app.until_shown("The prompt is empty", "since the previous request")
+    await app.press("d")
+    await app.until_shown("changes of the coming request since LLM 1, the request before")
+
+
+async def test_w_shows_the_coming_request_without_a_tool_and_without_a_server(app: Running) -> None:
+    def offered() -> int:
+        screen = app.app.screen
+        assert isinstance(screen, RequestScreen)
+        assert screen.source is not None
+        return next(screen.source.pages_of(screen.source.row))[0].draft.data.count(b'"parameters"')
+
+    app.write("hello")
+    await app.press("ctrl+o")
+    await app.until_shown("Nothing is sent from here", "tools (", "messages (1)")
+    count, offer = offered(), app.session.offer
+    screen = app.app.screen
+    view = screen.query_one(Detail).view
+    lines = ("".join(text for text, _ in view.page.draw(number)) for number in range(len(view.page)))
+    view.move_cursor(next(number for number, line in enumerate(lines) if "tools (" in line))
+    await app.press("enter", "down", "w")
+    await app.until_shown("The coming request without math.", "Nothing is switched off")
+    await app.until(lambda: offered() == count - 1)
+    await app.press("w")
+    await app.until_shown("The coming request without math ")
+    await app.until(lambda: offered() < count - 1)
+    assert app.session.offer is offer
     await app.press("escape")
 
 

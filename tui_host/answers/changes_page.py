@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from tui_host.answers.bodies import missing_words, reading
 from tui_host.answers.changed_words import ChangedWords, changed_words, merged_text
 from tui_host.answers.masks import masked
-from tui_host.answers.row_numbers import RowNumbers
 from tui_host.answers.sheet import Sheet, SheetLine, Style
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.visible import decode, line
@@ -104,7 +103,7 @@ def changes_page(wires: Wires, row: Row) -> Steps[Sheet]:
 
 def changes_sheet(wires: Wires, row: Row, earlier: Row | None) -> Steps[Sheet]:
     """Make the page of a request and the request that it is compared with."""
-    what = f"changes of {RowNumbers(wires.ladder).name(row)}"
+    what = f"changes of {wires.called(row)}"
     if earlier is None:
         return Sheet(what=what, lines=(), empty=EMPTY)
     changes = yield from changes_of(wires, row, earlier)
@@ -158,9 +157,8 @@ def changes_of(wires: Wires, row: Row, earlier: Row) -> Steps[Changes | str]:
     comparison = compare(before, now)
     yield "compared"
     comparing = _Comparing(before, now, comparison, (*bodies[0].redacted, *bodies[1].redacted))
-    numbers = RowNumbers(wires.ladder)
     changes = yield from comparing.changes()
-    return comparing.result(numbers.name(row), numbers.name(earlier), changes)
+    return comparing.result(wires.called(row), wires.called(earlier), changes)
 
 
 def path_of(key: str) -> str:

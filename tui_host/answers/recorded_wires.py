@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.answers.masks import Mask
 from tui_host.answers.recorded_tools import RecordedTools
+from tui_host.answers.row_numbers import RowNumbers
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
 from tui_host.llm.tool_names import OPENAI_NAMES
@@ -84,6 +85,10 @@ class RecordedWires:
     def before(self, row: Row) -> Row | None:
         """Return the previous request of a request's conversation."""
         return earlier_request(self.ladder, row, self.dialect)
+
+    def called(self, row: Row) -> str:
+        """Return how a row is called: `LLM 3`, `lab #4`."""
+        return RowNumbers(self.ladder).name(row)
 
     def compared(self, row: Row) -> Row | None:
         """Return the previous request: stored records have no marks."""

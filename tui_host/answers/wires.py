@@ -41,6 +41,10 @@ class Wires(Protocol):
         """Return the previous request of a request's conversation; None without one."""
         ...
 
+    def called(self, row: Row) -> str:
+        """Return how a row is called: `LLM 3`, `lab #4`."""
+        ...
+
     def compared(self, row: Row) -> Row | None:
         """Return the request that a request is compared with: the request marked last, else the previous one."""
         ...

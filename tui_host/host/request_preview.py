@@ -22,6 +22,14 @@ PREVIEW = "coming"
 
 
 @dataclass(frozen=True, slots=True)
+class Without:
+    """What a request is previewed without: one tool of a server, or all of a server."""
+
+    server: str
+    tool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class _Collected:
     """Collects the records of the preview."""
 
@@ -34,10 +42,19 @@ class _Collected:
         return len(self.drafts)
 
 
-async def preview_request(host: Host, session: Session, text: str, attached: Sequence[Attached] = ()) -> list[Draft]:
+async def preview_request(
+    host: Host, session: Session, text: str, attached: Sequence[Attached] = (), without: Without | None = None
+) -> list[Draft]:
     """Return the request that a turn with this text and these files would send, as records: the request, then its links.
 
     Starts the demo model's process if the session uses it: its address is part of the request.
+
+    Args:
+        host: The host, whose servers offer the tools.
+        session: The session, which stays as it is.
+        text: The message that is not sent yet; empty for none.
+        attached: Its files.
+        without: A tool or server that the request is made without, although it is switched on.
 
     Raises:
         TuiHostError: The host failed to open, or the request cannot be sent.
@@ -64,11 +81,16 @@ async def preview_request(host: Host, session: Session, text: str, attached: Seq
         configured,
         environment,
         now=local_time(),
-        servers=host.pool.statuses(),
-        instructions=host.pool.instructions(),
+        servers=[status for status in host.pool.statuses() if without != Without(status.name)],
+        instructions=[told for told in host.pool.instructions() if without != Without(told[0])],
     )
-    tools, protocol = host.pool.tools(), session_protocol(session, host.settings)
+    tools = [
+        tool for tool in host.pool.tools() if without not in {Without(tool.server), Without(tool.server, tool.name)}
+    ]
+    protocol, offer = session_protocol(session, host.settings), session.offer
     asked = build_request(session, tools, speaks, protocol, profile=profile, unsent=parts)
+    if without is not None:
+        session.offer = offer  # what the session offers has not changed
     place = Place(session=session.id, turn=session.turn + 1, step=1)
     outgoing, draft = await client.preview(provider, asked.ask, place=place)
     collected = _Collected(host.recorder.redactor)

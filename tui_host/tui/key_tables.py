@@ -237,7 +237,21 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("tab,shift+tab", "tab", "choose the call, the row, the turn or the session", "part"),
         Key("enter", "enter", "write the file; a second enter replaces an existing one", "export"),
     ),
-    "Request": (*_MOVES, _TABS, *_OPENING, *_SELECTING),
+    "Request": (
+        Key(
+            "d", "d", "show what changes since the last request; again: everything, with the changes marked", "changes"
+        ),
+        Key(
+            "w",
+            "w",
+            "show the request without the tool of the current line; again: without its server, each next one, then whole",
+            "without",
+        ),
+        *_MOVES,
+        _TABS,
+        *_OPENING,
+        *_SELECTING,
+    ),
     "Servers": (
         Key("up,down,k,j", "up down, k j", "choose a server", "choose"),
         Key("r", "r", "connect, or reconnect", "reconnect"),

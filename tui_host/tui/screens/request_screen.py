@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
@@ -18,6 +19,7 @@ from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_panel import Detail
+from tui_host.tui.widgets.pages.tree_page import TreePage
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from tui_host.chat.attachments import Attached
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
+    from tui_host.host.request_preview import Without
 
 COMING = "coming"
 """Capture id of the request, which no stored capture has."""
@@ -43,6 +46,7 @@ class ComingSource(SessionSource):
             Record(capture=COMING, seq=number, time_ns=0, mono_ns=mono_ns, draft=draft)
             for number, draft in enumerate(drafts, 1)
         ]
+        self._wires = wires
         self.ladder.feed(self._records)
 
     @property
@@ -62,8 +66,18 @@ class ComingSource(SessionSource):
         return NameTable.make((tool.server, tool.name) for tool in pool.tools()).known if pool is not None else {}
 
     @override
+    def called(self, row: Row) -> str:
+        if row.capture == COMING:
+            return "the coming request"
+        return super().called(row) if self._wires is None else self._wires.called(row)
+
+    @override
     def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
         return [record for record in self._records if record.capture == capture and after < record.seq <= last]
+
+
+def _named(without: Without) -> str:
+    return line(f"{without.server}.{without.tool}" if without.tool else without.server, 80)
 
 
 def _last_request(wires: SessionSource) -> Record | None:
@@ -84,6 +98,10 @@ class RequestScreen(PageScreen):
     HEADING = "The coming request"
     PLACE = "Request"
     AUTO_FOCUS: ClassVar[str | None] = "PageView"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("d", "changes", "Changes", show=False),
+        Binding("w", "without", "Without", show=False),
+    ]
     DEFAULT_CSS = """
     RequestScreen { & > #request-note { height: auto; padding: 0 1; color: $text-muted; } }
     """
@@ -97,6 +115,9 @@ class RequestScreen(PageScreen):
         self._unsent = unsent
         self._attached = attached
         self._wires = wires
+        self._without: Without | None = None
+        self._whole = 0
+        self._words = ""
         self.source: ComingSource | None = None
 
     @override
@@ -116,31 +137,72 @@ class RequestScreen(PageScreen):
             [status.name for status in pool.statuses() if status.state == "connecting"] if pool is not None else []
         )
         late = f" Not included: the tools of {', '.join(connecting)}, still connecting." if connecting else ""
-        self._note(
-            (
-                "What would be sent if you sent the prompt now. Nothing is sent from here."
-                if self._unsent
-                else "The prompt is empty: this is what would go before your next message. Nothing is sent from here."
-            )
-            + late
-        )
+        self._words = (
+            "What would be sent if you sent the prompt now. Nothing is sent from here."
+            if self._unsent
+            else "The prompt is empty: this is what would go before your next message. Nothing is sent from here."
+        ) + late
+        self._note(self._words)
         self.start(self._make())
 
     async def _make(self) -> None:
         from tui_host.host.request_preview import preview_request
 
         try:
-            drafts = await preview_request(self._host, self._session, self._unsent, self._attached)
+            drafts = await preview_request(
+                self._host, self._session, self._unsent, self._attached, without=self._without
+            )
         except TuiHostError as error:
             self._note(f"The request cannot be built: {mask_of(self._host, self.glyphs)(str(error))}")
             return
         draft = drafts[0]
         url = draft.head.url if draft.head is not None and draft.head.url is not None else ""
-        self.say(f"The coming request   POST {line(masked(url, draft.redacted), 200)}   {len(draft.data):,} bytes")
+        size = f"{len(draft.data):,} bytes"
+        if self._without is None:
+            self._whole = len(draft.data)
+        else:
+            size += f" ({len(draft.data) - self._whole:+,})"
+        name = "The coming request" if self._without is None else f"The coming request without {_named(self._without)}"
+        self.say(f"{name}   POST {line(masked(url, draft.redacted), 200)}   {size}")
         self.source = source = ComingSource(self._host, self._session, drafts, self._wires)
         detail = self.query_one(Detail)
         detail.show(source, source.row)
         detail.sync(now=True)
+
+    def action_changes(self) -> None:
+        """Show the changes since the last request; again: everything, with the changes marked."""
+        detail = self.query_one(Detail)
+        detail.choose("Parts" if detail.tab == "Changes" else "Changes")
+
+    def action_without(self) -> None:
+        """Show the request without the tool of the current line, then without its server and each next one, then whole."""
+        if self.source is None:
+            return
+        self._without = self._next_without(self.source)
+        words = self._words
+        if self._without is not None:
+            words = f"What would be sent without {_named(self._without)}. Nothing is switched off. w: the next one"
+        self._note(words)
+        self.start(self._make(), exclusive=True)
+
+    def _next_without(self, source: ComingSource) -> Without | None:
+        from tui_host.host.request_preview import Without
+
+        pool, without = self._host.pool, self._without
+        if without is not None and without.tool:
+            return Without(without.server)
+        servers = [] if pool is None else list(dict.fromkeys(tool.server for tool in pool.tools()))
+        if without is None:
+            page, cursor = self.query_one(Detail).view.page, self.query_one(Detail).view.cursor
+            path = page.path_of(cursor) if isinstance(page, TreePage) and cursor is not None else ()
+            names = source.names(source.row)
+            for word in reversed([word for key in path for word in key.split("/")]):
+                if word in names:
+                    return Without(*names[word])
+                if word in servers:
+                    return Without(word)
+        after = 0 if without is None or without.server not in servers else servers.index(without.server) + 1
+        return Without(servers[after]) if after < len(servers) else None
 
     def _note(self, words: str) -> None:
         self.query_one("#request-note", Static).update(Content(line(words, 1000)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.answers.recorded_tools import RecordedTools
 from tui_host.answers.recorded_wires import earlier_request, is_of
+from tui_host.answers.row_numbers import RowNumbers
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.store.row_marks import RowMarks
 from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
@@ -205,6 +206,10 @@ class SessionSource:
     def before(self, row: Row) -> Row | None:
         """Return the previous request of a row's conversation: the nearest one above with equal provider and dialect."""
         return earlier_request(self.ladder, row, self.dialect)
+
+    def called(self, row: Row) -> str:
+        """Return how a row is called: `LLM 3`, `lab #4`."""
+        return RowNumbers(self.ladder).name(row)
 
     def compared(self, row: Row) -> Row | None:
         """Return the request that a request is compared with: the request marked last, else the previous one."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from tui_host.answers.bodies import Body, head_of, missing_words, reading
 from tui_host.answers.masks import masked
 from tui_host.answers.outlines import fold_of, marks_of, outline_of, put_in
-from tui_host.answers.row_numbers import RowNumbers
 from tui_host.answers.steps import Steps
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.ladder.row import Row
@@ -63,7 +62,7 @@ def _request_page(source: SessionSource, row: Row, body: Body, dialect: Dialect,
     earlier = source.compared(row)
     against = "the previous request"
     if earlier is not None and earlier != source.before(row):
-        against = f"{RowNumbers(source.ladder).name(earlier)}, which is marked"
+        against = f"{source.called(earlier)}, which is marked"
     since = f"since {against}: {comparison.words}" if comparison is not None else first
     tokens = sum(part.tokens for part in outline.parts)
     size = f"{len(body.data):,} bytes, about {tokens:,} tokens (~ is an estimate)"
