@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +15,10 @@ from tests.tui.waiting import at_work, until
 from tui_host.answers.changed_words import changed_words, merged_text
 from tui_host.answers.changes_page import Changes, changes_of
 from tui_host.answers.steps import made
+from tui_host.capture.ladder.row import Row
 from tui_host.errors import JSON
+from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.dialects.dialect_table import DIALECTS
 from tui_host.tui.widgets.details.detail_panel import page_of
 
 
@@ -170,3 +173,41 @@ async def test_m_marks_rows_and_requests_are_compared_with_the_one_marked_last()
         app.inspector.ladder.select(0)
         await pilot.press("m")
         await until(pilot, lambda: "look: [b]here" not in app.text)
+
+
+_BODIES: dict[str, Callable[[str, str], JSON]] = {
+    "openai": lambda system, text: {
+        "messages": [{"role": "system", "content": system}, {"role": "user", "content": text}]
+    },
+    "anthropic": lambda system, text: {
+        "system": [{"type": "text", "text": system}],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": text}]}],
+    },
+    "gemini": lambda system, text: {
+        "systemInstruction": {"parts": [{"text": system}]},
+        "contents": [{"role": "user", "parts": [{"text": text}]}],
+    },
+    "openai-responses": lambda system, text: {
+        "instructions": system,
+        "input": [{"role": "user", "content": [{"type": "input_text", "text": text}]}],
+    },
+    "ollama": lambda system, text: {
+        "messages": [{"role": "system", "content": system}, {"role": "user", "content": text}]
+    },
+}
+
+
+@pytest.mark.parametrize("name", _BODIES)
+def test_the_cause_is_told_in_every_dialect(name: str) -> None:
+    class Other(Wires):
+        def dialect(self, row: Row) -> Dialect | None:
+            return DIALECTS[name]
+
+    wires = Other()
+    for number, (system, text) in enumerate((("at 10:31", "x"), ("at 10:32", "x"), ("at 10:32", "y"))):
+        wires.request(to_json(_BODIES[name](system, text)), number, exchange=f"x{number}")
+    _, second, third = wires.ladder.rows
+    shown = "\n".join(drawn(page_of("Changes", wires, second, set()), 160))
+    assert 'system prompt, changed: "10:31" -> "10:32" (a time' in shown
+    shown = "\n".join(drawn(page_of("Changes", wires, third, set()), 160))
+    assert 'text of the user, changed: "x" -> "y"' in shown

@@ -109,8 +109,10 @@ def changes_sheet(wires: Wires, row: Row, earlier: Row | None) -> Steps[Sheet]:
     changes = yield from changes_of(wires, row, earlier)
     if isinstance(changes, str):
         return Sheet(what=what, lines=(), empty=changes)
-    is_before = wires.before(row) == earlier
-    since = f"{what} since {changes.against}, {'the request before' if is_before else 'which is marked'}"
+    which = ", the request before" if wires.before(row) == earlier else ""
+    if not which and wires.compared(row) == earlier:
+        which = ", which is marked"
+    since = f"{what} since {changes.against}{which}"
     tokens = changes.tokens - changes.tokens_before
     notes = [
         prefix_words(changes),
@@ -257,7 +259,8 @@ class _Comparing:
         first, _, name = part.key.partition("/")
         above = next((each for each in _groups(outline, first) if part.key.startswith(f"{each.key}/")), None)
         if part.kind in {"message", "result"} or above is None:
-            if part.label == "system":
+            group = next((each.label for each in outline.parts if each.key == first), "")
+            if "system" in {part.label, "" if above is not None else group}:
                 return "system prompt"
             plain = "message of the" if part.children else "text of the"
             word = {"message": plain, "tool": "tool", "option": "option", "result": "result of"}

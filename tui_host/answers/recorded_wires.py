@@ -57,6 +57,7 @@ class RecordedWires:
         self._records: dict[tuple[str, int], Record] = {}
         self._exchanges: dict[tuple[str, str], list[Record]] = {}
         self._tools = RecordedTools()
+        self._numbers = RowNumbers(self.ladder)
         for record in records:
             self._records[record.key] = record
             if record.draft.exchange is not None:
@@ -88,7 +89,7 @@ class RecordedWires:
 
     def called(self, row: Row) -> str:
         """Return how a row is called: `LLM 3`, `lab #4`."""
-        return RowNumbers(self.ladder).name(row)
+        return self._numbers.name(row)
 
     def compared(self, row: Row) -> Row | None:
         """Return the previous request: stored records have no marks."""

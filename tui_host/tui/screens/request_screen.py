@@ -161,7 +161,8 @@ class RequestScreen(PageScreen):
         if self._without is None:
             self._whole = len(draft.data)
         else:
-            size += f" ({len(draft.data) - self._whole:+,})"
+            less = f"{self._whole - len(draft.data):,} of {self._whole:,} bytes less"
+            self._note(f"Without {_named(self._without)}: {less}. Nothing is switched off. w: the next one")
         name = "The coming request" if self._without is None else f"The coming request without {_named(self._without)}"
         self.say(f"{name}   POST {line(masked(url, draft.redacted), 200)}   {size}")
         self.source = source = ComingSource(self._host, self._session, drafts, self._wires)
@@ -179,10 +180,7 @@ class RequestScreen(PageScreen):
         if self.source is None:
             return
         self._without = self._next_without(self.source)
-        words = self._words
-        if self._without is not None:
-            words = f"What would be sent without {_named(self._without)}. Nothing is switched off. w: the next one"
-        self._note(words)
+        self._note(self._words)
         self.start(self._make(), exclusive=True)
 
     def _next_without(self, source: ComingSource) -> Without | None:

@@ -61,6 +61,7 @@ class SessionSource:
     foreign: str = ""
     origin: str = ""
     has_talks: bool = False
+    _numbers: RowNumbers | None = None
 
     def __init__(self, host: Host, session: Session) -> None:
         self.ladder = Ladder()
@@ -209,7 +210,9 @@ class SessionSource:
 
     def called(self, row: Row) -> str:
         """Return how a row is called: `LLM 3`, `lab #4`."""
-        return RowNumbers(self.ladder).name(row)
+        if self._numbers is None:
+            self._numbers = RowNumbers(self.ladder)
+        return self._numbers.name(row)
 
     def compared(self, row: Row) -> Row | None:
         """Return the request that a request is compared with: the request marked last, else the previous one."""

@@ -240,7 +240,7 @@ class Detail(Vertical):
 
     def _wanted(self) -> _Shown:
         source = self._source
-        is_whole = isinstance(self._row, Section) or self.tab in ANSWERS
+        is_whole = isinstance(self._row, Section) or self.tab in ANSWERS - {"Changes"}
         revision = source.ladder.revision if source is not None and is_whole else 0
         if source is not None and self.tab in {"Parts", "Changes"}:
             revision += source.row_marks.revision
