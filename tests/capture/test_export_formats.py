@@ -247,6 +247,15 @@ def test_a_call_has_its_decision_its_frames_and_the_exchanges_that_asked_for_it_
         records_of(PartOfSession(story, call="x"))
 
 
+def test_rows_have_their_exchanges_whole_or_their_own_records_and_no_chat() -> None:
+    kept = two_turns()
+    exchange_of_row = PartOfSession(kept, exchanges=frozenset({("c1", "x1")}))
+    assert records_of(exchange_of_row) == [*WHOLE, ("link", "")]
+    frame_alone = PartOfSession(kept, keys=frozenset({("c1", 9)}))
+    assert records_of(frame_alone) == [("frame", "math#1"), ("frame", "math#1")], "and how the server was started"
+    assert exchange_of_row.session_items(SESSION) == []
+
+
 def test_texts_that_look_like_keys_are_counted_and_masked_in_every_format() -> None:
     key = "ghp_0123456789abcdef0123456789abcdef"
     cut = f'data: {key}"}}\n\n'.encode()
