@@ -215,7 +215,7 @@ class Detail(Vertical):
     def seek(self, texts: Sequence[str], step: int) -> None:
         """Select the first (1) or the last (-1) place of any text, once the row's page is made: of a tree, the raw text."""
         self._sought = texts, step
-        if self.tab in {"Parts", "Events"}:
+        if self.tab in {"Parts", "Events", "Changes", "Chain"}:
             self.choose("Raw")
         else:
             self.sync(now=True)
