@@ -45,8 +45,8 @@ HASTY: list[tuple[int, str]] = [
     (80046, "openai"),
 ]
 """The same of hosts that send again on a connection that holds, and answer by themselves."""
-LEAST: dict[Kind, float] = {"usual": 0.95, "patient": 0.98, "reworded": 0.97, "shared": 0.93}
-"""Of the links that the wires decide, by the kind of world. Equal calls of one answer stay open."""
+LEAST: dict[Kind, float] = {"usual": 0.98, "patient": 0.98, "reworded": 0.98, "shared": 0.97}
+"""Of the links that the wires decide, by the kind of world."""
 
 
 @dataclass(frozen=True)

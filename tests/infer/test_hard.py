@@ -41,17 +41,6 @@ def test_a_name_without_a_server_that_two_servers_have_is_doubtful_until_the_res
     assert scene.sent() == {first: [frames[1]], second: [frames[0]]}
 
 
-def test_of_equal_calls_with_equal_results_nobody_knows_which_is_which() -> None:
-    scene = Scene()
-    math = scene.server("math", "add")
-    calls = [call("math__add", "c1"), call("math__add", "c2")]
-    scene.asks("twice", *calls)
-    for _ in calls:
-        scene.runs(math, "add", "3")
-    scene.goes_on("twice", calls, [(each, "3") for each in calls])
-    assert scene.sent() == {}
-
-
 def test_a_call_within_a_hubs_call_is_joined_to_its_frame() -> None:
     scene = Scene()
     math = scene.server("math", "add_numbers")

@@ -169,9 +169,24 @@ class Attempts:
         return self.frames[0].at_ns, self.frames[0].seq
 
     @property
+    def over(self) -> tuple[int, int]:
+        """Time and record of the end of the host's wait; zeros while waiting."""
+        return self.last.over or (0, 0)
+
+    @property
     def first_line(self) -> Line:
         """The connection of the first try."""
         return self.frames[0].line
+
+    @property
+    def line(self) -> Line:
+        """The connection of the last try."""
+        return self.last.line
+
+    @property
+    def lines(self) -> set[Line]:
+        """The connections of all tries."""
+        return {frame.line for frame in self.frames}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

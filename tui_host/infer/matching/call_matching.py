@@ -2,8 +2,8 @@
 
 A frame may carry a call if the call's name may stand for the frame's tool, the arguments are equivalent, the frame was sent
 after the call was made and before the conversation continued, and the call's result may repeat the frame's answer. Where
-several pairs are possible, only a pair without alternatives is taken. A call id in the frame decides at once. Equal calls of
-one answer stay unmatched where neither ids nor results tell which is which: the order of sending proves nothing.
+several pairs are possible, only a pair without alternatives is taken. A call id in the frame decides at once. The order of
+sending counts only for hosts that have shown that they send calls in the order of the answer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tui_host.infer.call_values import Attempts, CallFrame, FrameKey, Line
 from tui_host.infer.matching.candidates import Candidate, Possible, with_twins
-from tui_host.infer.matching.competition import Competition, Doubts, competing
+from tui_host.infer.matching.competition import Competition, Doubts, SendOrders, competing
 from tui_host.infer.matching.possible_pairs import PossiblePairs
 from tui_host.infer.matching.resent_calls import Resending, attempts
 from tui_host.infer.matching.result_places import placed
@@ -72,12 +72,12 @@ def match(candidates: Sequence[Candidate], frames: Sequence[CallFrame], connecti
     shared.learn(candidates, named)
     own = shared.certain(possible)
     counts = {key: len(calls) for key, calls in own.items()}
-    joined = _competed(own, pairs, named, kept, unasked)
+    joined, as_asked = _competed(own, pairs, candidates, named, kept, unasked)
     shared.learn(candidates, joined)
     own = shared.certain(possible)
     if counts != {key: len(calls) for key, calls in own.items()}:  # the connections of a host tell more
-        joined = _competed(own, pairs, named, kept, unasked)
-    told_elsewhere, refuted = placed(candidates, joined)
+        joined, as_asked = _competed(own, pairs, candidates, named, kept, unasked)
+    told_elsewhere, refuted = placed(candidates, joined, as_asked)
     joined = {key: sent for key, sent in joined.items() if key not in refuted}
     otherwise = _told_otherwise(pairs, possible, joined, shared)
     told_elsewhere |= {call.key: None for call, _ in otherwise if call.places is not None}
@@ -145,12 +145,15 @@ def _told_otherwise(
 def _competed(
     possible: Possible,
     pairs: PossiblePairs,
+    candidates: Sequence[Candidate],
     certain: Mapping[str, tuple[CallFrame, ...]],
     kept: Container[tuple[FrameKey, str]],
     unasked: Container[tuple[str, str]],
-) -> dict[str, tuple[CallFrame, ...]]:
-    """Return the certain pairs."""
+) -> tuple[dict[str, tuple[CallFrame, ...]], set[str]]:
+    """Return the certain pairs, and the calls whose results stand in the order of the calls."""
     joined = dict(certain)
+    sent = {call.key for calls in possible.values() for call in calls}.union(certain)
+    unclear = {call.alike for call in candidates if call.key not in sent and not call.may_have_failed}
     otherwise = {
         frame.key
         for frame in pairs.frames
@@ -161,13 +164,22 @@ def _competed(
     doubts = Doubts(
         tries=Resending(whole, sendable),
         unasked=unasked,
+        unclear=unclear,
         otherwise=otherwise,
         timed=pairs.timed,
         kept=kept,
     )
-    for members, calls in competing(whole, possible):
-        joined.update(Competition(members, calls, possible, doubts).joined())
-    return joined
+    groups = [Competition(members, calls, possible, doubts) for members, calls in competing(whole, possible)]
+    for group in groups:
+        joined.update(group.joined())
+    orders, size = SendOrders(candidates, joined), -1
+    while size < len(joined):
+        if size >= 0:
+            orders.know(candidates, joined)  # learn which connections are of one host
+        size = len(joined)
+        for group in filter(Competition.is_open, groups):
+            joined.update(group.joined(orders))
+    return joined, {key for group in groups for key in group.as_asked}
 
 
 def _by_id(candidates: Sequence[Candidate], frames: Sequence[CallFrame]) -> dict[str, tuple[CallFrame, ...]]:

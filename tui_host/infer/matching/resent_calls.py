@@ -91,7 +91,7 @@ def _is_meant(
 
 
 def _may_follow(possible: Possible, frame: CallFrame, before: Attempts) -> bool:
-    return frame.line != before.last.line and any(call in possible[frame.key] for call in possible[before.key])
+    return frame.line != before.line and any(call in possible[frame.key] for call in possible[before.key])
 
 
 def _may_take_the_place(frame: Attempts, before: Attempts) -> bool:

@@ -6,7 +6,7 @@ Most hosts report results in the order of the calls, some in the order of arriva
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from tui_host.infer.call_values import CallFrame
@@ -18,13 +18,14 @@ _ResultKind: TypeAlias = tuple[str, str, str]
 
 
 def placed(
-    candidates: Iterable[Candidate], joined: Mapping[str, tuple[CallFrame, ...]]
+    candidates: Iterable[Candidate], joined: Mapping[str, tuple[CallFrame, ...]], as_asked: Container[str] = ()
 ) -> tuple[dict[str, str | None], set[str]]:
     """Return the calls whose results stand out of order.
 
     Args:
         candidates: All calls.
         joined: The frames of the matched calls.
+        as_asked: Calls whose results are known to stand in their own places.
 
     Returns:
         The place of each such result by call, None if doubtful or if the answer has too many calls; and the calls that cannot
@@ -43,7 +44,7 @@ def placed(
             unsure |= {call.key for call in calls}
         elif len(calls) > 1:
             places = _Places(calls, joined, counts)
-            places.settle()
+            places.settle(as_asked)
             places_by_call |= places.found
             refuted |= places.refuted
             unsure |= places.left.keys()
@@ -100,8 +101,10 @@ class _Places:
             if candidate.call.name == call.call.name or not (is_named or _is_named(candidate))
         ]
 
-    def settle(self) -> None:
+    def settle(self, as_asked: Container[str]) -> None:
         """Take every place without alternatives until none is left."""
+        for key in [key for key in self.left if key in as_asked]:
+            self._take(key, key)
         while self._settle_one():
             pass
 
