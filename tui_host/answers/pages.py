@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from tui_host.answers.bill_page import bill_page
 from tui_host.answers.changes_page import changes_page
+from tui_host.answers.servers_page import servers_page
 from tui_host.answers.time_page import time_page
+from tui_host.answers.tools_page import tools_page
 
 if TYPE_CHECKING:
     from tui_host.answers.section import Section
@@ -19,7 +22,9 @@ if TYPE_CHECKING:
 SectionPage: TypeAlias = "Callable[[Wires, Section], Steps[Sheet]]"
 RowPage: TypeAlias = "Callable[[Wires, Row], Steps[Sheet]]"
 
-SECTION_PAGES: Mapping[str, SectionPage] = MappingProxyType({"Time": time_page})
+SECTION_PAGES: Mapping[str, SectionPage] = MappingProxyType(
+    {"Time": time_page, "Bill": bill_page, "Tools": tools_page, "Servers": servers_page}
+)
 """The pages of a heading, in the order of their tabs."""
 
 ROW_PAGES: Mapping[str, RowPage] = MappingProxyType({"Changes": changes_page})

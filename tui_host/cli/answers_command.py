@@ -6,15 +6,19 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from tui_host.answers.bill_page import bill_of, bill_sheet
 from tui_host.answers.changes_page import changes_of, changes_sheet
 from tui_host.answers.look import looks_of, looks_sheet
 from tui_host.answers.recorded_wires import RecordedWires
+from tui_host.answers.request_weights import requests_of
 from tui_host.answers.row_numbers import RowNumbers
 from tui_host.answers.section import Section, turn_section
+from tui_host.answers.servers_page import servers_of, servers_page
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.sheet import as_json as json_of
 from tui_host.answers.steps import made
 from tui_host.answers.time_page import time_of, time_page
+from tui_host.answers.tools_page import tool_costs, tools_page
 from tui_host.capture.visible import line
 from tui_host.cli import standard_output as output
 from tui_host.cli.columns import cells
@@ -46,6 +50,7 @@ def answer(wires: RecordedWires, info: SessionInfo, arguments: Arguments) -> Non
         StoreError: If the session has no such turn, call or request.
     """
     name, *given = arguments.answer
+    session = Section(is_session=True)
     match name:
         case "time":
             section = _section(wires, info, given)
@@ -55,6 +60,13 @@ def answer(wires: RecordedWires, info: SessionInfo, arguments: Arguments) -> Non
         case "look":
             looks = looks_of(wires)
             _print({"look": looks}, looks_sheet(looks), as_json=arguments.json)
+        case "bill":
+            rows = [_request(wires, info, given[0])] if given else requests_of(wires, session)
+            _print(made(bill_of(wires, rows)), made(bill_sheet(wires, rows)), as_json=arguments.json)
+        case "tools":
+            _print(made(tool_costs(wires, session)), made(tools_page(wires, session)), as_json=arguments.json)
+        case "servers":
+            _print(made(servers_of(wires)), made(servers_page(wires, session)), as_json=arguments.json)
         case _:
             raise LookupError(name)
 

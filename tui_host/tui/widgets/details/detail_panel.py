@@ -28,7 +28,7 @@ _PATIENCE = 8.0
 
 FIRST = 0.01
 """Longest time for making a page at once, in seconds; longer ones are made in slices, with their progress shown."""
-OF_SECTIONS = ("Time",)
+OF_SECTIONS = ("Time", "Bill", "Tools", "Servers")
 """The tabs of a heading: the keys of `answers.pages.SECTION_PAGES`, which is imported with the first page."""
 ANSWERS = frozenset({"Changes"})
 """The tabs of a row that depend on other rows: the keys of `answers.pages.ROW_PAGES`."""

@@ -1,0 +1,160 @@
+"""The pages of a heading about cost: what a request consists of, what tools cost, and the servers as they were."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from tests.tui.details_drawn import drawn
+from tests.tui.inspector_wires import MESSAGES, TOOL, Wires, a_turn, connected, events_of, request_body, to_json
+from tui_host.answers.bill_page import Bill, bill_of
+from tui_host.answers.pages import ROW_PAGES, SECTION_PAGES
+from tui_host.answers.request_weights import requests_of, weigh
+from tui_host.answers.section import Section
+from tui_host.answers.servers_page import servers_of
+from tui_host.answers.sheet import as_json
+from tui_host.answers.steps import made
+from tui_host.answers.tools_page import tool_costs
+from tui_host.capture.connection_end import connection_end
+from tui_host.capture.link import Span
+from tui_host.capture.record import Draft, Head, Place
+from tui_host.errors import JSON
+from tui_host.tui.widgets.details.detail_panel import ANSWERS, OF_SECTIONS, page_of
+
+SESSION = Section(is_session=True)
+USAGE: JSON = {
+    "choices": [],
+    "usage": {"prompt_tokens": 120, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 64}},
+}
+
+
+def shown(tab: str, wires: Wires, section: Section = SESSION) -> str:
+    return "\n".join(drawn(page_of(tab, wires, section, set()), 140))
+
+
+def answered(wires: Wires, exchange: str, at: float, *, step: int, body: bytes) -> None:
+    """A request and its response, which reports tokens."""
+    request = wires.request(body, at, exchange=exchange, step=step)
+    *events, last = events_of({"role": "assistant", "content": "30"})
+    usage = b"data: " + to_json(USAGE) + b"\n\n"
+    wires.end(wires.response(request, at + 0.1, *events, usage, last), at + 0.5)
+
+
+def test_the_tabs_of_headings_and_rows_are_the_pages_that_exist() -> None:
+    assert tuple(SECTION_PAGES) == OF_SECTIONS
+    assert set(ROW_PAGES) == ANSWERS
+
+
+def test_each_page_without_anything_says_what_would_stand_there() -> None:
+    for tab in OF_SECTIONS:
+        assert "stand" in shown(tab, Wires()), tab
+
+
+def test_a_bill_tells_tools_messages_and_what_is_new_with_their_tokens() -> None:
+    wires = Wires()
+    a_turn(wires)
+    page = shown("Bill", wires)
+    assert "bill of LLM 2, step 2 of turn 1" in page
+    assert "the provider reported no tokens · estimate 120" in page
+    assert "new here +2 messages, ~53 tokens" in page
+    assert "prefix kept 255 of 480 B; goes on at messages[2]" in page
+    assert "result of math.multiply" in page
+    assert "put in by the tool protocol 0" in page
+    bill = made(bill_of(wires, requests_of(wires, SESSION)))
+    assert isinstance(bill, Bill)
+    assert [(tool.server, tool.label, tool.is_unused) for tool in bill.tools] == [("math", "multiply", False)]
+    assert sum(part.size for part in bill.messages) == 300 - len("[,,,]")
+    assert [weight.request for weight in bill.requests] == ["LLM 1", "LLM 2"]
+
+
+def test_a_bill_tells_what_the_provider_counted_and_how_far_the_estimate_is_from_it() -> None:
+    wires = Wires()
+    answered(wires, "x1", 1.0, step=1, body=request_body(MESSAGES))
+    page = shown("Bill", wires, Section(clock="c1", turn=1, step=1))
+    assert "provider 120 · estimate 68 (-43 %) · cached 64 · out 5" in page
+    assert "math (1)" in page
+
+
+def test_a_bill_tells_what_was_put_in_by_purpose() -> None:
+    wires = Wires()
+    body = request_body(MESSAGES)
+    wires.request(body, 1.0, exchange="x1")
+    start = body.index(b"You are helpful")
+    wires.link("injected", Span(exchange="x1", side="request", start=start, end=start + 15), 1.0)
+    page = shown("Bill", wires)
+    assert "tool protocol: " in page
+    assert "put in by the tool protocol 0" not in page
+
+
+def test_thinking_images_and_calls_are_kinds_of_their_own() -> None:
+    wires = Wires()
+    picture: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    messages: list[JSON] = [
+        {"role": "user", "content": [{"type": "text", "text": "what is it?"}, picture]},
+        {"role": "assistant", "content": "It is", "reasoning_content": "a long thought about pictures"},
+    ]
+    wires.request(request_body(messages), 1.0, exchange="x1")
+    bill = made(bill_of(wires, requests_of(wires, SESSION)))
+    assert isinstance(bill, Bill)
+    assert {part.label for part in bill.messages} == {"user", "images", "assistant", "thinking"}
+
+
+def test_tools_are_sorted_by_their_tokens_in_all_and_tell_changes_with_their_words() -> None:
+    wires = Wires()
+    add: JSON = {"type": "function", "function": {"name": "math__add", "description": "Adds.", "parameters": {}}}
+    changed = json.loads(to_json(TOOL))
+    changed["function"]["description"] = "Multiply three numbers."
+    for number, tools in enumerate(([TOOL, add], [TOOL], [changed]), start=1):
+        body = to_json({"model": "m", "tools": tools, "messages": MESSAGES})
+        answered(wires, f"x{number}", number, step=number, body=body)
+    costs = made(tool_costs(wires, SESSION))
+    assert [(tool.tool, tool.requests, tool.calls) for tool in costs.tools] == [("multiply", 3, 0), ("add", 1, 0)]
+    assert [change.request for change in costs.tools[0].changes] == ["LLM 3"]
+    assert "[-two-]{+three+}" in shown("Tools", wires)
+    assert json.dumps(as_json(costs))
+
+
+def test_requests_are_read_once_and_equal_lists_of_tools_are_the_same_values() -> None:
+    wires = Wires()
+    for number in range(1, 3):
+        answered(wires, f"x{number}", number, step=number, body=request_body(MESSAGES))
+    rows = requests_of(wires, SESSION)
+    first, second = made(weigh(wires, rows))
+    assert first.tools is second.tools
+    assert [once is again for once, again in zip((first, second), made(weigh(wires, rows)), strict=True)] == [True] * 2
+
+
+def test_servers_tell_version_tools_and_how_their_connections_ended() -> None:
+    wires = Wires()
+    connected(wires)
+    introduction: JSON = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "Maths", "version": "2.1"}}
+    listed: JSON = {"tools": [{"name": "multiply", "inputSchema": {}}, {"name": "add", "inputSchema": {}}]}
+    for number, (method, result) in enumerate((("initialize", introduction), ("tools/list", listed)), start=7):
+        wires.frame(to_json({"jsonrpc": "2.0", "id": number, "method": method}), 0.2, direction="out", turn=0)
+        wires.frame(to_json({"jsonrpc": "2.0", "id": number, "result": result}), 0.3, direction="in", turn=0)
+    a_turn(wires)
+    wires.stderr("one\x1b[31m", 9.0)
+    wires.stderr("Aborted (core dumped)", 9.1)
+    wires.append(connection_end("math", "n1", "exited 134"), 9.2)
+    page = shown("Servers", wires)
+    assert "math  Maths 2.1 · MCP 2025-06-18 · stateful · in LLM 2" in page
+    assert "connection 1  exited 134" in page
+    assert "stderr  Aborted (core dumped)" in page
+    assert "\x1b" not in page
+    (server,) = made(servers_of(wires))
+    assert (server.tools, server.calls) == (2, 1)
+
+
+def test_the_url_of_a_server_is_told_without_credentials() -> None:
+    wires = Wires()
+    draft = Draft(
+        wire="mcp", kind="request", peer="lab", direction="out", exchange="h1", connection="n9", place=Place()
+    )
+    head = Head(method="POST", url="https://me:hunter2@lab.example/mcp?token=abcdef123456")
+    ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    wires.append(replace(draft, head=head, data=ping), 1.0)
+    wires.append(replace(draft, kind="frame", data=ping), 1.0)
+    page = shown("Servers", wires)
+    assert "lab.example/mcp" in page
+    assert "hunter2" not in page
+    assert "abcdef123456" not in page

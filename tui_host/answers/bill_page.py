@@ -1,0 +1,303 @@
+"""What a request consists of and costs: its tokens by tools, messages and what the host put in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tui_host.answers.bodies import missing_words, reading
+from tui_host.answers.changes_page import Changes, changes_of, path_of, prefix_words
+from tui_host.answers.outlines import marks_of
+from tui_host.answers.request_weights import MOST, RequestWeight, calls_of, requests_of, weigh
+from tui_host.answers.section import Section
+from tui_host.answers.sheet import Sheet, SheetLine
+from tui_host.capture.visible import line
+from tui_host.llm.outline import estimate_tokens
+
+if TYPE_CHECKING:
+    from tui_host.answers.bodies import Body
+    from tui_host.answers.steps import Steps
+    from tui_host.answers.wires import Wires
+    from tui_host.capture.ladder.row import Row
+    from tui_host.llm.outline import Outline, Part
+
+EMPTY = "What a request consists of stands here once a model was asked: tokens by tool, by kind of message, and what was put in."
+_ROLES: Mapping[str, str] = {"developer": "system", "model": "assistant"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BillLine:
+    """A part of a request.
+
+    Attributes:
+        label: What it is: `atlas`, `result of lab.history`, `system`.
+        server: The server of a tool; empty otherwise.
+        count: How many there are.
+        size: Its bytes.
+        tokens: Its tokens, an estimate.
+        is_unused: Whether it is a tool that was never called in the session.
+    """
+
+    label: str
+    server: str = ""
+    count: int = 1
+    size: int
+    tokens: int
+    is_unused: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """What a request consists of.
+
+    Attributes:
+        request: The request, with what the provider reported.
+        tools: Its tools, the largest first.
+        messages: Its messages by kind, the largest first.
+        options: All else.
+        put_in: What the tool protocol and profiles put in; it is part of the messages.
+        new_messages: Number of messages that are new since the request before.
+        new_tokens: Tokens of these, an estimate.
+        prefix: Where the beginning that it shares with the request before ends; empty for the first request.
+        cause: Why it ends there.
+        requests: All requests that the page is about.
+    """
+
+    request: RequestWeight
+    tools: tuple[BillLine, ...]
+    messages: tuple[BillLine, ...]
+    options: BillLine
+    put_in: tuple[BillLine, ...]
+    new_messages: int
+    new_tokens: int
+    prefix: str
+    cause: str
+    requests: tuple[RequestWeight, ...]
+
+
+def bill_page(wires: Wires, section: Section) -> Steps[Sheet]:
+    """Make the page `Bill` of a heading: of its last request, with a line for each of its requests."""
+    return (yield from bill_sheet(wires, requests_of(wires, section)))
+
+
+def bill_sheet(wires: Wires, rows: Sequence[Row]) -> Steps[Sheet]:
+    """Make the page of the last of some requests."""
+    bill = yield from bill_of(wires, rows)
+    if isinstance(bill, str):
+        return Sheet(what="bill", lines=(), empty=bill)
+    row = rows[-1]
+    place = f"step {row.step} of turn {row.turn}" if row.turn else "of no turn"
+    return Sheet(what=f"bill of {bill.request.request}, {place}", notes=list(_notes(bill)), lines=list(_lines(bill)))
+
+
+def bill_of(wires: Wires, rows: Sequence[Row]) -> Steps[Bill | str]:
+    """Compute the bill of the last of some requests; a sentence if there is none, or it cannot be read."""
+    if not rows:
+        return EMPTY
+    row = rows[-1]
+    dialect = wires.dialect(row)
+    if dialect is None:
+        return "Unknown dialect; see Raw."
+    if row.missing:
+        return missing_words(row)
+    body = yield from reading(wires, row)
+    if len(body.data) > MOST:
+        return f"{len(body.data):,} bytes are too many to analyse; see Raw."
+    outline = dialect.outline(body.data, wires.names(row))
+    yield "taken apart"
+    if outline is None:
+        return "The body is not a JSON object; see Raw."
+    weighed = yield from weigh(wires, rows)
+    session = Section(is_session=True)
+    calls = calls_of(wires, session, (yield from weigh(wires, requests_of(wires, session))))
+    earlier = wires.before(row)
+    changes = None if earlier is None else (yield from changes_of(wires, row, earlier))
+    known = changes if isinstance(changes, Changes) else None
+    new = _new_messages(outline, known) if known is not None else []
+    return Bill(
+        request=weighed[-1].weight,
+        tools=_largest_first(
+            BillLine(
+                label=tool.tool,
+                server=tool.server,
+                size=tool.size,
+                tokens=tool.tokens,
+                is_unused=not calls[tool.server, tool.tool],
+            )
+            for tool in weighed[-1].tools
+        ),
+        messages=_messages(outline, wires.names(row)),
+        options=_sum("options", (part for part in outline.parts if part.kind == "option")),
+        put_in=_put_in(wires, row, body),
+        new_messages=len(new),
+        new_tokens=sum(part.tokens for part in new),
+        prefix="" if known is None else prefix_words(known),
+        cause="" if known is None else known.cause,
+        requests=tuple(each.weight for each in weighed),
+    )
+
+
+def _new_messages(outline: Outline, changes: Changes) -> list[Part]:
+    paths = {change.path for change in changes.changes if change.kind == "new"}
+    messages = (part for group in outline.parts if group.kind == "messages" for part in group.children)
+    return [part for part in messages if path_of(part.key) in paths]
+
+
+def _messages(outline: Outline, names: Mapping[str, tuple[str, str]]) -> tuple[BillLine, ...]:
+    """Sum the messages by kind: by role, and thinking, images, calls and the results of each tool by themselves."""
+    lines: dict[str, BillLine] = {}
+    for group in outline.parts:
+        if group.kind in {"tools", "option"}:
+            continue
+        for message in group.children if group.kind == "messages" else (group,):
+            kinds: dict[str, list[int]] = {}
+            for label, size, tokens in _kinds(message, message.label, names):
+                sums = kinds.setdefault(label, [0, 0])
+                sums[0] += size
+                sums[1] += tokens
+            for label, (size, tokens) in kinds.items():
+                before = lines.get(label, BillLine(label=label, count=0, size=0, tokens=0))
+                lines[label] = BillLine(
+                    label=label, count=before.count + 1, size=before.size + size, tokens=before.tokens + tokens
+                )
+    return _largest_first(lines.values())
+
+
+def _kinds(part: Part, role: str, names: Mapping[str, tuple[str, str]]) -> Iterator[tuple[str, int, int]]:
+    """Yield label, bytes and tokens of what a message consists of; what holds the pieces together counts for its role."""
+    if part.kind == "result":
+        label = f"result of {'.'.join(filter(None, names.get(part.name, ('', part.name))))}"
+    else:
+        label = {"thinking": "thinking", "image": "images", "call": "calls"}.get(part.kind, _ROLES.get(role, role))
+    inner = [child for child in part.children if part.kind == "message" or child.kind == "image"]
+    size = part.size - sum(child.size for child in inner)
+    tokens = part.tokens - sum(child.tokens for child in inner)
+    plain = any(child.kind in {"text", "message"} for child in inner) or not inner
+    frame = label if plain else next(iter(_kinds(inner[0], role, names)))[0]
+    yield frame, size, max(tokens, 0)
+    for child in inner:
+        yield from _kinds(child, role, names)
+
+
+def _put_in(wires: Wires, row: Row, body: Body) -> tuple[BillLine, ...]:
+    """Sum what the tool protocol put in, by purpose, and what each profile did."""
+    lines: dict[str, BillLine] = {}
+    for mark in marks_of(wires, row):
+        if mark.relation not in {"injected", "profile"}:
+            continue
+        data = b"".join(mark.span.pieces(body.data))
+        label = f"tool protocol: {mark.words}" if mark.relation == "injected" else mark.words
+        before = lines.get(label, BillLine(label=label, count=0, size=0, tokens=0))
+        lines[label] = BillLine(
+            label=label,
+            count=before.count + 1,
+            size=before.size + len(data),
+            tokens=before.tokens + estimate_tokens(data),
+        )
+    return _largest_first(lines.values())
+
+
+def _sum(label: str, parts: Iterable[Part | BillLine]) -> BillLine:
+    parts = list(parts)
+    return BillLine(
+        label=label,
+        count=len(parts),
+        size=sum(part.size for part in parts),
+        tokens=sum(part.tokens for part in parts),
+    )
+
+
+def _largest_first(lines: Iterable[BillLine]) -> tuple[BillLine, ...]:
+    return tuple(sorted(lines, key=lambda entry: -entry.tokens))
+
+
+def usage_words(weight: RequestWeight) -> str:
+    """Say what the provider counted, and what the estimate is: `provider 12,004 · estimate 11,404 (-5 %) · cached 8,064`."""
+    usage = weight.usage
+    words = [
+        f"provider {usage.input_total:,}" if usage.input_total is not None else "the provider reported no tokens",
+        f"estimate {weight.estimate:,}{f' ({weight.off_by})' if weight.off_by else ''}",
+        f"cached {usage.input_cached:,}" if usage.input_cached is not None else "",
+        f"written to the cache {usage.cache_written:,}" if usage.cache_written else "",
+        f"out {usage.output_total:,}" if usage.output_total is not None else "",
+        f"cost {usage.cost:g}" if usage.cost is not None else "",
+    ]
+    return " · ".join(filter(None, words))
+
+
+def _notes(bill: Bill) -> Iterator[str]:
+    yield usage_words(bill.request)
+    if not bill.put_in:
+        yield "put in by the tool protocol 0"
+    if bill.prefix:
+        messages = "message" if bill.new_messages == 1 else "messages"
+        yield f"new here +{bill.new_messages} {messages}, ~{bill.new_tokens:,} tokens"
+        yield bill.prefix
+    if bill.cause:
+        yield bill.cause
+
+
+def _lines(bill: Bill) -> Iterator[SheetLine]:
+    whole = bill.request.estimate
+    servers: dict[str, list[BillLine]] = {}
+    for tool in bill.tools:
+        servers.setdefault(tool.server, []).append(tool)
+    groups = [
+        _group(_sum(server or "of no known server", tools), whole, [_line(tool, whole) for tool in tools])
+        for server, tools in servers.items()
+    ]
+    tools = _sum("tools", bill.tools)
+    if groups:
+        yield _group(tools, whole, groups, is_open=True)
+    messages = _sum("messages", bill.messages)
+    if bill.messages:
+        yield _group(messages, whole, [_line(kind, whole) for kind in bill.messages], is_open=True, is_counted=False)
+    if bill.options.count:
+        yield _line(bill.options, whole)
+    if bill.put_in:
+        of_messages = [_line(part, whole) for part in bill.put_in]
+        label = "put in, counted above too"
+        yield _group(_sum(label, bill.put_in), whole, of_messages, is_open=True, is_counted=False)
+    if len(bill.requests) > 1:
+        yield SheetLine(
+            key="requests",
+            label=f"requests ({len(bill.requests)})",
+            style="what",
+            opened=True,
+            children=tuple(
+                SheetLine(
+                    key=f"{number}",
+                    label=f"{weight.request}  {usage_words(weight)}",
+                    figures=(f"{weight.size:,}", f"~{weight.estimate:,}", ""),
+                    target=weight.row,
+                )
+                for number, weight in enumerate(bill.requests)
+            ),
+        )
+
+
+def _group(
+    total: BillLine, whole: int, children: Sequence[SheetLine], *, is_open: bool = False, is_counted: bool = True
+) -> SheetLine:
+    return SheetLine(
+        key=total.label,
+        label=line(f"{total.label} ({total.count})" if is_counted else total.label, 120),
+        figures=_figures(total, whole),
+        style="what" if is_open else "",
+        children=tuple(children),
+        opened=is_open,
+    )
+
+
+def _line(entry: BillLine, whole: int) -> SheetLine:
+    return SheetLine(
+        key=f"{entry.server}.{entry.label}",
+        label=line(f"{entry.label} ({entry.count})" if entry.count > 1 else entry.label, 120),
+        figures=_figures(entry, whole),
+        mark="never called" if entry.is_unused else "",
+    )
+
+
+def _figures(entry: BillLine, whole: int) -> tuple[str, ...]:
+    return f"{entry.size:,}", f"~{entry.tokens:,}", f"{100 * entry.tokens / whole:.0f} %" if whole else ""

@@ -1,0 +1,157 @@
+"""What tools cost: for each tool of a turn or a session, how often it was offered and called, its tokens, and its changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tui_host.answers.changed_words import ChangedWords, changed_words
+from tui_host.answers.request_weights import RequestWeight, ToolWeight, calls_of, requests_of, weigh
+from tui_host.answers.sheet import Sheet, SheetLine
+from tui_host.capture.visible import decode, line
+
+if TYPE_CHECKING:
+    from tui_host.answers.section import Section
+    from tui_host.answers.steps import Steps
+    from tui_host.answers.wires import Wires
+
+EMPTY = (
+    "What each tool costs stands here once a request lists tools: its tokens, in how many requests, and how often it was "
+    "called. Tools that the tool protocol writes into the prompt are on the page Bill, under what was put in."
+)
+_WORDS = 60
+_MOST = 20
+"""The most changed words of a definition that are shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolChange:
+    """A change of a tool's definition between two requests.
+
+    Attributes:
+        request: The first request with the new definition: `LLM 3`.
+        row: Its row.
+        words: The changed words.
+    """
+
+    request: str
+    row: tuple[str, int]
+    words: tuple[ChangedWords, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCost:
+    """What a tool costs.
+
+    Attributes:
+        server: Its server; empty if unknown.
+        tool: Its name at the server.
+        requests: Number of requests that offer it.
+        tokens: Its tokens in the last of these, an estimate.
+        tokens_in_all: Its tokens in all of these.
+        calls: How often it was called.
+        changes: The changes of its definition.
+    """
+
+    server: str
+    tool: str
+    requests: int
+    tokens: int
+    tokens_in_all: int
+    calls: int
+    changes: tuple[ToolChange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCosts:
+    """What all tools cost.
+
+    Attributes:
+        requests: Number of requests.
+        tokens: Tokens of all requests, an estimate.
+        tools: The tools, the most expensive first.
+    """
+
+    requests: int
+    tokens: int
+    tools: tuple[ToolCost, ...]
+
+
+def tools_page(wires: Wires, section: Section) -> Steps[Sheet]:
+    """Make the page `Tools` of a heading."""
+    costs = yield from tool_costs(wires, section)
+    if not costs.tools:
+        return Sheet(what=f"tools of {section.words}", lines=(), empty=EMPTY)
+    whole = sum(tool.tokens_in_all for tool in costs.tools)
+    share = f", {100 * whole / costs.tokens:.0f} % of what was sent" if costs.tokens else ""
+    requests = f"{costs.requests} request{'' if costs.requests == 1 else 's'}"
+    unused = [tool for tool in costs.tools if not tool.calls]
+    never = f" · {len(unused)} never called: ~{sum(tool.tokens_in_all for tool in unused):,}" if unused else ""
+    return Sheet(
+        what=f"tools of {section.words}: {len(costs.tools)} in {requests}",
+        notes=[f"~{whole:,} tokens in all{share}{never}", "columns: in all, in a request, requests, calls"],
+        lines=[_line(tool) for tool in costs.tools],
+    )
+
+
+def tool_costs(wires: Wires, section: Section) -> Steps[ToolCosts]:
+    """Compute what each tool costs, the most expensive first."""
+    weighed = yield from weigh(wires, requests_of(wires, section))
+    calls = calls_of(wires, section, weighed)
+    offers: dict[tuple[str, str], list[tuple[RequestWeight, ToolWeight]]] = {}
+    for request in weighed:
+        for tool in request.tools:
+            offers.setdefault((tool.server, tool.tool), []).append((request.weight, tool))
+    tools = [
+        ToolCost(
+            server=server,
+            tool=name,
+            requests=len(offered),
+            tokens=offered[-1][1].tokens,
+            tokens_in_all=sum(tool.tokens for _, tool in offered),
+            calls=calls[server, name],
+            changes=_changes(offered),
+        )
+        for (server, name), offered in offers.items()
+    ]
+    return ToolCosts(
+        requests=len(weighed),
+        tokens=sum(request.weight.estimate for request in weighed),
+        tools=tuple(sorted(tools, key=lambda tool: -tool.tokens_in_all)),
+    )
+
+
+def _changes(offered: Sequence[tuple[RequestWeight, ToolWeight]]) -> tuple[ToolChange, ...]:
+    changes: list[ToolChange] = []
+    before = offered[0][1]
+    for weight, tool in offered:
+        if tool is not before and tool.name == before.name and tool.definition != before.definition:
+            words = tuple(changed_words(decode(before.definition), decode(tool.definition)))
+            changes.append(ToolChange(request=weight.request, row=weight.row, words=words))
+        before = tool
+    return tuple(changes)
+
+
+def _line(tool: ToolCost) -> SheetLine:
+    title = f"{tool.server}.{tool.tool}" if tool.server else tool.tool
+    marks = ["" if tool.calls else "never called", "changed" if tool.changes else ""]
+    return SheetLine(
+        key=title,
+        label=line(title, 120),
+        figures=(f"~{tool.tokens_in_all:,}", f"~{tool.tokens:,}", f"{tool.requests:,}", f"{tool.calls:,}"),
+        mark=", ".join(filter(None, marks)),
+        style="what",
+        opened=bool(tool.changes),
+        children=tuple(
+            SheetLine(
+                key=f"{number}.{place}",
+                label=f"{change.request}  …{line(words.before, _WORDS)}[-{line(words.gone, _WORDS)}-]"
+                f"{{+{line(words.come, _WORDS)}+}}{line(words.after, _WORDS)}…",
+                style="new",
+                target=change.row,
+            )
+            for number, change in enumerate(tool.changes)
+            for place, words in enumerate(change.words[:_MOST])
+        ),
+    )
