@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from tui_host.answers.bill_page import bill_page
+from tui_host.answers.chain_page import chain_page
 from tui_host.answers.changes_page import changes_page
 from tui_host.answers.servers_page import servers_page
 from tui_host.answers.time_page import time_page
@@ -27,5 +28,5 @@ SECTION_PAGES: Mapping[str, SectionPage] = MappingProxyType(
 )
 """The pages of a heading, in the order of their tabs."""
 
-ROW_PAGES: Mapping[str, RowPage] = MappingProxyType({"Changes": changes_page})
+ROW_PAGES: Mapping[str, RowPage] = MappingProxyType({"Chain": chain_page, "Changes": changes_page})
 """The pages of a row that are answers."""

@@ -7,6 +7,9 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from tui_host.answers.bill_page import bill_of, bill_sheet
+from tui_host.answers.call_chain import chain_of
+from tui_host.answers.call_steps import CallChain
+from tui_host.answers.chain_page import sheet_of
 from tui_host.answers.changes_page import changes_of, changes_sheet
 from tui_host.answers.look import looks_of, looks_sheet
 from tui_host.answers.recorded_wires import RecordedWires
@@ -16,7 +19,7 @@ from tui_host.answers.section import Section, turn_section
 from tui_host.answers.servers_page import servers_of, servers_page
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.sheet import as_json as json_of
-from tui_host.answers.steps import made
+from tui_host.answers.steps import Steps, made
 from tui_host.answers.time_page import time_of, time_page
 from tui_host.answers.tools_page import tool_costs, tools_page
 from tui_host.capture.visible import line
@@ -67,6 +70,13 @@ def answer(wires: RecordedWires, info: SessionInfo, arguments: Arguments) -> Non
             _print(made(tool_costs(wires, session)), made(tools_page(wires, session)), as_json=arguments.json)
         case "servers":
             _print(made(servers_of(wires)), made(servers_page(wires, session)), as_json=arguments.json)
+        case "chain":
+            chain = made(_chain(wires, given[0]))
+            if not chain:
+                raise StoreError(
+                    f"has no call {line(given[0], 60)}", info.id, "the page Chain of a row names its calls"
+                )
+            _print(chain[0], sheet_of(chain), as_json=arguments.json)
         case _:
             raise LookupError(name)
 
@@ -90,6 +100,11 @@ def _request(wires: RecordedWires, info: SessionInfo, words: str) -> Row:
         remedy = f"its requests are 1 to {count}" if count else "it has no requests to a model"
         raise StoreError(f"has no request {line(words, 40)}", info.id, remedy)
     return row
+
+
+def _chain(wires: RecordedWires, call: str) -> Steps[Sequence[CallChain]]:
+    chain = yield from chain_of(wires, call)
+    return () if chain is None else (chain,)
 
 
 def _section(wires: RecordedWires, info: SessionInfo, given: Sequence[str]) -> Section:

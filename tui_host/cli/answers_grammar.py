@@ -14,6 +14,7 @@ _PAGES: tuple[tuple[str, str, str | int, str], ...] = (
     ("bill", "REQUEST", "?", "what a request consists of, by tools and messages: the last one, or LLM 3 as 3"),
     ("tools", "", 0, "what each tool costs: in how many requests, its tokens, its calls, its changes"),
     ("servers", "", 0, "the servers as they were: versions, connections and their ends, tools and their tokens"),
+    ("chain", "CALL", 1, "the steps of a call, such as 1.1.2: asked, decided, sent, answered, told, said"),
 )
 """Name, what follows it, how many of these, and the help of each option."""
 

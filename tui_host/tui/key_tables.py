@@ -138,7 +138,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("enter", "enter", "open or close a tool call, thinking or an error"),
         Key("pageup,pagedown", "pageup pagedown", "move a page up or down"),
         Key("home,g,end,G", "home end, g G", "go to the beginning, or to the end and follow it"),
-        Key("c", "c", "copy the code of the current or the last answer; again: its next block"),
+        Key("c", "c", "on a call: show its chain in the inspector; else copy code, again: its next block"),
         Key("v", "v", "view the contents of the current call's result: draw images, save, open"),
         *_SELECTING,
     ),
@@ -197,6 +197,11 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("m", "m", "mark the row, or no longer: requests are compared with the request marked last; filter: marked"),
         Key("M", "M", "write a note on the row, and mark it"),
         Key("x", "x", "export the row, its call, its turn or the session to a file, in one of several formats"),
+        Key(
+            "c",
+            "c",
+            "show the chain of the row's call: asked, decided, sent, answered, told, said; again: the tab before",
+        ),
         *_SELECTING,
     ),
     "Inspector, details": (
@@ -211,6 +216,8 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("d", "d", "as in the list"),
         Key("m,M", "m M", "as in the list"),
         Key("x", "x", "as in the list"),
+        Key("c", "c", "as in the list"),
+        Key("o", "o", "on a line of a page such as Time or Chain: go to the row it leads to"),
         *_SELECTING,
     ),
     "Contents": (

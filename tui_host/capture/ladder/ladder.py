@@ -116,6 +116,10 @@ class Ladder:
             return (partner,)
         return tuple(sorted(numbers, key=lambda relative: (abs(relative - number), relative)))
 
+    def rows_of_call(self, call: str) -> Sequence[int]:
+        """Return the rows of a call, in the order of their first bytes."""
+        return sorted(self._rows.of_call(call))
+
     def row_of(self, key: tuple[str, int]) -> int | None:
         """Return the row whose first record has this capture and number."""
         return self._rows.row_of(*key)

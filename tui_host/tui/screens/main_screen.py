@@ -482,6 +482,19 @@ class MainScreen(Covered, Screen[None]):
             screen = NoteScreen(self.source.row_marks, (row.capture, row.seq), self._inspector.ladder.redraw)
             self.app.push_screen(screen)  # pyright: ignore[reportUnknownMemberType] - of any app
 
+    def on_transcript_chain_asked(self, event: Transcript.ChainAsked) -> None:
+        """Show the chain of a call of the chat in the inspector."""
+        event.stop()
+        inspector = self._inspector
+        if inspector is None or not inspector.show_chain(event.call):
+            self._lines.hint("nothing of this call was recorded")
+            self._look_on_until = time.monotonic() + status.HINT_SECONDS + LOOK_ON_SECONDS
+            return
+        if self.arrangement == "chat":
+            self._halves.advance()
+            self._arrange()
+        self.set_focus(inspector.details[0].view)
+
     def on_resize(self, event: events.Resize) -> None:
         """Show one half where there is no room for both."""
         is_reading = self._inspector is not None and self._inspector.has_focus_within

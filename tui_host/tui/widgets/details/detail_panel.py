@@ -30,7 +30,7 @@ FIRST = 0.01
 """Longest time for making a page at once, in seconds; longer ones are made in slices, with their progress shown."""
 OF_SECTIONS = ("Time", "Bill", "Tools", "Servers")
 """The tabs of a heading: the keys of `answers.pages.SECTION_PAGES`, which is imported with the first page."""
-ANSWERS = frozenset({"Changes"})
+ANSWERS = frozenset({"Chain", "Changes"})
 """The tabs of a row that depend on other rows: the keys of `answers.pages.ROW_PAGES`."""
 SLICE = 0.008
 """Seconds in one slice; keys are handled between slices."""
@@ -168,6 +168,7 @@ class Detail(Vertical):
         self._row: Row | Section | None = None
         self._shown: _Shown | None = None
         self._chosen: dict[Sequence[str], str] = {}
+        self._before: dict[Sequence[str], str] = {}
         self._flipped: dict[str, set[str]] = {}
         self._due = 0.0
         self._making: tuple[_Shown, Making[Page]] | None = None
@@ -226,6 +227,16 @@ class Detail(Vertical):
         if tab in tabs:
             self._chosen[tabs] = tab
             self.sync(now=True)
+
+    def toggle(self, tab: str) -> bool:
+        """Show a tab, or if it is shown the one before; returns whether the row has the tab."""
+        tabs = tabs_of(self._row)
+        if tab not in tabs:
+            return False
+        now = self.tab
+        self.choose(self._before.get(tabs, tabs[0]) if now == tab else tab)
+        self._before[tabs] = tabs[0] if now == tab else now
+        return True
 
     def sync(self, *, now: bool = False) -> None:
         """Make a new or grown page if time allows, or continue a long page."""

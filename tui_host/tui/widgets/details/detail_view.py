@@ -23,6 +23,7 @@ from tui_host.tui.widgets.lines.line_pieces import PieceView
 from tui_host.tui.widgets.lines.line_selection import SelectingView
 from tui_host.tui.widgets.lines.selectable import Selectable
 from tui_host.tui.widgets.pages.detail_page import Page, cut
+from tui_host.tui.widgets.pages.sheet_page import SheetPage
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import TreePage
 
@@ -224,6 +225,12 @@ class PageView(PageLines):
         step: int = 0
         place: int | None = None
 
+    @dataclass
+    class RowAsked(Message):
+        """Posted to ask for a row, by capture and number of its first record."""
+
+        target: tuple[str, int]
+
     def action_tab(self, step: int) -> None:
         """Ask for the next or the previous tab."""
         self.post_message(self.TabAsked(step=step))
@@ -231,6 +238,17 @@ class PageView(PageLines):
     def action_tab_at(self, place: int) -> None:
         """Ask for a tab by place."""
         self.post_message(self.TabAsked(place=place))
+
+    @override
+    def action_other_end(self) -> None:
+        """Swap the moving end of the selection; without one, ask for the row that the line leads to."""
+        target = (
+            self._page.target(self.cursor) if isinstance(self._page, SheetPage) and self.cursor is not None else None
+        )
+        if self.selection is not None or target is None:
+            super().action_other_end()
+        else:
+            self.post_message(self.RowAsked(target))
 
 
 class TabLine(Widget):

@@ -134,6 +134,7 @@ class Inspector(Container):
         Binding("m", "mark", "Mark"),
         Binding("M", "note", "Note", show=False),
         Binding("x", "export", "Export"),
+        Binding("c", "chain", "Chain"),
         Binding("question_mark", "legend", "Signs"),
         Binding("n", "look(1)", "Next to look at"),
         Binding("N", "look(-1)", "To look at before"),
@@ -442,6 +443,43 @@ class Inspector(Container):
     def action_export(self) -> None:
         """Ask the screen to export."""
         self.post_message(self.ExportAsked())
+
+    def action_chain(self) -> None:
+        """Show the chain of the row's calls in place of its bytes, or the bytes again."""
+        selected, relative = self.details
+        is_relative = relative.has_focus_within or selected.has_class("-hidden")
+        details = (relative,) if is_relative else (selected, relative)
+        if not any(detail.toggle("Chain") for detail in details if not detail.has_class("-hidden")):
+            self.notify("No call belongs to this row, so it has no chain.", markup=False, timeout=4)
+
+    def show_chain(self, call: str) -> bool:
+        """Go to the first row of a call and its chain; returns whether the call has a row."""
+        source = self._source
+        numbers = () if source is None else source.ladder.rows_of_call(call)
+        if not numbers:
+            return False
+        self._go_to(numbers[0])
+        selected = self.details[0]
+        selected.choose("Chain")
+        if selected.has_class("-hidden"):
+            self.flip()
+        return True
+
+    def _go_to(self, number: int) -> None:
+        """Select a row, though a filter hides it."""
+        if self.ladder.is_filtered:
+            self.ladder.filter("")
+            self._filter.close()
+        self.ladder.stay()
+        self.ladder.select(number)
+        self.sync()
+
+    def on_page_view_row_asked(self, message: PageView.RowAsked) -> None:
+        """Go to the row that a line of a page leads to."""
+        message.stop()
+        number = None if self._source is None else self._source.ladder.row_of(message.target)
+        if number is not None:
+            self._go_to(number)
 
     # The filter.
 

@@ -44,7 +44,7 @@ class Transcript(SelectingView):
     COMPONENT_CLASSES: ClassVar[set[str]] = inks.COMPONENTS
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open_item", "Open or close", show=False),
-        Binding("c", "copy_code", "Copy code", show=False),
+        Binding("c", "code_or_chain", "Copy code, or show the chain", show=False),
         Binding("v", "view_contents", "Contents", show=False),
     ]
     DEFAULT_CSS = f"Transcript {{ {inks.CSS} }}"
@@ -63,6 +63,12 @@ class Transcript(SelectingView):
         """The contents of a call's result are to be shown."""
 
         item: CallItem
+
+    @dataclass
+    class ChainAsked(Message):
+        """The chain of a call is to be shown."""
+
+        call: str
 
     @dataclass
     class CopyAsked(Message):
@@ -386,6 +392,15 @@ class Transcript(SelectingView):
         self.current = number
         if inside == 0 or (isinstance(self._column.conversation[number], CallItem) and inside == 1):
             self.toggle(number)
+
+    def action_code_or_chain(self) -> None:
+        """Ask for the chain of the current call; elsewhere copy code."""
+        conversation = self._column.conversation
+        item = conversation[self.current] if self.current is not None and self.current < len(conversation) else None
+        if isinstance(item, CallItem) and item.call:
+            self.post_message(self.ChainAsked(item.call))
+        else:
+            self.action_copy_code()
 
     def action_copy_code(self) -> None:
         """Copy the next code block of the current answer, else of the last answer with code."""

@@ -1,0 +1,119 @@
+"""The steps of a call as values, and why steps are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from tui_host.capture.ladder.row import Row
+
+Happened: TypeAlias = Literal["asked", "decided", "sent", "during", "answered", "told", "said"]
+ORDER: tuple[Happened, ...] = ("asked", "decided", "sent", "answered", "told", "said")
+"""The steps of a call that took its usual way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Bytes that a step refers to.
+
+    Attributes:
+        start: First byte, in the decoded body or in the frame.
+        end: One past the last byte.
+        text: The bytes as text, secrets masked; of more than 64 KB the beginning.
+    """
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStep:
+    """A step in the life of a call.
+
+    Attributes:
+        milliseconds: Time since the turn began; None if unknown, or if the step is missing.
+        row: The name of its row: `LLM 2`, `lab #4`; empty if the step is missing.
+        target: The row, by capture and number of its first record; None if the step is missing.
+        place: Where in the row: `events 14-20`, `messages[4]`.
+        value: What was said, or why the step is missing.
+        state: Whether the value is the same as in the step before.
+        repeats: Values that come again, or that came from an earlier result.
+        pieces: The bytes.
+    """
+
+    happened: Happened
+    milliseconds: float | None = None
+    row: str = ""
+    target: tuple[str, int] | None = None
+    place: str = ""
+    value: str = ""
+    state: str = ""
+    repeats: tuple[str, ...] = ()
+    pieces: tuple[Piece, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallChain:
+    """The steps of a call in order of time, missing ones among them.
+
+    Attributes:
+        row: The name of the call's frame: `lab #4`; empty if none was sent.
+        connection: The number of the connection to the server; 0 without one.
+        milliseconds: From the first step to the last.
+        waited: How much of it the person took to decide.
+    """
+
+    call: str
+    server: str
+    tool: str
+    row: str
+    connection: int
+    milliseconds: float
+    waited: float
+    steps: tuple[CallStep, ...]
+
+
+def why_missing(rows: Iterable[Row], sent: Row | None, verdict: str) -> Mapping[Happened, str]:
+    """Return why each step would be missing.
+
+    Args:
+        rows: The rows of the call.
+        sent: The last request to the server; None if none was sent.
+        verdict: What was decided; empty if nothing was.
+    """
+    refused = f"not sent: {verdict}" if verdict in {"rejected", "invalid", "stopped"} else ""
+    return {
+        "asked": "not asked by the model here: the response was not recorded, or a person made the call",
+        "decided": "no decision was recorded",
+        "sent": refused or ("nothing was recorded" if verdict else "not sent yet"),
+        "answered": _unanswered(rows, sent),
+        "told": "not told yet",
+        "said": "nothing yet",
+    }
+
+
+def with_missing(steps: Sequence[CallStep], why: Mapping[Happened, str]) -> Iterator[CallStep]:
+    """Yield the steps, and in place of missing ones before them, and of the next one, why they are missing."""
+    present = {step.happened for step in steps}
+    was_sent = "sent" in present
+    for step in steps:
+        for earlier in ORDER[: ORDER.index(step.happened)] if step.happened in ORDER else ():
+            if earlier not in present and (earlier != "answered" or was_sent):
+                present.add(earlier)
+                yield CallStep(happened=earlier, value=why[earlier])
+        yield step
+    last = max((ORDER.index(name) for name in present if name in ORDER), default=-1)
+    if 0 <= last < len(ORDER) - 1:
+        yield CallStep(happened=ORDER[last + 1], value=why[ORDER[last + 1]])
+
+
+def _unanswered(rows: Iterable[Row], sent: Row | None) -> str:
+    if sent is None:
+        return "no answer: nothing was sent"
+    now = next((row for row in rows if row.number == sent.number), sent)
+    if now.state == "open":
+        return "no answer yet"
+    return f"no answer: {now.ending}" if now.ending else "no answer"

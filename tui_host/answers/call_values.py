@@ -1,0 +1,152 @@
+"""Values along a call: what was changed in arguments, what a result consists of, and which of it a request tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tui_host.capture.json.narrowing import items, mapping, short, text_or_empty
+from tui_host.capture.json.reading import read_json
+from tui_host.capture.json.spans import spans
+from tui_host.capture.visible import decode
+from tui_host.errors import JSON
+
+MOST_BYTES = 4 << 20
+"""Larger frames are not taken apart."""
+_SHORTEST = 6
+_LONGEST = 200
+_MOST_VALUES = 200
+_MOST_CHANGES = 6
+_WITH_DIGIT = re.compile(r"[^\W_][\w.:/@-]{4,198}[^\W_]")
+
+
+def parsed(text: str | bytes) -> JSON:
+    """Parse JSON; None for anything else."""
+    try:
+        return read_json(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """A piece of a result.
+
+    Attributes:
+        kind: `text`, `image`, `audio`, `resource`, `resource_link`, or `structuredContent`.
+        name: The member of the structured content; empty for other kinds.
+        value: What it consists of: a text, the data of an image, a member's value.
+    """
+
+    kind: str
+    name: str = ""
+    value: JSON = None
+
+
+def contents_of(result: JSON) -> Sequence[Content]:
+    """Return the contents of a result, then the members of its structured content."""
+    value = mapping(result)
+    contents: list[Content] = []
+    for block in map(mapping, [*items(value.get("content")), *items(value.get("contents"))]):
+        kind = text_or_empty(block.get("type")) or "resource"
+        inner = mapping(block.get("resource")) or block
+        member = next((inner[name] for name in ("text", "data", "blob", "uri") if name in inner), None)
+        contents.append(Content(kind=kind, value=member))
+    members = mapping(value.get("structuredContent"))
+    return [*contents, *(Content(kind="structuredContent", name=name, value=members[name]) for name in members)]
+
+
+def kinds_of(contents: Iterable[Content]) -> str:
+    """Return the kinds of contents in words: `text · image · structuredContent (4 members)`."""
+    counts: dict[str, int] = {}
+    for content in contents:
+        counts[content.kind] = counts.get(content.kind, 0) + 1
+    return " · ".join(_counted(kind, count) for kind, count in counts.items())
+
+
+def _counted(kind: str, count: int) -> str:
+    if kind == "structuredContent":
+        return f"{kind} ({count} member{'s' if count > 1 else ''})"
+    return f"{count} × {kind}" if count > 1 else kind
+
+
+def is_told(content: Content, words: str, body: bytes) -> bool:
+    """Whether a request tells a content: its text in the words of the result, its data anywhere in the body."""
+    value = content.value
+    if content.kind in {"image", "audio"} or (content.kind == "resource" and not isinstance(value, str)):
+        return isinstance(value, str) and bool(value) and value[:64].encode() in body
+    return all(text in words for text in leaves(value))
+
+
+def words_in(pieces: Iterable[bytes]) -> str:
+    """Return the texts in pieces of a request: JSON, or the inside of a JSON string."""
+    return "\n".join("\n".join(leaves(_value_of(decode(piece)))) for piece in pieces)
+
+
+def _value_of(text: str) -> JSON:
+    value = parsed(text)
+    if value is None:
+        value = parsed(f'"{text}"')
+    return text if value is None else value
+
+
+def leaves(value: JSON) -> Iterator[str]:
+    """Yield the texts and numbers in a value, as they would be written."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for member in value.values():
+            yield from leaves(member)
+    elif isinstance(value, Sequence):
+        for element in value:
+            yield from leaves(element)
+    elif value is not None:
+        yield short(value)
+
+
+def changes(before: JSON, after: JSON) -> str:
+    """Return what was changed in arguments: `units "metric" -> "imperial"`; empty if nothing was."""
+    if before == after:
+        return ""
+    old, new = mapping(before), mapping(after)
+    if not (old or before == {}) or not (new or after == {}):
+        return f"{short(before, 60)} -> {short(after, 60)}"
+    words: list[str] = []
+    for name in dict.fromkeys((*old, *new)):
+        if name not in new:
+            words.append(f"without {name}")
+        elif name not in old:
+            words.append(f"new {name} {short(new[name], 60)}")
+        elif old[name] != new[name]:
+            words.append(f"{name} {short(old[name], 60)} -> {short(new[name], 60)}")
+    more = len(words) - _MOST_CHANGES
+    return ", ".join([*words[:_MOST_CHANGES], *([f"{more} more"] if more > 0 else [])])
+
+
+def member_range(data: bytes, *path: str) -> tuple[int, int] | None:
+    """Return the bytes of a member of a frame; None without it, or if the frame is too large."""
+    node = spans(data, walk=path[:-1]) if len(data) <= MOST_BYTES else None
+    node = node.get(*path) if node is not None else None
+    return None if node is None else (node.start, node.end)
+
+
+def values_of(value: JSON) -> Sequence[str]:
+    """Return the values of a result that may come again: its texts, also those in JSON, and words with a digit in them."""
+    values: dict[str, None] = {}
+    for text in leaves(value):
+        inner = parsed(text) if text[:1] in {"{", "["} else None
+        for leaf in leaves(inner) if inner is not None else (text,):
+            if _SHORTEST <= len(leaf) <= _LONGEST:
+                values[leaf] = None
+            for match in _WITH_DIGIT.finditer(leaf[:20_000]):
+                if any(map(str.isdigit, match[0])):
+                    values[match[0]] = None
+            if len(values) >= _MOST_VALUES:
+                return list(values)[:_MOST_VALUES]
+    return list(values)
+
+
+def strings_of(arguments: JSON) -> Sequence[str]:
+    """Return the strings of arguments that are long enough to be recognized."""
+    return [text for text in leaves(arguments) if _SHORTEST <= len(text) <= _LONGEST][:_MOST_VALUES]
