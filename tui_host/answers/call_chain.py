@@ -274,6 +274,7 @@ class _Chain:
         if row.method == "notifications/message":
             known.logs += 1
         what = "stderr" if row.kind == "line" else row.method.removeprefix("notifications/") or row.kind
+        what = "log" if row.method == "notifications/message" else what
         if row.answer:
             what = f"answer to {what}"
         words = f"{what}: {row.words}" if row.words else what
