@@ -239,9 +239,8 @@ class MainScreen(Covered, Screen[None]):
         self.submissions.keep_draft_at_times()
         self._look_at_lines()
         self._update_empty(transcript)
-        is_read = self._source is None or self._source.is_settled
         is_drawn = transcript.view_width > 0 or not self.shows_chat
-        self._is_settled = is_read and inspector.is_settled and is_drawn
+        self._is_settled = (self._source is None or self._source.is_settled) and inspector.is_settled and is_drawn
         if self._is_settled and self._has_placeholders:
             self._has_placeholders = False
             self.call_after_refresh(self.query("FirstChat, FirstInspector").remove)
@@ -291,12 +290,10 @@ class MainScreen(Covered, Screen[None]):
 
     def _look_at_lines(self) -> None:
         foreign = "" if self._source is None else self._source.foreign
-        width = max(self.size.width - 2, 1)
         below = 0 if self._transcript is None else self._transcript.new_below
         asked = "" if self._overlay is None else self._overlay.words
-        self._lines.look(
-            self.submissions.shown, width, foreign=foreign, shows_chat=self.shows_chat, below=below, asked=asked
-        )
+        shown, width = self.submissions.shown, max(self.size.width - 2, 1)
+        self._lines.look(shown, width, foreign=foreign, shows_chat=self.shows_chat, below=below, asked=asked)
 
     @property
     def source(self) -> SessionSource | None:
@@ -485,15 +482,12 @@ class MainScreen(Covered, Screen[None]):
     def on_transcript_chain_asked(self, event: Transcript.ChainAsked) -> None:
         """Show the chain of a call of the chat in the inspector."""
         event.stop()
-        inspector = self._inspector
-        if inspector is None or not inspector.show_chain(event.call):
-            self._lines.hint("nothing of this call was recorded")
-            self._look_on_until = time.monotonic() + status.HINT_SECONDS + LOOK_ON_SECONDS
+        if self._inspector is None or not self._inspector.show_chain(event.call):
+            self.notify("Nothing of this call was recorded.", markup=False, timeout=4)
             return
         if self.arrangement == "chat":
-            self._halves.advance()
-            self._arrange()
-        self.set_focus(inspector.details[0].view)
+            self.next_arrangement()
+        self.set_focus(self._inspector.details[0].view)
 
     def on_resize(self, event: events.Resize) -> None:
         """Show one half where there is no room for both."""
