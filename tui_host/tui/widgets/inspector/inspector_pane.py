@@ -6,13 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
-from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.message import Message
-from textual.widget import Widget
 from textual.widgets import Input, Static
 from typing_extensions import override
 
@@ -25,7 +23,7 @@ from tui_host.tui.widgets.details.detail_panel import Detail
 from tui_host.tui.widgets.details.detail_view import PageView
 from tui_host.tui.widgets.inspector.filter_input import FilterInput
 from tui_host.tui.widgets.ladder.ladder_legend import legend
-from tui_host.tui.widgets.ladder.ladder_title import Heading, heading_text
+from tui_host.tui.widgets.ladder.ladder_title import Heading, LadderHeader
 from tui_host.tui.widgets.ladder.ladder_view import LadderView
 from tui_host.tui.widgets.lines.line_view import LineView
 
@@ -60,34 +58,6 @@ def relative_of(source: SessionSource, row: Row) -> Row | None:
 
 def _nearest(row: Row, others: Iterable[Row]) -> Row | None:
     return min(others, key=lambda other: (abs(other.number - row.number), other.number), default=None)
-
-
-class LadderHeader(Widget):
-    """The title line of the list."""
-
-    DEFAULT_CSS = """
-    LadderHeader { height: 1; background: $panel; color: $text-muted; }
-    """
-
-    def __init__(self, *, glyphs: Glyphs = UNICODE) -> None:
-        super().__init__()
-        self._glyphs = glyphs
-        self._heading = Heading()
-
-    def show(self, heading: Heading) -> None:
-        """Set the values; paints only changes."""
-        if heading != self._heading:
-            self._heading = heading
-            self.refresh()
-
-    @property
-    def text(self) -> str:
-        """The text of the title."""
-        return heading_text(self._heading, self.size.width, self._glyphs)
-
-    @override
-    def render(self) -> Text:
-        return Text(self.text, no_wrap=True, end="")
 
 
 class Inspector(Container):

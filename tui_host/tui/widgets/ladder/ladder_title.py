@@ -1,10 +1,13 @@
-"""The words of the ladder's title line."""
+"""The ladder's title line, and its words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from rich.cells import cell_len
+from rich.text import Text
+from textual.widget import Widget
+from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.tui.glyphs import UNICODE, Glyphs
@@ -82,3 +85,31 @@ def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
     if heading.filter:
         left = f" {kept} {glyphs.dot} {'esc clears' if heading.clears else '/ again'}"
     return cut(left, width, glyphs.more)
+
+
+class LadderHeader(Widget):
+    """The title line of the list."""
+
+    DEFAULT_CSS = """
+    LadderHeader { height: 1; background: $panel; color: $text-muted; }
+    """
+
+    def __init__(self, *, glyphs: Glyphs = UNICODE) -> None:
+        super().__init__()
+        self._glyphs = glyphs
+        self._heading = Heading()
+
+    def show(self, heading: Heading) -> None:
+        """Set the values; paints only changes."""
+        if heading != self._heading:
+            self._heading = heading
+            self.refresh()
+
+    @property
+    def text(self) -> str:
+        """The text of the title."""
+        return heading_text(self._heading, self.size.width, self._glyphs)
+
+    @override
+    def render(self) -> Text:
+        return Text(self.text, no_wrap=True, end="")
