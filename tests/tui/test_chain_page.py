@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from tests.tui.details_drawn import drawn, row_of
 from tests.tui.inspecting import Inspecting, a_session
-from tests.tui.inspector_wires import Wires
+from tests.tui.inspector_wires import CALL_ID, MESSAGES, Wires, request_body, to_json
+from tui_host.answers.call_chain import chain_of
 from tui_host.answers.pages import ROW_PAGES
+from tui_host.answers.steps import made
+from tui_host.capture.link import Span
+from tui_host.errors import JSON
 from tui_host.tui.widgets.details.detail_panel import ANSWERS, page_of
 
 
@@ -46,3 +50,35 @@ async def test_c_shows_the_chain_and_o_goes_to_the_row_of_a_step() -> None:
         assert detail.tab == before
         await pilot.press("c", "enter", "G", "k", "o")  # the last step is missing, and leads nowhere
         assert inspector.ladder.selected == row_of(app.wires, "request", 1)
+
+
+def test_a_chain_says_what_the_model_was_not_told_and_which_value_comes_again() -> None:
+    wires = Wires()
+    asked = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"multiply","arguments":%s}}'
+    wires.frame(asked % (4, b'{"a":6}'), 1.0, direction="out", call=CALL_ID)
+    wires.notice(1, 1.1)
+    content = (
+        b'[{"type":"text","text":"it is GZ-7741-K"},{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"}]'
+    )
+    result = b'{"content":%s,"structuredContent":{"id":"GZ-7741-K","mayor":"nobody"}}' % content
+    wires.frame(b'{"jsonrpc":"2.0","id":4,"result":%s}' % result, 1.5, direction="in", call=CALL_ID)
+    told: JSON = {"role": "tool", "tool_call_id": "call_1", "content": "it is GZ-7741-K"}
+    body = request_body([*MESSAGES, told])
+    wires.request(body, 2.0, exchange="x2", step=2)
+    place = body.index(to_json(told))
+    wires.link("told", Span(exchange="x2", side="request", start=place, end=place + len(to_json(told))), 2.0)
+    wires.frame(asked % (5, b'{"b":"GZ-7741-K"}'), 3.0, direction="out", call="other")
+    wires.frame(b'{"jsonrpc":"2.0","id":5,"result":{"content":[]}}', 3.1, direction="in", call="other")
+
+    chain, later = made(chain_of(wires, CALL_ID)), made(chain_of(wires, "other"))
+    assert chain is not None
+    assert later is not None
+    steps = {step.happened: step for step in chain.steps}
+    assert [piece.text for piece in steps["answered"].pieces] == [result.decode()]
+    assert steps["during"].value == "log: info: n 1"
+    assert steps["answered"].repeats == ('"GZ-7741-K" comes again in math.multiply (turn 1)',)
+    assert steps["told"].place == "messages[2]"
+    assert steps["told"].state == (
+        "told: text · structuredContent (1 member) · not told: image, structuredContent mayor, 1 log line"
+    )
+    assert [step.value for step in later.steps if step.happened == "told"] == ["not told yet"]

@@ -17,6 +17,7 @@ from tui_host.answers.call_values import (
     kinds_of,
     member_range,
     parsed,
+    typed_in,
     words_in,
 )
 from tui_host.answers.masks import masked
@@ -297,7 +298,7 @@ class _Chain:
         ranges = list(dict.fromkeys(one for link in links for one in _ranges(link, body.data)))
         outline = yield from self._outline(row, body)
         words = words_in(body.data[start:end] for start, end in ranges)
-        known.typed = known.typed or _typed(outline)
+        known.typed = known.typed or typed_in(outline)
         again = f"again, the request before was refused ({known.refused}) · " if known.refused else ""
         known.steps.append(
             replace(
@@ -416,12 +417,3 @@ def _message_at(outline: Outline | None, start: int) -> str:
             if part.kind == "messages" and child.start <= start < child.end:
                 return f"{part.key}[{number}]"
     return ""
-
-
-def _typed(outline: Outline | None) -> str:
-    """Return what the person wrote in a request."""
-    if outline is None:
-        return ""
-    return words_in(
-        outline.bytes_of(part) for part in outline.walk() if part.kind == "message" and part.origin == "you"
-    )

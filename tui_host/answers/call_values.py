@@ -11,6 +11,7 @@ from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import spans
 from tui_host.capture.visible import decode
 from tui_host.errors import JSON
+from tui_host.llm.outline import USER, Outline
 
 MOST_BYTES = 4 << 20
 """Larger frames are not taken apart."""
@@ -82,6 +83,13 @@ def is_told(content: Content, words: str, body: bytes) -> bool:
 def words_in(pieces: Iterable[bytes]) -> str:
     """Return the texts in pieces of a request: JSON, or the inside of a JSON string."""
     return "\n".join("\n".join(leaves(_value_of(decode(piece)))) for piece in pieces)
+
+
+def typed_in(outline: Outline | None) -> str:
+    """Return what the person wrote in a request."""
+    parts = outline.walk() if outline is not None else ()
+    own = [part for part in parts if part.kind == "message" and part.origin == USER]
+    return words_in(outline.bytes_of(part) for part in own) if outline is not None else ""
 
 
 def _value_of(text: str) -> JSON:

@@ -7,7 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_host.answers.bodies import reading
-from tui_host.answers.call_values import Content, leaves, member_range, parsed, strings_of, values_of
+from tui_host.answers.call_values import (
+    MOST_BYTES,
+    Content,
+    leaves,
+    member_range,
+    parsed,
+    strings_of,
+    typed_in,
+    values_of,
+)
 from tui_host.answers.outlines import fold_of
 from tui_host.capture.json.narrowing import short
 
@@ -81,7 +90,7 @@ class Repeats:
             data = self._data(row)
             span = member_range(data, "params", "arguments")
             words = "\n".join(leaves(parsed(data[slice(*span)]))) if span is not None else ""
-            for text in _longest(wanted, words):
+            for text in (yield from self._fresh(row, wanted, words)):
                 lines.setdefault(text, f"{self._shown(text)} comes again in {self._called(row)} (turn {row.turn})")
             yield "looking at later calls"
         answers = 0
@@ -94,9 +103,26 @@ class Repeats:
                 break
             body = yield from reading(self._wires, row)
             fold = yield from fold_of(self._wires, row, body, dialect)
-            for text in _longest(wanted, fold.text):
+            for text in (yield from self._fresh(row, wanted, fold.text)):
                 lines.setdefault(text, f"{self._shown(text)} comes again in the answer {self._names.name(row)}")
         return tuple(lines.values())[:_SHOWN]
+
+    def _fresh(self, row: Row, wanted: Sequence[str], words: str) -> Steps[Sequence[str]]:
+        """Return the values in the words of a row that the person did not write before it."""
+        again = _longest(wanted, words)
+        typed = (yield from self._typed_before(row)) if again else ""
+        return [text for text in again if text not in typed]
+
+    def _typed_before(self, row: Row) -> Steps[str]:
+        """Return what the person wrote in the request before a row."""
+        rows = self._wires.ladder.rows
+        above = (rows[number] for number in range(row.number - 1, max(-1, row.number - _ROWS), -1))
+        request = next((each for each in above if each.kind == "request" and each.lane == "llm"), None)
+        dialect = None if request is None else self._wires.dialect(request)
+        if request is None or dialect is None or request.size > MOST_BYTES:
+            return ""
+        body = yield from reading(self._wires, request)
+        return typed_in(dialect.outline(body.data, self._wires.names(request)))
 
     def _frames(self, numbers: range, *, answers: bool) -> Iterator[Row]:
         """Yield other calls, or the answers to them."""
