@@ -15,7 +15,7 @@ from tests.chat.test_turn_dialects import asked, each_dialect
 from tests.llm.protocols.answers import PLAIN, call
 from tests.llm.recorded.case import TEXT, WEATHER, Recorded
 from tui_host.answers.call_chain import chain_of
-from tui_host.answers.call_steps import CallChain, CallStep
+from tui_host.answers.chain_steps import CallChain, CallStep
 from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.answers.steps import made
 from tui_host.capture.http.exchange import fold_exchanges

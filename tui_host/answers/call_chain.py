@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tui_host.answers.bodies import Body, reading
-from tui_host.answers.call_steps import CallChain, CallStep, Happened, Piece, why_missing, with_missing
-from tui_host.answers.call_values import (
+from tui_host.answers.chain_steps import CallChain, CallStep, Happened, Piece, why_missing, with_missing
+from tui_host.answers.chain_values import (
     MOST_BYTES,
     Content,
     changes,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_host.answers.call_chain import chain_of
-from tui_host.answers.call_steps import CallChain, CallStep, Piece
+from tui_host.answers.chain_steps import CallChain, CallStep, Piece
 from tui_host.answers.sheet import Sheet, SheetLine, Style
 from tui_host.capture.short_units import short_time
 from tui_host.capture.visible import line, tool_called

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_host.answers.bodies import reading
-from tui_host.answers.call_values import (
+from tui_host.answers.chain_values import (
     MOST_BYTES,
     Content,
     leaves,
@@ -21,7 +21,7 @@ from tui_host.answers.outlines import fold_of
 from tui_host.capture.json.narrowing import short
 
 if TYPE_CHECKING:
-    from tui_host.answers.call_steps import CallStep
+    from tui_host.answers.chain_steps import CallStep
     from tui_host.answers.row_numbers import RowNumbers
     from tui_host.answers.steps import Steps
     from tui_host.answers.wires import Wires

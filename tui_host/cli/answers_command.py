@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tui_host.answers.bill_page import bill_of, bill_sheet
 from tui_host.answers.call_chain import chain_of
-from tui_host.answers.call_steps import CallChain
 from tui_host.answers.chain_page import sheet_of
+from tui_host.answers.chain_steps import CallChain
 from tui_host.answers.changes_page import changes_of, changes_sheet
 from tui_host.answers.look import looks_of, looks_sheet
 from tui_host.answers.recorded_wires import RecordedWires
