@@ -234,7 +234,7 @@ async def test_enter_goes_to_the_detail_and_keys_switch_its_tabs() -> None:
             ("4", "Events"),
             ("h", "Headers"),
             ("1", "Parts"),
-            ("left", "Events"),
+            ("left", "Changes"),
         ):
             await pilot.press(key)
             assert selected.tab == tab
