@@ -15,6 +15,7 @@ from tests.chat.test_turn_dialects import asked, each_dialect
 from tests.llm.protocols.answers import PLAIN, call
 from tests.llm.recorded.case import TEXT, WEATHER, Recorded
 from tui_host.answers.call_chain import chain_of
+from tui_host.answers.chain_page import chain_page
 from tui_host.answers.chain_steps import CallChain, CallStep
 from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.answers.steps import made
@@ -88,3 +89,10 @@ async def test_an_edit_and_a_rejection_say_what_was_changed_and_why_nothing_was_
     assert (decided.row, decided.state) == ("you", "edited a 1 -> 5")
     assert [(step.happened, step.value) for step in rejected.steps if not step.row] == [("sent", "not sent: rejected")]
     assert steps(rejected, "told")[0].state.startswith("told otherwise")
+
+    wires = RecordedWires(at.records, {"demo": "openai"})
+    sheet = made(chain_page(wires, next(row for row in wires.ladder.rows if row.kind == "response")))
+    assert [(line.key, line.opened, len(line.children)) for line in sheet.lines] == [
+        ("1.1.1", True, len(edited.steps)),
+        ("1.1.2", False, len(rejected.steps)),
+    ]
