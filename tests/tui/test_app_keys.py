@@ -141,6 +141,8 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
     await app.until_shown("The prompt is empty", "since the previous request")
     await app.press("d")
     await app.until_shown("changes of the coming request since LLM 1, the request before")
+    await app.press("l")
+    await app.until_shown("[Bill]", "bill of the coming request")
 
 
 async def test_w_shows_the_coming_request_without_a_tool_and_without_a_server(app: Running) -> None:

@@ -118,13 +118,12 @@ def requests_of(wires: Wires, section: Section) -> Sequence[Row]:
 def weigh(wires: Wires, rows: Sequence[Row]) -> Steps[list[WeighedRequest]]:
     """Weigh requests with their responses; those weighed before are not read again."""
     weighed = _WEIGHED.setdefault(wires.ladder, _Weighed())
-    numbers = RowNumbers(wires.ladder)
     weights: list[WeighedRequest] = []
     for row in rows:
         key = row.capture, row.seq
         weight = weighed.requests.get(key)
         if weight is None:
-            weight = yield from _weight(wires, row, numbers.name(row), weighed)
+            weight = yield from _weight(wires, row, wires.called(row), weighed)
             if not _is_open(wires, row):
                 weighed.requests[key] = weight
         weights.append(weight)

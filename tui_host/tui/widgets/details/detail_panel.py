@@ -30,6 +30,8 @@ FIRST = 0.01
 """Longest time for making a page at once, in seconds; longer ones are made in slices, with their progress shown."""
 OF_SECTIONS = ("Time", "Bill", "Tools", "Servers")
 """The tabs of a heading: the keys of `answers.pages.SECTION_PAGES`, which is imported with the first page."""
+COMING = "coming"
+"""Exchange of the coming request: `host.request_preview.PREVIEW`, which is imported late."""
 ANSWERS = frozenset({"Chain", "Changes"})
 """The tabs of a row that depend on other rows: the keys of `answers.pages.ROW_PAGES`."""
 SLICE = 0.008
@@ -39,11 +41,14 @@ _PAUSE = 0.004
 
 def page_of(tab: str, source: SessionSource, row: Row | Section, flipped: set[str]) -> Steps[Page]:
     """Make the page of a tab. The modules are imported with the first row."""
+    from tui_host.answers.bill_page import bill_sheet
     from tui_host.answers.pages import ROW_PAGES, SECTION_PAGES
     from tui_host.tui.widgets.pages.sheet_page import SheetPage
 
     if isinstance(row, Section):
         return SheetPage((yield from SECTION_PAGES[tab](source, row)), flipped)
+    if tab == "Bill":
+        return SheetPage((yield from bill_sheet(source, [row])), flipped)
     if tab in ROW_PAGES:
         return SheetPage((yield from ROW_PAGES[tab](source, row)), flipped)
     return (yield from _wire_page(tab, source, row, flipped))
@@ -87,6 +92,8 @@ def _answer_tabs(row: Row) -> Iterator[str]:
         yield "Chain"
     if row.kind == "request" and row.lane == "llm" and "Changes" in ANSWERS:
         yield "Changes"
+        if row.exchange == COMING:  # a recorded request has its bill on its step's heading
+            yield "Bill"
 
 
 def _wire_tabs(row: Row) -> Sequence[str]:
