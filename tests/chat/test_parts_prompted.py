@@ -62,7 +62,7 @@ async def test_parts_tell_what_was_put_in_read_out_and_cut(bench: Make, name: st
     answered = drawn(wires, rows_of(wires, "response")[0])
     assert 'became the call  math.add {"a": 6, "b": 5}' in answered
     assert "text after the call, left out  " in answered
-    assert made(describe(wires, rows_of(wires, "response")[0])).startswith('asks math.add {"a": 6')
+    assert made(describe(wires, rows_of(wires, "response")[0])).words.startswith('asks math.add {"a": 6')
     assert {found for row in wires.ladder.rows for found in row.calls} == {"1.1.1"}, "what is of no call joins no rows"
 
 

@@ -62,7 +62,7 @@ def test_a_bill_tells_tools_messages_and_what_is_new_with_their_tokens() -> None
     assert "put in by the tool protocol 0" in page
     bill = made(bill_of(wires, requests_of(wires, SESSION)))
     assert isinstance(bill, Bill)
-    assert [(tool.server, tool.label, tool.is_unused) for tool in bill.tools] == [("math", "multiply", False)]
+    assert [(tool.server, tool.label, tool.unused) for tool in bill.tools] == [("math", "multiply", 0)]
     assert sum(part.size for part in bill.messages) == 300 - len("[,,,]")
     assert [weight.request for weight in bill.requests] == ["LLM 1", "LLM 2"]
 
@@ -72,7 +72,7 @@ def test_a_bill_tells_what_the_provider_counted_and_how_far_the_estimate_is_from
     answered(wires, "x1", 1.0, step=1, body=request_body(MESSAGES))
     page = shown("Bill", wires, Section(clock="c1", turn=1, step=1))
     assert "provider 120 · estimate 68 (-43 %) · cached 64 · out 5" in page
-    assert "math (1)" in page
+    assert "1 never called" in page
 
 
 def test_a_bill_tells_what_was_put_in_by_purpose() -> None:

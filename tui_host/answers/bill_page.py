@@ -36,7 +36,7 @@ class BillLine:
         count: How many there are.
         size: Its bytes.
         tokens: Its tokens, an estimate.
-        is_unused: Whether it is a tool that was never called in the session.
+        unused: Number of tools that were never called in the session.
     """
 
     label: str
@@ -44,7 +44,7 @@ class BillLine:
     count: int = 1
     size: int
     tokens: int
-    is_unused: bool = False
+    unused: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ def bill_of(wires: Wires, rows: Sequence[Row]) -> Steps[Bill | str]:
                 server=tool.server,
                 size=tool.size,
                 tokens=tool.tokens,
-                is_unused=not calls[tool.server, tool.tool],
+                unused=int(not calls[tool.server, tool.tool]),
             )
             for tool in weighed[-1].tools
         ),
@@ -205,6 +205,7 @@ def _sum(label: str, parts: Iterable[Part | BillLine]) -> BillLine:
         count=len(parts),
         size=sum(part.size for part in parts),
         tokens=sum(part.tokens for part in parts),
+        unused=sum(part.unused for part in parts if isinstance(part, BillLine)),
     )
 
 
@@ -284,6 +285,7 @@ def _group(
         key=total.label,
         label=line(f"{total.label} ({total.count})" if is_counted else total.label, 120),
         figures=_figures(total, whole),
+        mark=f"{total.unused} never called" if total.unused else "",
         style="what" if is_open else "",
         children=tuple(children),
         opened=is_open,
@@ -295,7 +297,7 @@ def _line(entry: BillLine, whole: int) -> SheetLine:
         key=f"{entry.server}.{entry.label}",
         label=line(f"{entry.label} ({entry.count})" if entry.count > 1 else entry.label, 120),
         figures=_figures(entry, whole),
-        mark="never called" if entry.is_unused else "",
+        mark="never called" if entry.unused else "",
     )
 
 

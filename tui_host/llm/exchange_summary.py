@@ -113,6 +113,12 @@ class ResponseWords:
         return self._fold.usage.input_total or 0
 
     @property
+    def token_words(self) -> str:
+        """Return «12,004 tok, 8,064 cached» as the provider reported; empty before."""
+        cached = self._fold.usage.input_cached
+        return f"{self.tokens:,} tok{f', {cached:,} cached' if cached else ''}" if self.tokens else ""
+
+    @property
     def words(self) -> str:
         """Return «asks math.multiply {"a":6,"b":5}», «"6 × 5 + 7 = 37"», or an error; empty before the first words."""
         if self._dialect is None:

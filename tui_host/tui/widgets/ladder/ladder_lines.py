@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from rich.cells import cell_len
@@ -27,6 +27,10 @@ MARKED = "mM"
 WORDS = 300
 """Number of characters of foreign text to use for a row; no line shows more."""
 _LEAST = 8
+_ROOMY = 64
+"""Cells for a row's words in which all about its tokens is shown."""
+_TIGHT = 48
+"""Cells in which its tokens are shown without the cached ones; below, they are not."""
 _VERSION = re.compile(r"v\d\w*|api|openai")
 
 
@@ -84,7 +88,7 @@ def row_line(row: Row, facts: RowFacts, columns: Columns) -> list[Piece]:
     since = lasted(facts.started_ns, row.mono_ns)
     pieces: list[Piece] = [(clock(None if since is None else since / 1e9), "time"), *_lanes(row, columns)]
     left = columns.width - sum(cell_len(text) for text, _ in pieces)
-    words = _words(row, facts, columns.glyphs)
+    words = _words(row, replace(facts, tokens=_fitting(facts.tokens, left)), columns.glyphs)
     if row.redacted:
         words = [(columns.mask(text), style) for text, style in words]
     for text, style in _squeezed(words, left, columns.glyphs):
@@ -94,6 +98,11 @@ def row_line(row: Row, facts: RowFacts, columns: Columns) -> list[Piece]:
         pieces.append((shown, style))
         left -= cell_len(shown)
     return pieces
+
+
+def _fitting(tokens: str, room: int) -> str:
+    """Shorten the tokens of a row where its other words need the room: without the cached ones, else empty."""
+    return tokens if room >= _ROOMY else tokens.partition(", ")[0] if room >= _TIGHT else ""
 
 
 def _squeezed(pieces: list[Piece], room: int, glyphs: Glyphs) -> list[Piece]:
@@ -163,7 +172,9 @@ def _request(row: Row, facts: RowFacts, glyphs: Glyphs) -> list[Piece]:
     if row.lane == "mcp":
         status = f"  {row.status}" if row.status else ""
         return [(what, "what"), (f"{status}  {line(row.words, WORDS)}".rstrip(), "words")]
-    more = f" {glyphs.dot} {line(described, WORDS).replace('·', glyphs.dot)}" if described else ""
+    more = "".join(
+        f" {glyphs.dot} {line(part, WORDS).replace('·', glyphs.dot)}" for part in (facts.tokens, described) if part
+    )
     return [(what, "what"), (f"  {MISSING}" if row.missing else f"  {short_size(row.size)}{more}", "words")]
 
 
@@ -178,6 +189,8 @@ def _response(row: Row, facts: RowFacts, glyphs: Glyphs) -> list[Piece]:
         pieces.append((f" {glyphs.dot} {short_size(row.size)}", "words"))
     if words := facts.described or row.words:
         pieces.append((f" {glyphs.dot} {line(words, WORDS)}", "words"))
+    if facts.tokens:
+        pieces.append((f" {glyphs.dot} {facts.tokens}", "figure"))
     if facts.milliseconds is not None and row.state != "open":
         pieces.append((f" {glyphs.dot} {short_time(facts.milliseconds)}", "figure"))
     return pieces

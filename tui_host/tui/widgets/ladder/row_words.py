@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tui_host.answers.steps import PIECE, Making, Steps
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import lasted
+from tui_host.capture.short_units import short_size
 from tui_host.errors import TuiHostError
 from tui_host.tui.sources.live import SessionSource
 
@@ -26,12 +28,21 @@ class RowFacts:
     Attributes:
         started_ns: Start of the row's turn, or of its section outside turns; None if unknown.
         described: The body in words («3 tools · 2 messages»); empty until known.
+        tokens: The tokens of a request (an estimate), or those that a response reported; empty if unknown.
         milliseconds: Time since the request that the row answers; None if unknown.
     """
 
     started_ns: int | None
     described: str = ""
+    tokens: str = ""
     milliseconds: float | None = None
+
+
+class Described(NamedTuple):
+    """A body in words, and its tokens in words; both may be empty."""
+
+    words: str = ""
+    tokens: str = ""
 
 
 class LadderWords:
@@ -46,9 +57,9 @@ class LadderWords:
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
-        self._words: dict[int, tuple[tuple[int, str], str]] = {}
+        self._words: dict[int, tuple[tuple[int, str], Described]] = {}
         self._due: dict[int, float] = {}
-        self._making: tuple[Row, Making[str]] | None = None
+        self._making: tuple[Row, Making[Described]] | None = None
         self.is_settled = True
 
     def clear(self) -> None:
@@ -60,9 +71,11 @@ class LadderWords:
     def facts(self, source: SessionSource, row: Row, home: Row) -> RowFacts:
         """Return the known facts about a row; times count from the turn of `home`."""
         cached = self._words.get(row.number)
+        described = cached[1] if cached is not None else Described()
         return RowFacts(
             started_ns=_began(source, home),
-            described=cached[1] if cached is not None else "",
+            described=described.words,
+            tokens=described.tokens,
             milliseconds=self._since_partner(source, row),
         )
 
@@ -103,7 +116,7 @@ class LadderWords:
             return False
         return row.number not in self._words if row.state == "open" else not self._is_known(row)
 
-    def _learn(self, row: Row, words: str, seconds: float) -> bool:
+    def _learn(self, row: Row, words: Described, seconds: float) -> bool:
         """Cache a description found in `seconds`; whether it changed."""
         self._due.pop(row.number, None)
         if row.state == "open":
@@ -114,12 +127,12 @@ class LadderWords:
             del self._words[next(iter(self._words))]
         return before is None or before[1] != words
 
-    def _words_of(self, making: Making[str], seconds: float) -> str | None:
+    def _words_of(self, making: Making[Described], seconds: float) -> Described | None:
         """Return the description; None while unfinished, empty for unreadable bytes."""
         try:
-            return (making.result or "") if making.advance(seconds) else None
+            return (making.result or Described()) if making.advance(seconds) else None
         except (TuiHostError, ValueError, LookupError, RecursionError):
-            return ""
+            return Described()
 
     def _is_known(self, row: Row) -> bool:
         cached = self._words.get(row.number)
@@ -159,24 +172,26 @@ MOST = 4 << 20
 """Bytes of a body that are read for its words."""
 
 
-def describe(source: SessionSource, row: Row) -> Steps[str]:
+def describe(source: SessionSource, row: Row) -> Steps[Described]:
     """Describe a body: «3 tools · 2 messages», «asks math.add {"a":1,"b":2}», «12 models»; empty if too large or unknown."""
     from tui_host.answers.bodies import head_of, reading
     from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
+    from tui_host.llm.outline import estimate_tokens
 
     if row.size > MOST or row.missing:
-        return ""
+        return Described()
     body = yield from reading(source, row)
     dialect = source.dialect(row)
     if row.kind == "request":
         before = source.before(row)
         in_turn = before is not None and before.turn == row.turn and before.clock == row.clock
         earlier = source.body(before) if before is not None and in_turn else None
-        return request_words(body.data, earlier, dialect=dialect)
+        tokens = short_size(estimate_tokens(body.data)).removesuffix(" B")
+        return Described(request_words(body.data, earlier, dialect=dialect), f"~{tokens} tok")
     if dialect is None:
-        return ""
+        return Described()
     if row.method == "GET" and row.status < 400:  # nobody asks a model so
-        return list_words(body.data, dialect=dialect.name)
+        return Described(list_words(body.data, dialect=dialect.name))
     head = head_of(source, row)
     words = ResponseWords(
         dialect=dialect.name,
@@ -191,4 +206,5 @@ def describe(source: SessionSource, row: Row) -> Steps[str]:
     if row.state != "open":
         words.finish()
     # A tool protocol of plain text reads calls out of what is text to the dialect: the links know of them.
-    return words.words if not row.words.startswith("asks ") or "asks " in words.words else row.words
+    is_better = not row.words.startswith("asks ") or "asks " in words.words
+    return Described(words.words if is_better else row.words, words.token_words)
