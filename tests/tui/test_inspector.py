@@ -20,11 +20,11 @@ async def test_a_turn_is_drawn_as_two_lanes_on_one_clock() -> None:
         await until(pilot, lambda: "+2 messages" in app.text and "asks math.multiply" in app.text)
         shown = [line.rstrip() for line in app.lines]
         for line in (
-            "  0.00  <──┤           POST chat/completions  271 B · 1 tool · 2 messages •••",
+            "  0.00  <──┤           POST chat/completions  271 B · ~68 tok · 1 tool · 2 messages •••",
             '* 0.41  ──>┤           200 · 3 events · asks math.multiply {"a":6,"b":5} · 600 ms',
             "* 2.90     ●           approved once, by you, after 2.5 s",
             '* 2.92     ├<── math   result #4  "30" · 12 ms',
-            "> 2.94  <──┤           POST chat/completions  480 B · +2 messages •••",
+            "> 2.94  <──┤           POST chat/completions  480 B · ~120 tok · +2 messages •••",
         ):
             assert line in shown
         assert any(line.startswith(" ▾ turn 1 · step 2 ──") for line in shown)

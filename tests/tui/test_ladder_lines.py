@@ -90,6 +90,16 @@ def test_each_kind_of_row_stands_in_its_lane() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("width", "tokens"),
+    [(120, "12,004 tok, 8,064 cached · 2.4 s"), (74, '6}" · 12,004 tok · 2.4 s'), (60, '6}" · 2.4 s')],
+)
+def test_tokens_leave_their_room_to_other_words(width: int, tokens: str) -> None:
+    told = RowFacts(started_ns=0, described='"{a: 6}"', tokens="12,004 tok, 8,064 cached", milliseconds=2400)
+    assert drawn(RESPONSE, told, width=width).endswith(tokens)
+    assert "41 events" in drawn(RESPONSE, told, width=width)
+
+
 def test_standard_error_is_neutral_and_says_how_many_lines() -> None:
     row = replace(ROW, kind="line", outward=False, words="listening", events=3)
     assert drawn(row) == " 2.91     ├<── math   stderr  listening · 3 lines"

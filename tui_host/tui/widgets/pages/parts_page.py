@@ -16,7 +16,7 @@ from tui_host.capture.visible import decode, line
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Usage
-from tui_host.llm.outline import USER, Comparison, Outline, Part
+from tui_host.llm.outline import USER, Comparison, Outline, Part, estimate_tokens
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.text_page import TextPage
@@ -64,7 +64,7 @@ def _request_page(source: SessionSource, row: Row, body: Body, dialect: Dialect,
     if earlier is not None and earlier != source.before(row):
         against = f"{source.called(earlier)}, which is marked"
     since = f"since {against}: {comparison.words}" if comparison is not None else first
-    tokens = sum(part.tokens for part in outline.parts)
+    tokens = estimate_tokens(body.data)
     size = f"{len(body.data):,} bytes, about {tokens:,} tokens (~ is an estimate)"
     return TreePage("parts of the request", entries, flipped=flipped, notes=[size, since, *put_in(marks)])
 
