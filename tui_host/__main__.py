@@ -245,14 +245,23 @@ def dispatch(arguments: Arguments, settings: Settings) -> int:
             from tui_host.tui.run_app import open_files
 
             return open_files([Path(word) for word in arguments.words], settings)
-        case "sessions":
-            from tui_host.cli.sessions_command import sessions
-
-            return sessions(arguments, settings)
+        case "sessions" | "mcp":
+            return _of_recordings(arguments, settings)
         case _:
             from tui_host.tui.run_app import run_app
 
             return run_app(settings, record=not arguments.no_record)
+
+
+def _of_recordings(arguments: Arguments, settings: Settings) -> int:
+    """Run a command on what was recorded."""
+    if arguments.command == "mcp":
+        from tui_host.cli.mcp_server import serve
+
+        return serve(arguments, settings)
+    from tui_host.cli.sessions_command import sessions
+
+    return sessions(arguments, settings)
 
 
 def _of_one_server(arguments: Arguments, settings: Settings) -> int:

@@ -53,41 +53,60 @@ def answer(wires: RecordedWires, info: SessionInfo, arguments: Arguments) -> Non
         StoreError: If the session has no such turn, call or request.
     """
     name, *given = arguments.answer
+    value, sheet = page(wires, info, name, given)
+    if arguments.json:
+        output.value(json_of(value))
+    else:
+        output.text(sheet_text(sheet))
+
+
+def page(wires: RecordedWires, info: SessionInfo, name: str, given: Sequence[str] = ()) -> tuple[object, Sheet]:
+    """Return a page by its name, as a value and as a sheet.
+
+    Args:
+        wires: The session's records.
+        info: The session.
+        name: `time`, `changes`, `look`, `bill`, `tools`, `servers` or `chain`.
+        given: The turn, the call or the requests that the page is about.
+
+    Raises:
+        StoreError: If the session has no such turn, call or request.
+    """
     session = Section(is_session=True)
     match name:
         case "time":
             section = _section(wires, info, given)
-            _print(time_of(wires, section), made(time_page(wires, section)), as_json=arguments.json)
+            return time_of(wires, section), made(time_page(wires, section))
         case "changes":
-            _print_changes(wires, info, given, as_json=arguments.json)
+            return _changes(wires, info, given)
         case "look":
             looks = looks_of(wires)
-            _print({"look": looks}, looks_sheet(looks), as_json=arguments.json)
+            return {"look": looks}, looks_sheet(looks)
         case "bill":
             rows = [_request(wires, info, given[0])] if given else requests_of(wires, session)
-            _print(made(bill_of(wires, rows)), made(bill_sheet(wires, rows)), as_json=arguments.json)
+            return made(bill_of(wires, rows)), made(bill_sheet(wires, rows))
         case "tools":
-            _print(made(tool_costs(wires, session)), made(tools_page(wires, session)), as_json=arguments.json)
+            return made(tool_costs(wires, session)), made(tools_page(wires, session))
         case "servers":
-            _print(made(servers_of(wires)), made(servers_page(wires, session)), as_json=arguments.json)
+            return made(servers_of(wires)), made(servers_page(wires, session))
         case "chain":
             chain = made(_chain(wires, given[0]))
             if not chain:
                 raise StoreError(
                     f"has no call {line(given[0], 60)}", info.id, "the page Chain of a row names its calls"
                 )
-            _print(chain[0], sheet_of(chain), as_json=arguments.json)
+            return chain[0], sheet_of(chain)
         case _:
             raise LookupError(name)
 
 
-def _print_changes(wires: RecordedWires, info: SessionInfo, given: Sequence[str], *, as_json: bool) -> None:
+def _changes(wires: RecordedWires, info: SessionInfo, given: Sequence[str]) -> tuple[object, Sheet]:
     if len(given) > 2:
         raise StoreError("compares two requests, not more", info.id, "name one or two: --changes 2 5")
     requests = [_request(wires, info, words) for words in given]
     earlier = wires.before(requests[0]) if len(requests) == 1 else requests[0]
     changes = None if earlier is None else made(changes_of(wires, requests[-1], earlier))
-    _print(changes, made(changes_sheet(wires, requests[-1], earlier)), as_json=as_json)
+    return changes, made(changes_sheet(wires, requests[-1], earlier))
 
 
 def _request(wires: RecordedWires, info: SessionInfo, words: str) -> Row:
@@ -115,13 +134,6 @@ def _section(wires: RecordedWires, info: SessionInfo, given: Sequence[str]) -> S
     if section is None:
         raise StoreError(f"has no turn {line(given[0], 40)}", info.id, f"its turns are 1 to {info.turns}")
     return section
-
-
-def _print(value: object, sheet: Sheet, *, as_json: bool) -> None:
-    if as_json:
-        output.value(json_of(value))
-    else:
-        output.text(sheet_text(sheet))
 
 
 def sheet_text(sheet: Sheet) -> str:

@@ -11,7 +11,7 @@ from typing import NoReturn
 from typing_extensions import override
 
 from tui_host.cli.server_grammar import add_requests, add_servers
-from tui_host.cli.session_grammar import READ_FROM_FILES, add_sessions, files_of
+from tui_host.cli.session_grammar import READ_FROM_FILES, add_mcp, add_sessions, files_of
 from tui_host.cli.shared_options import AddParser, answers, common, json_too, name_of
 from tui_host.cli.tap_grammar import add_tap, check_tap
 from tui_host.errors import SettingsError
@@ -279,6 +279,7 @@ def parser(*, commands_too: bool = True) -> argparse.ArgumentParser:
     add_requests(commands.add_parser)
     _add_models(commands.add_parser)
     add_sessions(commands.add_parser)
+    add_mcp(commands.add_parser)
     _add_open(commands.add_parser)
     add_tap(commands.add_parser)
     common(commands.add_parser("demo-model", help="run the demo model as a server", add_help=False))

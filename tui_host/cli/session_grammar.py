@@ -93,6 +93,25 @@ def add_sessions(add: AddParser) -> None:
     export_options(exported)
 
 
+def add_mcp(add: AddParser) -> None:
+    """Add the command that serves what was recorded to other programs."""
+    served = add(
+        "mcp",
+        help="serve what was recorded as an MCP server over stdio",
+        description="Serve what was recorded, read only, as an MCP server over stdio: to Claude Code, tui-host, or another host.",
+    )
+    served.epilog = "To add it to Claude Code:\n  claude mcp add recorded -- tui-host mcp"
+    common(served)
+    served.add_argument(
+        "--session",
+        dest="words",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="serve this session only: an id, its beginning, or «last»; repeatable",
+    )
+
+
 def files_of(parser: argparse.ArgumentParser, what: str) -> None:
     """Add the files to read."""
     parser.add_argument(

@@ -14,7 +14,7 @@ from tui_host.llm.exchange_summary import answer_text
 from tui_host.llm.outline import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from tui_host.capture.store.store import Store
     from tui_host.cli.arguments import Arguments
@@ -26,26 +26,43 @@ def search_sessions(store: Store, arguments: Arguments) -> None:
     Raises:
         SettingsError: A term of the filter is wrong.
     """
-    text = " ".join(arguments.words)
+    matches, unsearched = matching(store, " ".join(arguments.words), is_all=arguments.all)
+    if unsearched:
+        diagnostics.tell(f"the records of {unsearched:,} older sessions were not searched: --all searches them too")
+    _print(matches, as_json=arguments.json)
+
+
+def matching(
+    store: Store, text: str, *, is_all: bool, within: Container[str] | None = None
+) -> tuple[Sequence[Found], int]:
+    """Return the matches, and the number of older sessions whose records were not searched.
+
+    Args:
+        store: The sessions.
+        text: Words, or a filter.
+        is_all: Whether to look at all records, however many there are.
+        within: Ids of the only sessions to search; None for all.
+
+    Raises:
+        SettingsError: A term of the filter is wrong.
+    """
     reading = read_filter(text)
     if reading.mistakes or reading.query is None:
         what = "; ".join(reading.mistakes) or "there is nothing to search for"
         raise SettingsError(what, "sessions search", "tui-host sessions search lookup, or server:math status:failed")
-    matches = list(search(store.sessions, text))
+    matches = [match for match in search(store.sessions, text) if within is None or match.session.id in within]
     in_chat = {match.session.id for match in matches}
     records = RecordSearch(
         store,
         reading,
         answer=answer_text,
         estimate=estimate_tokens,
-        most_bytes=None if arguments.all else MOST_BYTES,
+        most_bytes=None if is_all else MOST_BYTES,
     )
-    rest = [session for session in store.sessions.list() if session.id not in in_chat]
+    listed = [session for session in store.sessions.list() if within is None or session.id in within]
+    rest = [session for session in listed if session.id not in in_chat]
     matches += [match for session in rest if (match := records.in_session(session)) is not None]
-    if records.looked < len(rest):
-        older = len(rest) - records.looked
-        diagnostics.tell(f"the records of {older:,} older sessions were not searched: --all searches them too")
-    _print(matches, as_json=arguments.json)
+    return matches, len(rest) - records.looked
 
 
 def _print(matches: Sequence[Found], *, as_json: bool) -> None:
@@ -54,7 +71,7 @@ def _print(matches: Sequence[Found], *, as_json: bool) -> None:
     elif not matches:
         diagnostics.tell("no session matches")
     else:
-        rows = [(match.session.id, _where(match), match.session.title[:60], match.excerpt) for match in matches]
+        rows = [(match.session.id, where(match), match.session.title[:60], match.excerpt) for match in matches]
         output.table([("ID", "WHERE", "TITLE", "TEXT"), *rows])
 
 
@@ -71,7 +88,8 @@ def _value(match: Found) -> dict[str, JSON]:
     }
 
 
-def _where(match: Found) -> str:
+def where(match: Found) -> str:
+    """Return where a session matches: `3 rows`, `chat, turn 2`."""
     if match.rows:
         return f"{match.rows:,} row{'s' * (match.rows != 1)}"
     place = "records" if match.in_records else "chat" if match.excerpt else "title"

@@ -43,7 +43,7 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
     if arguments.action == "import":
         return _import(path, arguments, settings)
     write = arguments.action in {"delete", "prune", "join", "part"} and not arguments.dry_run
-    with _opened(path, settings, write=write) as store:
+    with opened(path, settings, write=write) as store:
         for notice in (*settings.notices, *(store.notices if store is not None else ())):
             diagnostics.tell(notice)
         if arguments.action == "list":
@@ -68,7 +68,7 @@ def sessions(arguments: Arguments, settings: Settings) -> int:
 
 
 @contextmanager
-def _opened(path: Path, settings: Settings, *, write: bool) -> Generator[Store | None]:
+def opened(path: Path, settings: Settings, *, write: bool) -> Generator[Store | None]:
     """Open the store; None if the file does not exist, since reading must not create one."""
     if not path.exists():
         yield None
@@ -131,7 +131,7 @@ def _local(time_ns: int) -> str:
 
 
 def _show(store: Store, arguments: Arguments, settings: Settings) -> None:
-    line, source = _chosen(store, arguments)
+    line, source = chosen(store, arguments.words[0])
     info, story = line.info, line.story
     if arguments.answer:
         from tui_host.cli.answers_command import answer, wires_of
@@ -161,9 +161,9 @@ def _read(text: str) -> JSON:
     return value
 
 
-def _chosen(store: Store, arguments: Arguments) -> tuple[Listed, Exported]:
-    """Find the session that the arguments name. For a story or a tap, its calls and frames are joined."""
-    named = Stories(store).find(arguments.words[0])
+def chosen(store: Store, name: str) -> tuple[Listed, Exported]:
+    """Find a session by its name. For a story or a tap, its calls and frames are joined."""
+    named = Stories(store).find(name)
     if not isinstance(named, TapStory):
         return Listed(info=named), store
     whole = WholeStory(store, named, store.redactor.text)
@@ -193,7 +193,7 @@ def _item_words(item: dict[str, JSON], user: str) -> Iterator[str]:
 def _export(store: Store, arguments: Arguments) -> None:
     from tui_host.answers.session_exports import SESSION_EXPORTS  # takes requests of all dialects apart
 
-    line, source = _chosen(store, arguments)
+    line, source = chosen(store, arguments.words[0])
     source = PartOfSession(source, turn=arguments.turn, call=arguments.of_call)
     if words := keys_in_words(source, line.info.id):
         diagnostics.tell(words)
