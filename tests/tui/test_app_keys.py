@@ -360,7 +360,7 @@ async def test_a_letter_that_means_nothing_says_how_to_get_back_to_the_prompt(ap
     await app.press("tab", "x")
     await app.until_shown("tab: back to the prompt")
     app.inspector.ladder.focus()
-    await app.press("f2", "x")
+    await app.press("f2", "u")
     await app.until_shown("f2: back to the prompt")
 
 
