@@ -77,9 +77,15 @@ async def test_a_recorded_session_is_told_to_other_programs_and_not_changed(prog
             span, _ = await _told(session, "read_bytes", session=first, row=row, start=0, length=50)
             assert f"row {row}: bytes 0 to 50 of " in span
             assert "more: start 50" in span
+            whole, _ = await _told(session, "read_bytes", session=first, row=row)
+            assert "bytes 0 to 16000 of " in whole
+            assert "more: start 16000" in whole
+            rest, _ = await _told(session, "list_sessions", offset=5)
+            assert rest == f"{sessions[5:]}\n[characters 5 to {len(sessions)} of {len(sessions)}, the end]"
             wrong, is_error = await _told(session, "show_call", session=first, call="9.9.9")
             assert is_error
             assert "has no call 9.9.9" in wrong
+            assert await _told(session, "read_bytes") == ("read_bytes: the argument row is missing", True)
         assert (place.data / "tui-host.db").read_bytes() == before
 
 

@@ -118,6 +118,8 @@ class _Recordings:
         if unknown := given.keys() - tool.properties.keys():
             known = ", ".join(tool.properties)
             raise SettingsError(f"no argument {line(min(unknown), 80)}", name, f"the arguments are {known}")
+        if missing := [needed for needed in tool.required if given.get(needed) in (None, "")]:
+            raise SettingsError(f"the argument {missing[0]} is missing", name)
         path = self.settings.data_dir / DATABASE
         with opened(path, self.settings, write=False) as store:
             if store is None:
@@ -173,12 +175,12 @@ def _show_turn(recordings: _Recordings, store: Store, given: _Given) -> str:
 
 def _show_call(recordings: _Recordings, store: Store, given: _Given) -> str:
     wires, info = recordings.wires(store, given)
-    return sheet_text(page(wires, info, "chain", [_needed(given, "call")])[1])
+    return sheet_text(page(wires, info, "chain", [_word(given, "call")])[1])
 
 
 def _compare_requests(recordings: _Recordings, store: Store, given: _Given) -> str:
     wires, info = recordings.wires(store, given)
-    requests = [word for word in (_word(given, "earlier"), _needed(given, "request")) if word]
+    requests = [word for word in (_word(given, "earlier"), _word(given, "request")) if word]
     return sheet_text(page(wires, info, "changes", requests)[1])
 
 
@@ -189,7 +191,7 @@ def _bill(recordings: _Recordings, store: Store, given: _Given) -> str:
 
 
 def _search(recordings: _Recordings, store: Store, given: _Given) -> str:
-    matches, unsearched = matching(store, _needed(given, "text"), is_all=False, within=recordings.only or None)
+    matches, unsearched = matching(store, _word(given, "text"), is_all=False, within=recordings.only or None)
     lines = [
         f"{match.session.id}  {where(match)}  {line(match.session.title, 80)}  {line(match.excerpt, _WIDE)}"
         for match in matches
@@ -321,12 +323,6 @@ def _word(given: _Given, name: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     raise SettingsError(f"found {short(value, 40)}, expected a text", name)
-
-
-def _needed(given: _Given, name: str) -> str:
-    if not (word := _word(given, name)):
-        raise SettingsError("this argument is missing", name)
-    return word
 
 
 def _number(given: _Given, name: str, default: int = 0) -> int:
