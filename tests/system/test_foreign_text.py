@@ -67,7 +67,7 @@ def test_nothing_that_a_server_or_a_model_says_acts_on_the_terminal(tmp_path: Pa
         config = mine + server("noisy", ROOT / "tests/system/noisy_server.py")
         with program(tmp_path, config=config, size=(140, 40)) as terminal:
             terminal.until_shown("● noisy", "▸ connections")
-            for key in (F2, "g", "\r"):
+            for key in (F2, "g", "j", "\r"):
                 terminal.type(key)
             terminal.until_shown("▾ connections", "starting begin ␛]52;c;EVIL")
             press(terminal, "\r", "G")

@@ -102,7 +102,7 @@ async def test_rows_of_the_list_are_copied_as_lines_and_stay_selected() -> None:
         assert "tools/call #4" in text.split("\n")[0]
         assert "result #4" in text.split("\n")[1]
         a_turn(app.wires, 10.0)
-        await until(pilot, lambda: "turn 1 · 6 new below" in app.text)
+        await until(pilot, lambda: "6 new below" in app.text)
         assert ladder.current_source()[1] == text
         await pilot.press("escape")
         assert ladder.current_source() == ("", "")

@@ -134,8 +134,13 @@ class Looks:
             return ""
         before = self._wires.before(row)
         if row.turn and before is not None and (before.turn, before.step) == (row.turn, row.step):
-            return f"sent again after {self._numbers.name(before)}"
+            return f"sent again after {self._numbers.name(before)}" if self._has_failed(before) else ""
         return self._prefix(row, before)
+
+    def _has_failed(self, request: Row) -> bool:
+        partner = self._wires.ladder.partner(request.number)
+        response = None if partner is None else self._wires.ladder.rows[partner]
+        return response is None or response.status >= 400 or response.state in {"cut", "failed"}
 
     def _prefix(self, row: Row, before: Row | None) -> str:
         """Return where the prefix of the request before is broken; empty where something was only added."""

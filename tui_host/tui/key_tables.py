@@ -185,8 +185,8 @@ PLACES: dict[str, tuple[Key, ...]] = {
         ),
         Key(
             "left_square_bracket,right_square_bracket,ctrl+pageup,ctrl+pagedown",
-            "[ ]",
-            "go to the heading above or below, whose pages answer questions (ctrl+pageup, ctrl+pagedown too)",
+            "ctrl+pageup",
+            "go to the heading above, ctrl+pagedown to the one below ([ and ] too): its pages answer questions",
         ),
         Key("question_mark", "?", "show what the signs of the list mean, in place of the row; again: the row"),
         Key("vertical_line", "|", "put the details side by side or one above the other, or show the other one"),

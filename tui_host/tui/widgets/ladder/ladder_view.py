@@ -216,8 +216,6 @@ class LadderView(PieceView, SelectingView):
         self._rows_changed(self._words.fill(source, [*seen, *wanted], FILTERING if wanted else SEEN))
         self._look_on()
 
-    # How it is kept.
-
     def _look_on(self) -> None:
         """Filter more rows, and come back soon for the rest."""
         source = self._source
@@ -284,6 +282,7 @@ class LadderView(PieceView, SelectingView):
         before, top = len(self._index), self.top
         at_top = self._index.spot(top) if top < before else None
         first = self._index.extend(numbers)
+        self.changed(0)  # the session's heading counts rows
         if self.cursor is None and not self.following:
             self._refiltered()
         else:
