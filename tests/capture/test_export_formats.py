@@ -20,6 +20,7 @@ from tests.opening.captured import seen
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.exports.exported import keys_in_words
 from tui_host.capture.exports.part_of_session import PartOfSession
+from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Draft, Head, Place, Record
 from tui_host.capture.redact.redaction import Redactor
@@ -126,12 +127,13 @@ def test_an_archive_of_both_lanes_is_valid_by_the_schema_of_others() -> None:
     """The schema is `har-schema` 2.0.0 from npm."""
     log = har(Kept([*exchange("x1", "{'é'}".encode(), b"data: 1\xff\n\n"), *over_http(), *two_turns().drafts[:2]]))
     model, server = log["entries"]
-    assert model["request"]["postData"] == {"mimeType": "application/json", "text": "{'é'}"}  # type: ignore[index]
-    assert model["request"]["queryString"][1] == {"name": "q", "value": "a b"}  # type: ignore[index]
-    content = model["response"]["content"]  # type: ignore[index]
-    assert base64.b64decode(content["text"]) == b"data: 1\xff\n\n"  # type: ignore[index]
+    request, response = mapping(model["request"]), mapping(model["response"])
+    assert request["postData"] == {"mimeType": "application/json", "text": "{'é'}"}
+    assert items(request["queryString"])[1] == {"name": "q", "value": "a b"}
+    content = text_or_empty(mapping(response["content"])["text"])
+    assert base64.b64decode(content) == b"data: 1\xff\n\n"
     assert model["timings"] == {"send": 0, "wait": 0.25, "receive": 0.75}
-    assert (server["_wire"], server["response"]["_error"]) == ("mcp", "cut by peer gone")  # type: ignore[index]
+    assert (server["_wire"], mapping(server["response"])["_error"]) == ("mcp", "cut by peer gone")
     assert [each["peer"] for each in log["_frames"]] == ["math", "lab"]
 
 

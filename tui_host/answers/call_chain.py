@@ -22,7 +22,6 @@ from tui_host.answers.chain_values import (
 )
 from tui_host.answers.masks import masked
 from tui_host.answers.outlines import fold_of, marks_of
-from tui_host.answers.row_numbers import RowNumbers
 from tui_host.answers.value_repeats import Repeats
 from tui_host.capture.chain import read_object
 from tui_host.capture.json.narrowing import items, mapping, short, text_or_empty
@@ -79,7 +78,7 @@ class _Chain:
     def __init__(self, wires: Wires, call: str) -> None:
         self._wires = wires
         self._call = call
-        self._names = RowNumbers(wires.ladder)
+        self._names = wires.ladder.numbers
         self._known = _Known()
         self._start: int | None = None
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from tui_host.llm.outline import common_prefix
+
 _WORDS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\d+(?:[:./-]\d+)*|\w+|\s+|.", re.DOTALL)
 """A number, time or date, a word, a Chinese, Japanese or Korean character, blanks, or a sign."""
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
@@ -42,9 +44,9 @@ class ChangedWords:
 
 def changed_words(old: str, new: str) -> Sequence[ChangedWords]:
     """Return the places where two texts differ, in their order. Bounded: long texts are compared by lines, else as wholes."""
-    head = _common(old, new)
+    head = common_prefix(old, new)
     head = max((match.start() for match in _WORDS.finditer(new, max(0, head - 80), head)), default=head) if head else 0
-    tail = _common(old[head:][::-1], new[head:][::-1])
+    tail = common_prefix(old[head:][::-1], new[head:][::-1])
     one, other = old[head : len(old) - tail], new[head : len(new) - tail]
     following = re.match(r"(?:[:./-]?\w)*", new[len(new) - tail :])
     more = following.end() if following is not None and (one or other) else 0  # whole words
@@ -72,17 +74,6 @@ def merged_text(new: str, changes: Sequence[ChangedWords]) -> str:
         pieces.append(f"{{+{change.come}+}}" if change.come else "")
         place = change.start + len(change.come)
     return "".join((*pieces, new[place:]))
-
-
-def _common(one: str, other: str) -> int:
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _differences(old: str, new: str) -> Iterator[tuple[int, str, str]]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.answers.bodies import body_of
-from tui_host.answers.row_numbers import RowNumbers
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.json.reading import read_json
@@ -61,7 +60,7 @@ class Looks:
 
     def __init__(self, wires: Wires) -> None:
         self._wires = wires
-        self._numbers = RowNumbers(wires.ladder)
+        self._numbers = wires.ladder.numbers
         self._revision = -1
         self._pending: list[int] = []
         self._reasons: dict[int, str] = {}

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from tui_host.answers.masks import Mask
 from tui_host.answers.recorded_tools import RecordedTools
-from tui_host.answers.row_numbers import RowNumbers
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
 from tui_host.llm.tool_names import OPENAI_NAMES
@@ -57,7 +56,6 @@ class RecordedWires:
         self._records: dict[tuple[str, int], Record] = {}
         self._exchanges: dict[tuple[str, str], list[Record]] = {}
         self._tools = RecordedTools()
-        self._numbers = RowNumbers(self.ladder)
         for record in records:
             self._records[record.key] = record
             if record.draft.exchange is not None:
@@ -89,7 +87,7 @@ class RecordedWires:
 
     def called(self, row: Row) -> str:
         """Return how a row is called: `LLM 3`, `lab #4`."""
-        return self._numbers.name(row)
+        return self.ladder.numbers.name(row)
 
     def compared(self, row: Row) -> Row | None:
         """Return the previous request: stored records have no marks."""

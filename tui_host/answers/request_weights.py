@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 
 from tui_host.answers.bodies import reading
 from tui_host.answers.outlines import fold_of
-from tui_host.answers.row_numbers import RowNumbers
 from tui_host.capture.json.spans import spans
 from tui_host.llm.messages import Usage
 from tui_host.llm.outline import estimate_tokens
@@ -107,7 +106,7 @@ _WEIGHED: WeakKeyDictionary[Ladder, _Weighed] = WeakKeyDictionary()
 def requests_of(wires: Wires, section: Section) -> Sequence[Row]:
     """Return the requests to models of a section: those of its step, its turn, or the session."""
     ladder = wires.ladder
-    rows = (ladder.rows[number] for number in RowNumbers(ladder).requests)
+    rows = (ladder.rows[number] for number in ladder.numbers.requests)
     if section.is_session:
         return list(rows)
     of_turn = [row for row in rows if ladder.sections.turn_of(row.number) == section.turn]

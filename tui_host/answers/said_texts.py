@@ -10,7 +10,6 @@ from hashlib import blake2b
 
 from tui_host.answers.bodies import body_of
 from tui_host.answers.outlines import fold_of, marks_of
-from tui_host.answers.row_numbers import RowNumbers
 from tui_host.answers.steps import made
 from tui_host.answers.wires import Wires
 from tui_host.capture.exports.keyless import keyless
@@ -90,7 +89,7 @@ class RowTexts:
 
     def __init__(self, wires: Wires) -> None:
         self._wires = wires
-        self._numbers = RowNumbers(wires.ladder)
+        self._numbers = wires.ladder.numbers
         self._seen: dict[bytes, tuple[str, int]] = {}
         self._lists: dict[str, tuple[str, list[bytes], int]] = {}
         self._answers: deque[str] = deque(maxlen=4)

@@ -36,9 +36,12 @@ class Section:
 
     def rows(self, ladder: Ladder) -> Iterator[Row]:
         """Yield the rows of the session, of the turn, or of no turn, in the order of the list."""
-        for row in ladder.rows:
-            if self.is_session or (ladder.sections.turn_of(row.number) == self.turn and self.clock in {"", row.clock}):
-                yield row
+        rows, sections = ladder.rows, ladder.sections
+        for number in range(len(rows)):
+            if self.is_session or sections.turn_of(number) == self.turn:
+                row = rows[number]
+                if self.clock in {"", row.clock}:
+                    yield row
 
 
 def turn_section(ladder: Ladder, turn: int) -> Section | None:

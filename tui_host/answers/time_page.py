@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tui_host.answers.row_numbers import RowNumbers
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.capture.chain import read_object
+from tui_host.capture.ladder.row_numbers import RowNumbers
 from tui_host.capture.short_units import short_time
 from tui_host.capture.visible import line
 
@@ -87,7 +87,7 @@ def time_of(wires: Wires, section: Section) -> TurnTime | None:
     for row in section.rows(wires.ladder):
         if row.turn and row.mono_ns is not None:
             turns.setdefault((row.clock, row.turn), []).append(row)
-    numbers = RowNumbers(wires.ladder)
+    numbers = wires.ladder.numbers
     times = [_of_turn(wires, numbers, rows) for rows in turns.values()]
     if not times:
         return None

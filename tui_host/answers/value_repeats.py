@@ -22,10 +22,10 @@ from tui_host.capture.json.narrowing import short
 
 if TYPE_CHECKING:
     from tui_host.answers.chain_steps import CallStep
-    from tui_host.answers.row_numbers import RowNumbers
     from tui_host.answers.steps import Steps
     from tui_host.answers.wires import Wires
     from tui_host.capture.ladder.row import Row
+    from tui_host.capture.ladder.row_numbers import RowNumbers
     from tui_host.errors import JSON
 
 _ROWS = 2000

@@ -14,7 +14,6 @@ from tui_host.answers.changes_page import changes_of, changes_sheet
 from tui_host.answers.look import looks_of, looks_sheet
 from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.answers.request_weights import requests_of
-from tui_host.answers.row_numbers import RowNumbers
 from tui_host.answers.section import Section, turn_section
 from tui_host.answers.servers_page import servers_of, servers_page
 from tui_host.answers.sheet import Sheet, SheetLine
@@ -111,7 +110,7 @@ def _changes(wires: RecordedWires, info: SessionInfo, given: Sequence[str]) -> t
 
 def _request(wires: RecordedWires, info: SessionInfo, words: str) -> Row:
     """Return a request to a model by its number (`3` is LLM 3), or by the id of its exchange."""
-    numbers = RowNumbers(wires.ladder)
+    numbers = wires.ladder.numbers
     row = numbers.request(int(words)) if words.isdecimal() else None
     row = row or next((row for row in wires.ladder.rows if row.kind == "request" and row.exchange == words), None)
     if row is None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Literal, TypeAlias
+from typing import AnyStr, Literal, TypeAlias
 
 from tui_host.capture.json.spans import Node
 
@@ -173,8 +173,8 @@ def compare(previous: Outline, now: Outline) -> Comparison:
     )
 
 
-def common_prefix(one: bytes, other: bytes) -> int:
-    """Return the length of the common beginning of two byte strings."""
+def common_prefix(one: AnyStr, other: AnyStr) -> int:
+    """Return the length of the common beginning of two strings, or of two byte strings."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

@@ -14,6 +14,7 @@ from tui_host.capture.ladder.filter_language import Query, read_filter
 from tui_host.capture.ladder.frame_rows import LadderFrames
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.row_filter import RowTexts, Test, ValuesOnly, row_test
+from tui_host.capture.ladder.row_numbers import RowNumbers
 from tui_host.capture.ladder.row_table import KINDS, LadderRows
 from tui_host.capture.ladder.sections import Sections
 from tui_host.capture.link import Link
@@ -29,11 +30,13 @@ class Ladder:
         clock: Name of the common clock of all captures; empty if each has its own.
 
     Attributes:
+        numbers: The numbers of requests and connections.
         hosts: Whose each turn is, where it is of several hosts: anew by whoever finds that out.
     """
 
     def __init__(self, clock: str = "") -> None:
         self._rows = LadderRows(clock)
+        self.numbers = RowNumbers(self._rows.table)
         self._http = LadderHttp(self._rows)
         self._frames = LadderFrames(self._rows)
         self._waiting: dict[tuple[str, str], list[tuple[Link, Place]]] = {}

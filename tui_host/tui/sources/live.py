@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from tui_host.answers.recorded_tools import RecordedTools
 from tui_host.answers.recorded_wires import earlier_request, is_of
-from tui_host.answers.row_numbers import RowNumbers
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.store.row_marks import RowMarks
 from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
@@ -61,7 +60,6 @@ class SessionSource:
     foreign: str = ""
     origin: str = ""
     has_talks: bool = False
-    _numbers: RowNumbers | None = None
 
     def __init__(self, host: Host, session: Session) -> None:
         self.ladder = Ladder()
@@ -210,9 +208,7 @@ class SessionSource:
 
     def called(self, row: Row) -> str:
         """Return how a row is called: `LLM 3`, `lab #4`."""
-        if self._numbers is None:
-            self._numbers = RowNumbers(self.ladder)
-        return self._numbers.name(row)
+        return self.ladder.numbers.name(row)
 
     def compared(self, row: Row) -> Row | None:
         """Return the request that a request is compared with: the request marked last, else the previous one."""

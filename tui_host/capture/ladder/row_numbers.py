@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from tui_host.capture.visible import line
 
 if TYPE_CHECKING:
-    from tui_host.capture.ladder.ladder import Ladder
+    from collections.abc import Sequence
+
     from tui_host.capture.ladder.row import Row
 
 _NAME = 60
@@ -17,18 +18,18 @@ class RowNumbers:
     """Numbers of requests and connections, in the order in which they began.
 
     Args:
-        ladder: The rows; more of them may come.
+        rows: The rows; more of them may come.
     """
 
-    def __init__(self, ladder: Ladder) -> None:
-        self._ladder = ladder
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
         self._seen = 0
         self._requests: list[int] = []
         self._numbers: dict[tuple[str, str], int] = {}
         self._connections: dict[str, dict[tuple[str, str], int]] = {}
 
     def _look(self) -> None:
-        rows = self._ladder.rows
+        rows = self._rows
         for number in range(self._seen, len(rows)):
             row = rows[number]
             if row.lane == "llm" and row.kind == "request" and row.method != "GET":  # GET lists models
@@ -48,7 +49,7 @@ class RowNumbers:
     def request(self, number: int) -> Row | None:
         """Return the row of `LLM number`; None if there is none."""
         requests = self.requests
-        return self._ladder.rows[requests[number - 1]] if 1 <= number <= len(requests) else None
+        return self._rows[requests[number - 1]] if 1 <= number <= len(requests) else None
 
     def number(self, row: Row) -> int | None:
         """Return the number of a model's exchange, by either half; None for other rows."""
