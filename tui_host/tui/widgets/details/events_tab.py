@@ -1,11 +1,13 @@
-"""The Events tab: everything in an exchange, with times."""
+"""The Events tab: everything in an exchange, with times; the events of an answer with what they say."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
+from tui_host.answers.event_words import EventReader, Said
 from tui_host.answers.masks import masked
 from tui_host.capture.content_codings import encoding_of
 from tui_host.capture.http.decoded_body import PlainBody
@@ -15,6 +17,7 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import MISSING, Head, Record, Redaction, lasted
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import decode, line
+from tui_host.llm.body_framing import LineDecoder
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
@@ -23,44 +26,103 @@ _PREVIEW = 300
 _NAMES = {"event": "", "comment": "comment ", "other": "no data ", "cut": "cut off "}
 
 
+_LONGEST_RUN = 1000
+"""Events in one line: so many are drawn at once when it is opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Happened:
+    """An entry, and of an event of an answer what it says."""
+
+    entry: Entry
+    said: Said | None = None
+    after: float | None = None
+    size: int = 0
+
+
 def events_page(source: SessionSource, row: Row, flipped: set[str]) -> Page:
-    """Return everything in an exchange as entries with time and size."""
+    """Return everything in an exchange as entries with time and size; pieces that follow each other are one entry."""
     pages = source.pages_of(row)
     first = next(pages, ())
     notes = [_note(record, len(first)) for record in first if record.draft.kind == "response"]
-    return TreePage(
-        "events", _entries(chain([first], pages)), flipped=flipped, notes=notes, empty="nothing received yet"
-    )
+    dialect = source.dialect(row) if row.lane == "llm" else None
+    happened = _EventEntries(None if dialect is None else EventReader(dialect))
+    records = chain.from_iterable(chain([first], pages))
+    entries = _in_runs(chain.from_iterable(map(happened.entries, records)), lambda text: source.marks(source.hide(text)))
+    return TreePage("events", entries, flipped=flipped, notes=notes, empty="nothing received yet")
 
 
 def _note(response: Record, count: int) -> str:
     """Explain how the body is shown, if not as received."""
     head = response.draft.head or Head()
     encoding = line(encoding_of(head.headers) or "", 40)
-    if _is_event_stream(response):
+    if _splitter(response) is not None:
         return f"{encoding}, decoded; each event has the time of the chunk that completed it" if encoding else ""
     if count <= 2:
         return ""
     return "no event stream: the chunks as received" + (f", {encoding} decoded" if encoding else "")
 
 
-def _entries(pages: Iterable[Sequence[Record]]) -> Iterator[Entry]:
-    happened = _EventEntries()
-    for page in pages:
-        for record in page:
-            yield from happened.entries(record)
+def _in_runs(events: Iterable[_Happened], hide: Callable[[str], str]) -> Iterator[Entry | None]:
+    """Yield entries; events that say pieces of one thing in a row as one, with None while it grows."""
+    run: list[_Happened] = []
+    for event in events:
+        if run and not _continues(run, event.said):
+            yield _run_entry(run, hide)
+            run = []
+        if event.said is not None and event.said.kind:
+            run.append(event)
+            yield None
+        else:
+            yield event.entry
+    if run:
+        yield _run_entry(run, hide)
+
+
+def _continues(run: Sequence[_Happened], said: Said | None) -> bool:
+    last = run[-1].said
+    return said is not None and last is not None and said.continues(last) and len(run) < _LONGEST_RUN
+
+
+def _run_entry(run: Sequence[_Happened], hide: Callable[[str], str]) -> Entry:
+    """Return the entry of a run: what all say together, then each alone."""
+    first, last = run[0], run[-1]
+    if first.said is None or len(run) == 1:
+        return first.entry
+    text = "".join(event.said.text for event in run if event.said is not None)
+    shown, size = hide(text), sum(event.size for event in run)
+    takes = "" if first.after is None or last.after is None else f" in {short_time(last.after - first.after)}"
+    quoted = shown[:_PREVIEW] if first.said.kind == "arguments" else f'"{shown[:_PREVIEW]}"'
+    said = len(text.encode("utf-8", "replace"))
+    assembled = Entry(
+        key="assembled",
+        label=f"assembled: {said:,} bytes of {first.said.kind} in {size:,} bytes of events",
+        text=partial(str, shown),
+        style="what",
+    )
+    return Entry(
+        key=f"{first.entry.key}:run",
+        label=f"{first.said.kind} ×{len(run):,}  {len(text):,} characters{takes}  {quoted}",
+        figures=_figures(first.after, size),
+        children=(assembled, *(event.entry for event in run)),
+    )
 
 
 class _EventEntries:
-    """Turns the records of an exchange into entries, and decodes each chunk once."""
+    """Turns the records of an exchange into entries, and decodes each chunk once.
 
-    def __init__(self) -> None:
+    Args:
+        reader: Says what the events of an answer say; None for other exchanges.
+    """
+
+    def __init__(self, reader: EventReader | None) -> None:
+        self._reader = reader
         self._start: int | None = None
-        self._events: SseDecoder | None = None
+        self._events: SseDecoder | LineDecoder | None = None
         self._body = PlainBody()
         self._reported = ""
 
-    def entries(self, record: Record) -> Iterator[Entry]:
+    def entries(self, record: Record) -> Iterator[_Happened]:
         """Return the entries of the next record."""
         self._start = record.mono_ns if self._start is None else self._start
         after = _milliseconds(lasted(self._start, record.mono_ns))
@@ -69,40 +131,44 @@ class _EventEntries:
                 yield from self._chunk(record, after)
             case "end" | "error":
                 for event in self._events.finish() if self._events is not None else ():
-                    yield _event_entry(event, record, after)
+                    yield self._event(event, record, after)
                 self._body.finish()
                 yield from self._problem(record, after)
-                yield _record_entry(record, after)
+                yield _Happened(_record_entry(record, after))
             case "response":
-                self._events = SseDecoder() if _is_event_stream(record) else None
-                yield _record_entry(record, after)
+                self._events = _splitter(record)
+                yield _Happened(_record_entry(record, after))
             case _:
-                yield _record_entry(record, after)
+                yield _Happened(_record_entry(record, after))
 
-    def _chunk(self, record: Record, after: float | None) -> Iterator[Entry]:
+    def _chunk(self, record: Record, after: float | None) -> Iterator[_Happened]:
         draft = record.draft
         plain = self._body.feed(draft.data, draft.encoding)
         yield from self._problem(record, after)
         if plain is None:
-            yield _record_entry(record, after)
+            yield _Happened(_record_entry(record, after))
         elif self._events is None:
-            yield _record_entry(record, after, plain)
+            yield _Happened(_record_entry(record, after, plain))
         else:
             for event in self._events.feed(plain):
-                yield _event_entry(event, record, after)
+                yield self._event(event, record, after)
 
-    def _problem(self, record: Record, after: float | None) -> Iterator[Entry]:
+    def _event(self, event: SseEvent, record: Record, after: float | None) -> _Happened:
+        said = None if self._reader is None else self._reader.said(event)
+        return _Happened(_event_entry(event, record, after, said), said, after, event.end - event.start)
+
+    def _problem(self, record: Record, after: float | None) -> Iterator[_Happened]:
         if self._body.problem != self._reported:
             self._reported = self._body.problem
             label = f"not decoded from here on: {self._reported}"
-            yield Entry(key=f"{record.seq}:coding", label=label, figures=_figures(after, 0), style="failed")
+            entry = Entry(key=f"{record.seq}:coding", label=label, figures=_figures(after, 0), style="failed")
+            yield _Happened(entry)
 
 
-def _is_event_stream(record: Record) -> bool:
-    head = record.draft.head
-    if head is None or record.draft.kind != "response":
-        return False
-    return "event-stream" in head.value("content-type").lower()
+def _splitter(response: Record) -> SseDecoder | LineDecoder | None:
+    """Return what splits an answer into events; None for an answer that is no stream of events."""
+    kind = (response.draft.head or Head()).value("content-type").lower()
+    return SseDecoder() if "event-stream" in kind else LineDecoder() if "ndjson" in kind else None
 
 
 def _milliseconds(nanoseconds: int | None) -> float | None:
@@ -144,12 +210,13 @@ def _record_entry(record: Record, after: float | None, plain: bytes | None = Non
     return Entry(key=f"{record.seq}", label=label, figures=figures, text=text, style=style)
 
 
-def _event_entry(event: SseEvent, record: Record, after: float | None) -> Entry:
+def _event_entry(event: SseEvent, record: Record, after: float | None, said: Said | None) -> Entry:
     redacted = record.draft.redacted
     name = _NAMES[event.kind] + (f"{event.event} " if event.event not in {"", "message"} else "")
+    label = f"{name}{decode(event.data[:_PREVIEW])}" if said is None else said.words
     return Entry(
         key=f"{record.seq}:{event.start}",
-        label=name + masked(decode(event.data[:_PREVIEW]), redacted),
+        label=masked(label, redacted),
         figures=_figures(after, event.end - event.start),
         text=partial(_text_of, event.data, redacted),  # no closure: of 60,000 events each object counts
         style="failed" if event.kind == "cut" else "",

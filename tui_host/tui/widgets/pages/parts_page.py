@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tui_host.answers.bodies import Body, head_of, missing_words, reading
+from tui_host.answers.event_words import usage_words
 from tui_host.answers.masks import masked
 from tui_host.answers.outlines import fold_of, marks_of, outline_of, put_in
 from tui_host.answers.steps import Steps
@@ -254,17 +255,6 @@ def _content(fold: Fold, body: Body, hide: Callable[[str], str], *, is_open: boo
 
 
 def _figures_of(usage: Usage) -> Sequence[Entry]:
-    words = [
-        f"{value:,} {name}"
-        for value, name in (
-            (usage.input_total, "in"),
-            (usage.input_cached, "of them cached"),
-            (usage.cache_written, "of them written to the cache"),
-            (usage.output_total, "out"),
-            (usage.reasoning, "of them thinking"),
-        )
-        if value is not None
-    ]
     times = [
         f"{value:.2f} s {name}"
         for value, name in ((usage.loading, "loading"), (usage.reading, "reading"), (usage.writing, "writing"))
@@ -272,7 +262,7 @@ def _figures_of(usage: Usage) -> Sequence[Entry]:
     ]
     if usage.writing and usage.output_total:
         times.append(f"{usage.output_total / usage.writing:,.1f} tokens a second")
-    lines = (("usage", "tokens, as reported", words), ("times", "times, as reported", times))
+    lines = (("usage", "tokens, as reported", [*usage_words(usage)]), ("times", "times, as reported", times))
     return [Entry(key=key, label=f"{what}: {', '.join(facts)}") for key, what, facts in lines if facts]
 
 

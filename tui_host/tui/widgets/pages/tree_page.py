@@ -118,7 +118,7 @@ class TreePage(Page):
 
     Args:
         what: What the tree shows, as text.
-        entries: The top entries; may be an iterator that makes them.
+        entries: The top entries; may be an iterator that makes them, and yields None where an entry takes longer.
         flipped: Paths of entries that a person opened, or closed where they were open from the start; kept by the caller
             over a rebuild.
         failed: A failure to show above everything else.
@@ -129,7 +129,7 @@ class TreePage(Page):
     def __init__(
         self,
         what: str,
-        entries: Iterable[Entry],
+        entries: Iterable[Entry | None],
         *,
         flipped: set[str],
         failed: str = "",
@@ -183,11 +183,12 @@ class TreePage(Page):
         if self._grow(until):
             self._count()
         while not self._is_whole:
-            entry = next(self._entries, None)
-            if entry is not None:
-                self._all.append(entry)
-                if not self.is_by_size:
-                    self._append(self._walk([entry], "", 0))
+            for entry in self._entries:
+                if entry is not None:
+                    self._all.append(entry)
+                    if not self.is_by_size:
+                        self._append(self._walk([entry], "", 0))
+                break
             else:
                 self._is_whole = True
                 if self.is_by_size:
@@ -197,7 +198,7 @@ class TreePage(Page):
                     self.fit(self._width)
             if time.perf_counter() >= until:
                 break
-        return len(self) != before
+        return len(self) != before or not self._is_whole
 
     @property
     def is_by_size(self) -> bool:

@@ -1,0 +1,122 @@
+"""What the events of a streamed answer say, each in words: `text "Par"`, `name lookup`, `stop tool_calls`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tui_host.capture.http.sse import SseEvent
+from tui_host.capture.json.reading import read_json
+from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.events import (
+    CallArguments,
+    CallStarted,
+    Failed,
+    ModelEvent,
+    TextDelta,
+    ThinkingDelta,
+    Unreadable,
+    UsageReported,
+    VendorToolUsed,
+)
+from tui_host.llm.messages import Usage
+
+_SHOWN = 300
+"""Characters of a text in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one event says.
+
+    Attributes:
+        words: All of it in words, texts cut.
+        kind: `text`, `thinking` or `arguments` where the event says only more of that; empty for all other events.
+        text: The whole piece, for these.
+        part: Tells pieces of different calls apart.
+    """
+
+    words: str
+    kind: str = ""
+    text: str = ""
+    part: int = 0
+
+    def continues(self, before: Said) -> bool:
+        """Whether the piece belongs behind the piece before."""
+        return bool(self.kind) and (self.kind, self.part) == (before.kind, before.part)
+
+
+class EventReader:
+    """Reads the events of one answer in their order, as the dialect's own reader does."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._reading = dialect.answer_reader()
+
+    def said(self, event: SseEvent) -> Said | None:
+        """Return what the next event says; None if it says nothing by itself."""
+        if event.kind != "event" or event.data[:1] != b"{":
+            return None
+        try:
+            value = read_json(event.data)
+        except ValueError:
+            return None
+        state = self._reading.state
+        before = state.reason
+        said = self._reading.event(value, event.data, event.start, event.end) if isinstance(value, dict) else []
+        words = [words for each in said if (words := _words(each))]
+        if state.reason != before:
+            words.append(f"stop {state.reason}")
+        elif (piece := _piece(said)) is not None:
+            return Said("  ".join(words), *piece)
+        return Said("  ".join(words)) if words else None
+
+
+def _piece(said: Sequence[ModelEvent]) -> tuple[str, str, int] | None:
+    """Return kind, text and call of an event that is a piece of something, perhaps with the tokens so far."""
+    first, *others = said or [None]
+    if not all(isinstance(other, UsageReported) for other in others):
+        return None
+    match first:
+        case TextDelta(text=text):
+            return "text", text, 0
+        case ThinkingDelta(text=text):
+            return "thinking", text, 0
+        case CallArguments(text=text, index=index, anew=False):
+            return "arguments", text, index
+        case _:
+            return None
+
+
+def _words(event: ModelEvent) -> str:
+    match event:
+        case TextDelta(text=text):
+            return f'text "{text[:_SHOWN]}"'
+        case ThinkingDelta(text=text):
+            return f'thinking "{text[:_SHOWN]}"'
+        case CallStarted(name=name) if name:
+            return f"name {name}"
+        case CallArguments(text=text):
+            return f"arguments {text[:_SHOWN]}"
+        case UsageReported(usage=usage):
+            return f"usage {', '.join(usage_words(usage))}"
+        case Failed(message=message):
+            return f"error {message[:_SHOWN]}"
+        case Unreadable(reason=reason):
+            return f"not readable: {reason}"
+        case VendorToolUsed(tool=tool) if tool:
+            return event.words
+        case _:
+            return ""
+
+
+def usage_words(usage: Usage) -> Iterator[str]:
+    """Yield the reported numbers of tokens: `12,004 in`, `85 out`."""
+    for value, name in (
+        (usage.input_total, "in"),
+        (usage.input_cached, "of them cached"),
+        (usage.cache_written, "of them written to the cache"),
+        (usage.output_total, "out"),
+        (usage.reasoning, "of them thinking"),
+    ):
+        if value is not None:
+            yield f"{value:,} {name}"
