@@ -88,25 +88,27 @@ def _piece(said: Sequence[ModelEvent]) -> tuple[str, str, int] | None:
 
 
 def _words(event: ModelEvent) -> str:
+    words = ""
     match event:
         case TextDelta(text=text):
-            return f'text "{text[:_SHOWN]}"'
+            words = f'text "{text[:_SHOWN]}"'
         case ThinkingDelta(text=text):
-            return f'thinking "{text[:_SHOWN]}"'
+            words = f'thinking "{text[:_SHOWN]}"'
         case CallStarted(name=name) if name:
-            return f"name {name}"
+            words = f"name {name}"
         case CallArguments(text=text):
-            return f"arguments {text[:_SHOWN]}"
+            words = f"arguments {text[:_SHOWN]}"
         case UsageReported(usage=usage):
-            return f"usage {', '.join(usage_words(usage))}"
+            words = f"usage {', '.join(usage_words(usage))}"
         case Failed(message=message):
-            return f"error {message[:_SHOWN]}"
+            words = f"error {message[:_SHOWN]}"
         case Unreadable(reason=reason):
-            return f"not readable: {reason}"
+            words = f"not readable: {reason}"
         case VendorToolUsed(tool=tool) if tool:
-            return event.words
+            words = event.words
         case _:
-            return ""
+            pass
+    return words
 
 
 def usage_words(usage: Usage) -> Iterator[str]:
