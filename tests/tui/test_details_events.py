@@ -81,7 +81,7 @@ def test_pieces_of_one_text_are_one_line_that_opens_to_the_text_and_to_each_even
     page = events_page(wires, a_long_answer(wires, 1100), set())
     lines = drawn(page)
     assert lines[2].split("  ")[:2] == ["▸ text ×1,000", "3,890 characters in 0 ms"]
-    assert lines[3].startswith("▸ text ×100  500 characters in 0 ms  \"1000 1001 ")
+    assert lines[3].startswith('▸ text ×100  500 characters in 0 ms  "1000 1001 ')
     assert "stop stop" in lines[4]
     assert page.toggle(3)
     opened = drawn(page)

@@ -48,7 +48,9 @@ def events_page(source: SessionSource, row: Row, flipped: set[str]) -> Page:
     dialect = source.dialect(row) if row.lane == "llm" else None
     happened = _EventEntries(None if dialect is None else EventReader(dialect))
     records = chain.from_iterable(chain([first], pages))
-    entries = _in_runs(chain.from_iterable(map(happened.entries, records)), lambda text: source.marks(source.hide(text)))
+    entries = _in_runs(
+        chain.from_iterable(map(happened.entries, records)), lambda text: source.marks(source.hide(text))
+    )
     return TreePage("events", entries, flipped=flipped, notes=notes, empty="nothing received yet")
 
 
