@@ -20,10 +20,15 @@ from tui_host.answers.chain_steps import CallChain, CallStep
 from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.answers.steps import made
 from tui_host.capture.http.exchange import fold_exchanges
+from tui_host.settings.schema import Provider, Template
+
+
+def providers(dialect: str) -> dict[str, Provider]:
+    return {name: Provider(name=name, base_url=Template(text=""), dialect=dialect) for name in ("p", "demo")}
 
 
 def chain(at: Bench, call: str = "1.1.1", dialect: str = "openai") -> CallChain:
-    made_chain = made(chain_of(RecordedWires(at.records, {"p": dialect, "demo": dialect}), call))
+    made_chain = made(chain_of(RecordedWires(at.records, providers(dialect)), call))
     assert made_chain is not None
     return made_chain
 
@@ -90,7 +95,7 @@ async def test_an_edit_and_a_rejection_say_what_was_changed_and_why_nothing_was_
     assert [(step.happened, step.value) for step in rejected.steps if not step.row] == [("sent", "not sent: rejected")]
     assert steps(rejected, "told")[0].state.startswith("told otherwise")
 
-    wires = RecordedWires(at.records, {"demo": "openai"})
+    wires = RecordedWires(at.records, providers("openai"))
     sheet = made(chain_page(wires, next(row for row in wires.ladder.rows if row.kind == "response")))
     assert [(line.key, line.opened, len(line.children)) for line in sheet.lines] == [
         ("1.1.1", True, len(edited.steps)),

@@ -11,7 +11,7 @@ from tests.settings.reading import read, write
 from tui_host.errors import SettingsError
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.model_options import Options
-from tui_host.settings.schema import DIALECTS, THEMES, Limits, ModelRef, Rule, ServerSpec, Store, Template, Ui
+from tui_host.settings.schema import DIALECTS, THEMES, Limits, ModelRef, Price, Rule, ServerSpec, Store, Template, Ui
 
 CONTRACT = """
 model = "deepseek/deepseek-chat"
@@ -69,6 +69,15 @@ def test_the_contracts_example_is_read_whole(tmp_path: Path) -> None:
     assert settings.store == Store(keep=90 * 86400, max=5 * 10**9)
     assert settings.notices == ()
     assert not settings.default_servers
+
+
+def test_prices_are_read_by_model_and_cached_tokens_cost_as_much_as_others_unless_priced(tmp_path: Path) -> None:
+    prices = '{ "deepseek-chat" = { input = 2, cached = 0.5, output = 8 } }'
+    settings = read(tmp_path, f"[providers.deepseek]\nprices = {prices}")
+    price = Price(input=2, cached=0.5, cache_written=2, output=8)
+    assert settings.providers["deepseek"].prices == {"deepseek-chat": price}
+    with pytest.raises(SettingsError, match="put"):
+        read(tmp_path, "[providers.deepseek.prices.a]\nput = 1")
 
 
 def test_an_empty_table_of_servers_says_that_there_are_none(tmp_path: Path) -> None:

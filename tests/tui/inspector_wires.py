@@ -19,6 +19,7 @@ from tui_host.capture.store.row_marks import RowMarks
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.dialect_table import DIALECTS
+from tui_host.settings.schema import Price
 from tui_host.tui.sources.live import SessionSource
 
 CAPTURE = "c1"
@@ -61,6 +62,7 @@ class Wires(SessionSource):
         self.live = live
         self.is_behind = False
         self.mask = Mask()
+        self.prices: dict[str, Price] = {}
         self.row_marks = RowMarks(None, "s")
         self.records: list[Record] = []
 
@@ -85,6 +87,10 @@ class Wires(SessionSource):
     @override
     def dialect(self, row: Row) -> Dialect | None:
         return DIALECTS["openai"] if row.lane == "llm" else None
+
+    @override
+    def price(self, row: Row, model: str) -> Price | None:
+        return self.prices.get(model)
 
     @override
     def hide(self, text: str) -> str:

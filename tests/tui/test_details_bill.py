@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+
+from tests.llm.protocols.answers import PLAIN
 from tests.tui.details_drawn import drawn
 from tests.tui.inspector_wires import MESSAGES, TOOL, Wires, a_turn, connected, events_of, request_body, to_json
 from tui_host.answers.bill_page import Bill, bill_of
 from tui_host.answers.pages import ROW_PAGES, SECTION_PAGES
+from tui_host.answers.prompted_tools import LISTS, listed_tools
 from tui_host.answers.request_weights import requests_of, weigh
 from tui_host.answers.section import Section
 from tui_host.answers.servers_page import servers_of
@@ -16,9 +20,13 @@ from tui_host.answers.sheet import as_json
 from tui_host.answers.steps import made
 from tui_host.answers.tools_page import tool_costs
 from tui_host.capture.connection_end import connection_end
-from tui_host.capture.link import Span
+from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Draft, Head, Place
 from tui_host.errors import JSON
+from tui_host.llm.messages import ToolSpec
+from tui_host.llm.protocols.protocol_table import protocol
+from tui_host.llm.protocols.text_protocol import TextProtocol
+from tui_host.settings.schema import Price
 from tui_host.tui.widgets.details.detail_panel import ANSWERS, OF_SECTIONS, page_of
 
 SESSION = Section(is_session=True)
@@ -75,6 +83,19 @@ def test_a_bill_tells_what_the_provider_counted_and_how_far_the_estimate_is_from
     assert "1 never called" in page
 
 
+def test_bill_and_tools_tell_money_where_prices_are_configured() -> None:
+    wires = Wires()
+    wires.prices["openai"] = Price(input=10.0, cached=1.0, cache_written=10.0, output=100.0)
+    for number in range(1, 3):
+        answered(wires, f"x{number}", number, step=number, body=request_body(MESSAGES))
+    page = shown("Bill", wires)
+    assert "all 2 requests: provider 240 · estimate 136 (-43 %) · cached 128 · out 10 · by your prices 0.00225" in page
+    (tool,) = made(tool_costs(wires, SESSION)).tools
+    assert tool.cost is not None
+    assert abs(tool.cost - 2 * 0.000624 * tool.tokens / 68) < 1e-9
+    assert "by your prices, " in shown("Tools", wires)
+
+
 def test_a_bill_tells_what_was_put_in_by_purpose() -> None:
     wires = Wires()
     body = request_body(MESSAGES)
@@ -84,6 +105,35 @@ def test_a_bill_tells_what_was_put_in_by_purpose() -> None:
     page = shown("Bill", wires)
     assert "tool protocol: " in page
     assert "put in by the tool protocol 0" not in page
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_tools_in_the_prompt_have_their_shares(name: str) -> None:
+    spoken, known = protocol(name), {"math__multiply": ("math", "multiply"), "math__add": ("math", "add")}
+    tools = [
+        ToolSpec(name=called, description=f"- {tool}: it does.\n", schema={}, server=server, tool=tool)
+        for called, (server, tool) in known.items()
+    ]
+    assert isinstance(spoken, TextProtocol)
+    text = json.dumps(spoken.tool_list(tools))[1:-1].encode()
+    listed = list(listed_tools(text, known))
+    assert [(tool.server, tool.tool) for tool in listed] == [("math", "multiply"), ("math", "add")]
+    assert all(tool.tool.encode() in text[tool.start : tool.end] for tool in listed)
+    wires = Wires()
+    body = (
+        request_body([{"role": "system", "content": "HERE"}]).replace(b'"tools":[', b'"none":[').replace(b"HERE", text)
+    )
+    wires.request(body, 1.0, exchange="x1")
+    start = body.index(text)
+    span = Span(exchange="x1", side="request", start=start, end=start + len(text))
+    link = Link(relation="injected", call="", span=span, words=LISTS)
+    wires.append(Draft(wire="host", kind="link", data=link.to_bytes()), 1.0)
+    assert "2 never called" in shown("Bill", wires)
+    assert [tool.tool for tool in made(tool_costs(wires, SESSION)).tools] == ["multiply", "add"]
+
+
+def test_a_list_of_tools_of_unknown_form_says_that_no_share_is_known() -> None:
+    assert list(listed_tools(b"You can multiply and add.", {})) == []
 
 
 def test_thinking_images_and_calls_are_kinds_of_their_own() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui_host.answers.bodies import missing_words, reading
 from tui_host.answers.changes_page import Changes, changes_of, path_of, prefix_words
 from tui_host.answers.outlines import marks_of
-from tui_host.answers.request_weights import MOST, RequestWeight, calls_of, requests_of, weigh
+from tui_host.answers.prompted_tools import LISTS
+from tui_host.answers.request_weights import MOST, RequestWeight, calls_of, requests_of, total_of, weigh
 from tui_host.answers.section import Section
 from tui_host.answers.sheet import Sheet, SheetLine
+from tui_host.answers.token_prices import money
 from tui_host.capture.visible import line
 from tui_host.llm.outline import estimate_tokens
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from tui_host.llm.outline import Outline, Part
 
 EMPTY = "What a request consists of stands here once a model was asked: tokens by tool, by kind of message, and what was put in."
+_BY = "tool protocol: "
+_LISTS = f"{_BY}{LISTS}"
 _ROLES: Mapping[str, str] = {"developer": "system", "model": "assistant"}
 
 
@@ -37,6 +41,7 @@ class BillLine:
         size: Its bytes.
         tokens: Its tokens, an estimate.
         unused: Number of tools that were never called in the session.
+        children: What it consists of, where that is told: the tools of a list in the prompt.
     """
 
     label: str
@@ -45,6 +50,7 @@ class BillLine:
     size: int
     tokens: int
     unused: int = 0
+    children: tuple[BillLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +68,7 @@ class Bill:
         prefix: Where the beginning that it shares with the request before ends; empty for the first request.
         cause: Why it ends there.
         requests: All requests that the page is about.
+        total: All of them together.
     """
 
     request: RequestWeight
@@ -74,6 +81,7 @@ class Bill:
     prefix: str
     cause: str
     requests: tuple[RequestWeight, ...]
+    total: RequestWeight
 
 
 def bill_page(wires: Wires, section: Section) -> Steps[Sheet]:
@@ -115,26 +123,30 @@ def bill_of(wires: Wires, rows: Sequence[Row]) -> Steps[Bill | str]:
     changes = None if earlier is None else (yield from changes_of(wires, row, earlier))
     known = changes if isinstance(changes, Changes) else None
     new = _new_messages(outline, known) if known is not None else []
+    tools = _largest_first(
+        BillLine(
+            label=tool.tool,
+            server=tool.server,
+            size=tool.size,
+            tokens=tool.tokens,
+            unused=int(not calls[tool.server, tool.tool]),
+        )
+        for tool in weighed[-1].tools
+    )
+    in_text = any(tool.in_text for tool in weighed[-1].tools)
+    weights = tuple(each.weight for each in weighed)
     return Bill(
-        request=weighed[-1].weight,
-        tools=_largest_first(
-            BillLine(
-                label=tool.tool,
-                server=tool.server,
-                size=tool.size,
-                tokens=tool.tokens,
-                unused=int(not calls[tool.server, tool.tool]),
-            )
-            for tool in weighed[-1].tools
-        ),
+        request=weights[-1],
+        tools=() if in_text else tools,
         messages=_messages(outline, wires.names(row)),
         options=_sum("options", (part for part in outline.parts if part.kind == "option")),
-        put_in=_put_in(wires, row, body),
+        put_in=_put_in(wires, row, body, tools if in_text else ()),
         new_messages=len(new),
         new_tokens=sum(part.tokens for part in new),
         prefix="" if known is None else prefix_words(known),
         cause="" if known is None else known.cause,
-        requests=tuple(each.weight for each in weighed),
+        requests=weights,
+        total=total_of(weights),
     )
 
 
@@ -180,20 +192,21 @@ def _kinds(part: Part, role: str, names: Mapping[str, tuple[str, str]]) -> Itera
         yield from _kinds(child, role, names)
 
 
-def _put_in(wires: Wires, row: Row, body: Body) -> tuple[BillLine, ...]:
-    """Sum what the tool protocol put in, by purpose, and what each profile did."""
+def _put_in(wires: Wires, row: Row, body: Body, tools: Sequence[BillLine]) -> tuple[BillLine, ...]:
+    """Sum what the tool protocol put in, by purpose, its list by tools, and what each profile did."""
     lines: dict[str, BillLine] = {}
     for mark in marks_of(wires, row):
         if mark.relation not in {"injected", "profile"}:
             continue
         data = b"".join(mark.span.pieces(body.data))
-        label = f"tool protocol: {mark.words}" if mark.relation == "injected" else mark.words
+        label = f"{_BY}{mark.words}" if mark.relation == "injected" else mark.words
         before = lines.get(label, BillLine(label=label, count=0, size=0, tokens=0))
         lines[label] = BillLine(
             label=label,
             count=before.count + 1,
             size=before.size + len(data),
             tokens=before.tokens + estimate_tokens(data),
+            children=tuple(tools) if mark.words == LISTS else (),
         )
     return _largest_first(lines.values())
 
@@ -222,13 +235,16 @@ def usage_words(weight: RequestWeight) -> str:
         f"cached {usage.input_cached:,}" if usage.input_cached is not None else "",
         f"written to the cache {usage.cache_written:,}" if usage.cache_written else "",
         f"out {usage.output_total:,}" if usage.output_total is not None else "",
-        f"cost {usage.cost:g}" if usage.cost is not None else "",
+        f"cost {money(usage.cost)}" if usage.cost is not None else "",
+        f"by your prices {money(weight.cost)}" if weight.cost is not None else "",
     ]
     return " · ".join(filter(None, words))
 
 
 def _notes(bill: Bill) -> Iterator[str]:
     yield usage_words(bill.request)
+    if len(bill.requests) > 1:
+        yield f"all {len(bill.requests)} requests: {usage_words(bill.total)}"
     if not bill.put_in:
         yield "put in by the tool protocol 0"
     if bill.prefix:
@@ -241,13 +257,7 @@ def _notes(bill: Bill) -> Iterator[str]:
 
 def _lines(bill: Bill) -> Iterator[SheetLine]:
     whole = bill.request.estimate
-    servers: dict[str, list[BillLine]] = {}
-    for tool in bill.tools:
-        servers.setdefault(tool.server, []).append(tool)
-    groups = [
-        _group(_sum(server or "of no known server", tools), whole, [_line(tool, whole) for tool in tools])
-        for server, tools in servers.items()
-    ]
+    groups = _by_server(bill.tools, whole)
     tools = _sum("tools", bill.tools)
     if groups:
         yield _group(tools, whole, groups, is_open=True)
@@ -257,7 +267,7 @@ def _lines(bill: Bill) -> Iterator[SheetLine]:
     if bill.options.count:
         yield _line(bill.options, whole)
     if bill.put_in:
-        of_messages = [_line(part, whole) for part in bill.put_in]
+        of_messages = [_put_in_line(part, whole) for part in bill.put_in]
         label = "put in, counted above too"
         yield _group(_sum(label, bill.put_in), whole, of_messages, is_open=True, is_counted=False)
     if len(bill.requests) > 1:
@@ -276,6 +286,29 @@ def _lines(bill: Bill) -> Iterator[SheetLine]:
                 for number, weight in enumerate(bill.requests)
             ),
         )
+
+
+def _by_server(tools: Sequence[BillLine], whole: int) -> list[SheetLine]:
+    servers: dict[str, list[BillLine]] = {}
+    for tool in tools:
+        servers.setdefault(tool.server, []).append(tool)
+    return [
+        _group(_sum(server or "of no known server", tools), whole, [_line(tool, whole) for tool in tools])
+        for server, tools in servers.items()
+    ]
+
+
+def _put_in_line(entry: BillLine, whole: int) -> SheetLine:
+    """Return the line of a purpose; the list of tools has their shares below it, or says that they cannot be told."""
+    tools = _sum("tools", entry.children)
+    if tools.count:
+        lines = _by_server(entry.children, whole)
+        if size := entry.size - tools.size:
+            rest = max(entry.tokens - tools.tokens, 0)
+            lines.append(_line(BillLine(label="headings and what is between the tools", size=size, tokens=rest), whole))
+        return replace(_line(entry, whole), children=tuple(lines), opened=True)
+    note = "the share of each tool cannot be told from this text" if entry.label == _LISTS else ""
+    return replace(_line(entry, whole), note=note)
 
 
 def _group(

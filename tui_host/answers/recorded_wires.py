@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.answers.masks import Mask
 from tui_host.answers.recorded_tools import RecordedTools
+from tui_host.answers.token_prices import price_of
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
 from tui_host.llm.tool_names import OPENAI_NAMES
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Record
     from tui_host.llm.dialects.dialect import Dialect
+    from tui_host.settings.schema import Price, Provider
 
 LOOK_BACK = 2000
 """Number of rows above a request among which the request before is looked for."""
@@ -32,12 +34,18 @@ def earlier_request(ladder: Ladder, row: Row, dialect_of: Callable[[Row], Dialec
     return None
 
 
+def dialect_of(providers: Mapping[str, Provider], row: Row) -> Dialect | None:
+    """Return the dialect of a row's exchange: by its URL, else by its provider."""
+    provider = providers.get(row.peer)
+    return dialect_at(row.url) or (None if provider is None else DIALECTS.get(provider.dialect))
+
+
 class RecordedWires:
     """The rows and records of a session.
 
     Args:
         records: All records, in order.
-        providers: The dialect of each provider, by name, for URLs that do not tell it.
+        providers: The providers by name, for prices, and for the dialects that URLs do not tell.
         mask: Hides the secrets that are known now.
         user: Who asks the model.
     """
@@ -45,7 +53,7 @@ class RecordedWires:
     def __init__(
         self,
         records: Iterable[Record],
-        providers: Mapping[str, str] | None = None,
+        providers: Mapping[str, Provider] | None = None,
         mask: Mask | None = None,
         user: str = "you",
     ) -> None:
@@ -79,7 +87,11 @@ class RecordedWires:
 
     def dialect(self, row: Row) -> Dialect | None:
         """Return the dialect of a row's exchange: by its URL, else by its provider."""
-        return dialect_at(row.url) or DIALECTS.get(self._providers.get(row.peer, ""))
+        return dialect_of(self._providers, row)
+
+    def price(self, row: Row, model: str) -> Price | None:
+        """Return the price of a request's model."""
+        return price_of(self._providers, row, model)
 
     def before(self, row: Row) -> Row | None:
         """Return the previous request of a request's conversation."""

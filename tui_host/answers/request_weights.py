@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from tui_host.answers.bodies import reading
-from tui_host.answers.outlines import fold_of
+from tui_host.answers.outlines import fold_of, marks_of
+from tui_host.answers.prompted_tools import LISTS, listed_tools
+from tui_host.answers.token_prices import cost_of
 from tui_host.capture.json.spans import spans
 from tui_host.llm.messages import Usage
 from tui_host.llm.outline import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tui_host.answers.section import Section
     from tui_host.answers.steps import Steps
     from tui_host.answers.wires import Wires
+    from tui_host.capture.json.spans import Node
     from tui_host.capture.ladder.ladder import Ladder
     from tui_host.capture.ladder.row import Row
+    from tui_host.capture.link import Link
 
+_Number = TypeVar("_Number", int, float)
 _TOOLS = frozenset(("tools",))
 MOST = 8 << 20
 """Bytes of a body that is weighed."""
@@ -39,6 +43,7 @@ class ToolWeight:
         size: Bytes of its definition in the request.
         tokens: Its tokens, an estimate.
         definition: The bytes of the definition.
+        in_text: Whether it stands in the prompt, where a tool protocol put it.
     """
 
     name: str
@@ -47,6 +52,7 @@ class ToolWeight:
     size: int
     tokens: int
     definition: bytes
+    in_text: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +65,10 @@ class RequestWeight:
         size: Bytes of its body.
         estimate: Its tokens, an estimate.
         usage: The tokens that the provider reported.
+        tools: Bytes of its tools.
+        put_in: Bytes that the tool protocol put in, by purpose.
+        input_cost: What its input cost by the configured prices; None without them.
+        cost: What it cost with the response.
     """
 
     request: str
@@ -66,6 +76,10 @@ class RequestWeight:
     size: int = 0
     estimate: int = 0
     usage: Usage = field(default_factory=Usage)
+    tools: int = 0
+    put_in: Mapping[str, int] = field(default_factory=dict[str, int])
+    input_cost: float | None = None
+    cost: float | None = None
 
     @property
     def off_by(self) -> str:
@@ -140,7 +154,9 @@ def _weight(wires: Wires, row: Row, name: str, weighed: _Weighed) -> Steps[Weigh
     if row.missing or row.size > MOST:
         return WeighedRequest(weight=RequestWeight(request=name, row=(row.capture, row.seq), size=row.size))
     body = yield from reading(wires, row)
-    tools = _tools(wires, row, body.data, weighed)
+    root, marks = spans(body.data, walk=_TOOLS, depth=1), marks_of(wires, row)
+    model = root.get("model") if root is not None else None
+    tools = _declared(wires, row, body.data, root, weighed) or _written(wires, row, body.data, marks, weighed)
     yield f"{name} weighed"
     usage, calls = Usage(), ()
     partner = wires.ladder.partner(row.number)
@@ -149,19 +165,28 @@ def _weight(wires: Wires, row: Row, name: str, weighed: _Weighed) -> Steps[Weigh
         answer = yield from reading(wires, response)
         fold = yield from fold_of(wires, response, answer, dialect)
         usage, calls = fold.usage, tuple(call.call.name for call in fold.calls)
+    put_in: Counter[str] = Counter()
+    for mark in marks:
+        if mark.relation == "injected":
+            put_in[mark.words] += sum(map(len, mark.span.pieces(body.data)))
+    input_cost, cost = cost_of(usage, wires.price(row, "" if model is None else model.text(body.data)))
     weight = RequestWeight(
         request=name,
         row=(row.capture, row.seq),
         size=len(body.data),
         estimate=estimate_tokens(body.data),
         usage=usage,
+        tools=sum(tool.size for tool in tools),
+        put_in=put_in,
+        input_cost=input_cost,
+        cost=cost,
     )
     return WeighedRequest(weight=weight, tools=tools, calls=calls)
 
 
-def _tools(wires: Wires, row: Row, body: bytes, weighed: _Weighed) -> tuple[ToolWeight, ...]:
+def _declared(wires: Wires, row: Row, body: bytes, root: Node | None, weighed: _Weighed) -> tuple[ToolWeight, ...]:
     """Return the tools that a request offers in the list of its dialect."""
-    root, dialect = spans(body, walk=_TOOLS, depth=1), wires.dialect(row)
+    dialect = wires.dialect(row)
     node = root.get("tools") if root is not None else None
     if node is None or dialect is None:
         return ()
@@ -183,6 +208,66 @@ def _tools(wires: Wires, row: Row, body: bytes, weighed: _Weighed) -> tuple[Tool
             for part in parts
         )
     return weighed.lists[key]
+
+
+def _written(wires: Wires, row: Row, body: bytes, marks: Sequence[Link], weighed: _Weighed) -> tuple[ToolWeight, ...]:
+    """Return the tools that a tool protocol wrote into the prompt of a request, as far as its list can be told apart."""
+    text = b"".join(piece for mark in marks if mark.words == LISTS for piece in mark.span.pieces(body))
+    key = row.capture, LISTS, text
+    if text and key not in weighed.lists:
+        weighed.lists[key] = tuple(
+            ToolWeight(
+                name=tool.name,
+                server=tool.server,
+                tool=tool.tool,
+                size=tool.end - tool.start,
+                tokens=estimate_tokens(text[tool.start : tool.end]),
+                definition=_unescaped(text[tool.start : tool.end]),
+                in_text=True,
+            )
+            for tool in listed_tools(text, wires.names(row))
+        )
+    return weighed.lists.get(key, ())
+
+
+def _unescaped(text: bytes) -> bytes:
+    """Return the inside of a JSON string as text, so that it reads as the model reads it."""
+    try:
+        value: object = json.loads(b'"%s"' % text, strict=False)
+    except ValueError:
+        return text
+    return str(value).strip().encode("utf-8", "surrogatepass")
+
+
+def total_of(weights: Sequence[RequestWeight]) -> RequestWeight:
+    """Sum requests."""
+    put_in: Counter[str] = Counter()
+    for weight in weights:
+        put_in.update(weight.put_in)
+    usages = [weight.usage for weight in weights]
+    return RequestWeight(
+        request=f"{len(weights)} requests",
+        row=("", 0),
+        size=sum(weight.size for weight in weights),
+        estimate=sum(weight.estimate for weight in weights),
+        usage=Usage(
+            input_total=_sum_of(usage.input_total for usage in usages),
+            input_cached=_sum_of(usage.input_cached for usage in usages),
+            cache_written=_sum_of(usage.cache_written for usage in usages),
+            output_total=_sum_of(usage.output_total for usage in usages),
+            cost=_sum_of(usage.cost for usage in usages),
+        ),
+        tools=sum(weight.tools for weight in weights),
+        put_in=put_in,
+        input_cost=_sum_of(weight.input_cost for weight in weights),
+        cost=_sum_of(weight.cost for weight in weights),
+    )
+
+
+def _sum_of(counts: Iterable[_Number | None]) -> _Number | None:
+    """Sum what is known; None if nothing is."""
+    known = [count for count in counts if count is not None]
+    return sum(known[1:], known[0]) if known else None
 
 
 def calls_of(wires: Wires, section: Section, weights: Sequence[WeighedRequest]) -> Counter[tuple[str, str]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tui_host.answers.changed_words import ChangedWords, changed_words
 from tui_host.answers.request_weights import RequestWeight, ToolWeight, calls_of, requests_of, weigh
 from tui_host.answers.sheet import Sheet, SheetLine
+from tui_host.answers.token_prices import money
 from tui_host.capture.visible import decode, line
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 EMPTY = (
     "What each tool costs stands here once a request lists tools: its tokens, in how many requests, and how often it was "
-    "called. Tools that the tool protocol writes into the prompt are on the page Bill, under what was put in."
+    "called. Tools that a tool protocol writes into the prompt count too, where its list can be told apart."
 )
 _WORDS = 60
 _MOST = 20
@@ -50,6 +51,7 @@ class ToolCost:
         requests: Number of requests that offer it.
         tokens: Its tokens in the last of these, an estimate.
         tokens_in_all: Its tokens in all of these.
+        cost: Its share of what the input of these cost; None without configured prices.
         calls: How often it was called.
         changes: The changes of its definition.
     """
@@ -59,6 +61,7 @@ class ToolCost:
     requests: int
     tokens: int
     tokens_in_all: int
+    cost: float | None
     calls: int
     changes: tuple[ToolChange, ...]
 
@@ -88,10 +91,13 @@ def tools_page(wires: Wires, section: Section) -> Steps[Sheet]:
     requests = f"{costs.requests} request{'' if costs.requests == 1 else 's'}"
     unused = [tool for tool in costs.tools if not tool.calls]
     never = f" · {len(unused)} never called: ~{sum(tool.tokens_in_all for tool in unused):,}" if unused else ""
+    priced = [tool.cost for tool in costs.tools if tool.cost is not None]
+    paid = f", ~{money(sum(priced))} by your prices" if priced else ""
+    columns = f"columns: in all, {'money, ' if priced else ''}in a request, requests, calls"
     return Sheet(
         what=f"tools of {section.words}: {len(costs.tools)} in {requests}",
-        notes=[f"~{whole:,} tokens in all{share}{never}", "columns: in all, in a request, requests, calls"],
-        lines=[_line(tool) for tool in costs.tools],
+        notes=[f"~{whole:,} tokens in all{paid}{share}{never}", columns],
+        lines=[_line(tool, is_priced=bool(priced)) for tool in costs.tools],
     )
 
 
@@ -110,6 +116,7 @@ def tool_costs(wires: Wires, section: Section) -> Steps[ToolCosts]:
             requests=len(offered),
             tokens=offered[-1][1].tokens,
             tokens_in_all=sum(tool.tokens for _, tool in offered),
+            cost=_cost(offered),
             calls=calls[server, name],
             changes=_changes(offered),
         )
@@ -120,6 +127,11 @@ def tool_costs(wires: Wires, section: Section) -> Steps[ToolCosts]:
         tokens=sum(request.weight.estimate for request in weighed),
         tools=tuple(sorted(tools, key=lambda tool: -tool.tokens_in_all)),
     )
+
+
+def _cost(offered: Sequence[tuple[RequestWeight, ToolWeight]]) -> float | None:
+    priced = [(weight.input_cost, weight, tool) for weight, tool in offered if weight.input_cost is not None]
+    return sum(cost * tool.tokens / max(weight.estimate, 1) for cost, weight, tool in priced) if priced else None
 
 
 def _changes(offered: Sequence[tuple[RequestWeight, ToolWeight]]) -> tuple[ToolChange, ...]:
@@ -133,13 +145,14 @@ def _changes(offered: Sequence[tuple[RequestWeight, ToolWeight]]) -> tuple[ToolC
     return tuple(changes)
 
 
-def _line(tool: ToolCost) -> SheetLine:
+def _line(tool: ToolCost, *, is_priced: bool) -> SheetLine:
     title = f"{tool.server}.{tool.tool}" if tool.server else tool.tool
+    paid = ("" if tool.cost is None else f"~{money(tool.cost)}",) if is_priced else ()
     marks = ["" if tool.calls else "never called", "changed" if tool.changes else ""]
     return SheetLine(
         key=title,
         label=line(title, 120),
-        figures=(f"~{tool.tokens_in_all:,}", f"~{tool.tokens:,}", f"{tool.requests:,}", f"{tool.calls:,}"),
+        figures=(f"~{tool.tokens_in_all:,}", *paid, f"~{tool.tokens:,}", f"{tool.requests:,}", f"{tool.calls:,}"),
         mark=", ".join(filter(None, marks)),
         style="what",
         opened=bool(tool.changes),

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Record
     from tui_host.llm.dialects.dialect import Dialect
+    from tui_host.settings.schema import Price
 
 
 class Wires(Protocol):
@@ -35,6 +36,10 @@ class Wires(Protocol):
 
     def dialect(self, row: Row) -> Dialect | None:
         """Return the dialect of a row's exchange; None if unknown."""
+        ...
+
+    def price(self, row: Row, model: str) -> Price | None:
+        """Return the price of a request's model; None if none is configured. `model` is empty if the body names none."""
         ...
 
     def before(self, row: Row) -> Row | None:

@@ -41,8 +41,7 @@ _WIDE = 100
 
 def wires_of(source: Exported, info: SessionInfo, settings: Settings) -> RecordedWires:
     """Read the records of a session."""
-    providers = {name: provider.dialect for name, provider in settings.providers.items()}
-    return RecordedWires((record for record, _ in source.session_records(info.id)), providers, user=info.user)
+    return RecordedWires((record for record, _ in source.session_records(info.id)), settings.providers, user=info.user)
 
 
 def answer(wires: RecordedWires, info: SessionInfo, arguments: Arguments) -> None:

@@ -11,7 +11,7 @@ from tui_host.settings.environment_references import is_header_value, references
 from tui_host.settings.mistakes import shown
 from tui_host.settings.model_options import Options, options_of, wrong_options
 from tui_host.settings.presets import PRESETS
-from tui_host.settings.schema import DEMO, DIALECTS, REFERENCE, Provider, Template
+from tui_host.settings.schema import DEMO, DIALECTS, REFERENCE, Price, Provider, Template
 from tui_host.settings.table_reader import Table
 from tui_host.settings.urls import check_url, parts_of
 
@@ -60,11 +60,26 @@ def read_provider(name: str, table: Table, environment: Mapping[str, str], folde
         timeout=table.number("timeout", 600.0, zero=False),
         allow_http=allow_http,
         api_version=_expanded(table.text("api_version"), environment),
-        prices=table.json("prices"),
+        prices=_prices(table.table("prices")),
         file=table.file,
     )
     table.finish()
     return read
+
+
+def _prices(table: Table | None) -> dict[str, Price]:
+    """Read the prices of models. Without a price of their own, cached tokens cost as much as others."""
+    prices: dict[str, Price] = {}
+    if table is None:
+        return prices
+    for name in table.names():
+        inner = table.table(name)
+        if inner is not None:
+            full, output = (inner.number(key, 0.0, zero=True) for key in ("input", "output"))
+            cached, written = (inner.number(key, full, zero=True) for key in ("cached", "cache_written"))
+            prices[name] = Price(input=full, output=output, cached=cached, cache_written=written)
+            inner.finish()
+    return prices
 
 
 def read_options(table: Table) -> Options:

@@ -10,7 +10,6 @@ from typing import Literal
 
 from typing_extensions import override
 
-from tui_host.errors import JSON
 from tui_host.settings.model_options import Options
 
 Dialect = Literal["openai", "openai-responses", "anthropic", "gemini", "ollama"]
@@ -103,6 +102,23 @@ class ModelRef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What a model's tokens cost, for a million of them, in whatever currency the person counts.
+
+    Attributes:
+        input: Of input tokens.
+        output: Of output tokens.
+        cached: Of input tokens read from the cache.
+        cache_written: Of input tokens written to the cache.
+    """
+
+    input: float
+    output: float
+    cached: float
+    cache_written: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
     """An endpoint that serves models.
 
@@ -120,7 +136,7 @@ class Provider:
         timeout: Longest time between received bytes, in seconds.
         allow_http: Whether plain http to another machine is permitted.
         api_version: The API's version, for dialects that have one.
-        prices: Prices by model, as configured; not used yet.
+        prices: The price of each model, by its name.
         preset: Whether the provider comes from the built-in table and not from a file.
         label: The name to display.
         embedded: Whether this is the demo model, whose process the host starts.
@@ -141,7 +157,7 @@ class Provider:
     timeout: float = 600.0
     allow_http: bool = False
     api_version: str | None = None
-    prices: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+    prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
     preset: bool = False
     label: str = ""
     embedded: bool = False

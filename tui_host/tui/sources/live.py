@@ -8,10 +8,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from tui_host.answers.recorded_tools import RecordedTools
-from tui_host.answers.recorded_wires import earlier_request, is_of
+from tui_host.answers.recorded_wires import dialect_of, earlier_request, is_of
+from tui_host.answers.token_prices import price_of
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.store.row_marks import RowMarks
-from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
 from tui_host.llm.tool_names import OPENAI_NAMES
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.sources.source_words import EMPTY_LIVE
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.llm.dialects.dialect import Dialect
+    from tui_host.settings.schema import Price
 
 LOOK_SECONDS = 0.01
 """Longest time to process records in one look, in seconds, so that the screen does not wait."""
@@ -196,11 +197,11 @@ class SessionSource:
 
     def dialect(self, row: Row) -> Dialect | None:
         """Return the dialect of a row's exchange: by its URL, else by its provider."""
-        spoken = dialect_at(row.url)
-        if spoken is not None:
-            return spoken
-        provider = self._host.settings.providers.get(row.peer)
-        return None if provider is None else DIALECTS.get(provider.dialect)
+        return dialect_of(self._host.settings.providers, row)
+
+    def price(self, row: Row, model: str) -> Price | None:
+        """Return the price of a request's model."""
+        return price_of(self._host.settings.providers, row, model)
 
     def before(self, row: Row) -> Row | None:
         """Return the previous request of a row's conversation: the nearest one above with equal provider and dialect."""
