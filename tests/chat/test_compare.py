@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
+from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.capture.http.exchange_end import Ending
-from tui_host.capture.link import Link, Span
+from tui_host.capture.link import Link, Relation, Span
 from tui_host.capture.record import Draft, Head, Kind, Place, Record, Wire
 from tui_host.chat.comparison import Chosen, Figures, Run, Varying, answers, chosen, figures_of, spread, varying
 from tui_host.chat.policy import CallRequest
@@ -34,7 +33,7 @@ def made(*asked: JSON, answer: str | None = "done", unknown: str = "") -> Run:
         call = ToolCall(id="x", wire_id="", name=unknown, arguments="")
         outcomes.append(Outcome(call=call, number=99, server="", tool=unknown, asked="{broken"))
     result = TurnResult(turn=1, answer=answer, outcomes=outcomes)
-    return Run(session="s", result=result, figures=Figures(requests=len(asked), injected={}))
+    return Run(session="s", result=result, figures=Figures(requests=len(asked)))
 
 
 def test_how_often_a_tool_was_chosen_counts_runs_and_calls() -> None:
@@ -68,38 +67,35 @@ def test_a_figure_is_spread_from_the_least_to_the_most_and_leaves_out_who_has_no
     assert spread(runs, lambda run: run.figures.seconds) is None
 
 
-def test_figures_are_those_of_the_sessions_own_records() -> None:
+def test_figures_are_those_of_the_pages_bill_and_time() -> None:
     body = b'{"model":"m","tools":[{"type":"function","function":{"name":"t"}}],"messages":[]}'
+    place = Place(session="a", turn=1, step=1)
 
-    def link(relation: str, start: int, end: int, *ranges: tuple[int, int]) -> bytes:
-        span = Span(exchange="x1", start=start, end=end, ranges=ranges)
-        return Link(relation="cut" if relation == "cut" else "injected", call="", span=span, words=relation).to_bytes()
+    def link(relation: Relation, start: int, end: int, *ranges: tuple[int, int]) -> bytes:
+        side = "response" if relation == "cut" else "request"
+        span = Span(exchange="x1", side=side, start=start, end=end, ranges=ranges)
+        return Link(relation=relation, call="", span=span, words="teaches").to_bytes()
 
-    def record(second: float, wire: Wire, kind: Kind, data: bytes, session: str = "a") -> Record:
-        place, exchange = Place(session=session, turn=1), "x1" if session == "a" else "x2"
-        head = Head(method="POST", url="http://127.0.0.1/v1/chat/completions") if kind == "request" else None
-        draft = Draft(wire=wire, kind=kind, place=place, exchange=exchange, head=head, data=data)
+    def record(second: float, wire: Wire, kind: Kind, data: bytes, head: Head | None = None) -> Record:
+        way = "out" if kind == "request" else "in"
+        draft = Draft(wire=wire, kind=kind, direction=way, place=place, exchange="x1", head=head, data=data)
         return Record(capture="c", seq=int(second * 10), time_ns=0, mono_ns=int(second * 1e9), draft=draft)
 
     records = [
-        record(1.0, "llm", "request", body),
-        record(1.1, "llm", "request", b"x" * 500, "another"),
-        record(1.2, "host", "link", link("teaches", 0, 10)),
-        record(1.3, "host", "link", link("teaches", 20, 25)),
+        record(1.0, "llm", "request", body, Head(method="POST", url="http://127.0.0.1/v1/chat/completions")),
+        record(1.2, "host", "link", link("injected", 0, 10)),
+        record(1.3, "host", "link", link("injected", 20, 25)),
+        record(1.5, "llm", "response", b"", Head(status=200)),
         record(2.0, "llm", "chunk", b"said"),
         record(3.0, "llm", "end", Ending(size=4, kept=4).to_bytes()),
         record(3.1, "host", "link", link("cut", 0, 100, (0, 2), (90, 100))),
-        record(3.5, "mcp", "frame", b"{}"),
     ]
-    found = figures_of(records, "a")
-    tools = json.dumps(json.loads(body)["tools"], separators=(",", ":"))
-    assert found == Figures(
-        requests=1,
-        sent=len(body),
-        received=4,
-        tools=len(tools),
-        injected={"teaches": 15},
-        cut=12,
-        seconds=2.5,
-        model_seconds=2.0,
+    figures = figures_of(RecordedWires(records))
+    bill = figures.bill
+    assert (bill.size, bill.tools, bill.put_in) == (
+        len(body),
+        len('{"type":"function","function":{"name":"t"}}'),
+        {"teaches": 15},
     )
+    assert (figures.requests, figures.received, figures.cut) == (1, 4, 12)
+    assert (figures.seconds, figures.model_seconds) == (2.0, 2.0)

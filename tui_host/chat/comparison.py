@@ -1,32 +1,35 @@
 """Compares runs of the same question with several models and tool protocols: cost of each run, and differences between runs.
 
-Computes values and counts only. Bytes and times come from the capture; calls, answers and errors from the turn.
+Computes values and counts only. Bytes and times are those of the pages Bill and Time; calls, answers and errors come from the turn.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from typing_extensions import override
 
-from tui_host.capture.chain import read_link
-from tui_host.capture.http.exchange import Exchange, fold_exchanges
-from tui_host.capture.record import lasted
+from tui_host.answers.bill_page import Bill, bill_of
+from tui_host.answers.outlines import marks_of
+from tui_host.answers.request_weights import RequestWeight, requests_of, total_of
+from tui_host.answers.section import Section
+from tui_host.answers.steps import made
+from tui_host.answers.time_page import time_of
 from tui_host.chat.call_arguments import canonical
 from tui_host.errors import JSON
-from tui_host.llm.dialects.dialect_table import dialect_at
 
 if TYPE_CHECKING:
-    from tui_host.capture.record import Record
+    from tui_host.answers.wires import Wires
     from tui_host.chat.conversation import NoteItem
     from tui_host.chat.turn_result import Outcome, TurnResult
     from tui_host.settings.schema import ModelRef
 
 _Key = TypeVar("_Key")
 _Number = TypeVar("_Number", int, float)
+_MODEL = frozenset(("first byte", "streaming"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,21 +49,17 @@ class Figures:
     """Amount and duration of the traffic between a run and its model.
 
     Attributes:
-        requests: Number of requests, including attempts that the provider refused.
-        sent: Bytes of request bodies.
+        bill: What all requests weigh, as the page `Bill` has it; includes attempts that the provider refused.
+        requests: Number of these.
         received: Bytes of response bodies.
-        tools: Bytes of the vendor's tool lists in the requests.
-        injected: Bytes added by the tool protocol, by purpose.
         cut: Bytes left out of the responses: text that the model invented after its call.
-        seconds: From the first request to the last record, including tools and pauses; None if no request was sent.
+        seconds: From the turn's first byte to its last, including tools and pauses; None if no request was sent.
         model_seconds: Total time in which a request was waiting for its response.
     """
 
+    bill: RequestWeight = field(default_factory=lambda: total_of(()))
     requests: int = 0
-    sent: int = 0
     received: int = 0
-    tools: int = 0
-    injected: Mapping[str, int]
     cut: int = 0
     seconds: float | None = None
     model_seconds: float | None = None
@@ -68,7 +67,7 @@ class Figures:
     @property
     def injected_total(self) -> int:
         """Total bytes added by the tool protocol."""
-        return sum(self.injected.values())
+        return sum(self.bill.put_in.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,62 +125,23 @@ class Varying:
     values: tuple[tuple[str | None, int], ...]
 
 
-def figures_of(records: Iterable[Record], session: str) -> Figures:
-    """Measure the traffic of a session's only turn.
-
-    Args:
-        records: The capture's records since the turn began, in order; may include records of other sessions.
-        session: The session's id.
-    """
-    mine = [record for record in records if record.draft.place.session == session]
-    exchanges = fold_exchanges(record for record in mine if record.draft.wire == "llm")
-    injected, cut = _linked(mine)
-    began = [exchange.request.mono_ns for exchange in exchanges.values() if exchange.request is not None]
+def figures_of(wires: Wires) -> Figures:
+    """Measure the traffic of a session's only turn."""
+    session = Section(is_session=True)
+    rows = requests_of(wires, session)
+    bill, time = made(bill_of(wires, rows)), time_of(wires, session)
+    responses = [row for row in wires.ladder.rows if row.lane == "llm" and row.kind == "response"]
+    cuts = [mark.span for row in responses for mark in marks_of(wires, row) if mark.relation == "cut"]
+    spent = time.shares if time is not None and rows else ()
+    waits = [interval for share in spent if share.spender in _MODEL for interval in share.intervals]
     return Figures(
-        requests=len(began),
-        sent=sum(len(exchange.body("request")) for exchange in exchanges.values()),
-        received=sum(map(_came, exchanges.values())),
-        tools=sum(map(_tools, exchanges.values())),
-        injected=injected,
-        cut=cut,
-        seconds=(lasted(began[0], mine[-1].mono_ns) or 0) / 1e9 if began else None,
-        model_seconds=sum(map(_lasted, exchanges.values())) / 1e9 if began else None,
+        bill=bill.total if isinstance(bill, Bill) else total_of(()),
+        requests=len(rows),
+        received=sum(row.size for row in responses),
+        cut=sum(end - start for span in cuts for start, end in span.ranges or ((span.start, span.end or span.start),)),
+        seconds=time.milliseconds / 1000 if time is not None and rows else None,
+        model_seconds=sum(interval.milliseconds for interval in waits) / 1000 if rows else None,
     )
-
-
-def _came(exchange: Exchange) -> int:
-    ending = exchange.ending
-    return len(exchange.body()) if ending is None else max(ending.size, len(exchange.body()))
-
-
-def _tools(exchange: Exchange) -> int:
-    """Return the number of bytes in a request that list tools; 0 if the dialect has no tool list."""
-    head = exchange.request_head
-    spoken = dialect_at(head.url) if head is not None and head.url is not None else None
-    outline = spoken.outline(exchange.body("request")) if spoken is not None else None
-    return sum(part.size for part in outline.parts if part.kind == "tools") if outline is not None else 0
-
-
-def _lasted(exchange: Exchange) -> int:
-    request, end = exchange.request, exchange.end
-    return lasted(request.mono_ns, end.mono_ns) or 0 if request is not None and end is not None else 0
-
-
-def _linked(records: Iterable[Record]) -> tuple[Mapping[str, int], int]:
-    """Return the bytes added by the tool protocol, by purpose, and the number of cut bytes."""
-    injected: Counter[str] = Counter()
-    cut = 0
-    for record in records:
-        link = read_link(record.draft.data) if record.draft.kind == "link" else None
-        if link is None or link.relation not in {"injected", "cut"}:
-            continue
-        span = link.span
-        size = sum(end - start for start, end in span.ranges or ((span.start, span.end or span.start),))
-        if link.relation == "cut":
-            cut += size
-        else:
-            injected[link.words] += size
-    return dict(injected), cut
 
 
 def chosen(runs: Sequence[Run]) -> list[Chosen]:
@@ -272,14 +232,15 @@ def _run_to_json(run: Run) -> dict[str, JSON]:
         "requests": figures.requests,
         "steps": result.steps,
         "bytes": {
-            "sent": figures.sent,
+            "sent": figures.bill.size,
             "received": figures.received,
-            "tools": figures.tools,
+            "tools": figures.bill.tools,
             "injected": figures.injected_total,
-            "injected_for": dict(figures.injected),
+            "injected_for": dict(figures.bill.put_in),
             "cut": figures.cut,
         },
         "usage": result.usage_json(),
+        "money": figures.bill.cost,
         "seconds": {"all": figures.seconds, "model": figures.model_seconds},
         "calls": [outcome.to_json() for outcome in result.outcomes],
         "notes": [{"what": note.what, "remedy": note.remedy} for note in run.notes],

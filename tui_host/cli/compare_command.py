@@ -5,12 +5,12 @@ processors. All turns have the same host, servers and rules. Nobody is asked: a 
 the option that allows it is named.
 
 `--json` prints `{"question", "repeat", "columns": [{"model", "protocol", "runs": [{"session", "answer", "stop", "requests",
-"steps", "bytes": {"sent", "received", "tools", "injected", "injected_for", "cut"}, "usage", "seconds":
+"steps", "bytes": {"sent", "received", "tools", "injected", "injected_for", "cut"}, "usage", "money", "seconds":
 {"all", "model"}, "calls", "notes", "error"}], "tools": [{"server", "tool", "runs", "calls"}], "varying": [{"server", "tool",
 "call", "argument", "values": [{"json", "runs"}]}], "schema_errors", "answers": [{"answer", "runs"}]}], "error"}`. An entry of
 `calls` is as in `ask`; its `schema_errors` are null if unknown. `json` is an argument's value as JSON text, null where left out.
-Bytes are those of recorded bodies: `tools` are the vendor's own tool lists, `injected` was added to prompts by the tool protocol,
-`cut` was made up by the model behind a call.
+Bytes and `money` (by configured prices, else null) are those of the page Bill: `tools` are the tools' definitions, `injected` was added
+to prompts by the tool protocol; `cut` was made up by the model behind a call.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from tui_host.answers.token_prices import money
 from tui_host.capture.visible import tool_name
 from tui_host.chat.comparison import Column, Run, answers, chosen, column_to_json, spread, unfit, varying
 from tui_host.chat.conversation import title_of
@@ -56,7 +57,7 @@ def rows_of(runs: Sequence[Run], repeat: int) -> dict[str, str]:
         return {"ended": "not asked"}
     rows = dict(_figures(runs, repeat))
     if repeat == 1:
-        if injected := runs[0].figures.injected:
+        if injected := runs[0].figures.bill.put_in:
             rows["injected for"] = "\n".join(f"{size:8,} {words}" for words, size in injected.items())
         rows["calls"] = "\n".join(_calls(runs[0])) or "none"
     else:
@@ -76,10 +77,13 @@ def _figures(runs: Sequence[Run], repeat: int) -> Iterator[tuple[str, str]]:
     yield "steps", _spread(runs, lambda run: run.result.steps)
     tokens_in = _spread(runs, lambda run: run.result.tokens("input_total"), " tok")
     tokens_out = _spread(runs, lambda run: run.result.tokens("output_total"), " tok")
-    yield "sent", _joined(_spread(runs, lambda run: run.figures.sent, " B"), tokens_in)
+    yield "sent", _joined(_spread(runs, lambda run: run.figures.bill.size, " B"), tokens_in)
     yield "received", _joined(_spread(runs, lambda run: run.figures.received, " B"), tokens_out)
-    yield "tool lists", _share(runs, lambda run: run.figures.tools)
+    yield "tools", _share(runs, lambda run: run.figures.bill.tools)
     yield "injected", _share(runs, lambda run: run.figures.injected_total)
+    if paid := spread(runs, lambda run: run.figures.bill.cost):
+        least, middle, most = map(money, paid)
+        yield "by your prices", middle if least == most else f"{middle} ({least}–{most})"
     if any(run.figures.cut for run in runs):
         yield "left out", _spread(runs, lambda run: run.figures.cut, " B")
     yield "time", _seconds(runs, lambda run: run.figures.seconds)
@@ -101,7 +105,7 @@ def _spread(runs: Sequence[Run], figure: Callable[[Run], int | None], unit: str 
 
 def _share(runs: Sequence[Run], figure: Callable[[Run], int]) -> str:
     """Format a number of bytes with its share of all bytes sent."""
-    part, whole = sum(map(figure, runs)), sum(run.figures.sent for run in runs)
+    part, whole = sum(map(figure, runs)), sum(run.figures.bill.size for run in runs)
     return f"{_spread(runs, figure, ' B')} · {part / whole:.0%} of sent" if part else "nothing"
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
+from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.chat.comparison import Run, figures_of
 from tui_host.chat.conversation import NoteItem
 
@@ -36,11 +37,12 @@ class TurnMeter:
         """
         recorder = self._host.recorder
         records = await to_thread.run_sync(self._new, recorder) if recorder is not None else []
+        mine = [record for record in records if record.draft.place.session == session.id]
         notes = (item for item in session.conversation.items if isinstance(item, NoteItem) and item.kind == "note")
         return Run(
             session=session.id,
             result=result,
-            figures=figures_of(records, session.id),
+            figures=await to_thread.run_sync(figures_of, RecordedWires(mine, self._host.settings.providers)),
             notes=tuple(notes),
         )
 
