@@ -21,7 +21,7 @@ def test_opened_files_are_shown_and_nothing_of_them_stays(tmp_path: Path) -> Non
     words = ("-m", "tui_host", "open", str(model), str(server))
     with program(tmp_path, *words, environment={"TMPDIR": str(folder)}) as terminal:
         terminal.until_shown("Nothing is saved here")  # for a while, over the first rows
-        terminal.until_shown(f"request  {len(json.dumps(CHAT))} B", "a hostile", "tools/call #1")
+        terminal.until_shown(f"request  {len(json.dumps(CHAT))} B", "a hostile", "#1 tools/call")
         assert list(folder.iterdir())
         terminal.type("\x11")
         assert terminal.ended() == 0

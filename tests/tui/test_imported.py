@@ -87,7 +87,7 @@ async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> No
         await app.type("two")
         await app.until(lambda: "one.log" not in app.text)
         await app.press("enter")
-        await app.until_shown("This capture has no chat", "tools/call #1")
+        await app.until_shown("This capture has no chat", "#1 tools/call")
 
 
 async def test_rows_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_has_been(tmp_path: Path) -> None:
@@ -97,10 +97,10 @@ async def test_rows_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_
     async with running(tmp_path, config=OFF) as app:
         file.write(1, "out", ASK)
         app.app.show_session(app.host.sessions.foreign(info))
-        await app.until_shown("reading big.har …: read only", "tools/call #1")
+        await app.until_shown("reading big.har …: read only", "#1 tools/call")
         source = app.inspector_source
         file.write(2, "in", TELL)
-        await app.until_shown("result #1")
+        await app.until_shown("#1 result")
         assert source.live
         store.sessions.save_item(info.id, 0, item_to_text(UserItem(turn=1, text="how much is it?")))
         of_turn = Place(session=info.id, turn=1, step=1)
@@ -110,7 +110,7 @@ async def test_rows_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_
         await app.until_shown("how much is it?", "from a file: read only   some/model")
         assert app.inspector_source is source
         assert not source.live
-        await app.until_shown("▾ turn 1 · step 1", "tools/call #1", "result #1")
+        await app.until_shown("▾ turn 1 · step 1", "#1 tools/call", "#1 result")
     store.close()
 
 
@@ -125,7 +125,7 @@ async def test_what_cannot_be_read_for_a_while_is_shown_when_it_can_be_again(tmp
     async with running(tmp_path, config=OFF) as app:
         file.write(1, "out", ASK)
         app.app.show_session(app.host.sessions.foreign(replace(info, live=True)))
-        await app.until_shown("reading big.har …: read only", "tools/call #1")
+        await app.until_shown("reading big.har …: read only", "#1 tools/call")
         rename("records", "away")
         for _ in range(3):  # each is a change of the database that is looked at
             rename("away", "away_again")
@@ -133,7 +133,7 @@ async def test_what_cannot_be_read_for_a_while_is_shown_when_it_can_be_again(tmp
             await app.pilot.pause()
         rename("away", "records")
         file.write(2, "in", TELL)
-        await app.until_shown("result #1")
+        await app.until_shown("#1 result")
         store.sessions.put_back(info)
         await app.until_shown("from a file: read only")
     store.close()

@@ -20,11 +20,11 @@ async def test_a_turn_is_drawn_as_two_lanes_on_one_clock() -> None:
         await until(pilot, lambda: "+2 messages" in app.text and "asks math.multiply" in app.text)
         shown = [line.rstrip() for line in app.lines]
         for line in (
-            "  0.00  <──┤           POST chat/completions  271 B · ~68 tok · 1 tool · 2 messages •••",
-            '* 0.41  ──>┤           200 · 3 events · asks math.multiply {"a":6,"b":5} · 600 ms',
+            "  0.00  <──┤    LLM 1  POST chat/completions  271 B · ~68 tok · 1 tool · 2 messages •••",
+            '* 0.41  ──>┤    LLM 1  200 · 3 events · asks math.multiply {"a":6,"b":5} · 600 ms',
             "* 2.90     ●           approved once, by you, after 2.5 s",
-            '* 2.92     ├<── math   result #4  "30" · 12 ms',
-            "> 2.94  <──┤           POST chat/completions  480 B · ~120 tok · +2 messages •••",
+            '* 2.92     ├<── math   #4 result  "30" · 12 ms',
+            "> 2.94  <──┤    LLM 2  POST chat/completions  480 B · ~120 tok · +2 messages •••",
         ):
             assert line in shown
         assert any(line.startswith(" ▾ turn 1 · step 2 ──") for line in shown)
@@ -76,12 +76,12 @@ async def test_what_happens_outside_the_turn_takes_the_selection_from_nothing_in
         wires.frame(b'{"jsonrpc":"2.0","id":9,"method":"tools/list"}', 1.1, direction="out", turn=0)
         wires.stderr("listing", 1.2)
         wires.frame(b'{"jsonrpc":"2.0","id":9,"result":{"tools":[]}}', 1.3, direction="in", turn=0)
-        await until(pilot, lambda: "result #9" in app.text and "listing" in app.text)
+        await until(pilot, lambda: "#9 result" in app.text and "listing" in app.text)
         assert ladder.selected_number == request.number
         assert "following" in app.text
         headings = [line.split()[1] for line in app.lines if line[1] in "▸▾" and "──" in line]
         assert headings == ["session", "connections", "turn"]
-        assert app.text.index("POST chat/completions") < app.text.index("listing") < app.text.index("result #9")
+        assert app.text.index("POST chat/completions") < app.text.index("listing") < app.text.index("#9 result")
         response = wires.response(request, 1.4, *events_of({"content": "30"}))
         wires.end(response, 2.0)
         wires.notice(1, 2.1)
@@ -102,7 +102,7 @@ async def test_the_list_begins_with_the_first_turn_and_enter_opens_the_connectio
         await until(pilot, lambda: app.inspector.ladder.selected_number == -1)
         assert app.lines[0].startswith(" LLM 0 ────┬── MCP 2 ")
         await pilot.press("enter")
-        await until(pilot, lambda: "▾ connections" in app.text and "initialize #1" in app.text)
+        await until(pilot, lambda: "▾ connections" in app.text and "#1 initialize" in app.text)
         await pilot.press("enter", "down")
         assert "initialize" not in app.text
         await pilot.press("slash", *"initialize", "enter")  # what matches is shown wherever it stands
@@ -176,7 +176,7 @@ async def test_a_row_for_an_earlier_section_moves_nothing_that_is_read() -> None
             wires.frame(data.encode(), 9.0, direction="out", turn=0)
         await until(pilot, lambda: "following" in app.text and ladder.line_count() >= 18)
         await pilot.press("G", "k", "k")
-        await until(pilot, lambda: "tools/list #8" in app.text and ladder.top > 4)
+        await until(pilot, lambda: "#8 tools/list" in app.text and ladder.top > 4)
         selected = ladder.selected_number
         before = [line[:-1] for line in app.lines[1 : ladder.region.bottom]]  # but the scroll bar
         for number in range(10, 15):
@@ -186,7 +186,7 @@ async def test_a_row_for_an_earlier_section_moves_nothing_that_is_read() -> None
         assert ladder.selected_number == selected
         assert [line[:-1] for line in app.lines[1 : ladder.region.bottom]] == before
         await pilot.press("slash", *"ping", "enter")
-        await until(pilot, lambda: -1 < app.text.find("step 1") < app.text.find("ping #10"))
+        await until(pilot, lambda: -1 < app.text.find("step 1") < app.text.find("#10 ping"))
 
 
 async def test_what_was_not_captured_is_not_counted_and_not_what_one_sees_first() -> None:

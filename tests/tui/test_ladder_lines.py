@@ -49,7 +49,8 @@ RESPONSE = replace(ROW, lane="llm", kind="response", outward=False, status=200, 
 
 
 def drawn(row: Row, told: RowFacts | None = None, *, width: int = 100, glyphs: Glyphs = UNICODE) -> str:
-    pieces = row_line(row, told or RowFacts(started_ns=0), Columns(width=width, peer=6, glyphs=glyphs))
+    facts = replace(told or RowFacts(started_ns=0), side="LLM 3" if row.lane == "llm" else row.peer)
+    pieces = row_line(row, facts, Columns(width=width, peer=6, glyphs=glyphs))
     return "".join(text for text, _ in pieces).rstrip()
 
 
@@ -80,13 +81,13 @@ def test_each_kind_of_row_stands_in_its_lane() -> None:
         drawn(replace(ROW, method="roots/list", rpc_id="1", answer=True)),
     ]
     assert shown == [
-        " 0.00  <──┤           POST chat/completions  3.1k · 3 tools · 2 messages",
-        ' 2.91  ──>┤           200 · 41 events · asks math.multiply {"a":6} · 2.4 s',
+        " 0.00  <──┤    LLM 3  POST chat/completions  3.1k · 3 tools · 2 messages",
+        ' 2.91  ──>┤    LLM 3  200 · 41 events · asks math.multiply {"a":6} · 2.4 s',
         " 2.91     ●           approved once, by you, after 2.5 s",
-        " 2.91     ├──> math   tools/call #4",
-        ' 2.91     ├<── math   result #4  "30" · 12 ms',
-        " 2.91     ├<══ math   roots/list #1  asked by the server",
-        " 2.91     ├══> math   answer #1  roots/list",
+        " 2.91     ├──> math   #4 tools/call",
+        ' 2.91     ├<── math   #4 result  "30" · 12 ms',
+        " 2.91     ├<══ math   #1 roots/list  asked by the server",
+        " 2.91     ├══> math   #1 answer  roots/list",
     ]
 
 
@@ -117,7 +118,7 @@ def test_standard_error_is_neutral_and_says_how_many_lines() -> None:
         (replace(ROW, method="ping", redacted=True), "ping •••"),
         (replace(ROW, method="n", events=3), "n x3"),
         (replace(ROW, lane="llm", kind="fault", words="connection refused"), "✗ connection refused"),
-        (replace(ROW, answer=True, rpc_id="4", error=True, words="-32602 bad"), "error #4  -32602 bad"),
+        (replace(ROW, answer=True, rpc_id="4", error=True, words="-32602 bad"), "#4 error  -32602 bad"),
         (replace(RESPONSE, status=0, events=1, missing=True), "answer · not in the file"),
         (replace(REQUEST, missing=True), "POST chat/completions  not in the file"),
     ],
@@ -133,7 +134,7 @@ def test_every_mark_has_an_ascii_stand_in() -> None:
     for row in rows:
         assert drawn(row, told if row.kind == "request" else None, glyphs=ASCII).isascii()
     assert (
-        drawn(REQUEST, told, glyphs=ASCII) == " 0.00  <--+           POST chat/completions  3.1k - 3 tools - 2 messages"
+        drawn(REQUEST, told, glyphs=ASCII) == " 0.00  <--+    LLM 3  POST chat/completions  3.1k - 3 tools - 2 messages"
     )
     assert heading_text(Heading(llm=4, mcp=4, turn=1), 80, ASCII).isascii()
 

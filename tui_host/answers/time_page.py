@@ -32,7 +32,7 @@ class Interval:
 
     Attributes:
         spender: Who took the time.
-        name: What it was: `LLM 2`, `lab.lookup #4`.
+        name: What it was: `LLM 2`, `lab #4 lookup`.
         start_ns: When it began, on the capture's clock.
         end_ns: When it ended.
         row: The row it began with, by capture and number of its first record.
@@ -244,8 +244,6 @@ def _intervals(wires: Wires, numbers: RowNumbers, rows: Sequence[Row]) -> Iterat
                 name = line(f"{row.peer}.{row.tool}: {row.words}", 120)
                 yield Interval(spender="you", name=name, start_ns=since, end_ns=start, row=key)
         elif row.kind == "frame" and row.method in _CALLS and not row.answer and row.outward and other is not None:
-            name = f"{row.peer}.{row.tool or row.method}"
+            name = f"{numbers.name(row)} {line(row.tool or row.method, 60)}"
             end = other.end_mono_ns or other.mono_ns or start
-            yield Interval(
-                spender="servers", name=line(f"{name} #{row.rpc_id}", 120), start_ns=start, end_ns=end, row=key
-            )
+            yield Interval(spender="servers", name=name, start_ns=start, end_ns=end, row=key)

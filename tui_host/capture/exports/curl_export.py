@@ -36,11 +36,12 @@ def pieces(session: SessionInfo, records: Iterable[tuple[Record, bool]]) -> Iter
         draft = record.draft
         if draft.wire != "llm" or draft.kind != "request":
             continue
-        number += 1
+        head = draft.head or Head()
+        number += head.method != "GET"
         place = draft.place
         where = f" · turn {place.turn}, step {place.step or 1}" if place.turn else ""
-        yield _line(f"\n# LLM {number}{where} · {line(draft.peer, 80)}")
-        head = draft.head or Head()
+        name = "lists models" if head.method == "GET" else f"LLM {number}"
+        yield _line(f"\n# {name}{where} · {line(draft.peer, 80)}")
         if draft.malformed == MISSING or not (head.url or "").startswith(("http://", "https://")):
             yield _line("# left out: this request, or its address, was not captured")
             continue

@@ -4,41 +4,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tui_host.capture.ladder.row_table import KINDS, LANES, RowTable
 from tui_host.capture.visible import line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tui_host.capture.ladder.row import Row
 
 _NAME = 60
+_LLM, _MCP, _REQUEST = LANES.index("llm"), LANES.index("mcp"), KINDS.index("request")
 
 
 class RowNumbers:
     """Numbers of requests and connections, in the order in which they began.
 
     Args:
-        rows: The rows; more of them may come.
+        table: The rows; more of them may come.
     """
 
-    def __init__(self, rows: Sequence[Row]) -> None:
-        self._rows = rows
+    def __init__(self, table: RowTable) -> None:
+        self._table = table
         self._seen = 0
         self._requests: list[int] = []
         self._numbers: dict[tuple[str, str], int] = {}
         self._connections: dict[str, dict[tuple[str, str], int]] = {}
+        self._widest = 0
 
     def _look(self) -> None:
-        rows = self._rows
-        for number in range(self._seen, len(rows)):
-            row = rows[number]
-            if row.lane == "llm" and row.kind == "request" and row.method != "GET":  # GET lists models
-                self._requests.append(number)
-                self._numbers[row.capture, row.exchange] = len(self._requests)
-            elif row.lane == "mcp" and row.connection:
-                of_peer = self._connections.setdefault(row.peer, {})
-                of_peer.setdefault((row.capture, row.connection), len(of_peer) + 1)
-        self._seen = len(rows)
+        table, texts, named = self._table, self._table.texts.texts, self._table.named
+        last: tuple[str, str, str] | None = None
+        for number in range(self._seen, len(table)):
+            lane = table.lanes[number]
+            if lane == _LLM and table.kinds[number] == _REQUEST and texts[named["method"][number]] != "GET":
+                self._requests.append(number)  # GET lists models
+                self._numbers[texts[named["capture"][number]], table.exchanges[number]] = len(self._requests)
+            elif lane == _MCP:
+                peer, capture, connection = (texts[named[name][number]] for name in ("peer", "capture", "connection"))
+                if last != (peer, capture, connection):
+                    last = peer, capture, connection
+                    self._connect(peer, capture, connection)
+        self._seen = len(table)
+
+    def _connect(self, peer: str, capture: str, connection: str) -> None:
+        connections = self._connections.setdefault(peer, {})
+        if connection:
+            connections.setdefault((capture, connection), len(connections) + 1)
+        self._widest = max(self._widest, len(peer) + 2 * (len(connections) > 1))
 
     @property
     def requests(self) -> list[int]:
@@ -46,26 +56,32 @@ class RowNumbers:
         self._look()
         return self._requests
 
+    @property
+    def widest(self) -> int:
+        """Characters of the longest `lab` or `lab/2`."""
+        self._look()
+        return self._widest
+
     def request(self, number: int) -> Row | None:
         """Return the row of `LLM number`; None if there is none."""
         requests = self.requests
-        return self._rows[requests[number - 1]] if 1 <= number <= len(requests) else None
-
-    def number(self, row: Row) -> int | None:
-        """Return the number of a model's exchange, by either half; None for other rows."""
-        self._look()
-        return self._numbers.get((row.capture, row.exchange)) if row.lane == "llm" and row.exchange else None
+        return self._table[requests[number - 1]] if 1 <= number <= len(requests) else None
 
     def connection(self, row: Row) -> int:
         """Return the number of the connection among those to the row's server; 0 without one."""
         self._look()
         return self._connections.get(row.peer, {}).get((row.capture, row.connection), 0)
 
-    def name(self, row: Row) -> str:
-        """Return how a row is called: `LLM 3`, `lab #4`, or `lab/2 #4` on the second connection; else its server or lane."""
+    def side(self, row: Row) -> str:
+        """Return with whom a row is exchanged: `LLM 3`, `lab`, or `lab/2` on the second connection."""
         if row.lane == "llm":
-            number = self.number(row)
+            self._look()
+            number = self._numbers.get((row.capture, row.exchange)) if row.exchange else None
             return "LLM" if number is None else f"LLM {number}"
         connection = self.connection(row)
-        peer = f"{line(row.peer, _NAME)}/{connection}" if connection > 1 else line(row.peer, _NAME)
-        return f"{peer} #{line(row.rpc_id, _NAME)}" if row.rpc_id else peer
+        return f"{line(row.peer, _NAME)}/{connection}" if connection > 1 else line(row.peer, _NAME)
+
+    def name(self, row: Row) -> str:
+        """Return how a row is called: `LLM 3`, `lab #4`, `lab/2 #4`; a row without a number by its side alone."""
+        side = self.side(row)
+        return f"{side} #{line(row.rpc_id, _NAME)}" if row.rpc_id else side

@@ -112,20 +112,21 @@ def _wire_tabs(row: Row) -> Sequence[str]:
             return ("Raw", "Events", "Timing") if row.exchange else ("Raw", "Timing")
 
 
-def about(row: Row | Section | None) -> str:
-    """Describe a row or heading in one or two words."""
-    if row is None:
+def about(row: Row | Section | None, source: SessionSource | None) -> str:
+    """Describe a row or heading in a few words: `LLM 3 request`, `lab #4 result`."""
+    if row is None or source is None:
         return ""
     if isinstance(row, Section):
         return row.words
     match row.kind:
         case "request" | "response":
-            return row.kind if row.lane == "llm" else f"{line(row.method, 20)} {row.status or ''}".strip()
+            name = row.kind if row.lane == "llm" else f"{line(row.method, 20)} {row.status or ''}".strip()
+            return source.called(row) if row.exchange == COMING else f"{source.called(row)} {name}"
         case "frame":
             name = ("error" if row.error else "result") if row.answer else line(row.method, 40)
-            return f"{name} #{line(row.rpc_id, 20)}" if row.rpc_id else name
+            return f"{source.called(row)} {name}"
         case "line":
-            return f"{line(row.peer, 40)} stderr"
+            return f"{source.called(row)} stderr"
         case _:
             return row.kind
 
@@ -274,7 +275,7 @@ class Detail(Vertical):
     def _make(self, wanted: _Shown) -> None:
         row, tab, source = wanted.row, wanted.tab, self._source
         tabs = tabs_of(row)
-        self._tab_line.show(tabs, tabs.index(tab) if tab else 0, about(row))
+        self._tab_line.show(tabs, tabs.index(tab) if tab else 0, about(row, source))
         if row is None or source is None:
             self._making = None
             self._present(wanted, TextPage("", self._empty, form="plain"), 0.0)

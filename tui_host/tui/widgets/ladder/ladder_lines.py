@@ -86,7 +86,7 @@ def heading(title: str, columns: Columns, hidden: int | None) -> list[Piece]:
 def row_line(row: Row, facts: RowFacts, columns: Columns) -> list[Piece]:
     """Return a row's line, without the marker's cell."""
     since = lasted(facts.started_ns, row.mono_ns)
-    pieces: list[Piece] = [(clock(None if since is None else since / 1e9), "time"), *_lanes(row, columns)]
+    pieces: list[Piece] = [(clock(None if since is None else since / 1e9), "time"), *_lanes(row, facts.side, columns)]
     left = columns.width - sum(cell_len(text) for text, _ in pieces)
     words = _words(row, replace(facts, tokens=_fitting(facts.tokens, left)), columns.glyphs)
     if row.redacted:
@@ -119,7 +119,7 @@ def _squeezed(pieces: list[Piece], room: int, glyphs: Glyphs) -> list[Piece]:
     return pieces
 
 
-def _lanes(row: Row, columns: Columns) -> list[Piece]:
+def _lanes(row: Row, side: str, columns: Columns) -> list[Piece]:
     glyphs = columns.glyphs
     rule, upright, tee_left, tee_right = glyphs.box[4], glyphs.thin, glyphs.cross[4], glyphs.cross[3]
     rest = " " * (columns.peer + 5)
@@ -127,7 +127,8 @@ def _lanes(row: Row, columns: Columns) -> list[Piece]:
     match row.lane:
         case "llm":
             arrow = f"<{rule}{rule}" if row.outward else f"{rule}{rule}>"
-            return [(" ", ""), (arrow, style), (tee_left, "host"), (rest, "")]
+            name = padded(side, columns.peer).rjust(columns.peer + 4)
+            return [(" ", ""), (arrow, style), (tee_left, "host"), (f"{name} ", "peer")]
         case "host":
             mark = glyphs.state[0] if row.kind == "decision" else upright
             return [("    ", ""), (mark, "decision"), (rest, "")]
@@ -135,8 +136,9 @@ def _lanes(row: Row, columns: Columns) -> list[Piece]:
             is_asked = row.kind == "frame" and bool(row.rpc_id) and row.answer == row.outward
             rule = glyphs.question if is_asked else rule
             arrow = f"{rule}{rule}> " if row.outward else f"<{rule}{rule} "
-            name = padded(line(row.peer, columns.peer), columns.peer, glyphs.more)
-            return [("    ", ""), (tee_right, "host"), (arrow, style), (f"{name} ", "peer")]
+            place = side.rfind("/") if side[-3:].count("/") else len(side)  # the connection's number is not cut
+            name = cut(side[:place], columns.peer - len(side) + place, glyphs.more) + side[place:]
+            return [("    ", ""), (tee_right, "host"), (arrow, style), (f"{padded(name, columns.peer)} ", "peer")]
         case _:
             assert_never(row.lane)
 
@@ -197,11 +199,11 @@ def _response(row: Row, facts: RowFacts, glyphs: Glyphs) -> list[Piece]:
 
 
 def _frame(row: Row, facts: RowFacts, glyphs: Glyphs) -> list[Piece]:
-    number = f" #{line(row.rpc_id, 40)}" if row.rpc_id else ""
+    number = f"#{line(row.rpc_id, 40)} " if row.rpc_id else ""
     if row.answer:
         is_error = row.error
         kind = "error" if is_error else "answer" if row.outward else "result"
-        pieces: list[Piece] = [(f"{kind}{number}", "failed" if is_error else "what")]
+        pieces: list[Piece] = [(f"{number}{kind}", "failed" if is_error else "what")]
         if row.status:  # of the refusal that carried the answer
             pieces.append((f" {glyphs.dot} {row.status}", "failed"))
         if row.words:
@@ -211,7 +213,7 @@ def _frame(row: Row, facts: RowFacts, glyphs: Glyphs) -> list[Piece]:
         elif row.method:
             pieces.append((f"  {line(row.method, WORDS)}", "words"))
     else:
-        pieces = [(f"{line(row.method or 'frame', WORDS)}{number}", "what")]
+        pieces = [(f"{number}{line(row.method or 'frame', WORDS)}", "what")]
         if row.rpc_id and not row.outward:
             pieces.append(("  asked by the server", "words"))
         if row.words:
@@ -278,8 +280,10 @@ class LadderDrawing:
 
     def widen(self, width: int) -> bool:
         """Widen the column of server names within limits; returns whether it changed."""
-        before = self._peer
-        self._peer = max(before, min(self._index.widest_peer, 8 if width < _NARROW else 14))
+        before, source = self._peer, self._source
+        self._peer = max(
+            before, min(0 if source is None else source.ladder.numbers.widest, 8 if width < _NARROW else 14)
+        )
         return self._peer != before
 
     def line(self, number: int, width: int) -> list[Piece]:

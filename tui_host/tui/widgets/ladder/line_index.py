@@ -28,7 +28,6 @@ class LadderIndex:
         sections: The section of each row.
         kept: The number of matching rows, those of folded sections included.
         newest_of_turns: The newest captured row of a turn; None without one.
-        widest_peer: Characters of the longest server's name.
         folds_starts: Whether the connections before the first turn are folded unless a person opens them.
     """
 
@@ -44,7 +43,6 @@ class LadderIndex:
         self._hidden: dict[int, list[int]] = {}  # the matching rows of each folded section
         self.kept = 0
         self.newest_of_turns: int | None = None
-        self.widest_peer = 0
         self.folds_starts = False
 
     def __len__(self) -> int:
@@ -147,8 +145,6 @@ class LadderIndex:
             self._times.append(self._time(row, home))
             self._of_turn.append(row.turn > 0 and not row.is_absent)
             self._add_to_counts(row, self.sections.turns[home], 1)
-            if row.lane == "mcp":
-                self.widest_peer = max(self.widest_peer, len(row.peer))
             if number % 64 == 63 and time.perf_counter() >= until:
                 break
         return len(self._homes)

@@ -27,12 +27,14 @@ class RowFacts:
 
     Attributes:
         started_ns: Start of the row's turn, or of its section outside turns; None if unknown.
+        side: With whom it is exchanged: `LLM 3`, `lab`, `lab/2`.
         described: The body in words («3 tools · 2 messages»); empty until known.
         tokens: The tokens of a request (an estimate), or those that a response reported; empty if unknown.
         milliseconds: Time since the request that the row answers; None if unknown.
     """
 
     started_ns: int | None
+    side: str = ""
     described: str = ""
     tokens: str = ""
     milliseconds: float | None = None
@@ -74,6 +76,7 @@ class LadderWords:
         described = cached[1] if cached is not None else Described()
         return RowFacts(
             started_ns=_began(source, home),
+            side=source.ladder.numbers.side(row),
             described=described.words,
             tokens=described.tokens,
             milliseconds=self._since_partner(source, row),
