@@ -251,7 +251,9 @@ def test_a_call_has_its_decision_its_frames_and_the_exchanges_that_asked_for_it_
 
 def test_rows_have_their_exchanges_whole_or_their_own_records_and_no_chat() -> None:
     kept = two_turns()
-    exchange_of_row = PartOfSession(kept, exchanges=frozenset({("c1", "x1")}))
+    exchange_of_row = PartOfSession(
+        kept, keys=frozenset({next(r.key for r, _ in kept.session_records(SESSION) if r.draft.exchange == "x1")})
+    )
     assert records_of(exchange_of_row) == [*WHOLE, ("link", "")]
     frame_alone = PartOfSession(kept, keys=frozenset({("c1", 9)}))
     assert records_of(frame_alone) == [("frame", "math#1"), ("frame", "math#1")], "and how the server was started"

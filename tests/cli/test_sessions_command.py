@@ -164,6 +164,7 @@ def test_a_turn_and_a_call_are_exported_alone_in_every_format(kept: Kept) -> Non
     assert (none.code, none.out) == (1, b"")
     assert none.err.startswith(f"tui-host: {kept.talked}: there is no turn 3 ")
     assert not (kept.place.folder / "none").exists()
+    assert "has no marked rows" in run("--marked").err
     call = kept.place.run("sessions", "export", kept.called, "--call", "1.1.1").out.splitlines()
     assert {json.loads(line).get("call", "1.1.1") for line in call[1:]} == {"1.1.1"}
     assert any(json.loads(line)["kind"] == "frame" and "call" in json.loads(line) for line in call[1:])

@@ -48,6 +48,16 @@ async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_b
         )
         assert (tmp_path / "turn.sh").read_bytes() == b"".join(exported)
 
+        ladder.focus()
+        await app.press("m", "x")
+        await app.until_shown("> call 1.1.1     this row     the marked row     turn 1     the session")
+        await app.press("tab", "tab")
+        await app.until_shown("> the marked row", f"{app.session.id}-marked.jsonl")
+        path = tmp_path / "marked.jsonl"
+        await written(app, path, "press enter again")
+        lines = map(json.loads, path.read_bytes().splitlines()[1:])
+        assert [line["wire"] for line in lines if line["kind"] == "request"] == ["llm"]
+
         await app.press("f5")
         await app.until_shown("1 turn")
         await app.press("ctrl+s")

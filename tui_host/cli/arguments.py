@@ -67,6 +67,7 @@ class Arguments:
     no_record: bool = False
     turn: int | None = None
     of_call: str | None = None
+    marked: bool = False
     format: str = "jsonl"
     output: Path | None = None
     older_than: float | None = None

@@ -16,6 +16,7 @@ def export_options(exported: argparse.ArgumentParser) -> None:
     exported.add_argument(
         "--call", dest="of_call", metavar="ID", help="only this call: 2.1.3 is the third call of step 1 of turn 2"
     )
+    exported.add_argument("--marked", action="store_true", help="only the rows marked with m in the app")
     exported.add_argument(
         "--format", choices=tuple(FORMATS), default="jsonl", help="the form: jsonl without this option"
     )

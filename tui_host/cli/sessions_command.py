@@ -16,6 +16,7 @@ from tui_host.capture.exports.part_of_session import PartOfSession
 from tui_host.capture.redact.redaction import redactor_of
 from tui_host.capture.store.deletion import set_aside_beside
 from tui_host.capture.store.retention import Limits, prune
+from tui_host.capture.store.row_marks import RowMarks
 from tui_host.capture.store.schema_version import OlderFormError
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tap_summary import passed
@@ -194,7 +195,10 @@ def _export(store: Store, arguments: Arguments) -> None:
     from tui_host.answers.session_exports import SESSION_EXPORTS  # takes requests of all dialects apart
 
     line, source = chosen(store, arguments.words[0])
-    source = PartOfSession(source, turn=arguments.turn, call=arguments.of_call)
+    marks = frozenset(RowMarks(store, line.info.id).newest_first if arguments.marked else ())
+    if arguments.marked and not marks:
+        raise StoreError("has no marked rows", line.info.id, "m marks a row in the app")
+    source = PartOfSession(source, turn=arguments.turn, call=arguments.of_call, keys=marks)
     if words := keys_in_words(source, line.info.id):
         diagnostics.tell(words)
     pieces = SESSION_EXPORTS[arguments.format](source, line.info)

@@ -35,14 +35,12 @@ class PartOfSession:
     Attributes:
         turn: The turn's number; None for all.
         call: The call's id; None for all. The turn then does not count.
-        exchanges: The exchanges of rows, by capture and id. With these, turn and call do not count.
-        keys: The records of rows without an exchange. With these too.
+        keys: A record of each row, or all records of rows without an exchange. With these, turn and call do not count.
     """
 
     source: Exported
     turn: int | None = None
     call: str | None = None
-    exchanges: frozenset[tuple[str, str]] = frozenset()
     keys: frozenset[tuple[str, int]] = frozenset()
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
@@ -51,7 +49,7 @@ class PartOfSession:
         Raises:
             StoreError: The session has no such turn or call.
         """
-        if self.turn is None and self.call is None and not self._is_of_rows:
+        if self.turn is None and self.call is None and not self.keys:
             return self.source.session_records(session)
         members = self._members(session)
         if members.first < 0 and not self.session_items(session):
@@ -62,7 +60,7 @@ class PartOfSession:
     def session_items(self, session: str) -> Sequence[str]:
         """Return the items of the turn, or the item of the call; none for rows. A note belongs to the turn in which it was made."""
         chosen: list[str] = []
-        if self._is_of_rows:
+        if self.keys:
             return chosen
         turn = 0
         for text in self.source.session_items(session):
@@ -81,8 +79,12 @@ class PartOfSession:
                 yield record, is_preamble
 
     def _members(self, session: str) -> _Members:
-        members = _Members(exchanges={*self.exchanges}, keys={*self.keys})
-        if self.call is not None and not self._is_of_rows:
+        members = _Members(keys={*self.keys})
+        if self.keys:
+            for record, _ in self.source.session_records(session):
+                if record.key in members.keys and record.draft.exchange is not None:
+                    members.exchanges.add((record.capture, record.draft.exchange))
+        elif self.call is not None:
             for record, _ in self.source.session_records(session):
                 link = read_link(record.draft.data) if record.draft.kind == "link" else None
                 if link is not None and link.call == self.call and link.span.exchange is not None:
@@ -99,17 +101,13 @@ class PartOfSession:
                 members.last = number
         return members
 
-    @property
-    def _is_of_rows(self) -> bool:
-        return bool(self.exchanges or self.keys)
-
     def _is_own(self, record: Record, members: _Members) -> bool:
         draft = record.draft
-        if self.call is None and not self._is_of_rows:
+        if self.call is None and not self.keys:
             return draft.place.turn == self.turn
         link = read_link(draft.data) if draft.kind == "link" else None
         call = draft.place.call or (link.call if link is not None else "")
-        if call and not self._is_of_rows:
+        if call and not self.keys:
             return call == self.call
         exchange = draft.exchange if link is None else link.span.exchange
         return record.key in members.keys or (record.capture, exchange or "") in members.exchanges

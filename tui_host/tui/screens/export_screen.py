@@ -42,29 +42,36 @@ class ExportPart:
     suffix: str = ""
     turn: int | None = None
     call: str | None = None
-    exchanges: frozenset[tuple[str, str]] = frozenset()
     keys: frozenset[tuple[str, int]] = frozenset()
 
 
 def parts_around(source: SessionSource, row: Row | None, section: Section | None) -> Sequence[ExportPart]:
-    """Return what may be exported at a row: its call, the row with its other half, its turn, and the session.
+    """Return what may be exported at a row: its call, the row with its other half, the marked rows, its turn, the session.
 
     Args:
         source: The session's rows.
         row: The selected row; None while a heading is selected.
         section: What the selected heading stands for.
     """
+    numbers = (source.ladder.row_of(key) for key in source.row_marks.newest_first)
+    keys = [_keys(source, source.ladder.rows[number]) for number in numbers if number is not None]
+    words = "the marked row" if len(keys) == 1 else f"the {len(keys)} marked rows"
+    marked = (
+        (ExportPart(words=words, suffix="-marked", keys=frozenset(key for own in keys for key in own)),) if keys else ()
+    )
     if row is None:
-        return (*_turn(0 if section is None else section.turn), ExportPart())
+        return (*_turn(0 if section is None else section.turn), *marked, ExportPart())
     calls = (
         ExportPart(words=f"call {line(call, 40)}", suffix=f"-call-{call}", call=call) for call in sorted(row.calls)
     )
-    if row.exchange:
-        of_row = ExportPart(words="this row", suffix="-row", exchanges=frozenset(((row.capture, row.exchange),)))
-    else:
-        keys = (record.key for page in source.pages_of(row) for record in page)
-        of_row = ExportPart(words="this row", suffix="-row", keys=frozenset(keys))
-    return (*calls, of_row, *_turn(row.turn), ExportPart())
+    of_row = ExportPart(words="this row", suffix="-row", keys=_keys(source, row))
+    return (*calls, of_row, *marked, *_turn(row.turn), ExportPart())
+
+
+def _keys(source: SessionSource, row: Row) -> frozenset[tuple[str, int]]:
+    """Return the records that stand for a row: one of its exchange, or all without one."""
+    own = frozenset(((row.capture, row.seq),))
+    return own if row.exchange else own.union(record.key for page in source.pages_of(row) for record in page)
 
 
 def _turn(turn: int) -> Sequence[ExportPart]:
@@ -141,7 +148,7 @@ class ExportScreen(SaveScreen):
 
     def _made(self, part: ExportPart, name: str) -> bytes:
         info, whole = exported_session(self._store, self._session)
-        source = PartOfSession(whole, turn=part.turn, call=part.call, exchanges=part.exchanges, keys=part.keys)
+        source = PartOfSession(whole, turn=part.turn, call=part.call, keys=part.keys)
         words = keys_in_words(source, info.id)
         if words and words != self._warned:
             self._warned = words
