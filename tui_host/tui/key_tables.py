@@ -109,6 +109,9 @@ _OPENING = (
     Key("b", "b", "sort the lines by size, the largest first; again: in order"),
 )
 _TABS = Key("left,right,h,l,1,2,3,4,5", "left right, h l", "go to the next or the previous tab; 1 to 5 too", "tabs")
+_SEARCH = Key(
+    "slash", "/", "search the page, opening what hides a place: n and N go on, escape ends; up: the last text"
+)
 
 PLACES: dict[str, tuple[Key, ...]] = {
     "Prompt": (
@@ -208,8 +211,8 @@ PLACES: dict[str, tuple[Key, ...]] = {
         *_MOVES,
         _TABS,
         *_OPENING,
-        Key("slash", "/", "filter the list"),
-        Key("n,N", "n N", "as in the list"),
+        _SEARCH,
+        Key("n,N", "n N", "go to the next or the former place of the search; without one, as in the list"),
         Key("question_mark", "?", "as in the list"),
         Key("vertical_line", "|", "as in the list"),
         Key("z", "z", "as in the list"),
@@ -257,6 +260,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         *_MOVES,
         _TABS,
         *_OPENING,
+        _SEARCH,
         *_SELECTING,
     ),
     "Servers": (

@@ -247,12 +247,12 @@ class MainScreen(Covered, Screen[None]):
 
     def on_key(self, event: events.Key) -> None:
         """Open the filter of the list from the chat; say how to get back to the prompt if a letter means nothing there."""
-        aside = self.focused is not None and self.focused is not self._prompt
+        aside = self.focused is not None and self.focused is not self._prompt and event.key not in self.active_bindings
         visible = None if self.arrangement == "chat" else self._inspector
         if aside and event.key == "slash" and visible is not None and self.question is None:
             event.stop()
             visible.action_filter()
-        elif aside and self.question is None and event.is_printable and event.key not in self.active_bindings:
+        elif aside and self.question is None and event.is_printable:
             self._lines.hint("tab: back to the prompt" if self.shows_chat else "f2: back to the prompt")
             self._look_on_until = time.monotonic() + status.HINT_SECONDS + LOOK_ON_SECONDS
 

@@ -18,7 +18,9 @@ from tui_host.errors import TuiHostError
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_view import PageView, TabLine
+from tui_host.tui.widgets.details.search_input import SearchInput
 from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.page_search import PageSearch
 from tui_host.tui.widgets.pages.text_page import TextPage
 
 _STEADY = 0.1
@@ -182,6 +184,8 @@ class Detail(Vertical):
         self._making: tuple[_Shown, Making[Page]] | None = None
         self._is_coming_back = False
         self._sought: tuple[Sequence[str], int] | None = None
+        self._search: PageSearch | None = None
+        self._last_search = ""
 
     @override
     def compose(self) -> ComposeResult:
@@ -208,7 +212,8 @@ class Detail(Vertical):
     def is_settled(self) -> bool:
         """Whether `sync` has nothing to do."""
         wanted = self._wanted()
-        return self._making is None and self._shown == wanted and self.view.is_settled
+        has_looked = self._search is None or self._search.is_done
+        return self._making is None and self._shown == wanted and self.view.is_settled and has_looked
 
     def show(self, source: SessionSource | None, row: Row | Section | None) -> None:
         """Show a row or heading, or update a row that grew."""
@@ -254,6 +259,7 @@ class Detail(Vertical):
         elif self._shown == wanted:
             self._making = None
             self.view.advance()
+            self._look(SLICE)
         elif now or self._clock() >= self._due:
             self._make(wanted)
 
@@ -311,13 +317,57 @@ class Detail(Vertical):
 
     def _present(self, wanted: _Shown, page: Page, seconds: float) -> None:
         began = self._clock()
-        self.view.show(page, hold=self._shown is not None and self._shown.is_about(wanted.row, wanted.tab))
+        hold = self._shown is not None and self._shown.is_about(wanted.row, wanted.tab)
+        self.view.show(page, hold=hold)
         self._shown = wanted
+        if self._search is not None:
+            self._search.begin(page, hold=hold)
         if self._sought is not None:
             self.view.find(*self._sought)
             self._sought = None
         ended = self._clock()
         self._due = ended + max(_STEADY, _PATIENCE * (seconds + ended - began))
+
+    # The search.
+
+    def _look(self, seconds: float) -> None:
+        """Look for more places, go to the one that is due, and say how many there are."""
+        search = self._search
+        if search is None or search.is_done:
+            return
+        if (match := search.look(seconds)) is not None:
+            self.view.go_to(match)
+        self._tab_line.tell(f"{search.words}: {line(search.text, 16)}")
+
+    def on_page_view_search_asked(self, message: PageView.SearchAsked) -> None:
+        """Open the field for a search, or go on or end it."""
+        message.stop()
+        if message.ends:
+            self._end_search()
+        elif self._search is not None and message.step:
+            self._search.step(message.step)
+            self._look(FIRST)
+        elif not self.query(SearchInput):
+            field = SearchInput(self._last_search)
+            self.mount(field, after=self._tab_line)
+            self.screen.set_focus(field)
+
+    def on_search_input_asked(self, message: SearchInput.Asked) -> None:
+        """Search the page for a text."""
+        message.stop()
+        self.view.focus()
+        self.query(SearchInput).remove()
+        self._end_search()
+        if message.text:
+            self._last_search = message.text
+            self._search = PageSearch(message.text, self.view.page)
+            self.view.mark(self._search.pattern)
+            self._look(FIRST)
+
+    def _end_search(self) -> None:
+        self._search = None
+        self.view.mark(None)
+        self._tab_line.tell("")
 
     def on_descendant_focus(self) -> None:
         """Mark the tab line as focused."""
@@ -325,7 +375,7 @@ class Detail(Vertical):
 
     def on_descendant_blur(self) -> None:
         """Remove the mark of the focus."""
-        self._tab_line.mark(here=False)
+        self._tab_line.mark(here=self.has_focus_within)
 
     def on_page_view_tab_asked(self, message: PageView.TabAsked) -> None:
         """Show the requested tab."""

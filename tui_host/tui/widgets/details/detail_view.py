@@ -10,7 +10,9 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
+from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
@@ -22,7 +24,7 @@ from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.lines.line_pieces import PieceView
 from tui_host.tui.widgets.lines.line_selection import SelectingView
 from tui_host.tui.widgets.lines.selectable import Selectable
-from tui_host.tui.widgets.pages.detail_page import Page, cut
+from tui_host.tui.widgets.pages.detail_page import Match, Page, cut
 from tui_host.tui.widgets.pages.sheet_page import SheetPage
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import TreePage
@@ -49,6 +51,7 @@ class PageLines(PieceView, SelectingView):
         self._awaited: int | None = None  # the place that the cursor is to have, once there is a line for it
         self._fitted = 0
         self._is_whole = False
+        self._marked: re.Pattern[str] | None = None
 
     @property
     def page(self) -> Page:
@@ -153,13 +156,45 @@ class PageLines(PieceView, SelectingView):
         self._to_anchor()
         return True
 
+    def mark(self, pattern: re.Pattern[str] | None) -> None:
+        """Mark the places of a pattern on every line, or no longer."""
+        if pattern is not self._marked:
+            self._marked = pattern
+            self.unselect()
+            self.redraw()
+
+    def go_to(self, match: Match) -> None:
+        """Show a place, and make it the current one."""
+        line = self._page.reveal(match)
+        self.person_moves()
+        self.redraw()
+        if not self.top <= line < self.top + self.view_height:
+            self._scroll_to_line(max(0, line - self.view_height // 3))
+        if self.has_cursor:
+            self.move_cursor(line)
+            return
+        stretch = (match.start,), (match.end,)
+        self._select(stretch, stretch)
+        if line >= len(self._page) - 1:  # the last one that is made
+            self._anchor = match.start
+            self._to_anchor()
+
     @override
     def line_count(self) -> int:
         return len(self._page) if self._fitted > 0 else 0  # nothing before it is laid out, rather than narrow lines
 
     @override
     def draw(self, number: int) -> Strip:
-        return self.strip_of(self._page.draw(number))
+        strip = self.strip_of(self._page.draw(number))
+        if self._marked is None:
+            return strip
+        pieces: list[Strip] = []
+        text, at = strip.text, 0
+        for match in self._marked.finditer(text):
+            start, end = cell_len(text[: match.start()]), cell_len(text[: match.end()])
+            pieces += [strip.crop(at, start), strip.crop(start, end).apply_style(Style(reverse=True))]
+            at = end
+        return Strip.join([*pieces, strip.crop(at)])
 
     @override
     def decorate(self, number: int, strip: Strip) -> Strip:
@@ -216,6 +251,9 @@ class PageView(PageLines):
         Binding("left,h", "tab(-1)", "Tab", show=False),
         Binding("right,l", "tab(1)", "Tab", show=False),
         *(Binding(str(number), f"tab_at({number - 1})", f"Tab {number}", show=False) for number in range(1, 6)),
+        Binding("slash", "search", "Search", show=False),
+        Binding("n", "place(1)", "Next place", show=False),
+        Binding("N", "place(-1)", "Place before", show=False),
     ]
 
     @dataclass(kw_only=True)
@@ -230,6 +268,32 @@ class PageView(PageLines):
         """Posted to ask for a row, by capture and number of its first record."""
 
         target: tuple[str, int]
+
+    @dataclass
+    class SearchAsked(Message):
+        """Posted to ask for a search, for its next or former place (`step`), or for its end."""
+
+        step: int = 0
+        ends: bool = False
+
+    def action_search(self) -> None:
+        """Ask for a search."""
+        self.post_message(self.SearchAsked())
+
+    def action_place(self, step: int) -> None:
+        """Ask for the next or the former place of the search; without one, leave the key to others."""
+        if self._marked is None:
+            raise SkipAction
+        self.post_message(self.SearchAsked(step=step))
+
+    @override
+    def key_escape(self, event: events.Key) -> None:
+        """End the search, or clear the selection, or leave the key to others."""
+        if self._marked is None:
+            super().key_escape(event)
+        else:
+            event.stop()
+            self.post_message(self.SearchAsked(ends=True))
 
     def action_tab(self, step: int) -> None:
         """Ask for the next or the previous tab."""
@@ -270,6 +334,7 @@ class TabLine(Widget):
         self._names: Sequence[str] = ()
         self._current = 0
         self._about = ""
+        self._search = ""
         self._here = False
 
     def mark(self, *, here: bool) -> None:
@@ -281,6 +346,12 @@ class TabLine(Widget):
         """Set the tabs to show."""
         if (names, current, about) != (self._names, self._current, self._about):
             self._names, self._current, self._about = names, current, about
+            self.refresh()
+
+    def tell(self, search: str) -> None:
+        """Set the words about a search, which stand in place of the description; empty without one."""
+        if search != self._search:
+            self._search = search
             self.refresh()
 
     @override
@@ -296,15 +367,17 @@ class TabLine(Widget):
         if self._is_tight:
             parts.append(Content(f" {self._current + 1} of {len(self._names)}"))
         left = self.size.width - sum(part.cell_length for part in parts) - 2
-        if self._about and left > 4:
-            about = cut(self._about, left, self._glyphs.more)
+        about = self._search or self._about
+        if about and left > 4:
+            about = cut(about, left, self._glyphs.more)
             parts.append(Content(" " * (left - cell_len(about) + 1) + about))
         return Content.assemble(*parts)
 
     @property
     def _is_tight(self) -> bool:
         """Whether there is room only for the current name."""
-        return sum(len(name) + 2 for name in self._names) > self.size.width - 1
+        search = cell_len(self._search) + 2 if self._search else 0
+        return sum(len(name) + 2 for name in self._names) + search > self.size.width - 1
 
     def on_click(self, event: events.Click) -> None:
         """Show the clicked tab, or the next tab if only one name fits."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from rich.cells import cell_len
 
@@ -17,6 +17,36 @@ if TYPE_CHECKING:
     from tui_host.tui.widgets.lines.selectable import Selectable
 
 _PICTURE = re.compile("[\u2400-\u2421]+|⟨[^⟩]{1,12}⟩")
+_PIECE = 1 << 16
+"""Characters that are searched at once."""
+
+
+class Match(NamedTuple):
+    """A place of a searched text.
+
+    Attributes:
+        start: The first character; below 0 in the label of an entry.
+        end: One past the last.
+        path: The paths of the entry and those above it, outermost first; empty on a page without entries.
+    """
+
+    start: int
+    end: int
+    path: tuple[str, ...] = ()
+
+
+def matches(text: str, pattern: re.Pattern[str], path: tuple[str, ...] = ()) -> Iterator[Match | None]:
+    """Yield the places of a pattern in a text, and None behind each piece of the text."""
+    place, reach = 0, _PIECE + len(pattern.pattern)
+    while place < len(text):
+        end = place + _PIECE
+        for match in pattern.finditer(text, place, place + reach):
+            if match.start() >= end:
+                break
+            yield Match(*match.span(), path)
+            place = match.end()
+        place = max(place, end)
+        yield None
 
 
 class Page(Protocol):
@@ -60,6 +90,14 @@ class Page(Protocol):
 
     def line_at(self, place: int) -> int:
         """Return the line of a place."""
+        ...
+
+    def places(self, pattern: re.Pattern[str]) -> Iterator[Match | None]:
+        """Yield the places of a pattern, and None where there is time for other work."""
+        ...
+
+    def reveal(self, match: Match) -> int:
+        """Open what hides a place, and return its line, or the nearest one that is made."""
         ...
 
 

@@ -17,7 +17,7 @@ from tui_host.tui.markdown.origins import shown_characters
 from tui_host.tui.markdown.wrap import fill
 from tui_host.tui.widgets.lines.json_lines import Line, Piece, highlight, json_lines, key_end, plain_lines, raw_lines
 from tui_host.tui.widgets.lines.selectable import CharacterSelection, Letters, Selectable, Stretch
-from tui_host.tui.widgets.pages.detail_page import Page, fitting, fitting_words, with_pictures
+from tui_host.tui.widgets.pages.detail_page import Match, Page, fitting, fitting_words, matches, with_pictures
 
 if TYPE_CHECKING:
     from tui_host.tui.glyphs import Glyphs
@@ -158,6 +158,14 @@ class TextPage(Page):
     @override
     def line_at(self, place: int) -> int:
         return 0 if place < 0 else len(self._head) + max(0, bisect_right(self._starts, place) - 1)
+
+    @override
+    def places(self, pattern: re.Pattern[str]) -> Iterator[Match | None]:
+        return matches(self._text, pattern)
+
+    @override
+    def reveal(self, match: Match) -> int:
+        return self.line_at(match.start)
 
     def _fold(self) -> Iterator[Row]:
         text, width = self._text, self._width

@@ -18,7 +18,7 @@ from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.markdown.wrap import fill
 from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
 from tui_host.tui.widgets.lines.selectable import RowSelection, Selectable, Spot, Stretch
-from tui_host.tui.widgets.pages.detail_page import Page, cut, padded
+from tui_host.tui.widgets.pages.detail_page import Match, Page, cut, matches, padded
 from tui_host.tui.widgets.pages.text_page import Form, TextPage, wrapped
 
 MOST_ROWS = 2000
@@ -105,6 +105,19 @@ def _brief(shown: _Shown) -> _Shown | Entry:
 
 def _whole(shown: _Shown | Entry) -> _Shown:
     return _Shown("", shown, 0, is_open=False) if isinstance(shown, Entry) else shown
+
+
+def _places(entry: Entry, pattern: re.Pattern[str], above: tuple[str, ...] = ()) -> Iterator[Match | None]:
+    """Yield the places in the text of an entry, else its label, then those in the entries below."""
+    path = (*above, f"{above[-1] if above else ''}/{entry.key}")
+    is_in_text = False
+    for match in matches(entry.text(), pattern, path) if entry.text is not None else ():
+        is_in_text = is_in_text or match is not None
+        yield match
+    if not is_in_text and pattern.search(entry.label):
+        yield Match(-1, -1, path)
+    for child in entry.children:
+        yield from _places(child, pattern, path)
 
 
 def _line_of(shown: _Shown) -> str:
@@ -255,6 +268,33 @@ class TreePage(Page):
     @override
     def line_at(self, place: int) -> int:
         return 0 if place < 0 else min(len(self._notes) + bisect_left(self._owners, place), max(0, len(self) - 1))
+
+    @override
+    def places(self, pattern: re.Pattern[str]) -> Iterator[Match | None]:
+        at = 0
+        while at < len(self._all) or not self._is_whole:
+            if at < len(self._all):
+                yield from _places(self._all[at], pattern)
+                at += 1
+            yield None
+
+    @override
+    def reveal(self, match: Match) -> int:
+        owner = 0
+        for path in match.path:
+            owner = next((at for at, shown in enumerate(self._shown) if _whole(shown).path == path), -1)
+            if owner < 0:
+                return 0
+            if not _whole(self._shown[owner]).is_open and (match.start >= 0 or path != match.path[-1]):
+                self.toggle(self.line_at(owner))
+        if match.start < 0:
+            return self.line_at(owner)
+        body = self._body(_whole(self._shown[owner]))
+        while len(body) <= MOST_ROWS and body.place_of(len(body) - 1) < match.start and body.advance(0.001):
+            pass
+        line = body.reveal(match)
+        self._count()
+        return self.line_at(owner) + 1 + min(line, MOST_ROWS)
 
     def entry_of(self, number: int) -> tuple[str, str] | None:
         """Return the label and text of the entry on a line, for copying."""
