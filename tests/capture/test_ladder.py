@@ -52,6 +52,17 @@ def test_a_turn_reads_from_top_to_bottom() -> None:
     assert [row.number for row in rows if row.calls == {"c1"}] == [1, 2, 3, 4, 5]
 
 
+def test_requests_and_connections_have_numbers_in_the_order_in_which_they_began() -> None:
+    wires = Wires()
+    wires.model.begin("GET", "http://model/v1/models", [], b"", at()).end()
+    whole_turn(wires)
+    again = Draft(wire="mcp", kind="frame", peer="math", connection="math#2", direction="out", data=call_of(4))
+    wires.append(again)
+    names = [wires.ladder.numbers.name(row) for row in wires.rows() if row.lane != "host"]
+    assert names == ["LLM", "LLM", "LLM 1", "LLM 1", "math #4", "math #4", "LLM 2", "LLM 2", "math/2 #4"]
+    assert wires.ladder.numbers.widest == len("math/2")
+
+
 def test_a_rows_relatives_share_its_call_nearest_first() -> None:
     wires = Wires()
     whole_turn(wires)

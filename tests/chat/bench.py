@@ -18,9 +18,8 @@ from typing_extensions import override
 from tests.capture.codings import undone
 from tests.llm.peer import Script, head, saying
 from tests.llm.streams import DONE, calls, chunk, fold_of, fragment
-from tui_host.capture.chain import read_link
 from tui_host.capture.http.exchange import fold_exchanges
-from tui_host.capture.link import Link
+from tui_host.capture.link import Link, read_link
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor

@@ -9,11 +9,11 @@ from pathlib import Path
 import anyio
 from anyio.abc import ByteStream
 
+from tests.answers.chained import steps_of
 from tests.chat.bench import PATIENCE, SECRET, Answers, text_output
 from tests.chat.conftest import Make
 from tests.llm.peer import head, peer, saying
 from tests.llm.streams import DONE, calls, chunk, fragment
-from tui_host.capture.chain import fold_chain
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Record
 from tui_host.chat.policy import Question
@@ -87,8 +87,14 @@ async def test_a_result_is_told_until_an_answer_has_come(bench: Make) -> None:
     assert (result.stop, result.answer) == ("done", "3 and 3")
     told = [(link.call, link.span.exchange) for link in at.links() if link.relation == "told"]
     assert told == [("1.1.1", "x2"), ("1.1.1", "x3"), ("1.3.1", "x4")]
-    chain = fold_chain("1.1.1", at.records)
-    assert [step.happened for step in chain.steps] == ["asked", "decided", "told", "said", "told", "said"]
+    assert [step.happened for step in steps_of("1.1.1", at.records)] == [
+        "asked",
+        "decided",
+        "told",
+        "said",
+        "told",
+        "said",
+    ]
 
 
 async def test_a_chain_runs_across_both_wires_and_the_rows_find_each_other(demo_url: str, tmp_path: Path) -> None:
@@ -111,10 +117,10 @@ async def test_a_chain_runs_across_both_wires_and_the_rows_find_each_other(demo_
             records = host.recorder.since(0)
             host.stop()
     for call, words in (("1.1.1", "3"), ("1.1.2", "12")):
-        chain = fold_chain(call, records)
-        happened = [step.happened for step in chain.steps]
+        steps = {step.happened: step for step in steps_of(call, records)}
+        happened = list(steps)
         assert happened == ["asked", "decided", "sent", "answered", "told", "said"], session.conversation.items
-        assert (chain.of("answered")[0].words, chain.of("told")[0].words) == (words, words)
+        assert steps["told"].value == words
     ladder = Ladder()
     ladder.feed(records)
     rows = {

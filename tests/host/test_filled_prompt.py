@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.host.test_demo_dialects import requests_of
 from tests.host.test_host import configured, serving, until
 from tests.servers.rich_server import RED
-from tui_host.capture.chain import read_link
+from tui_host.capture.link import read_link
 from tui_host.chat.filled_prompt import NOT_ALONE, FilledPrompt
 from tui_host.llm.dialects.dialect_table import DIALECTS
 from tui_host.llm.messages import Text

@@ -32,7 +32,6 @@ def test_a_session_comes_out_again_line_for_line_also_where_it_is_already_and_is
     assert second.id != first.id
     assert exported(store, first.id) == exported(store, second.id) == GOLDEN.read_bytes()
     assert {each.listed_source for each in store.sessions.list()} == {"import"}
-    assert store.chain(first.id, "c1").call == "c1"
 
 
 @pytest.mark.parametrize(("turn", "call"), [(1, None), (None, "c1")])

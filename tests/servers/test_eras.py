@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, Generator
 import anyio
 import pytest
 
+from tests.answers.chained import steps_of
 from tests.servers.running import Running, listening, made_with_sdk, remote, started
-from tui_host.capture.chain import fold_chain
 from tui_host.capture.record import Place
 from tui_host.errors import ServerError
 from tui_host.servers.catalog import READ, Progress, ToolOutput
@@ -87,7 +87,7 @@ async def test_a_resource_is_read_as_a_tool_is_called(running: Running) -> None:
     assert b'"resources/read"' in asked
     assert b'"uri":"note://one"' in asked
     assert b'"contents"' in answered
-    assert [step.happened for step in fold_chain("reading", running.records("sdk")).steps] == ["sent", "answered"]
+    assert [step.happened for step in steps_of("reading", running.records("sdk"))] == ["sent", "answered"]
     with pytest.raises(ServerError, match=r"note://two"):
         await read(b'{"uri":"note://two"}')
     for nothing in (b"{}", b'{"uri":1}', b'{"uri":""}'):

@@ -11,9 +11,9 @@ import anyio
 import pytest
 from typing_extensions import override
 
+from tests.answers.chained import steps_of
 from tests.servers.answers import Scripted
 from tests.servers.running import forking, hostile, listening, remote, started
-from tui_host.capture.chain import fold_chain
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.record import Place
 from tui_host.chat.schema_check import misfits as misfits_now
@@ -300,7 +300,7 @@ async def test_a_result_with_a_state_alone_asks_nothing_and_the_call_is_sent_aga
         states = [mapping(json.loads(line)["params"]).get("requestState") for line in calls]
         assert states == [None, "one", "two"]
         assert all(b'"arguments":{"a":1.0}' in line for line in calls)
-        happened = [step.happened for step in fold_chain("rounds", at.records("frames")).steps]
+        happened = [step.happened for step in steps_of("rounds", at.records("frames"))]
         assert happened == ["sent", "answered"] * 3
 
 

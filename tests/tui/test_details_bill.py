@@ -27,7 +27,7 @@ from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.protocol_table import protocol
 from tui_host.llm.protocols.text_protocol import TextProtocol
 from tui_host.settings.schema import Price
-from tui_host.tui.widgets.details.detail_panel import ANSWERS, OF_SECTIONS, page_of
+from tui_host.tui.widgets.details.detail_panel import ANSWERS, OF_SECTIONS, page_of, tabs_of
 
 SESSION = Section(is_session=True)
 USAGE: JSON = {
@@ -51,6 +51,7 @@ def answered(wires: Wires, exchange: str, at: float, *, step: int, body: bytes) 
 def test_the_tabs_of_headings_and_rows_are_the_pages_that_exist() -> None:
     assert tuple(SECTION_PAGES) == OF_SECTIONS
     assert set(ROW_PAGES) == ANSWERS
+    assert [tabs_of(each)[0] for each in (SESSION, Section(turn=1), Section())] == ["Time", "Time", "Servers"]
 
 
 def test_each_page_without_anything_says_what_would_stand_there() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.tui.app_running import USUAL, Running, running
 from tests.tui.test_contents import CONFIG
-from tui_host.capture.chain import read_link
+from tui_host.capture.link import read_link
 from tui_host.chat.conversation import NoteItem, UserItem
 from tui_host.tui.screens.fill_screen import FillScreen
 from tui_host.tui.screens.prompt_screen import PromptScreen

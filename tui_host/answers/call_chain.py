@@ -23,8 +23,8 @@ from tui_host.answers.chain_values import (
 from tui_host.answers.masks import masked
 from tui_host.answers.outlines import fold_of, marks_of
 from tui_host.answers.value_repeats import Repeats
-from tui_host.capture.chain import read_object
 from tui_host.capture.json.narrowing import items, mapping, short, text_or_empty
+from tui_host.capture.json.reading import read_object
 from tui_host.capture.visible import decode
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator
 from tui_host.answers.bodies import Body, head_of, reading
 from tui_host.answers.steps import PIECE, Steps
 from tui_host.answers.wires import Wires
-from tui_host.capture.chain import read_link
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.link import Link
+from tui_host.capture.link import Link, read_link
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.fold import Fold
 from tui_host.llm.outline import Comparison, Outline, compare

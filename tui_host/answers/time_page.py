@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tui_host.answers.sheet import Sheet, SheetLine
-from tui_host.capture.chain import read_object
+from tui_host.capture.json.reading import read_object
 from tui_host.capture.ladder.row_numbers import RowNumbers
 from tui_host.capture.short_units import short_time
 from tui_host.capture.visible import line

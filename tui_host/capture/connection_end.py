@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from tui_host.capture.chain import read_object
 from tui_host.capture.json.narrowing import WORDS, text_or_empty
+from tui_host.capture.json.reading import read_object
 from tui_host.capture.record import NOWHERE, Draft, Place
 
 CLOSED = "closed by tui-host"

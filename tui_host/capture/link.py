@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
+
+from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
+from tui_host.capture.json.reading import read_object
+from tui_host.errors import JSON
 
 Relation: TypeAlias = Literal[
     "asked", "sent", "answered", "told", "injected", "profile", "given", "cut", "adapted", "vendor"
 ]
 Layer: TypeAlias = Literal["wire", "decoded", "folded"]
 Known: TypeAlias = Literal["id", "value", "time"]
+
+_RELATIONS: dict[str, Relation] = {relation: relation for relation in get_args(Relation)}
+_LAYERS: dict[str, Layer] = {layer: layer for layer in get_args(Layer)}
+_KNOWN: dict[str, Known] = {known: known for known in get_args(Known)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,3 +87,39 @@ def offered_link(exchange: str) -> bytes:
     """Return the data of a `link` without a call, for the first request of a session that offers the connection's tools."""
     value = {"relation": "offered", "span": {"exchange": exchange, "side": "request", "layer": "wire"}, "known": "id"}
     return json.dumps(value, separators=(",", ":")).encode()
+
+
+def read_link(data: bytes) -> Link | None:
+    """Parse the data of a `link` record; None if it is not a link."""
+    value = read_object(data)
+    relation = _RELATIONS.get(text_or_empty(value.get("relation")))
+    span = value.get("span")
+    if relation is None or not isinstance(span, Mapping):
+        return None
+    end = span.get("end")
+    return Link(
+        relation=relation,
+        call=text_or_empty(value.get("call")),
+        span=Span(
+            exchange=text_or_empty(span.get("exchange")) or None,
+            seq=number_or_zero(span.get("seq")) or None,
+            side="request" if span.get("side") == "request" else "response",
+            layer=_LAYERS.get(text_or_empty(span.get("layer")), "decoded"),
+            start=number_or_zero(span.get("start")),
+            end=number_or_zero(end) if end is not None else None,
+            ranges=_ranges(span.get("ranges")),
+        ),
+        known=_KNOWN.get(text_or_empty(value.get("known")), "time"),
+        server=text_or_empty(value.get("server")),
+        tool=text_or_empty(value.get("tool")),
+        words=text_or_empty(value.get("words")),
+    )
+
+
+def _ranges(value: JSON) -> tuple[tuple[int, int], ...]:
+    pairs = value if isinstance(value, list) else []
+    return tuple(
+        (number_or_zero(pair[0]), number_or_zero(pair[1]))
+        for pair in pairs
+        if isinstance(pair, list) and len(pair) == 2
+    )

@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import median_low
 from typing import TYPE_CHECKING
 
-from tui_host.capture.chain import read_object
 from tui_host.capture.json.narrowing import mapping, said
+from tui_host.capture.json.reading import read_object
 from tui_host.capture.record import NOWHERE, Draft, Place, Record
 from tui_host.capture.session_summary import foreign_session, session_id
 from tui_host.capture.store.imported_records import free_suffix

@@ -108,7 +108,9 @@ _OPENING = (
     Key("enter,space,plus,minus", "enter, space, + -", "open or close the current line"),
     Key("b", "b", "sort the lines by size, the largest first; again: in order"),
 )
-_TABS = Key("left,right,h,l,1,2,3,4,5", "left right, h l", "go to the next or the previous tab; 1 to 5 too", "tabs")
+_TABS = Key(
+    "left,right,h,l,1,2,3,4,5,6,7,8,9", "left right, h l", "go to the next or the previous tab; 1 to 9 too", "tabs"
+)
 _SEARCH = Key(
     "slash", "/", "search the page, opening what hides a place: n and N go on, escape ends; up: the last text"
 )

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from tui_host.capture.chain import read_object
 from tui_host.capture.exports.keyless import keyless
 from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
+from tui_host.capture.json.reading import read_object
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import Record

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tui_host.capture.chain import read_link, read_object
 from tui_host.capture.exports.exported import Exported
 from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
+from tui_host.capture.json.reading import read_object
+from tui_host.capture.link import read_link
 from tui_host.capture.record import Record
 from tui_host.errors import StoreError
 

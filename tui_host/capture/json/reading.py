@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from itertools import accumulate
 from typing import Final
 
@@ -45,6 +46,15 @@ def read_json(data: bytes | str) -> JSON:
     if is_deeper(text):
         raise ValueError(f"nested deeper than {DEPTH} levels")
     return load(text, strict=False)
+
+
+def read_object(data: bytes) -> Mapping[str, JSON]:
+    """Parse the data of a record made by the host as a JSON object; returns an empty object for anything else."""
+    try:
+        value: JSON = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, Mapping) else {}
 
 
 def integer(text: str) -> int | str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
-from tui_host.capture.chain import read_object
 from tui_host.capture.http.exchange_end import Ending, kept_in_words, read_ending
 from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.json.narrowing import mapping, text_or_empty
+from tui_host.capture.json.reading import read_object
 from tui_host.capture.ladder.row import Row, RowState
 from tui_host.capture.ladder.row_table import LadderRows
 from tui_host.capture.record import MISSING, TAP, Head, Record

@@ -6,9 +6,9 @@ from array import array
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from tui_host.capture.chain import read_link, read_object
 from tui_host.capture.connection_end import is_orderly, reason_of_end, why_unanswered
 from tui_host.capture.json.narrowing import WORDS, text_or_empty
+from tui_host.capture.json.reading import read_object
 from tui_host.capture.ladder.exchange_rows import LadderHttp
 from tui_host.capture.ladder.filter_language import Query, read_filter
 from tui_host.capture.ladder.frame_rows import LadderFrames
@@ -17,7 +17,7 @@ from tui_host.capture.ladder.row_filter import RowTexts, Test, ValuesOnly, row_t
 from tui_host.capture.ladder.row_numbers import RowNumbers
 from tui_host.capture.ladder.row_table import KINDS, LadderRows
 from tui_host.capture.ladder.sections import Sections
-from tui_host.capture.link import Link
+from tui_host.capture.link import Link, read_link
 from tui_host.capture.record import Place, Record
 
 _OF_ONE_RECORD = {"request", "frame", "decision"}
@@ -36,7 +36,7 @@ class Ladder:
 
     def __init__(self, clock: str = "") -> None:
         self._rows = LadderRows(clock)
-        self.numbers = RowNumbers(self._rows.table)
+        self.numbers = RowNumbers(self._rows)
         self._http = LadderHttp(self._rows)
         self._frames = LadderFrames(self._rows)
         self._waiting: dict[tuple[str, str], list[tuple[Link, Place]]] = {}
@@ -64,6 +64,7 @@ class Ladder:
         """Read the next records in order; several captures may follow each other."""
         for record in records:
             self._add(record)
+        self.numbers.take()
         self._rows.settle()
 
     def close(self, running: Container[str] = ()) -> None:

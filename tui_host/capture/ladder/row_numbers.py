@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from tui_host.capture.ladder.row_table import KINDS, LANES, RowTable
+from tui_host.capture.ladder.row_table import KINDS, LANES, LadderRows
 from tui_host.capture.visible import line
 
 if TYPE_CHECKING:
@@ -18,25 +20,29 @@ class RowNumbers:
     """Numbers of requests and connections, in the order in which they began.
 
     Args:
-        table: The rows; more of them may come.
+        rows: The rows; more of them may come.
+
+    Attributes:
+        requests: The rows of all requests to models; the first one is that of `LLM 1`.
+        widest: Characters of the longest `lab` or `lab/2`.
     """
 
-    def __init__(self, table: RowTable) -> None:
-        self._table = table
+    def __init__(self, rows: LadderRows) -> None:
+        self._rows = rows
         self._seen = 0
-        self._requests: list[int] = []
-        self._numbers: dict[tuple[str, str], int] = {}
         self._connections: dict[str, dict[tuple[str, str], int]] = {}
-        self._widest = 0
+        self.requests = array("i")
+        self.widest = 0
 
-    def _look(self) -> None:
-        table, texts, named = self._table, self._table.texts.texts, self._table.named
+    def take(self) -> None:
+        """Count the new rows."""
+        table = self._rows.table
+        texts, named = table.texts.texts, table.named
         last: tuple[str, str, str] | None = None
         for number in range(self._seen, len(table)):
             lane = table.lanes[number]
             if lane == _LLM and table.kinds[number] == _REQUEST and texts[named["method"][number]] != "GET":
-                self._requests.append(number)  # GET lists models
-                self._numbers[texts[named["capture"][number]], table.exchanges[number]] = len(self._requests)
+                self.requests.append(number)  # GET lists models
             elif lane == _MCP:
                 peer, capture, connection = (texts[named[name][number]] for name in ("peer", "capture", "connection"))
                 if last != (peer, capture, connection):
@@ -48,36 +54,23 @@ class RowNumbers:
         connections = self._connections.setdefault(peer, {})
         if connection:
             connections.setdefault((capture, connection), len(connections) + 1)
-        self._widest = max(self._widest, len(peer) + 2 * (len(connections) > 1))
-
-    @property
-    def requests(self) -> list[int]:
-        """The rows of all requests to models; the first one is that of `LLM 1`."""
-        self._look()
-        return self._requests
-
-    @property
-    def widest(self) -> int:
-        """Characters of the longest `lab` or `lab/2`."""
-        self._look()
-        return self._widest
+        self.widest = max(self.widest, len(peer) + 2 * (len(connections) > 1))
 
     def request(self, number: int) -> Row | None:
         """Return the row of `LLM number`; None if there is none."""
-        requests = self.requests
-        return self._table[requests[number - 1]] if 1 <= number <= len(requests) else None
+        return self._rows.table[self.requests[number - 1]] if 1 <= number <= len(self.requests) else None
 
     def connection(self, row: Row) -> int:
         """Return the number of the connection among those to the row's server; 0 without one."""
-        self._look()
         return self._connections.get(row.peer, {}).get((row.capture, row.connection), 0)
 
     def side(self, row: Row) -> str:
         """Return with whom a row is exchanged: `LLM 3`, `lab`, or `lab/2` on the second connection."""
         if row.lane == "llm":
-            self._look()
-            number = self._numbers.get((row.capture, row.exchange)) if row.exchange else None
-            return "LLM" if number is None else f"LLM {number}"
+            request = row.number if row.kind == "request" else self._rows.partner(row.number)
+            before = 0 if request is None else bisect_left(self.requests, request)
+            is_counted = before < len(self.requests) and self.requests[before] == request
+            return f"LLM {before + 1}" if is_counted else "LLM"
         connection = self.connection(row)
         return f"{line(row.peer, _NAME)}/{connection}" if connection > 1 else line(row.peer, _NAME)
 

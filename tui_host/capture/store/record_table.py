@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-from tui_host.capture.chain import read_object
+from tui_host.capture.json.reading import read_object
 from tui_host.capture.record import Draft, Kind
 from tui_host.capture.store.answer_runs import KINDS, LONGEST, Piece, Runs
 from tui_host.capture.store.migrations import SEQ_BITS

@@ -13,10 +13,8 @@ it may tell of that other turn. Other sessions' records are never among them.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-
-from tui_host.capture.store.migrations import SEQ_BITS
 
 _RECORDS = "FROM places CROSS JOIN records ON records.place = places.key"  # CROSS: the few places first
 _OWN = f"""
@@ -36,15 +34,6 @@ _OTHERS = f"""
 _FIRST_USE = f"SELECT min(records.key) {_RECORDS} WHERE connection = ? AND session IS NOT NULL"
 _USERS = "SELECT 1 FROM places WHERE connection = ? AND session <> ? LIMIT 1"
 _LAST_KEY = (1 << 63) - 1
-_OF_CALL = f"""
-    SELECT records.key {_RECORDS} WHERE session = :session AND call = :call AND kind IN ('decision', 'frame')
-    UNION SELECT record FROM links WHERE session = :session AND call = :call
-    UNION SELECT records.key FROM links
-        JOIN places ON places.exchange = links.exchange AND places.capture = record >> {SEQ_BITS}
-        JOIN records ON records.place = places.key
-        WHERE links.session = :session AND links.call = :call AND relation = 'told' AND kind = 'response'
-    ORDER BY 1
-"""  # noqa: S608 - constants alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +63,6 @@ def select_session(connection: sqlite3.Connection, session: str) -> Selection:
                 continue
             (preamble if key < first else belonging).append(key)
     return Selection(sorted(preamble), sorted(belonging))
-
-
-def chain_keys(connection: sqlite3.Connection, session: str, call: str) -> Sequence[int]:
-    """Return the keys of all records about one call, in order."""
-    return [row[0] for row in connection.execute(_OF_CALL, {"session": session, "call": call})]
 
 
 def doomed_keys(connection: sqlite3.Connection, session: str, is_live: Callable[[str | None], bool]) -> list[int]:

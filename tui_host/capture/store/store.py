@@ -13,7 +13,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
-from tui_host.capture.chain import Chain, fold_chain
 from tui_host.capture.record import Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo
@@ -26,7 +25,7 @@ from tui_host.capture.store.process_lock import Lock, is_live
 from tui_host.capture.store.record_rows import SELECT, Keyed, SQLValue, StoredRow, from_row, in_order, record_key
 from tui_host.capture.store.record_table import begin_capture
 from tui_host.capture.store.schema_version import Connect, connect, despite_damage
-from tui_host.capture.store.session_records import chain_keys, select_session
+from tui_host.capture.store.session_records import select_session
 from tui_host.capture.store.store_faults import is_damage
 from tui_host.capture.store.stored_bodies import Bodies
 from tui_host.capture.store.stored_sessions import Sessions
@@ -240,12 +239,6 @@ class Store:
         rows = self.read(f"{_PLAIN} ({', '.join('?' * len(keys))})", *keys)
         low = record_key(key, 0)
         return {row - low: data for row, data in rows if isinstance(row, int) and isinstance(data, bytes)}
-
-    def chain(self, session: str, call: str) -> Chain:
-        """Return the chain of one call, without reading the rest of the session."""
-        with self._reader() as reader:
-            keys = chain_keys(reader, session, call)
-        return fold_chain(call, (record for _, record in in_order(self._with_keys(keys))))
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
         """Yield the records of a session in the order of exports; True with a record of a connection's preamble.

@@ -84,7 +84,8 @@ def tabs_of(row: Row | Section | None) -> Sequence[str]:
     if row is None:
         return ()
     if isinstance(row, Section):
-        return OF_SECTIONS
+        is_turn = row.is_session or row.turn  # no turn has no time of its own
+        return OF_SECTIONS if is_turn else ("Servers", *OF_SECTIONS[:-1])
     return (*_wire_tabs(row), *_answer_tabs(row))
 
 

@@ -250,7 +250,7 @@ class PageView(PageLines):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "tab(-1)", "Tab", show=False),
         Binding("right,l", "tab(1)", "Tab", show=False),
-        *(Binding(str(number), f"tab_at({number - 1})", f"Tab {number}", show=False) for number in range(1, 6)),
+        *(Binding(str(number), f"tab_at({number - 1})", f"Tab {number}", show=False) for number in range(1, 10)),
         Binding("slash", "search", "Search", show=False),
         Binding("n", "place(1)", "Next place", show=False),
         Binding("N", "place(-1)", "Place before", show=False),
