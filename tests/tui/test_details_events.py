@@ -25,7 +25,7 @@ def test_each_event_stands_with_its_time_and_size_and_opens() -> None:
     assert "[DONE]" in lines[-2]
     event = next(number for number, line in enumerate(lines) if "name math__multiply" in line)
     assert "stop tool_calls" in lines[event + 1]
-    assert page.toggle(event)
+    assert page.toggle(event) == event
     assert any('"finish_reason": null' in line for line in drawn(page))
 
 

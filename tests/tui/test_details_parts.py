@@ -155,7 +155,7 @@ def test_a_closed_option_is_shown_whole() -> None:
         ["messages", "3,059", "~765"],
     ]
     assert all(cell_len(line) <= 40 for line in lines)
-    assert page.toggle(0)
+    assert page.toggle(0) == 0
     assert drawn(page, 40)[1].strip() == "{"
 
 

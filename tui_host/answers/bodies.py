@@ -162,13 +162,13 @@ def _faults(row: Row) -> Sequence[str]:
     return faults
 
 
-def hex_text(data: bytes, limit: int = 1 << 16) -> str:
+def hex_text(data: bytes, limit: int = 1 << 16, by: int = 16) -> str:
     """Return binary bytes as offset, hex and printable characters."""
     lines: list[str] = []
-    for place in range(0, min(len(data), limit), 16):
-        part = data[place : place + 16]
+    for place in range(0, min(len(data), limit), by):
+        part = data[place : place + by]
         shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in part)
-        lines.append(f"{place:08x}  {part.hex(' '):<47}  {shown}")
+        lines.append(f"{place:08x}  {part.hex(' '):<{3 * by - 1}}  {shown}")
     return "\n".join(lines)
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.tui.screens.sessions_screen import SessionsScreen
+    from tui_host.tui.widgets.details.detail_view import PageView
     from tui_host.tui.widgets.prompt.prompt_field import Prompt
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
@@ -445,3 +446,7 @@ class TuiHost(App[int]):
     def on_transcript_copy_asked(self, event: Transcript.CopyAsked) -> None:
         """Copy a part of an item."""
         clipboard.send(self, event.what, event.text)
+
+    def on_page_view_path_asked(self, event: PageView.PathAsked) -> None:
+        """Copy the path of a JSON value."""
+        clipboard.send(self, f"path {line(event.path, 80)}", event.path)

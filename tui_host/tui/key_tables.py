@@ -105,8 +105,16 @@ _CHOOSING = (
     Key("pageup,pagedown", "pageup pagedown", "move a page up or down"),
 )
 _OPENING = (
-    Key("enter,space,plus,minus", "enter, space, + -", "open or close the current line"),
+    Key(
+        "enter,space,plus,minus",
+        "enter, space, + -",
+        "open or close the current line; in JSON: fold it, or read a long string as text or as JSON",
+    ),
     Key("b", "b", "sort the lines by size, the largest first; again: in order"),
+)
+_VALUES = (
+    Key("r", "r", "show the bytes of the current line's value as they were sent; again: in hex; again: no longer"),
+    Key("p", "p", "copy the path of the current line's value, such as messages[3].content"),
 )
 _TABS = Key(
     "left,right,h,l,1,2,3,4,5,6,7,8,9", "left right, h l", "go to the next or the previous tab; 1 to 9 too", "tabs"
@@ -213,6 +221,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         *_MOVES,
         _TABS,
         *_OPENING,
+        *_VALUES,
         _SEARCH,
         Key("n,N", "n N", "go to the next or the former place of the search; without one, as in the list"),
         Key("question_mark", "?", "as in the list"),
@@ -263,6 +272,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         _TABS,
         *_OPENING,
         _SEARCH,
+        *_VALUES,
         *_SELECTING,
     ),
     "Servers": (

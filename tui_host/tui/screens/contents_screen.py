@@ -29,6 +29,7 @@ from tui_host.tui.screens.save_screen import SaveScreen
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 from tui_host.tui.widgets.details.detail_view import PageLines
 from tui_host.tui.widgets.lines.line_view import LineView
+from tui_host.tui.widgets.pages.json_page import JsonPage
 from tui_host.tui.widgets.pages.text_page import Form, TextPage
 from tui_host.tui.widgets.picture_view import PictureView
 
@@ -194,7 +195,9 @@ class ContentsScreen(PageScreen):
             return
         form, text = _text_of(entry)
         mask = mask_of(self._host, self.glyphs)
-        self.query_one(PageLines).show(TextPage("content", mask(text), form=form))
+        text = mask(text)
+        page = JsonPage("content", text) if form == "json" else TextPage("content", text, form=form)
+        self.query_one(PageLines).show(page)
         self._note(_advice(entry))
 
     def action_view(self) -> None:

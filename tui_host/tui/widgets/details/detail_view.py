@@ -85,6 +85,8 @@ class PageLines(PieceView, SelectingView):
         cursor = self._page.place_of(self.cursor) if hold and self.cursor is not None else None
         if not hold or type(page) is not type(self._page):
             self.unselect()
+        if hold:
+            page.keep(self._page)
         self._page, self.has_cursor = page, page.has_cursor
         self._refit(place)
         if not hold:
@@ -151,6 +153,8 @@ class PageLines(PieceView, SelectingView):
         if match is None:
             return False
         stretch = (match.start(),), (match.end(),)
+        self._page.reveal(Match(*match.span()))
+        self.redraw()
         self._select(stretch, stretch)
         self._anchor = match.start()
         self._to_anchor()
@@ -172,11 +176,12 @@ class PageLines(PieceView, SelectingView):
             self._scroll_to_line(max(0, line - self.view_height // 3))
         if self.has_cursor:
             self.move_cursor(line)
-            return
-        stretch = (match.start,), (match.end,)
-        self._select(stretch, stretch)
-        if line >= len(self._page) - 1:  # the last one that is made
+        else:
+            stretch = (match.start,), (match.end,)
+            self._select(stretch, stretch)
+        if line >= len(self._page) - 1 and not match.path:  # the last one that is made
             self._anchor = match.start
+            self._awaited = match.start if self.has_cursor else None
             self._to_anchor()
 
     @override
@@ -228,9 +233,15 @@ class PageLines(PieceView, SelectingView):
 
     def action_fold(self) -> None:
         """Open or close the current entry."""
-        if self.cursor is not None and self._page.toggle(self.cursor):
+        if self.cursor is not None:
+            self._changed(self._page.toggle(self.cursor))
+
+    def _changed(self, line: int | None) -> None:
+        """Draw a page whose lines have changed, with the cursor on a line."""
+        if line is not None:
             self.unselect()
             self.redraw()
+            self.move_cursor(line)
 
     def action_by_size(self) -> None:
         """Sort a tree by size, or put it in order again."""
@@ -254,6 +265,8 @@ class PageView(PageLines):
         Binding("slash", "search", "Search", show=False),
         Binding("n", "place(1)", "Next place", show=False),
         Binding("N", "place(-1)", "Place before", show=False),
+        Binding("r", "bytes", "Bytes", show=False),
+        Binding("p", "path", "Path", show=False),
     ]
 
     @dataclass(kw_only=True)
@@ -294,6 +307,22 @@ class PageView(PageLines):
         else:
             event.stop()
             self.post_message(self.SearchAsked(ends=True))
+
+    @dataclass
+    class PathAsked(Message):
+        """Posted to copy a path."""
+
+        path: str
+
+    def action_bytes(self) -> None:
+        """Show the bytes of what stands on the current line, as hex, or no longer."""
+        if self.cursor is not None:
+            self._changed(self._page.show_bytes(self.cursor))
+
+    def action_path(self) -> None:
+        """Ask for a copy of the current line's path."""
+        if self.cursor is not None and (path := self._page.path(self.cursor)):
+            self.post_message(self.PathAsked(path))
 
     def action_tab(self, step: int) -> None:
         """Ask for the next or the previous tab."""

@@ -16,6 +16,7 @@ from tui_host.capture.visible import line
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.lines.json_lines import looks_like_json
 from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.json_page import JsonPage
 from tui_host.tui.widgets.pages.text_page import Form, TextPage
 
 _BAR = 24
@@ -75,7 +76,7 @@ def _pretty(what: str, body: Body, *, unless: bool = False, above: str = "") -> 
     text = body.text
     if unless or not body.is_text or not looks_like_json(text):
         return TextPage(what, text, notes=(above, *body.notes, "not JSON: shown as received"))
-    return TextPage(what, text, form="json", notes=(above, f"re-indented · {body.notes[0]}", *body.notes[1:]))
+    return JsonPage(what, text, notes=(above, f"re-indented · {body.notes[0]}", *body.notes[1:]))
 
 
 def headers_page(source: SessionSource, row: Row) -> Page:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tui_host.tui.widgets.lines.json_lines import Piece
     from tui_host.tui.widgets.lines.selectable import Selectable
 
+_FIGURE = re.compile(r"[~+]?(-?[\d,.]+) ?(\S*)")
+_UNITS = {"µs": 1e-6, "ms": 1e-3, "min": 60.0, "h": 3600.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 _PICTURE = re.compile("[\u2400-\u2421]+|⟨[^⟩]{1,12}⟩")
 _PIECE = 1 << 16
 """Characters that are searched at once."""
@@ -80,9 +82,20 @@ class Page(Protocol):
         """Draw a line as visible pieces."""
         ...
 
-    def toggle(self, number: int) -> bool:
-        """Open or close the entry on a line; whether anything changed."""
+    def toggle(self, number: int) -> int | None:
+        """Open or close what stands on a line; returns its line, None if nothing opens."""
         ...
+
+    def show_bytes(self, number: int) -> int | None:
+        """Show the bytes of what stands on a line, then as hex, then no longer; returns its line, None without bytes."""
+        ...
+
+    def path(self, number: int) -> str:
+        """Return the path of the JSON value on a line; empty without one."""
+        ...
+
+    def keep(self, before: Page) -> None:
+        """Keep open what is open in a page that this one replaces."""
 
     def place_of(self, number: int) -> int:
         """Return a line's place in the content, independent of the width."""
@@ -165,3 +178,14 @@ def padded(text: str, room: int, more: str = "…") -> str:
     """Cut and pad a visible line to `room` cells."""
     text = cut(text, room, more)
     return text + " " * (room - cell_len(text))
+
+
+def size_of(figures: Sequence[str]) -> float:
+    """Return the first figure of a line as a number; lines without one are the smallest."""
+    match = _FIGURE.match(figures[0].strip()) if figures else None
+    if match is None:
+        return -1.0
+    try:
+        return float(match[1].replace(",", "")) * _UNITS.get(match[2], 1.0)
+    except ValueError:
+        return -1.0

@@ -20,6 +20,7 @@ from tui_host.llm.messages import Usage
 from tui_host.llm.outline import USER, Comparison, Outline, Part, estimate_tokens
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.json_values import Place, path_at
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.told_results import EDITED, edited_call, result_origins
 from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
@@ -94,6 +95,7 @@ class _Drawing:
             mark=self._mark(part) or ("adapted" if ours and part.kind == "tool" else ""),
             note=f"from {line(origin, 60)}" if origin and not is_group else "",
             text=None if part.children or within else lambda: self._text(part),
+            place=lambda: self._place(part),
             children=(*ours, *children, *((self._whole(part),) if within else ())),
             opened=part.kind == "messages"
             or (part.kind != "tools" and any(child.opened for child in (*ours, *children))),
@@ -135,6 +137,7 @@ class _Drawing:
             key="text",
             label="the text that holds them" if part.kind != "result" else "the whole result",
             text=lambda: self._text(part),
+            place=lambda: self._place(part),
             opened=True,
             style="note",
         )
@@ -149,6 +152,10 @@ class _Drawing:
         new = sum(marks.get(child.key) == "+" for child in part.children) if part.kind in {"tools", "messages"} else 0
         return f"+{new}" if new else mark
 
+    def _place(self, part: Part) -> Place:
+        data = self.outline.bytes_of(part)
+        return place_of(self.body, part.start, part.end, is_decoded=data.startswith(b'"'))
+
     def _text(self, part: Part) -> str:
         text = decode(self.outline.bytes_of(part))
         if text.startswith('"'):
@@ -158,6 +165,13 @@ class _Drawing:
                 value = None
             text = value if isinstance(value, str) else text
         return masked(text, self.body.redacted)
+
+
+def place_of(body: Body, start: int, end: int, *, is_decoded: bool) -> Place:
+    """Return the place of some bytes of a body."""
+    data = body.data[start:end]
+    data = masked(decode(data), body.redacted).encode() if body.redacted else data
+    return Place(path_at(body.data, start), data, is_decoded)
 
 
 def _label(part: Part) -> str:
@@ -301,6 +315,7 @@ def _piece(mark: Link, body: Body, asked: str) -> Entry:
         mark="result" if is_told else "added",
         note=_bytes(start, end),
         text=lambda: masked(_json_text(body.data[start:end]), body.redacted),
+        place=lambda: place_of(body, start, end, is_decoded=True),
         children=(Entry(key="asked", label=masked(asked, body.redacted), style="what"),) if is_edited else (),
         opened=is_edited,
         style="what",

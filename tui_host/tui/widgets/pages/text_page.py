@@ -37,6 +37,10 @@ _NEAR = 200
 """Characters on either side among which a word is looked for."""
 _AT_ONCE = 64
 """Rows made between two looks at the clock: some 0.1 ms."""
+NARROWEST = 8
+"""Cells of the narrowest line."""
+DEEPEST = 120
+"""Depth from which lines are all alike: their depths are bytes."""
 
 
 class TextPage(Page):
@@ -59,7 +63,7 @@ class TextPage(Page):
         self._head: list[str] = []
         self._starts = array("q")
         self._ends = array("q")
-        self._indents = array("h")
+        self._depths = array("b")  # negative (less one) where a row goes on with the one above
         self._rows: Iterator[Row] = iter(())
 
     @property
@@ -74,9 +78,9 @@ class TextPage(Page):
 
     @override
     def fit(self, width: int, glyphs: Glyphs | None = None) -> None:
-        self._width = max(8, width)
+        self._width = max(NARROWEST, width)
         self._head = [line for note in self._notes for line in wrapped(note, self._width)]
-        self._starts, self._ends, self._indents = array("q"), array("q"), array("h")
+        self._starts, self._ends, self._depths = array("q"), array("q"), array("b")
         self._rows = self._fold()
 
     @override
@@ -85,10 +89,10 @@ class TextPage(Page):
         before = len(self._starts)
         while True:
             rows = list(islice(self._rows, _AT_ONCE))
-            for start, end, indent in rows:
+            for start, end, depth in rows:
                 self._starts.append(start)
                 self._ends.append(end)
-                self._indents.append(indent)
+                self._depths.append(depth)
             if len(rows) < _AT_ONCE or time.perf_counter() >= until:
                 return len(self._starts) > before
 
@@ -100,8 +104,10 @@ class TextPage(Page):
     def draw(self, number: int) -> Sequence[Piece]:
         if number < len(self._head):
             return [(self._head[number], "note")]
-        number -= len(self._head)
-        start, end, indent = self._starts[number], self._ends[number], self._indents[number]
+        return self._draw_row(self._row(number - len(self._head)))
+
+    def _draw_row(self, row: Row) -> Sequence[Piece]:
+        start, end, indent = row
         shown = visible(self._text[start:end], newlines=False)
         if self._form != "raw":
             shown = shown.rstrip(" ")
@@ -135,11 +141,16 @@ class TextPage(Page):
     def row(self, number: int) -> Row | None:
         """Return the range of the text on a line; None for a note."""
         number -= len(self._head)
-        return (
-            (self._starts[number], self._ends[number], self._indents[number])
-            if 0 <= number < len(self._starts)
-            else None
-        )
+        return self._row(number) if 0 <= number < len(self._starts) else None
+
+    def _row(self, number: int) -> Row:
+        depth = self._depths[number]
+        indent = min(2 * max(depth, -1 - depth), self._width // 2)
+        return self._starts[number], self._ends[number], indent if depth >= 0 else -1 - self._further(indent)
+
+    def _further(self, indent: int) -> int:
+        """Return the indentation of rows that go on with the one above."""
+        return min(indent + 2, self._width // 2) if self._form in {"json", "headers"} else 0
 
     def end_of(self, place: int) -> int:
         """Return the end of the line with a character."""
@@ -147,8 +158,19 @@ class TextPage(Page):
         return len(self._text) if row is None else row[1]
 
     @override
-    def toggle(self, number: int) -> bool:
-        return False
+    def toggle(self, number: int) -> int | None:
+        return None
+
+    @override
+    def show_bytes(self, number: int) -> int | None:
+        return None
+
+    @override
+    def path(self, number: int) -> str:
+        return ""
+
+    @override
+    def keep(self, before: Page) -> None: ...
 
     @override
     def place_of(self, number: int) -> int:
@@ -171,7 +193,8 @@ class TextPage(Page):
         text, width = self._text, self._width
         is_json = self._form == "json"
         fit = fitting if self._form == "raw" else fitting_words  # the bytes of a raw line are counted, words are read
-        for start, end, depth in _BREAKERS[self._form](text):
+        for start, end, deep in _BREAKERS[self._form](text):
+            depth = min(deep, DEEPEST)
             indent = min(2 * depth, width // 2)
             room = width - indent
             if (
@@ -182,11 +205,11 @@ class TextPage(Page):
             ):
                 room -= 1  # the blank that is drawn behind a key's colon
             place = fit(text, start, end, room)
-            yield start, place, indent
-            indent = min(indent + 2, width // 2) if self._form in {"json", "headers"} else 0
+            yield start, place, depth
+            room = width - self._further(indent)
             while place < end:
-                begun, place = place, fit(text, place, end, width - indent)
-                yield begun, place, -1 - indent
+                begun, place = place, fit(text, place, end, room)
+                yield begun, place, -1 - depth
 
 
 class TextSelection(CharacterSelection):

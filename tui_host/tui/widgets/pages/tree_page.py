@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
+from typing import Literal
 
 from rich.cells import cell_len
 from typing_extensions import override
@@ -18,7 +19,9 @@ from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.markdown.wrap import fill
 from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
 from tui_host.tui.widgets.lines.selectable import RowSelection, Selectable, Spot, Stretch
-from tui_host.tui.widgets.pages.detail_page import Match, Page, cut, matches, padded
+from tui_host.tui.widgets.pages.detail_page import Match, Page, cut, matches, padded, size_of
+from tui_host.tui.widgets.pages.json_page import Fold, JsonPage
+from tui_host.tui.widgets.pages.json_values import Place, bytes_page, is_utf8, joined
 from tui_host.tui.widgets.pages.text_page import Form, TextPage, wrapped
 
 MOST_ROWS = 2000
@@ -26,8 +29,6 @@ MOST_ROWS = 2000
 _LABEL = 400
 _BY_SIZE = "by size"
 """Stands among the flipped paths, which begin with `/`, while a tree is sorted."""
-_FIGURE = re.compile(r"[~+]?(-?[\d,.]+) ?(\S*)")
-_UNITS = {"µs": 1e-6, "ms": 1e-3, "min": 60.0, "h": 3600.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,7 @@ class Entry:
         mark: What is new (`+2`), behind the figures; empty if nothing.
         note: The origin, drawn where there is room.
         text: Makes the text shown below an open entry; None without text.
+        place: Makes the place of the text in the body; None where the text stands nowhere else.
         children: Entries shown below an open entry.
         opened: Whether the entry is open from the start.
         style: The label's style.
@@ -54,6 +56,7 @@ class Entry:
     mark: str = ""
     note: str = ""
     text: Callable[[], str] | None = None
+    place: Callable[[], Place] | None = None
     children: tuple[Entry, ...] = ()
     opened: bool = False
     style: str = ""
@@ -64,17 +67,6 @@ class Entry:
     def opens(self) -> bool:
         """Whether there is something to show below the line."""
         return bool(self.children) or self.text is not None
-
-
-def _size(entry: Entry) -> float:
-    """Return the first figure as a number; entries without one are the smallest."""
-    match = _FIGURE.match(entry.figures[0].strip()) if entry.figures else None
-    if match is None:
-        return -1.0
-    try:
-        return float(match[1].replace(",", "")) * _UNITS.get(match[2], 1.0)
-    except ValueError:
-        return -1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +129,10 @@ class TreePage(Page):
         failed: A failure to show above everything else.
         notes: Lines to show above the tree, the program's own text.
         empty: The text to show without entries.
+
+    Attributes:
+        inside: What is folded in the entries' texts, by path.
+        as_bytes: The entries whose bytes are shown in place of their text.
     """
 
     def __init__(
@@ -163,6 +159,8 @@ class TreePage(Page):
         self._owners = array("l")
         self._offsets = array("l")
         self._bodies: dict[str, TextPage] = {}
+        self.inside: dict[str, dict[int, Fold]] = {}
+        self.as_bytes: dict[str, Literal["raw", "hex"]] = {}
         self._growing: set[str] = set()
         self._columns: list[int] = []
         self._marks = 0
@@ -241,24 +239,74 @@ class TreePage(Page):
         return len(self._notes) + len(self._owners)
 
     @override
-    def toggle(self, number: int) -> bool:
+    def keep(self, before: Page) -> None:
+        if isinstance(before, TreePage):
+            self.inside, self.as_bytes = before.inside, before.as_bytes
+
+    @override
+    def toggle(self, number: int) -> int | None:
+        body, inside, owner = self._body_at(number)
+        if body is not None and (line := body.toggle(inside)) is not None:
+            return self._body_changed(owner, line)
+        if owner < 0 or not _whole(self._shown[owner]).entry.opens:
+            return None
+        self._flip(owner)
+        self._count()
+        return self.line_at(owner)
+
+    @override
+    def show_bytes(self, number: int) -> int | None:
+        body, inside, owner = self._body_at(number)
+        if body is not None and (line := body.show_bytes(inside)) is not None:
+            return self._body_changed(owner, line)
+        shown = _whole(self._shown[owner]) if owner >= 0 else None
+        if shown is None or shown.entry.text is None:
+            return None
+        mode = self.as_bytes.pop(shown.path, None) if shown.is_open else None
+        if mode == "hex" or not shown.is_open:
+            self._flip(owner)
+        if mode != "hex":
+            self.as_bytes[shown.path] = "raw" if mode is None and is_utf8(_bytes_of(shown.entry)) else "hex"
+        self._bodies.pop(shown.path, None)
+        self._count()
+        return self.line_at(owner)
+
+    @override
+    def path(self, number: int) -> str:
+        body, inside, owner = self._body_at(number)
+        entry = _whole(self._shown[owner]).entry if owner >= 0 else None
+        inner = body.path(inside) if body is not None else ""
+        if entry is None or entry.place is None:
+            return inner
+        place = entry.place()
+        return joined(place.path, inner, is_string=place.is_decoded) if inner else place.path
+
+    def _body_at(self, number: int) -> tuple[TextPage | None, int, int]:
+        """Return the open text on a line, the line in the text, and the entry; -1 without an entry."""
         number -= len(self._notes)
         if not 0 <= number < len(self._owners):
-            return False
-        shown = _whole(self._shown[self._owners[number]])
-        if not shown.entry.opens:
-            return False
+            return None, -1, -1
+        owner, offset = self._owners[number], self._offsets[number]
+        is_inside = 0 < offset <= MOST_ROWS
+        return self._bodies.get(_whole(self._shown[owner]).path) if is_inside else None, offset - 1, owner
+
+    def _body_changed(self, owner: int, line: int) -> int:
+        """Count the lines of an open text again; returns a line of the text as a line of the tree."""
+        self._growing.add(_whole(self._shown[owner]).path)
+        self._count()
+        return self.line_at(owner) + 1 + min(line, MOST_ROWS)
+
+    def _flip(self, owner: int) -> None:
+        """Open or close an entry."""
+        shown = _whole(self._shown[owner])
         self._flipped ^= {shown.path}
-        first = self._owners[number]
-        end = first + 1
+        end = owner + 1
         while end < len(self._shown) and _whole(self._shown[end]).depth > shown.depth:
             end += 1
         again = list(self._walk([shown.entry], shown.above, shown.depth))
-        self._shown[first:end] = map(_brief, again)
+        self._shown[owner:end] = map(_brief, again)
         for entry in again:
             self._measure(entry)
-        self._count()
-        return True
 
     @override
     def place_of(self, number: int) -> int:
@@ -298,19 +346,16 @@ class TreePage(Page):
 
     def entry_of(self, number: int) -> tuple[str, str] | None:
         """Return the label and text of the entry on a line, for copying."""
-        number -= len(self._notes)
-        if not 0 <= number < len(self._owners):
+        _, _, owner = self._body_at(number)
+        if owner < 0:
             return None
-        entry = _whole(self._shown[self._owners[number]]).entry
+        entry = _whole(self._shown[owner]).entry
         return entry.label, entry.text() if entry.text is not None else entry.label
 
     def path_of(self, number: int) -> Sequence[str]:
         """Return the keys that lead to the entry on a line; empty without one."""
-        number -= len(self._notes)
-        if not 0 <= number < len(self._owners):
-            return ()
-        shown = _whole(self._shown[self._owners[number]])
-        return (*self._keys_above(self._owners[number]), shown.entry.key)
+        _, _, owner = self._body_at(number)
+        return () if owner < 0 else (*self._keys_above(owner), _whole(self._shown[owner]).entry.key)
 
     def _keys_above(self, owner: int) -> Sequence[str]:
         """Return the keys of the entries that an entry stands below, outermost first."""
@@ -458,7 +503,9 @@ class TreePage(Page):
         return 1 + (min(len(self._body(shown)), MOST_ROWS + 1) if shown.has_body else 0)
 
     def _walk(self, entries: Sequence[Entry], above: str, depth: int) -> Iterator[_Shown]:
-        for entry in sorted(entries, key=_size, reverse=True) if self.is_by_size else entries:
+        for entry in (
+            sorted(entries, key=lambda entry: size_of(entry.figures), reverse=True) if self.is_by_size else entries
+        ):
             path = f"{above}/{entry.key}"
             is_open = entry.opened != (path in self._flipped)
             yield _Shown(above, entry, depth, is_open)
@@ -470,10 +517,25 @@ class TreePage(Page):
         path, entry = shown.path, shown.entry
         body = self._bodies.get(path)
         if body is None:
-            text = entry.text() if entry.text is not None else ""
-            form: Form = entry.form or ("json" if looks_like_json(text) else "plain")
-            body = self._bodies[path] = TextPage(entry.label, text, form=form)
-            body.fit(self._width - self._body_indent(shown.depth))
+            width = self._width - self._body_indent(shown.depth)
+            body = self._bodies[path] = self._page(path, entry, width)
+            body.fit(width)
             if body.advance(0.0):
                 self._growing.add(path)
         return body
+
+    def _page(self, path: str, entry: Entry, width: int) -> TextPage:
+        """Return the text of an open entry as a page, or its bytes."""
+        if (mode := self.as_bytes.get(path)) is not None:
+            return bytes_page(entry.label, _bytes_of(entry), mode, width)
+        text = entry.text() if entry.text is not None else ""
+        form: Form = entry.form or ("json" if looks_like_json(text) else "plain")
+        if form == "json":
+            return JsonPage(entry.label, text, folds=self.inside.setdefault(path, {}))
+        return TextPage(entry.label, text, form=form)
+
+
+def _bytes_of(entry: Entry) -> bytes:
+    if entry.place is not None:
+        return entry.place().data
+    return entry.text().encode("utf-8", "surrogatepass") if entry.text is not None else b""

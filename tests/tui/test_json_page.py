@@ -1,0 +1,220 @@
+"""JSON that folds: containers, strings as what they hold, bytes, paths, and selecting."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tests.tui.details_drawn import LONG
+from tests.tui.selecting import row_of, selected
+from tests.tui.test_selection_inspector import Reading
+from tests.tui.waiting import at_work, until
+from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.json_page import JsonPage
+from tui_host.tui.widgets.pages.json_values import Place, decoded, path_at
+from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
+
+ARGUMENTS = '{"city": "Paris", "a b": [1, {"x": "y\\n"}]}'
+BODY = {
+    "model": "m",
+    "messages": [
+        {"role": "user", "content": "one\ntwo 中文"},
+        {"role": "assistant", "calls": [{"name": "f", "arguments": ARGUMENTS}]},
+    ],
+    "数据": {"a b": [1, {"k": [2, 3]}, 4], "empty": []},
+}
+TEXT = json.dumps(BODY, ensure_ascii=False)
+CALL = "messages[1].calls[0].arguments"
+
+
+def made(page: Page, width: int = 70) -> Page:
+    page.fit(width)
+    page.advance(LONG)
+    return page
+
+
+def lines(page: Page) -> list[str]:
+    return ["".join(text for text, _ in page.draw(number)) for number in range(len(page))]
+
+
+def at(page: Page, words: str) -> int:
+    return next(number for number, line in enumerate(lines(page)) if words in line)
+
+
+def opened(page: Page, *words: str) -> Sequence[str]:
+    for part in words:
+        assert page.toggle(at(page, part)) is not None
+    return [line.strip() for line in lines(page)]
+
+
+def test_containers_fold_to_a_line_that_counts_them_and_unfold_where_they_were() -> None:
+    page = made(JsonPage("body", TEXT))
+    before = lines(page)
+    assert opened(page, '"calls"')[9:12] == ['"calls": [ … 1 element, 86 bytes ]', "}", "],"]
+    assert opened(page, '"messages"')[2] == '"messages": [ … 2 elements, 168 bytes ],'
+    assert opened(page, '"k"', '"a b"')[4] == '"a b": [ … 3 elements, 21 bytes ],'
+    assert opened(page, '"a b"')[7] == '"k": [ … 2 elements, 6 bytes ]', "what is inside stays folded"
+    assert opened(page, '"k"', '"messages"', '"calls"') == [line.strip() for line in before]
+    assert page.toggle(len(page) - 1) == 0, "the closing mark folds too"
+    assert lines(page) == [f"{{ … 3 members, {len(TEXT.encode())} bytes }}"]
+    assert page.toggle(at(made(JsonPage("", TEXT)), '"model"')) is None
+
+
+def test_a_string_opens_as_text_or_as_the_json_that_it_holds() -> None:
+    page = made(JsonPage("body", TEXT))
+    assert opened(page, '"content"')[5:8] == ['"content": "one\\ntwo 中文"  text of 10 characters', "one", "two 中文"]
+    shown = opened(page, '"arguments"')
+    place = at(page, '"arguments"')
+    assert shown[place].endswith("JSON in a string")
+    assert shown[place + 1 : place + 4] == ["{", '"city": "Paris",', '"a b": [']
+    assert opened(page, '"a b"')[place + 3] == '"a b": [ … 2 elements, 17 bytes ]'
+    assert opened(page, '"city"') == opened(made(JsonPage("body", TEXT)), '"content"'), "a line without more closes it"
+
+
+def test_every_line_has_its_path_also_inside_of_strings() -> None:
+    page = made(JsonPage("body", TEXT))
+    opened(page, '"arguments"')
+    paths = [page.path(number) for number in range(len(page))]
+    assert paths[0] == paths[-1] == "."
+    assert page.path(at(page, '"content"')) == "messages[0].content"
+    assert page.path(at(page, '"name"')) == "messages[1].calls[0].name"
+    assert page.path(at(page, '"city"')) == f"{CALL} | fromjson | .city"
+    assert page.path(at(page, '"x"')) == f'{CALL} | fromjson | .["a b"][1].x'
+    assert paths[-5:-2] == ['数据["a b"][2]', '数据["a b"]', "数据.empty"]
+    assert page.path(at(page, "4")) == '数据["a b"][2]'
+    body = TEXT.encode()
+    assert path_at(body, body.index(b'"one')) == "messages[0].content"
+    assert path_at(body, body.index(b'{"k"')) == '数据["a b"][1]'
+    assert path_at(b"no JSON", 3) == ""
+
+
+def test_the_bytes_of_a_value_stand_below_it_then_in_hex_then_no_longer() -> None:
+    text = '{"a": {"b" :  "\\u4e2d\\n"}, "c": "中"}'
+    page = made(JsonPage("body", text))
+    assert page.show_bytes(1) == 1
+    assert [line.strip() for line in lines(page)][1:3] == [
+        '"a": { … 1 member, 19 bytes, raw },',
+        '{"b" :  "\\u4e2d\\n"}',
+    ]
+    assert (page.show_bytes(2), len(page)) == (1, 7)
+    assert lines(page)[2].strip() == '00000000  7b 22 62 22 20 3a 20 20  {"b" :'
+    assert (page.show_bytes(1), len(page)) == (1, len(made(JsonPage("body", text))))
+    assert page.show_bytes(at(page, '"c"')) is not None
+    page.show_bytes(at(page, '"c"'))
+    assert "22 e4 b8 ad 22" in lines(page)[-2]
+
+
+def test_folds_survive_another_width_and_a_page_that_has_grown() -> None:
+    page = made(JsonPage("body", TEXT))
+    opened(page, '"a b"', '"arguments"', '"city"', '"arguments"', '"x"')
+    shown = [line.strip() for line in lines(page)]
+    assert [line.strip() for line in lines(made(made(page, 30), 70))] == shown
+    assert all(cell_len(line) <= 20 for line in lines(made(page, 20)))
+    grown = JsonPage("body", TEXT + "\n{}")
+    grown.keep(page)
+    assert [line.strip() for line in lines(made(grown))] == [*shown, "{}"]
+
+
+def test_what_is_cut_off_folds_as_far_as_it_goes() -> None:
+    page = made(JsonPage("body", '{"a": [1, {"b": 2}, {"c": "text\\nand'))
+    assert opened(page, '"a"')[1:] == ['"a": [ … 3 elements, 30 bytes, not closed']
+    assert opened(page, '"a"', '"c"')[-2:] == ["text", "and"]
+    assert decoded('"cut in an escape \\ud83d\\ude') == "cut in an escape \ud83d"
+
+
+@settings(max_examples=30)
+@given(
+    st.recursive(st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)),
+    st.lists(st.tuples(st.integers(0, 60), st.booleans()), max_size=8),
+    st.integers(8, 60),
+)
+def test_whatever_is_pressed_lines_fit_and_places_agree(
+    value: object, presses: Sequence[tuple[int, bool]], width: int
+) -> None:
+    page = made(JsonPage("body", json.dumps(value)), width)
+    whole = lines(page)
+    for number, folds in presses:
+        line = page.toggle(number % len(page)) if folds else page.show_bytes(number % len(page))
+        assert line is None or 0 <= line < len(page)
+        assert all(cell_len(line) <= width for line in lines(page))
+        assert all(page.line_at(page.place_of(number)) <= number for number in range(len(page)))
+        assert [page.path(number) for number in range(len(page))]
+    again = JsonPage("body", json.dumps(value))
+    assert lines(made(again, width)) == whole
+
+
+def test_ten_megabytes_keep_their_lines_in_a_few_numbers_and_fold_while_they_come() -> None:
+    text = f"[{','.join([json.dumps({'text': 'hello world'})] * 400_000)}]"
+    page = JsonPage("body", text)
+    page.fit(80)
+    page.advance(0.0)
+    assert (page.toggle(0), len(page)) == (0, 1)
+    assert "not closed" in lines(page)[0]
+    page.advance(0.0)
+    assert (page.toggle(0), len(page) > 100) == (0, True)
+    tracemalloc.start()
+    before = len(page)
+    for _ in range(50):
+        page.advance(0.0)
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert size < 40 * (len(page) - before)
+
+
+def test_a_tree_folds_its_texts_and_leads_paths_through_the_body() -> None:
+    place = Place("messages[1].calls[0]", b'{"name": "f\xff"}', is_decoded=False)
+    string = Place("messages[0].content", json.dumps(ARGUMENTS).encode(), is_decoded=True)
+    entries = [
+        Entry(key="a", label="call", text=lambda: '{"name": {"x": 1}, "b": [2]}', place=lambda: place, opened=True),
+        Entry(key="b", label="text", text=lambda: ARGUMENTS, place=lambda: string),
+    ]
+    page = TreePage("parts", entries, flipped=set())
+    made(page)
+    assert [line.strip() for line in opened(page, '"name"')] == [
+        "▾ call",
+        "{",
+        '"name": { … 1 member, 8 bytes },',
+        '"b": [',
+        "2",
+        "]",
+        "}",
+        "▸ text",
+    ]
+    assert page.path(2) == "messages[1].calls[0].name"
+    again = TreePage("parts", entries, flipped=set())
+    again.keep(page)
+    made(again, 60)
+    assert [line.strip() for line in lines(again)][2] == '"name": { … 1 member, 8 bytes },'
+    assert page.toggle(4) == 0, "a number does not fold: its entry closes"
+    assert opened(page, "text")[1:4] == ["▾ text", "{", '"city": "Paris",']
+    assert page.path(3) == "messages[0].content | fromjson | .city"
+    assert (page.show_bytes(1), lines(page)[2].strip()) == (1, json.dumps(ARGUMENTS))
+    assert page.show_bytes(1) == 1
+    assert lines(page)[2].strip().startswith("00000000  22 7b 5c")
+    assert (page.show_bytes(2), len(page)) == (1, 2)
+    assert page.show_bytes(0) == 0
+    assert lines(page)[1].strip().startswith("00000000  7b 22 6e"), "no text, so hex at once"
+
+
+async def test_what_is_selected_comes_as_it_stands_whatever_is_folded() -> None:
+    async with at_work(Reading(JsonPage("body", TEXT)), (60, 30)) as (app, pilot):
+        view = app.view
+        await until(pilot, lambda: "empty" in "".join(view.render_line(y).text for y in range(30)))
+        for words in ('"messages"', '"messages"', '"content"', '"calls"'):
+            view.move_cursor(row_of(view, words)[1])
+            await pilot.press("enter")
+        await until(pilot, lambda: "text of" in view.render_line(5).text)
+        assert view.cursor == row_of(view, '"calls"')[1]
+        x, y = row_of(view, "  two 中文")
+        await pilot.click(view, offset=(x + 3, y), times=2)
+        assert (selected(view), view.current_source[0]) == ("two", "part of body")
+        view.move_cursor(row_of(view, '"content"')[1])
+        await pilot.press("shift+down", "shift+down", "shift+down", "shift+end")
+        assert selected(view).startswith('"one\\n') or selected(view).startswith('"content": "one\\n')
+        await pilot.press("escape")
+        assert view.current_source == ("body", TEXT)
