@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from tests.tui.details_drawn import drawn, frame, row_of
 from tests.tui.inspector_wires import CALL, MESSAGES, TOOL, Wires, a_turn, events_of, request_body, to_json
 from tui_host.answers.masks import Mask
+from tui_host.answers.sheet import SheetLine
 from tui_host.answers.steps import Steps, made
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Draft
@@ -21,7 +22,7 @@ from tui_host.tui.widgets.details.wire_tabs import frame_page, headers_page, raw
 from tui_host.tui.widgets.ladder.row_words import describe
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.parts_page import parts_page
-from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
+from tui_host.tui.widgets.pages.tree_page import TreePage
 
 
 def test_a_request_is_taken_apart_with_bytes_tokens_and_origin() -> None:
@@ -120,8 +121,8 @@ def test_no_body_is_refused(data: bytes, head: bytes) -> None:
 
 def test_a_tree_keeps_its_figures_in_columns_and_cuts_labels() -> None:
     entries = [
-        Entry(key="a", label="x" * 200, figures=("1,902", "~540")),
-        Entry(key="b", label="short", figures=("8", "~2"), mark="+2", note="from you"),
+        SheetLine(key="a", label="x" * 200, figures=("1,902", "~540")),
+        SheetLine(key="b", label="short", figures=("8", "~2"), mark="+2", note="from you"),
     ]
     lines = drawn(TreePage("parts", entries, flipped=set()), 40)
     assert [cell_len(line) for line in lines] == [40, 40]
@@ -132,7 +133,7 @@ def test_a_tree_keeps_its_figures_in_columns_and_cuts_labels() -> None:
 
 def test_a_label_that_nothing_else_shows_wraps_between_words() -> None:
     figures = "tokens, as reported: 722 in, 8 of them cached, 48 out, 16 of them thinking"
-    page = TreePage("parts", [Entry(key="a", label=figures), Entry(key="b", label="stop: end")], flipped=set())
+    page = TreePage("parts", [SheetLine(key="a", label=figures), SheetLine(key="b", label="stop: end")], flipped=set())
     lines = drawn(page, 40)
     assert [line.strip() for line in lines] == [
         "tokens, as reported: 722 in, 8 of",
@@ -146,8 +147,10 @@ def test_a_label_that_nothing_else_shows_wraps_between_words() -> None:
 
 def test_a_closed_option_is_shown_whole() -> None:
     value = '{"include_usage":true}'
-    option = Entry(key="a", label=f"stream_options  {value}", figures=("22", "~6"), text=lambda: value, is_wrapped=True)
-    page = TreePage("parts", [option, Entry(key="b", label="messages", figures=("3,059", "~765"))], flipped=set())
+    option = SheetLine(
+        key="a", label=f"stream_options  {value}", figures=("22", "~6"), text=lambda: value, is_wrapped=True
+    )
+    page = TreePage("parts", [option, SheetLine(key="b", label="messages", figures=("3,059", "~765"))], flipped=set())
     lines = drawn(page, 40)
     assert [line.split() for line in lines] == [
         ["▸", "stream_options", "22", "~6"],
@@ -176,16 +179,16 @@ def test_an_adapted_schema_is_told_above_and_at_its_tool() -> None:
 
 def test_an_open_text_is_broken_between_words() -> None:
     text = "*demo model: I follow rules, I am no AI*\nand so on"
-    entry = Entry(key="a", label="answer", figures=("84",), text=lambda: text, opened=True)
+    entry = SheetLine(key="a", label="answer", figures=("84",), text=lambda: text, opened=True)
     lines = [line.strip() for line in drawn(TreePage("parts", [entry], flipped=set()), 40)]
     assert lines[1:] == ["*demo model: I follow rules, I am no", "AI*", "and so on"]
 
 
 def test_folding_has_signs_of_its_own_in_ascii() -> None:
-    child = Entry(key="a", label="child", figures=("8",), mark="+")
+    child = SheetLine(key="a", label="child", figures=("8",), mark="+")
     entries = [
-        Entry(key="x", label="open", figures=("8",), mark="+1", children=(child,), opened=True),
-        Entry(key="y", label="shut", text=lambda: "text"),
+        SheetLine(key="x", label="open", figures=("8",), mark="+1", children=(child,), opened=True),
+        SheetLine(key="y", label="shut", text=lambda: "text"),
     ]
     page = TreePage("parts", entries, flipped=set())
     page.fit(40, ASCII)

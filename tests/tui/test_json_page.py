@@ -14,10 +14,11 @@ from tests.tui.details_drawn import LONG
 from tests.tui.selecting import row_of, selected
 from tests.tui.test_selection_inspector import Reading
 from tests.tui.waiting import at_work, until
+from tui_host.answers.sheet import Place, SheetLine
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.json_page import JsonPage
-from tui_host.tui.widgets.pages.json_values import Place, decoded, path_at
-from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
+from tui_host.tui.widgets.pages.json_values import decoded, path_at
+from tui_host.tui.widgets.pages.tree_page import TreePage
 
 ARGUMENTS = '{"city": "Paris", "a b": [1, {"x": "y\\n"}]}'
 BODY = {
@@ -170,8 +171,8 @@ def test_a_tree_folds_its_texts_and_leads_paths_through_the_body() -> None:
     place = Place("messages[1].calls[0]", b'{"name": "f\xff"}', is_decoded=False)
     string = Place("messages[0].content", json.dumps(ARGUMENTS).encode(), is_decoded=True)
     entries = [
-        Entry(key="a", label="call", text=lambda: '{"name": {"x": 1}, "b": [2]}', place=lambda: place, opened=True),
-        Entry(key="b", label="text", text=lambda: ARGUMENTS, place=lambda: string),
+        SheetLine(key="a", label="call", text=lambda: '{"name": {"x": 1}, "b": [2]}', place=lambda: place, opened=True),
+        SheetLine(key="b", label="text", text=lambda: ARGUMENTS, place=lambda: string),
     ]
     page = TreePage("parts", entries, flipped=set())
     made(page)

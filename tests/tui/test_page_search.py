@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from tests.tui.inspecting import Inspecting, a_session
 from tests.tui.waiting import at_work, until
+from tui_host.answers.sheet import SheetLine
 from tui_host.tui.widgets.details.search_input import SearchInput
 from tui_host.tui.widgets.pages.detail_page import Match, Page
 from tui_host.tui.widgets.pages.page_search import PageSearch
 from tui_host.tui.widgets.pages.text_page import TextPage
-from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
+from tui_host.tui.widgets.pages.tree_page import TreePage
 
 LONG = 10.0
 
@@ -36,9 +37,9 @@ def test_places_are_found_across_pieces_of_a_long_text_and_in_json_without_its_b
 
 
 def test_a_place_in_a_tree_opens_its_entries_and_a_label_opens_none() -> None:
-    deep = Entry(key="deep", label="deep", text=lambda: "one\n" * 200 + "needle\nend")
-    named = Entry(key="named", label="the needle", text=lambda: "nothing here")
-    page = TreePage("tree", [Entry(key="a/b", label="above", children=(deep,)), named], flipped=set())
+    deep = SheetLine(key="deep", label="deep", text=lambda: "one\n" * 200 + "needle\nend")
+    named = SheetLine(key="named", label="the needle", text=lambda: "nothing here")
+    page = TreePage("tree", [SheetLine(key="a/b", label="above", children=(deep,)), named], flipped=set())
     (first, second), words = _gone_to("needle", page, 1)
     assert words == "2 of 2"
     assert first is not None

@@ -9,10 +9,11 @@ from tests.tui.inspecting import Inspecting, a_session
 from tests.tui.inspector_wires import a_turn
 from tests.tui.selecting import drag, marked, row_of, selected
 from tests.tui.waiting import at_work, until
+from tui_host.answers.sheet import SheetLine
 from tui_host.tui.widgets.details.detail_view import PageLines
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.text_page import TextPage
-from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
+from tui_host.tui.widgets.pages.tree_page import TreePage
 
 
 class Reading(App[None]):
@@ -75,9 +76,9 @@ async def test_raw_bytes_are_selected_over_pictures_and_wide_characters() -> Non
 
 async def test_a_tree_is_selected_by_lines_and_what_is_open_comes_as_it_is() -> None:
     entries = [
-        Entry(key="a", label="model", figures=("8",)),
-        Entry(key="b", label="tools", text=lambda: '{"x":1,"y":[2]}', opened=True),
-        Entry(key="c", label="end"),
+        SheetLine(key="a", label="model", figures=("8",)),
+        SheetLine(key="b", label="tools", text=lambda: '{"x":1,"y":[2]}', opened=True),
+        SheetLine(key="c", label="end"),
     ]
     async with at_work(Reading(TreePage("parts", entries, flipped=set())), (40, 20)) as (app, pilot):
         view = app.view

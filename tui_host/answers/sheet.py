@@ -5,12 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeGuard
 
 if TYPE_CHECKING:
     from tui_host.errors import JSON
 
-Style: TypeAlias = Literal["", "what", "note", "failed", "new", "key", "heading"]
+Style: TypeAlias = Literal["", "what", "note", "failed", "new", "key", "heading", "secret"]
+
+
+Form: TypeAlias = Literal["raw", "json", "plain", "headers"]
+
+
+class Place(NamedTuple):
+    """Where a text comes from.
+
+    Attributes:
+        path: The path in the body.
+        data: The bytes that stand there.
+        is_decoded: Whether the text is what a string says.
+    """
+
+    path: str
+    data: bytes
+    is_decoded: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +41,11 @@ class SheetLine:
         mark: What is special, behind the figures; empty if nothing.
         note: Further words, drawn where there is room.
         text: Makes what is shown below an open line, such as the bytes that the line is about; None without any.
+        place: Makes the place of the text in a body; None where the text stands nowhere else.
         children: The lines below an open line.
         opened: Whether the line is open from the start.
+        form: The form of the text; None to find it out from the text.
+        is_wrapped: Whether the whole label is shown while the line is closed, as always where nothing opens.
         target: The row that the line leads to, by capture and number of its first record; None if it leads nowhere.
     """
 
@@ -35,10 +55,18 @@ class SheetLine:
     mark: str = ""
     note: str = ""
     text: Callable[[], str] | None = None
+    place: Callable[[], Place] | None = None
     children: tuple[SheetLine, ...] = ()
     opened: bool = False
     style: Style = ""
+    form: Form | None = None
+    is_wrapped: bool = False
     target: tuple[str, int] | None = None
+
+    @property
+    def opens(self) -> bool:
+        """Whether there is something to show below the line."""
+        return bool(self.children) or self.text is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

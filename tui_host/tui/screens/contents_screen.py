@@ -16,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 from typing_extensions import override
 
+from tui_host.answers.sheet import Form
 from tui_host.capture.visible import line, tool_called
 from tui_host.chat.result_contents import described
 from tui_host.chat.saved_contents import content_bytes, suggested_name
@@ -30,7 +31,7 @@ from tui_host.tui.widgets.choices import Choice, ChoiceList
 from tui_host.tui.widgets.details.detail_view import PageLines
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.pages.json_page import JsonPage
-from tui_host.tui.widgets.pages.text_page import Form, TextPage
+from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.picture_view import PictureView
 
 if TYPE_CHECKING:

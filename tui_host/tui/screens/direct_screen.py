@@ -15,6 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 from typing_extensions import override
 
+from tui_host.answers.sheet import SheetLine
 from tui_host.capture.json.narrowing import short
 from tui_host.capture.visible import line, visible
 from tui_host.chat.call_arguments import canonical, pretty, read_arguments
@@ -33,7 +34,7 @@ from tui_host.tui.widgets.choices import Choice, ChoiceList
 from tui_host.tui.widgets.details.detail_view import PageLines
 from tui_host.tui.widgets.forms.form_fields import Finished, TextField
 from tui_host.tui.widgets.forms.form_view import FormView
-from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
+from tui_host.tui.widgets.pages.tree_page import TreePage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,7 +116,7 @@ class DirectScreen(PageScreen):
         self._overlay: QuestionOverlay | None = None
         self._flow = Flow("")
         self._seen = 0
-        self._result: Sequence[Entry] = ()
+        self._result: Sequence[SheetLine] = ()
         self._failed, self._state, self._is_running = "", "", False
         self._drawn: tuple[object, ...] = ()
         self._flipped: set[str] = set()
@@ -351,7 +352,7 @@ class DirectScreen(PageScreen):
             blocks, raw, notes = await self._answer(session, item, arguments)
             self._result = [
                 *self._entries(blocks),
-                Entry(key="raw", label="result as received", text=_text(raw), style="what"),
+                SheetLine(key="raw", label="result as received", text=_text(raw), style="what"),
             ]
             self._failed = notes
             state = f"answered after {(time.monotonic() - began) * 1000:,.0f} ms"
@@ -396,10 +397,10 @@ class DirectScreen(PageScreen):
     def _progressed(self, words: str) -> None:
         self._state = f"running: {words}".strip()
 
-    def _entries(self, blocks: Sequence[Block]) -> Sequence[Entry]:
+    def _entries(self, blocks: Sequence[Block]) -> Sequence[SheetLine]:
         """Return an entry for each block of a result."""
         return [
-            Entry(
+            SheetLine(
                 key=f"block {number}",
                 label=f"{block.kind} {block.media_type} {block.uri}".strip(),
                 text=_text_of(self._mask(block.text)),
@@ -430,7 +431,7 @@ class DirectScreen(PageScreen):
         self._drawn = drawn
         start = flow.last[0].mono_ns if flow.last else None
         frames = tuple(frame_entry(record, start) for record in flow.last)
-        listed = Entry(
+        listed = SheetLine(
             key="frames",
             label=f"frames  {flow.sent:,} out, {flow.received:,} in",
             children=frames,

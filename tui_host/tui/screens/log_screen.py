@@ -13,6 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 from typing_extensions import override
 
+from tui_host.answers.sheet import SheetLine, Style
 from tui_host.capture.visible import line
 from tui_host.chat.schema_form import Field, Option
 from tui_host.errors import TuiHostError
@@ -23,14 +24,14 @@ from tui_host.tui.widgets.asks.ask_panel import AskBody, AskButton
 from tui_host.tui.widgets.details.detail_view import PageLines
 from tui_host.tui.widgets.forms.form_fields import Finished
 from tui_host.tui.widgets.forms.form_view import FormView
-from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
+from tui_host.tui.widgets.pages.tree_page import TreePage
 
 if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.servers.catalog import LogLine, ServerStatus
 
 _UNASKED = "unasked"
-_STYLES: Mapping[str, str] = {"debug": "note", "info": "", "notice": "", "warning": "secret"}
+_STYLES: Mapping[str, Style] = {"debug": "note", "info": "", "notice": "", "warning": "secret"}
 _DEPRECATED = "Logging and roots are deprecated since 2026-07-28, and still in force. What is set here holds until the program ends."
 
 
@@ -115,7 +116,7 @@ class LogScreen(PageScreen):
         self.say(f"Log of {line(self._server, 40)}   {counts or 'no message yet'}")
         mask = mask_of(self._host, self.glyphs)
         entries = [
-            Entry(
+            SheetLine(
                 key=f"{entry.mono_ns} {number}",
                 label=mask(f"{entry.level:<9} {f'{entry.logger}: ' if entry.logger else ''}{entry.text}"),
                 style=_STYLES.get(entry.level, "failed"),

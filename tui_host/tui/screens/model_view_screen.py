@@ -10,13 +10,14 @@ from textual.containers import Container
 from textual.widget import Widget
 from typing_extensions import override
 
+from tui_host.answers.sheet import SheetLine
 from tui_host.capture.short_units import short_size
 from tui_host.capture.visible import line
 from tui_host.chat.server_part import ServerPart, server_parts, tokens_of
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.widgets.details.detail_view import PageLines
-from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
+from tui_host.tui.widgets.pages.tree_page import TreePage
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
@@ -79,14 +80,14 @@ class ModelViewScreen(PageScreen):
         dialect = "" if provider is None else session.model.model if provider.embedded else provider.dialect
         return part.protocol == protocol and part.dialect in {"", dialect}
 
-    def _entry(self, part: ServerPart) -> Entry:
+    def _entry(self, part: ServerPart) -> SheetLine:
         mask = mask_of(self._host, self.glyphs)
         is_hub = self._session.protocol.startswith("hub") and self._is_used(part)
         used = "this session" if self._is_used(part) else ""
         if is_hub:
             used = "this session, once the hub has found the tools"
         pieces = [
-            Entry(
+            SheetLine(
                 key=name or "prompt",
                 label=name or "in the system prompt",
                 text=_made(mask(text)),
@@ -94,9 +95,11 @@ class ModelViewScreen(PageScreen):
             )
             for name, text in part.pieces
         ]
-        changes = tuple(Entry(key=change, label=f"adapted  {mask(change)}", is_wrapped=True) for change in part.changes)
+        changes = tuple(
+            SheetLine(key=change, label=f"adapted  {mask(change)}", is_wrapped=True) for change in part.changes
+        )
         name = f"{part.protocol}, in every dialect" if not part.dialect else f"{part.protocol}, {part.dialect}"
-        return Entry(
+        return SheetLine(
             key=f"{part.protocol} {part.dialect}",
             label=name,
             note=used,
@@ -106,10 +109,10 @@ class ModelViewScreen(PageScreen):
             style="key" if used else "what",
         )
 
-    def _instructions(self, status: ServerStatus) -> Entry:
+    def _instructions(self, status: ServerStatus) -> SheetLine:
         assert self._host.pool is not None  # noqa: S101 - there is a status
         is_sent = any(name == status.name for name, _ in self._host.pool.instructions())
-        return Entry(
+        return SheetLine(
             key="instructions",
             label="instructions of the server",
             note="switched on: sent with the system prompt" if is_sent else "switched off: not sent",

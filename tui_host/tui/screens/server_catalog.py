@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tui_host.answers.sheet import SheetLine
 from tui_host.capture.short_units import short_size
 from tui_host.capture.visible import line
-from tui_host.tui.widgets.pages.tree_page import Entry
 
 if TYPE_CHECKING:
     from tui_host.answers.masks import Mask
@@ -33,7 +33,7 @@ class Chosen:
     wanted: str = ""
 
 
-def filtered(entry: Entry, wanted: str) -> Entry:
+def filtered(entry: SheetLine, wanted: str) -> SheetLine:
     """Return a list's entry with only the items that have all words in their label, note or description."""
     words = wanted.lower().split()
     if not words:
@@ -45,7 +45,7 @@ def filtered(entry: Entry, wanted: str) -> Entry:
     )
 
 
-def _searched(entry: Entry) -> str:
+def _searched(entry: SheetLine) -> str:
     return f"{entry.label}\n{entry.note}".lower()
 
 
@@ -58,9 +58,9 @@ class Lists:
 
     def __init__(self, mask: Mask) -> None:
         self._mask = mask
-        self._kept: dict[str, tuple[Sequence[object], Entry]] = {}
+        self._kept: dict[str, tuple[Sequence[object], SheetLine]] = {}
 
-    def of(self, status: ServerStatus) -> list[Entry]:
+    def of(self, status: ServerStatus) -> list[SheetLine]:
         """Return the entries of the lists that have items."""
         mask = self._mask
         entries = [
@@ -71,18 +71,20 @@ class Lists:
         updates = [_subscription(each, mask) for each in status.subscriptions]
         if updates:
             label = f"subscriptions ({len(updates):,})"
-            entries.append(Entry(key="subscriptions", label=label, children=tuple(updates), opened=True, style="what"))
+            entries.append(
+                SheetLine(key="subscriptions", label=label, children=tuple(updates), opened=True, style="what")
+            )
         return [entry for entry in entries if entry.children]
 
-    def _list(self, name: str, items: Sequence[object], build: Callable[[], Sequence[Entry]]) -> Entry:
+    def _list(self, name: str, items: Sequence[object], build: Callable[[], Sequence[SheetLine]]) -> SheetLine:
         kept = self._kept.get(name)
         if kept is None or kept[0] is not items:
             label = f"{name} ({len(items):,})"
-            kept = self._kept[name] = items, Entry(key=name, label=label, children=tuple(build()), style="what")
+            kept = self._kept[name] = items, SheetLine(key=name, label=label, children=tuple(build()), style="what")
         return kept[1]
 
 
-def _resource(resource: Resource, mask: Mask) -> Entry:
+def _resource(resource: Resource, mask: Mask) -> SheetLine:
     hints = ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in resource.annotations)
     facts = {
         "name": resource.name,
@@ -92,7 +94,7 @@ def _resource(resource: Resource, mask: Mask) -> Entry:
         "icons": _icons(resource.icons),
     }
     size = "" if resource.size is None else short_size(resource.size) + "B" * (resource.size >= 1000)
-    return Entry(
+    return SheetLine(
         key=resource.uri,
         label=mask(resource.uri),
         figures=(size,) if size else (),
@@ -102,9 +104,9 @@ def _resource(resource: Resource, mask: Mask) -> Entry:
     )
 
 
-def _prompt(prompt: Prompt, mask: Mask) -> Entry:
+def _prompt(prompt: Prompt, mask: Mask) -> SheetLine:
     facts = {"title": prompt.title, "description": prompt.description, "icons": _icons(prompt.icons)}
-    return Entry(
+    return SheetLine(
         key=prompt.name,
         label=mask(prompt.name) + mask("".join(f" {_place(argument)}" for argument in prompt.arguments)),
         note=line(mask(prompt.title or prompt.description), _LABEL),
@@ -117,15 +119,15 @@ def _place(argument: PromptArgument) -> str:
     return f"{{{argument.name}}}" if argument.required else f"[{argument.name}]"
 
 
-def _argument(argument: PromptArgument, mask: Mask) -> Entry:
+def _argument(argument: PromptArgument, mask: Mask) -> SheetLine:
     need = "needed" if argument.required else "optional"
     words = f"{argument.name}: {need}{f'. {argument.description}' if argument.description else ''}"
-    return Entry(key=f"argument {argument.name}", label=mask(words), is_wrapped=True)
+    return SheetLine(key=f"argument {argument.name}", label=mask(words), is_wrapped=True)
 
 
-def _subscription(subscription: Subscription, mask: Mask) -> Entry:
+def _subscription(subscription: Subscription, mask: Mask) -> SheetLine:
     count = subscription.updates
-    return Entry(
+    return SheetLine(
         key=subscription.uri,
         label=mask(subscription.uri),
         figures=(f"{count:,} update{'s' if count != 1 else ''}",),
@@ -133,9 +135,9 @@ def _subscription(subscription: Subscription, mask: Mask) -> Entry:
     )
 
 
-def _facts(facts: dict[str, str], mask: Mask) -> tuple[Entry, ...]:
+def _facts(facts: dict[str, str], mask: Mask) -> tuple[SheetLine, ...]:
     return tuple(
-        Entry(key=name, label=f"{name}: {mask(words)}", is_wrapped=True) for name, words in facts.items() if words
+        SheetLine(key=name, label=f"{name}: {mask(words)}", is_wrapped=True) for name, words in facts.items() if words
     )
 
 

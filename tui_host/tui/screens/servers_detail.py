@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tui_host.answers.masks import Mask, masked
+from tui_host.answers.sheet import SheetLine
 from tui_host.capture.frames.frame_heads import FrameHead, frame_head
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.record import lasted
@@ -18,7 +19,6 @@ from tui_host.capture.visible import decode, line
 from tui_host.llm.outline import estimate_tokens
 from tui_host.llm.schema_adaptation import adapt
 from tui_host.tui.screens.server_catalog import Chosen, Lists, filtered
-from tui_host.tui.widgets.pages.tree_page import Entry
 
 if TYPE_CHECKING:
     from tui_host.answers.masks import Mask
@@ -117,12 +117,12 @@ class Parts:
         self._mask = mask
         self._dialect = dialect
         self._listing: tuple[object, object] | None = None
-        self._tools = Entry(key="tools", label="tools")
+        self._tools = SheetLine(key="tools", label="tools")
         self._lists = Lists(mask)
 
     def of(
-        self, status: ServerStatus, frames: Flow, lists: Sequence[Entry] | None = None, chosen: Chosen = _NOTHING
-    ) -> list[Entry]:
+        self, status: ServerStatus, frames: Flow, lists: Sequence[SheetLine] | None = None, chosen: Chosen = _NOTHING
+    ) -> list[SheetLine]:
         """Return all entries of a server.
 
         Args:
@@ -152,7 +152,7 @@ class Parts:
             parts.append(fact("stderr", "nothing"))
         return parts
 
-    def _of_tools(self, status: ServerStatus, dialect: Dialect | None, off: frozenset[str]) -> Entry:
+    def _of_tools(self, status: ServerStatus, dialect: Dialect | None, off: frozenset[str]) -> SheetLine:
         mask = self._mask
         shown = [
             replace(
@@ -167,13 +167,13 @@ class Parts:
         return _tools(shown, mask, dialect, frozenset(map(mask, off)))
 
 
-def fact(name: str, words: str, *, text: str = "") -> Entry:
+def fact(name: str, words: str, *, text: str = "") -> SheetLine:
     """Return an entry for a fact; a long fact opens."""
     text = text or (words if len(words) > _SHORT else "")
-    return Entry(key=name, label=f"{name:<{_NAME}}{words}", text=(lambda: text) if text else None)
+    return SheetLine(key=name, label=f"{name:<{_NAME}}{words}", text=(lambda: text) if text else None)
 
 
-def _facts(status: ServerStatus, mask: Mask, instructed: str) -> list[Entry]:
+def _facts(status: ServerStatus, mask: Mask, instructed: str) -> list[SheetLine]:
     command = mask(status.command)
     facts = [fact("command" if status.transport == "stdio" else "url", command, text=command)] if command else []
     if status.server_info:
@@ -194,9 +194,9 @@ def _facts(status: ServerStatus, mask: Mask, instructed: str) -> list[Entry]:
     return facts
 
 
-def _stderr(status: ServerStatus, mask: Mask) -> Entry:
+def _stderr(status: ServerStatus, mask: Mask) -> SheetLine:
     count = len(status.stderr)
-    return Entry(
+    return SheetLine(
         key="stderr",
         label=f"{'stderr':<{_NAME}}last {count} line{'s' if count != 1 else ''}",
         text=lambda: mask("\n".join(status.stderr)),
@@ -206,10 +206,10 @@ def _stderr(status: ServerStatus, mask: Mask) -> Entry:
     )
 
 
-def _tools(tools: Sequence[Tool], mask: Mask, dialect: Dialect | None, off: frozenset[str]) -> Entry:
+def _tools(tools: Sequence[Tool], mask: Mask, dialect: Dialect | None, off: frozenset[str]) -> SheetLine:
     offered = [tool for tool in tools if tool.problem is None and tool.name not in off]
     tokens = sum(tokens_of(tool) for tool in offered)
-    return Entry(
+    return SheetLine(
         key="tools",
         label=f"tools ({len(tools):,})",
         figures=_size(sum(tool.size for tool in tools), tokens) if tools else (),
@@ -242,25 +242,25 @@ def _adaptation(tool: Tool, dialect: Dialect | None) -> str:
     return f"adapted for {dialect.name}: {'; '.join(changes)}" if changes else ""
 
 
-def _tool(tool: Tool, mask: Mask, adaptation: str, *, is_off: bool) -> Entry:
+def _tool(tool: Tool, mask: Mask, adaptation: str, *, is_off: bool) -> SheetLine:
     parts = [
-        Entry(
+        SheetLine(
             key="description", label=tool.description or "(no description)", text=lambda: tool.description, form="plain"
         )
     ]
     if adaptation:
-        parts.append(Entry(key="adapted", label=adaptation, text=lambda: adaptation, form="plain"))
-    parts.append(Entry(key="schema", label="input schema", text=lambda: mask(spelled(tool.schema)), opened=True))
+        parts.append(SheetLine(key="adapted", label=adaptation, text=lambda: adaptation, form="plain"))
+    parts.append(SheetLine(key="schema", label="input schema", text=lambda: mask(spelled(tool.schema)), opened=True))
     if tool.output_schema is not None:
-        parts.append(Entry(key="output", label="output schema", text=lambda: mask(spelled(tool.output_schema))))
+        parts.append(SheetLine(key="output", label="output schema", text=lambda: mask(spelled(tool.output_schema))))
     if tool.annotations:
         hints = mask(", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in tool.annotations))
-        parts.append(Entry(key="annotations", label=f"the server claims: {hints}", text=lambda: hints))
+        parts.append(SheetLine(key="annotations", label=f"the server claims: {hints}", text=lambda: hints))
     if tool.icons:
-        parts.append(Entry(key="icons", label=f"icons: {mask(', '.join(tool.icons))}"))  # never fetched
+        parts.append(SheetLine(key="icons", label=f"icons: {mask(', '.join(tool.icons))}"))  # never fetched
     problem = tool.problem is not None
     label = f"{tool.name}  not sent: {tool.problem}" if problem else tool.name
-    return Entry(
+    return SheetLine(
         key=tool.name,
         label=f"{label}  off" if is_off else label,
         figures=_size(tool.size, tokens_of(tool)),
@@ -270,10 +270,10 @@ def _tool(tool: Tool, mask: Mask, adaptation: str, *, is_off: bool) -> Entry:
     )
 
 
-def _frames(status: ServerStatus, flow: Flow) -> Entry:
+def _frames(status: ServerStatus, flow: Flow) -> SheetLine:
     malformed = f", {status.malformed:,} malformed" if status.malformed else ""
     shown = f"; the last {KEPT}, newest first" if flow.sent + flow.received > KEPT else ""
-    return Entry(
+    return SheetLine(
         key="frames",
         label=f"frames        {flow.sent:,} out, {flow.received:,} in{malformed}{shown}",
         children=tuple(frame_entry(record, flow.last[0].mono_ns) for record in reversed(flow.last)),
@@ -281,7 +281,7 @@ def _frames(status: ServerStatus, flow: Flow) -> Entry:
     )
 
 
-def frame_entry(record: Record, start_ns: int | None) -> Entry:
+def frame_entry(record: Record, start_ns: int | None) -> SheetLine:
     """Return a frame as an entry, with its time since `start_ns`."""
     draft = record.draft
     arrow = "-->" if draft.direction == "out" else "<--"
@@ -290,7 +290,7 @@ def frame_entry(record: Record, start_ns: int | None) -> Entry:
     number = f" #{head.id}" if head.id else ""
     words = f"malformed: {draft.malformed}" if draft.malformed else head.words
     since = lasted(start_ns, record.mono_ns)
-    return Entry(
+    return SheetLine(
         key=f"{record.seq}",
         label=f"{arrow} {name}{number}  {masked(words, draft.redacted)}",
         figures=("" if since is None else f"+{since / 1e9:.2f} s", short_size(len(draft.data))),
@@ -341,9 +341,9 @@ def tapped_notes(server: TappedServer, whose: str, mask: Mask) -> list[str]:
     return [f"{state_of(server)}{reason}, {whose}: read only"]
 
 
-def tapped_entries(server: TappedServer, flow: Flow, parts: Parts, mask: Mask) -> Sequence[Entry]:
+def tapped_entries(server: TappedServer, flow: Flow, parts: Parts, mask: Mask) -> Sequence[SheetLine]:
     """Return all entries of a tapped server."""
-    entries: list[Entry] = []
+    entries: list[SheetLine] = []
     if server.client:
         entries.append(fact("host", mask(server.client)))
     if server.abilities is not None:
@@ -357,9 +357,9 @@ def tapped_entries(server: TappedServer, flow: Flow, parts: Parts, mask: Mask) -
     return [*entries, *parts.of(server.status, flow, lists)]
 
 
-def _list(name: str, listed: Sequence[JSON], mask: Mask) -> Entry:
+def _list(name: str, listed: Sequence[JSON], mask: Mask) -> SheetLine:
     called, names = _LISTED[name]
-    return Entry(
+    return SheetLine(
         key=name,
         label=f"{called} ({len(listed):,})",
         children=tuple(_thing(number, mapping(thing), names, mask) for number, thing in enumerate(listed)),
@@ -367,11 +367,11 @@ def _list(name: str, listed: Sequence[JSON], mask: Mask) -> Entry:
     )
 
 
-def _thing(number: int, thing: JSON, names: str, mask: Mask) -> Entry:
+def _thing(number: int, thing: JSON, names: str, mask: Mask) -> SheetLine:
     fields = mapping(thing)
     texts = [value for key in (names, "title", "name", "description") if isinstance(value := fields.get(key), str)]
     first, *more = [*dict.fromkeys(texts)] or ["(no name)"]
-    return Entry(
+    return SheetLine(
         key=f"{number}",
         label=mask(first),
         note=line(mask("  ".join(more)), _WORDS),

@@ -9,6 +9,7 @@ from itertools import chain
 
 from tui_host.answers.event_words import EventReader, Said
 from tui_host.answers.masks import masked
+from tui_host.answers.sheet import SheetLine
 from tui_host.capture.content_codings import encoding_of
 from tui_host.capture.http.decoded_body import PlainBody
 from tui_host.capture.http.exchange_end import read_ending
@@ -20,7 +21,7 @@ from tui_host.capture.visible import decode, line
 from tui_host.llm.body_framing import LineDecoder
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.pages.detail_page import Page
-from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
+from tui_host.tui.widgets.pages.tree_page import TreePage
 
 _PREVIEW = 300
 _NAMES = {"event": "", "comment": "comment ", "other": "no data ", "cut": "cut off "}
@@ -34,7 +35,7 @@ _LONGEST_RUN = 1000
 class _Happened:
     """An entry, and of an event of an answer what it says."""
 
-    entry: Entry
+    entry: SheetLine
     said: Said | None = None
     after: float | None = None
     size: int = 0
@@ -65,7 +66,7 @@ def _note(response: Record, count: int) -> str:
     return "no event stream: the chunks as received" + (f", {encoding} decoded" if encoding else "")
 
 
-def _in_runs(events: Iterable[_Happened], hide: Callable[[str], str]) -> Iterator[Entry | None]:
+def _in_runs(events: Iterable[_Happened], hide: Callable[[str], str]) -> Iterator[SheetLine | None]:
     """Yield entries; events that say pieces of one thing in a row as one, with None while it grows."""
     run: list[_Happened] = []
     for event in events:
@@ -86,7 +87,7 @@ def _continues(run: Sequence[_Happened], said: Said | None) -> bool:
     return said is not None and last is not None and said.continues(last) and len(run) < _LONGEST_RUN
 
 
-def _run_entry(run: Sequence[_Happened], hide: Callable[[str], str]) -> Entry:
+def _run_entry(run: Sequence[_Happened], hide: Callable[[str], str]) -> SheetLine:
     """Return the entry of a run: what all say together, then each alone."""
     first, last = run[0], run[-1]
     if first.said is None or len(run) == 1:
@@ -96,13 +97,13 @@ def _run_entry(run: Sequence[_Happened], hide: Callable[[str], str]) -> Entry:
     takes = "" if first.after is None or last.after is None else f" in {short_time(last.after - first.after)}"
     quoted = shown[:_PREVIEW] if first.said.kind == "arguments" else f'"{shown[:_PREVIEW]}"'
     said = len(text.encode("utf-8", "replace"))
-    assembled = Entry(
+    assembled = SheetLine(
         key="assembled",
         label=f"assembled: {said:,} bytes of {first.said.kind} in {size:,} bytes of events",
         text=partial(str, shown),
         style="what",
     )
-    return Entry(
+    return SheetLine(
         key=f"{first.entry.key}:run",
         label=f"{first.said.kind} ×{len(run):,}  {len(text):,} characters{takes}  {quoted}",
         figures=_figures(first.after, size),
@@ -163,7 +164,7 @@ class _EventEntries:
         if self._body.problem != self._reported:
             self._reported = self._body.problem
             label = f"not decoded from here on: {self._reported}"
-            entry = Entry(key=f"{record.seq}:coding", label=label, figures=_figures(after, 0), style="failed")
+            entry = SheetLine(key=f"{record.seq}:coding", label=label, figures=_figures(after, 0), style="failed")
             yield _Happened(entry)
 
 
@@ -181,7 +182,7 @@ def _figures(after: float | None, size: int) -> tuple[str, str]:
     return "" if after is None else f"+{short_time(after)}", short_size(size) if size else ""
 
 
-def _record_entry(record: Record, after: float | None, plain: bytes | None = None) -> Entry:
+def _record_entry(record: Record, after: float | None, plain: bytes | None = None) -> SheetLine:
     """Return a record as an entry, with the size on the wire.
 
     Args:
@@ -209,14 +210,14 @@ def _record_entry(record: Record, after: float | None, plain: bytes | None = Non
         text = partial(_decoded_text, data, draft.encoding, draft.redacted)
     style = "failed" if draft.kind == "error" or draft.malformed not in {None, MISSING} else "what"
     figures = _figures(after, len(draft.data) if is_body else 0)
-    return Entry(key=f"{record.seq}", label=label, figures=figures, text=text, style=style)
+    return SheetLine(key=f"{record.seq}", label=label, figures=figures, text=text, style=style)
 
 
-def _event_entry(event: SseEvent, record: Record, after: float | None, said: Said | None) -> Entry:
+def _event_entry(event: SseEvent, record: Record, after: float | None, said: Said | None) -> SheetLine:
     redacted = record.draft.redacted
     name = _NAMES[event.kind] + (f"{event.event} " if event.event not in {"", "message"} else "")
     label = f"{name}{decode(event.data[:_PREVIEW])}" if said is None else said.words
-    return Entry(
+    return SheetLine(
         key=f"{record.seq}:{event.start}",
         label=masked(label, redacted),
         figures=_figures(after, event.end - event.start),

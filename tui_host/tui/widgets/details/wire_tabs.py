@@ -8,6 +8,7 @@ from itertools import islice
 
 from tui_host.answers.bodies import Body, missing_words, reading
 from tui_host.answers.masks import masked
+from tui_host.answers.sheet import Form
 from tui_host.answers.steps import Steps
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import Head, Record, lasted
@@ -17,7 +18,7 @@ from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.lines.json_lines import looks_like_json
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.json_page import JsonPage
-from tui_host.tui.widgets.pages.text_page import Form, TextPage
+from tui_host.tui.widgets.pages.text_page import TextPage
 
 _BAR = 24
 _PREVIEW = 300

@@ -35,20 +35,6 @@ class Value(NamedTuple):
     end: int
 
 
-class Place(NamedTuple):
-    """Where a text comes from.
-
-    Attributes:
-        path: The path in the body.
-        data: The bytes that stand there.
-        is_decoded: Whether the text is what a string says.
-    """
-
-    path: str
-    data: bytes
-    is_decoded: bool
-
-
 def path_at(body: bytes, place: int) -> str:
     """Return the path of the outermost value that begins at a place in JSON, else of the innermost around it."""
     path, start, end = "", 0, len(body)

@@ -9,6 +9,7 @@ from tui_host.answers.bodies import Body, head_of, missing_words, reading
 from tui_host.answers.event_words import usage_words
 from tui_host.answers.masks import masked
 from tui_host.answers.outlines import fold_of, marks_of, outline_of, put_in
+from tui_host.answers.sheet import Place, SheetLine
 from tui_host.answers.steps import Steps
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.ladder.row import Row
@@ -20,10 +21,10 @@ from tui_host.llm.messages import Usage
 from tui_host.llm.outline import USER, Comparison, Outline, Part, estimate_tokens
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.pages.detail_page import Page
-from tui_host.tui.widgets.pages.json_values import Place, path_at
+from tui_host.tui.widgets.pages.json_values import path_at
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.told_results import EDITED, edited_call, result_origins
-from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
+from tui_host.tui.widgets.pages.tree_page import TreePage
 
 _PUT_IN = ("profile", "injected", "given", "told")
 """The relations of pieces that were put into a text, in the order in which they stand before the text."""
@@ -81,14 +82,14 @@ class _Drawing:
     results: Mapping[str, str]
     asked: Mapping[str, str]
 
-    def entry(self, part: Part) -> Entry:
+    def entry(self, part: Part) -> SheetLine:
         is_group = part.kind in {"tools", "messages"}
         origin = (part.kind == "message" and origin_of(part, self.marks)) or self.results.get(part.key, part.origin)
         origin = self.user if origin == USER else origin
         within = () if part.children else self._within(part)
         children = tuple(self.entry(child) for child in part.children) or within
         ours = self._ours(part)
-        return Entry(
+        return SheetLine(
             key=part.key,
             label=masked(f"{part.label} ({len(part.children)})" if is_group else _label(part), self.body.redacted),
             figures=_figures(part),
@@ -103,7 +104,7 @@ class _Drawing:
             is_wrapped=part.kind == "option",
         )
 
-    def _ours(self, part: Part) -> tuple[Entry, ...]:
+    def _ours(self, part: Part) -> tuple[SheetLine, ...]:
         """Return what the host has to say about a part: how a schema was adapted, and what of a call was edited."""
         lines: list[tuple[str, str]] = []
         if part.kind == "tool":
@@ -115,11 +116,11 @@ class _Drawing:
         elif part.kind == "result" and (edited := edited_call(self.outline, part)) is not None:
             lines = [("asked", f"the model asks {part.name} {edited[0]}"), ("ran", f"{EDITED}{edited[1]}")]
         return tuple(
-            Entry(key=key, label=masked(words, self.body.redacted), style="what", opened=key == "asked")
+            SheetLine(key=key, label=masked(words, self.body.redacted), style="what", opened=key == "asked")
             for key, words in lines
         )
 
-    def _within(self, part: Part) -> tuple[Entry, ...]:
+    def _within(self, part: Part) -> tuple[SheetLine, ...]:
         """Return the marked pieces inside a part's text by kind: of the profile, of the tool protocol, of servers, results."""
         marks = (
             mark
@@ -131,9 +132,9 @@ class _Drawing:
         by_kind = sorted(marks, key=lambda mark: (_PUT_IN.index(mark.relation), mark.span.start))
         return tuple(_piece(mark, self.body, self.asked.get(mark.call, "")) for mark in by_kind)
 
-    def _whole(self, part: Part) -> Entry:
+    def _whole(self, part: Part) -> SheetLine:
         """Return the text that holds the marked pieces, which stand before the text."""
-        return Entry(
+        return SheetLine(
             key="text",
             label="the text that holds them" if part.kind != "result" else "the whole result",
             text=lambda: self._text(part),
@@ -184,8 +185,8 @@ def _figures(part: Part) -> tuple[str, str]:
     return f"{part.size:,}", f"~{part.tokens:,}"
 
 
-def _gone(part: Part) -> Entry:
-    return Entry(
+def _gone(part: Part) -> SheetLine:
+    return SheetLine(
         key=f"gone/{part.key}",
         label=_label(part),
         figures=_figures(part),
@@ -209,16 +210,20 @@ def _response_page(source: SessionSource, row: Row, body: Body, dialect: Dialect
     entries += _figures_of(fold.usage)
     if fold.stop is not None:
         vendor = f" ({line(fold.vendor_stop, 60)})" if fold.vendor_stop else ""
-        entries.append(Entry(key="stop", label=f"stop: {fold.stop}{vendor}"))
+        entries.append(SheetLine(key="stop", label=f"stop: {fold.stop}{vendor}"))
     if fold.unreadable:
         entries.append(
-            Entry(key="unreadable", label=f"{fold.unreadable:,} events could not be read; see Events", style="failed")
+            SheetLine(
+                key="unreadable", label=f"{fold.unreadable:,} events could not be read; see Events", style="failed"
+            )
         )
     if fold.has_calls_left_out:
         label = f"more than {len(fold.calls)} calls were requested; the rest is in Events"
-        entries.append(Entry(key="left out", label=label, style="failed"))
+        entries.append(SheetLine(key="left out", label=label, style="failed"))
     if fold.failure:
-        entries.append(Entry(key="failure", label=f"error: {fold.failure}", style="failed", text=lambda: fold.failure))
+        entries.append(
+            SheetLine(key="failure", label=f"error: {fold.failure}", style="failed", text=lambda: fold.failure)
+        )
     state = "so far" if row.state == "open" else "assembled from the events"
     return TreePage("the response, assembled", entries, flipped=flipped, notes=[state], empty="nothing received yet")
 
@@ -231,13 +236,13 @@ def _list_page(body: Body, dialect: Dialect) -> Page:
     return TextPage("list", f"models: {len(names):,}\n\n{shown}", form="plain")
 
 
-def _content(fold: Fold, body: Body, hide: Callable[[str], str], *, is_open: bool) -> list[Entry]:
-    entries: list[Entry] = []
+def _content(fold: Fold, body: Body, hide: Callable[[str], str], *, is_open: bool) -> list[SheetLine]:
+    entries: list[SheetLine] = []
     for key, name, text in (("thinking", "thinking", fold.thinking), ("text", "answer", fold.text)):
         if text:
             shown = masked(hide(text), body.redacted)
             entries.append(
-                Entry(
+                SheetLine(
                     key=key,
                     label=f"{name}  {shown[:200]}",
                     figures=(f"{len(text.encode('utf-8', 'replace')):,}",),
@@ -247,15 +252,15 @@ def _content(fold: Fold, body: Body, hide: Callable[[str], str], *, is_open: boo
             )
     for number, run in enumerate(fold.vendor_runs):
         words = masked(hide(f"the vendor {run.words}"), body.redacted)
-        entries.append(Entry(key=f"vendor/{number}", label=words, style="what"))
+        entries.append(SheetLine(key=f"vendor/{number}", label=words, style="what"))
     if fold.sources:
         pages = [masked(hide(f"{source.title}  {source.url}".strip()), body.redacted) for source in fold.sources]
-        children = tuple(Entry(key=str(number), label=page) for number, page in enumerate(pages))
-        entries.append(Entry(key="sources", label=f"sources ({len(pages)})", children=children, opened=True))
+        children = tuple(SheetLine(key=str(number), label=page) for number, page in enumerate(pages))
+        entries.append(SheetLine(key="sources", label=f"sources ({len(pages)})", children=children, opened=True))
     for call in fold.calls:
         arguments = masked(hide(call.call.arguments), body.redacted)
         entries.append(
-            Entry(
+            SheetLine(
                 key=f"call/{call.call.id}",
                 label=f"asks  {call.call.name} {arguments[:200]}",
                 figures=(f"{len(arguments.encode('utf-8', 'replace')):,}",),
@@ -268,7 +273,7 @@ def _content(fold: Fold, body: Body, hide: Callable[[str], str], *, is_open: boo
     return entries
 
 
-def _figures_of(usage: Usage) -> Sequence[Entry]:
+def _figures_of(usage: Usage) -> Sequence[SheetLine]:
     times = [
         f"{value:.2f} s {name}"
         for value, name in ((usage.loading, "loading"), (usage.reading, "reading"), (usage.writing, "writing"))
@@ -277,7 +282,7 @@ def _figures_of(usage: Usage) -> Sequence[Entry]:
     if usage.writing and usage.output_total:
         times.append(f"{usage.output_total / usage.writing:,.1f} tokens a second")
     lines = (("usage", "tokens, as reported", [*usage_words(usage)]), ("times", "times, as reported", times))
-    return [Entry(key=key, label=f"{what}: {', '.join(facts)}") for key, what, facts in lines if facts]
+    return [SheetLine(key=key, label=f"{what}: {', '.join(facts)}") for key, what, facts in lines if facts]
 
 
 def _refusal_page(source: SessionSource, row: Row, body: Body, dialect: Dialect) -> Page:
@@ -301,14 +306,14 @@ def _asked(source: SessionSource, row: Row) -> Mapping[str, str]:
     return {call: f"the model {row.words}" for row in rows if row.kind == "response" for call in row.calls}
 
 
-def _piece(mark: Link, body: Body, asked: str) -> Entry:
+def _piece(mark: Link, body: Body, asked: str) -> SheetLine:
     start, end = mark.span.start, mark.span.end or mark.span.start
     is_told = mark.relation == "told"
     is_edited = is_told and EDITED in mark.words
     label = f"the result of {_called(mark)}  {mark.words}" if is_told else mark.words
     if mark.relation == "profile":
         label = f"the system prompt of {label}"
-    return Entry(
+    return SheetLine(
         key=f"{mark.relation}/{start}",
         label=masked(label, body.redacted),
         figures=(f"{end - start:,}",),
@@ -316,13 +321,13 @@ def _piece(mark: Link, body: Body, asked: str) -> Entry:
         note=_bytes(start, end),
         text=lambda: masked(_json_text(body.data[start:end]), body.redacted),
         place=lambda: place_of(body, start, end, is_decoded=True),
-        children=(Entry(key="asked", label=masked(asked, body.redacted), style="what"),) if is_edited else (),
+        children=(SheetLine(key="asked", label=masked(asked, body.redacted), style="what"),) if is_edited else (),
         opened=is_edited,
         style="what",
     )
 
 
-def read_out(marks: Iterable[Link], body: Body, *, has_calls: bool) -> list[Entry]:
+def read_out(marks: Iterable[Link], body: Body, *, has_calls: bool) -> list[SheetLine]:
     """Return the entries read out of a response.
 
     Args:
@@ -330,7 +335,7 @@ def read_out(marks: Iterable[Link], body: Body, *, has_calls: bool) -> list[Entr
         body: Its bytes.
         has_calls: The dialect has a place for calls: then they are parts by themselves.
     """
-    entries: list[Entry] = []
+    entries: list[SheetLine] = []
     for mark in marks:
         is_call = mark.relation == "asked"
         if (is_call and has_calls) or mark.relation not in {"asked", "cut"}:
@@ -343,7 +348,7 @@ def read_out(marks: Iterable[Link], body: Body, *, has_calls: bool) -> list[Entr
             else f"text after the call, left out  {mark.words}"
         )
         entries.append(
-            Entry(
+            SheetLine(
                 key=f"{mark.relation}/{mark.span.start}",
                 label=masked(label, body.redacted),
                 figures=(f"{size:,}",),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tui_host.answers.sheet import Sheet, SheetLine
-from tui_host.tui.widgets.pages.tree_page import Entry, TreePage
+from tui_host.tui.widgets.pages.tree_page import TreePage
 
 
 class SheetPage(TreePage):
@@ -19,7 +20,7 @@ class SheetPage(TreePage):
     def __init__(self, sheet: Sheet, flipped: set[str]) -> None:
         super().__init__(
             sheet.what,
-            map(_entry, sheet.lines),
+            map(_wrapped, sheet.lines),
             flipped=flipped,
             notes=[sheet.what, *sheet.notes],
             empty=sheet.empty,
@@ -38,16 +39,6 @@ class SheetPage(TreePage):
         return target
 
 
-def _entry(line: SheetLine) -> Entry:
-    return Entry(
-        key=line.key,
-        label=line.label,
-        figures=line.figures,
-        mark=line.mark,
-        note=line.note,
-        text=line.text,
-        children=tuple(map(_entry, line.children)),
-        opened=line.opened,
-        style=line.style,
-        is_wrapped=not line.figures and not line.mark,
-    )
+def _wrapped(line: SheetLine) -> SheetLine:
+    children = tuple(map(_wrapped, line.children))
+    return replace(line, children=children, is_wrapped=not line.figures and not line.mark)

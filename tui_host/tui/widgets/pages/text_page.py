@@ -8,10 +8,11 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from typing_extensions import override
 
+from tui_host.answers.sheet import Form
 from tui_host.capture.visible import visible
 from tui_host.tui.markdown.origins import shown_characters
 from tui_host.tui.markdown.wrap import fill
@@ -22,7 +23,6 @@ from tui_host.tui.widgets.pages.detail_page import Match, Page, fitting, fitting
 if TYPE_CHECKING:
     from tui_host.tui.glyphs import Glyphs
 
-Form: TypeAlias = Literal["raw", "json", "plain", "headers"]
 Row: TypeAlias = tuple[int, int, int]
 """Start, end, indentation in cells; negative (less one) where it goes on with the line above."""
 

@@ -6,7 +6,7 @@ import re
 import time
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Literal
@@ -14,15 +14,17 @@ from typing import Literal
 from rich.cells import cell_len
 from typing_extensions import override
 
+from tui_host.answers.sheet import Form, SheetLine
 from tui_host.capture.visible import line
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.markdown.wrap import fill
 from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
 from tui_host.tui.widgets.lines.selectable import RowSelection, Selectable, Spot, Stretch
-from tui_host.tui.widgets.pages.detail_page import Match, Page, cut, matches, padded, size_of
+from tui_host.tui.widgets.pages.detail_page import Match, Page, cut, padded, size_of
 from tui_host.tui.widgets.pages.json_page import Fold, JsonPage
-from tui_host.tui.widgets.pages.json_values import Place, bytes_page, is_utf8, joined
-from tui_host.tui.widgets.pages.text_page import Form, TextPage, wrapped
+from tui_host.tui.widgets.pages.json_values import bytes_page, is_utf8, joined
+from tui_host.tui.widgets.pages.page_search import places_in
+from tui_host.tui.widgets.pages.text_page import TextPage, wrapped
 
 MOST_ROWS = 2000
 """Largest number of lines to show of an opened entry; the Raw tab shows all."""
@@ -31,48 +33,10 @@ _BY_SIZE = "by size"
 """Stands among the flipped paths, which begin with `/`, while a tree is sorted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """An entry of a tree.
-
-    Attributes:
-        key: A name that is unique among its siblings, so that the entry stays open when the tree is made again.
-        label: The line's text; foreign text as it came.
-        figures: Columns at the right end of the line, the program's own text.
-        mark: What is new (`+2`), behind the figures; empty if nothing.
-        note: The origin, drawn where there is room.
-        text: Makes the text shown below an open entry; None without text.
-        place: Makes the place of the text in the body; None where the text stands nowhere else.
-        children: Entries shown below an open entry.
-        opened: Whether the entry is open from the start.
-        style: The label's style.
-        form: The form of the text; None to find it out from the text.
-        is_wrapped: Whether the whole label is shown while the entry is closed, as always where nothing opens.
-    """
-
-    key: str
-    label: str
-    figures: tuple[str, ...] = ()
-    mark: str = ""
-    note: str = ""
-    text: Callable[[], str] | None = None
-    place: Callable[[], Place] | None = None
-    children: tuple[Entry, ...] = ()
-    opened: bool = False
-    style: str = ""
-    form: Form | None = None
-    is_wrapped: bool = False
-
-    @property
-    def opens(self) -> bool:
-        """Whether there is something to show below the line."""
-        return bool(self.children) or self.text is not None
-
-
 @dataclass(frozen=True, slots=True)
 class _Shown:
     above: str
-    entry: Entry
+    entry: SheetLine
     depth: int
     is_open: bool
 
@@ -91,25 +55,12 @@ class _Shown:
         return self.is_open and self.entry.text is not None
 
 
-def _brief(shown: _Shown) -> _Shown | Entry:
+def _brief(shown: _Shown) -> _Shown | SheetLine:
     return shown.entry if shown.depth == 0 and not shown.is_open and not shown.wraps else shown
 
 
-def _whole(shown: _Shown | Entry) -> _Shown:
-    return _Shown("", shown, 0, is_open=False) if isinstance(shown, Entry) else shown
-
-
-def _places(entry: Entry, pattern: re.Pattern[str], above: tuple[str, ...] = ()) -> Iterator[Match | None]:
-    """Yield the places in the text of an entry, else its label, then those in the entries below."""
-    path = (*above, f"{above[-1] if above else ''}/{entry.key}")
-    is_in_text = False
-    for match in matches(entry.text(), pattern, path) if entry.text is not None else ():
-        is_in_text = is_in_text or match is not None
-        yield match
-    if not is_in_text and pattern.search(entry.label):
-        yield Match(-1, -1, path)
-    for child in entry.children:
-        yield from _places(child, pattern, path)
+def _whole(shown: _Shown | SheetLine) -> _Shown:
+    return _Shown("", shown, 0, is_open=False) if isinstance(shown, SheetLine) else shown
 
 
 def _line_of(shown: _Shown) -> str:
@@ -138,7 +89,7 @@ class TreePage(Page):
     def __init__(
         self,
         what: str,
-        entries: Iterable[Entry | None],
+        entries: Iterable[SheetLine | None],
         *,
         flipped: set[str],
         failed: str = "",
@@ -147,7 +98,7 @@ class TreePage(Page):
     ) -> None:
         self._what = what
         self._entries = iter(entries)
-        self._all: list[Entry] = []
+        self._all: list[SheetLine] = []
         self._is_whole = False
         self._flipped = flipped
         self._above = [(failed, "failed")] if failed else []
@@ -155,7 +106,9 @@ class TreePage(Page):
         self._empty = empty
         self._notes: list[Piece] = []
         self._width = 0
-        self._shown: list[_Shown | Entry] = []  # an entry stands for itself at the top, closed: of these there are many
+        self._shown: list[
+            _Shown | SheetLine
+        ] = []  # an entry stands for itself at the top, closed: of these there are many
         self._owners = array("l")
         self._offsets = array("l")
         self._bodies: dict[str, TextPage] = {}
@@ -322,7 +275,7 @@ class TreePage(Page):
         at = 0
         while at < len(self._all) or not self._is_whole:
             if at < len(self._all):
-                yield from _places(self._all[at], pattern)
+                yield from places_in(self._all[at], pattern)
                 at += 1
             yield None
 
@@ -455,7 +408,7 @@ class TreePage(Page):
         lines: list[list[Piece]] = [[(head, "fold"), (padded(first, room) if right else first, style), *right]]
         return [*lines, *([(" " * len(head) + "  ", ""), (text, style)] for text in further)]
 
-    def _right(self, entry: Entry) -> list[Piece]:
+    def _right(self, entry: SheetLine) -> list[Piece]:
         right: list[Piece] = []
         for column, width in enumerate(self._columns):
             figure = entry.figures[column] if column < len(entry.figures) else ""
@@ -502,7 +455,7 @@ class TreePage(Page):
             return len(self._wrapped_lines(shown))
         return 1 + (min(len(self._body(shown)), MOST_ROWS + 1) if shown.has_body else 0)
 
-    def _walk(self, entries: Sequence[Entry], above: str, depth: int) -> Iterator[_Shown]:
+    def _walk(self, entries: Sequence[SheetLine], above: str, depth: int) -> Iterator[_Shown]:
         for entry in (
             sorted(entries, key=lambda entry: size_of(entry.figures), reverse=True) if self.is_by_size else entries
         ):
@@ -524,7 +477,7 @@ class TreePage(Page):
                 self._growing.add(path)
         return body
 
-    def _page(self, path: str, entry: Entry, width: int) -> TextPage:
+    def _page(self, path: str, entry: SheetLine, width: int) -> TextPage:
         """Return the text of an open entry as a page, or its bytes."""
         if (mode := self.as_bytes.get(path)) is not None:
             return bytes_page(entry.label, _bytes_of(entry), mode, width)
@@ -535,7 +488,7 @@ class TreePage(Page):
         return TextPage(entry.label, text, form=form)
 
 
-def _bytes_of(entry: Entry) -> bytes:
+def _bytes_of(entry: SheetLine) -> bytes:
     if entry.place is not None:
         return entry.place().data
     return entry.text().encode("utf-8", "surrogatepass") if entry.text is not None else b""
