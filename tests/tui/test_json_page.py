@@ -17,8 +17,8 @@ from tests.tui.waiting import at_work, until
 from tui_host.answers.sheet import Place, SheetLine
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.json_page import JsonPage
-from tui_host.tui.widgets.pages.json_values import decoded, path_at
 from tui_host.tui.widgets.pages.tree_page import TreePage
+from tui_host.tui.widgets.pages.value_pages import decoded, path_at
 
 ARGUMENTS = '{"city": "Paris", "a b": [1, {"x": "y\\n"}]}'
 BODY = {

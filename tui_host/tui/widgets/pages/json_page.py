@@ -16,7 +16,8 @@ from tui_host.tui.glyphs import Glyphs
 from tui_host.tui.widgets.lines.json_lines import Piece, highlight, key_end
 from tui_host.tui.widgets.lines.selectable import WIDE, Selectable, Spot, Stretch
 from tui_host.tui.widgets.pages.detail_page import Match, Page, cut
-from tui_host.tui.widgets.pages.json_values import (
+from tui_host.tui.widgets.pages.text_page import DEEPEST, NARROWEST, Row, TextPage, TextSelection
+from tui_host.tui.widgets.pages.value_pages import (
     MOST_READ,
     Mode,
     Value,
@@ -27,7 +28,6 @@ from tui_host.tui.widgets.pages.json_values import (
     key_step,
     value_at,
 )
-from tui_host.tui.widgets.pages.text_page import DEEPEST, NARROWEST, Row, TextPage, TextSelection
 
 _FIRST = 0.002
 """Seconds for the first lines of what was opened."""

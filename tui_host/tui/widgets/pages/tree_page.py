@@ -22,9 +22,9 @@ from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
 from tui_host.tui.widgets.lines.selectable import RowSelection, Selectable, Spot, Stretch
 from tui_host.tui.widgets.pages.detail_page import Match, Page, cut, padded, size_of
 from tui_host.tui.widgets.pages.json_page import Fold, JsonPage
-from tui_host.tui.widgets.pages.json_values import bytes_page, is_utf8, joined
 from tui_host.tui.widgets.pages.page_search import places_in
 from tui_host.tui.widgets.pages.text_page import TextPage, wrapped
+from tui_host.tui.widgets.pages.value_pages import bytes_page, is_utf8, joined
 
 MOST_ROWS = 2000
 """Largest number of lines to show of an opened entry; the Raw tab shows all."""
