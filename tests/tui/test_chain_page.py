@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.tui.details_drawn import drawn, row_of
 from tests.tui.inspecting import Inspecting, a_session
-from tests.tui.inspector_wires import CALL_ID, MESSAGES, Wires, request_body, to_json
+from tests.tui.inspector_wires import CALL_ID, MESSAGES, Wires, events_of, request_body, to_json
 from tui_host.answers.call_chain import chain_of
 from tui_host.answers.pages import ROW_PAGES
 from tui_host.answers.steps import made
@@ -34,6 +34,36 @@ def test_a_step_that_is_missing_says_why() -> None:
 
     assert "not asked by the model here" in lines[2]
     assert "not sent yet" in lines[4]
+
+
+def test_what_was_asked_is_listed_in_the_characters_that_were_read_and_in_those_that_were_cut() -> None:
+    wires = Wires()
+    fragments: list[JSON] = [
+        {"content": "I call "},
+        {"content": 'add({"a'},
+        {"content": '":1})'},
+        {"content": " It is 3."},
+    ]
+    events = events_of(*fragments)
+    request = wires.request(request_body(MESSAGES), 1.0, exchange="x1")
+    wires.end(wires.response(request, 1.1, *events), 1.2)
+    starts = [sum(map(len, events[:number])) for number in range(5)]
+    wires.link("asked", Span(exchange="x1", start=starts[1], end=starts[3]), 1.2)
+    wires.link("cut", Span(exchange="x1", start=starts[3], end=starts[4]), 1.2)
+
+    chain = made(chain_of(wires, CALL_ID))
+    assert chain is not None
+    asked = chain.steps[0]
+    body = b"".join(events)
+    assert [(piece.part, body[piece.start : piece.end]) for piece in asked.pieces] == [
+        ("text", rb"add({\"a"),
+        ("text", rb"\":1})"),
+        ("cut", b" It is 3."),
+    ]
+    assert (asked.place, asked.state) == (
+        "events 2-3, 12 characters",
+        "9 characters after the call cut by the tool protocol",
+    )
 
 
 async def test_c_shows_the_chain_and_o_goes_to_the_row_of_a_step() -> None:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from tui_host.answers.asked_again import later_attempts
+from tui_host.answers.asked_pieces import Characters, asked_pieces, call_of, text_pieces
 from tui_host.answers.bodies import Body, reading
 from tui_host.answers.chain_steps import CallChain, CallStep, Happened, Piece, why_missing, with_missing
 from tui_host.answers.chain_values import (
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.link import Link
     from tui_host.errors import JSON
-    from tui_host.llm.fold import Fold
+    from tui_host.llm.events import ModelEvent
     from tui_host.llm.outline import Outline
 
 _CALLS = frozenset(("tools/call", "resources/read"))
@@ -59,6 +61,7 @@ class _Known:
     sent: Row | None = None
     result: Sequence[Content] = ()
     has_result: bool = False
+    has_failed: bool = False
     logs: int = 0
     asked_ns: int | None = None
     waited: float = 0.0
@@ -94,7 +97,10 @@ class _Chain:
         why = why_missing(rows, known.sent, known.verdict)
         steps = tuple(with_missing(known.steps, why))
         steps = yield from Repeats(self._wires, self._names, rows).marked(steps, known.result, known.asked, known.typed)
-        sent = known.sent
+        sent, tool = known.sent, f"{known.server}.{known.tool}"
+        again = later_attempts(
+            self._wires, rows, tool, known.asked, has_failed=known.has_failed or not known.has_result
+        )
         return CallChain(
             call=self._call,
             server=known.server,
@@ -103,7 +109,7 @@ class _Chain:
             connection=0 if sent is None else self._names.connection(sent),
             milliseconds=max(times) - min(times) if times else 0.0,
             waited=known.waited,
-            steps=steps,
+            steps=(*steps, *(replace(self._step(row, "again"), value=self._wires.hide(words)) for row, words in again)),
         )
 
     def _began(self, first: Row) -> int | None:
@@ -194,9 +200,16 @@ class _Chain:
         body = yield from reading(self._wires, row)
         ranges = list(dict.fromkeys(one for other in links for one in _ranges(other, body.data)))
         dialect = self._wires.dialect(row)
+        read: list[Characters] = []
+        cut: list[Characters] = []
         if dialect is not None:
-            fold = yield from fold_of(self._wires, row, body, dialect)
-            known.written = _written(fold, link.span.start)
+            events: list[ModelEvent] = []
+            fold = yield from fold_of(self._wires, row, body, dialect, events)
+            number, known.written = call_of(fold, events, link)
+            read = asked_pieces(body.data, ranges, events, number)
+            for mark in marks_of(self._wires, row):
+                if mark.relation == "cut":
+                    cut += text_pieces("cut", body.data, _ranges(mark, body.data), events)
         if known.asked is None and known.written:
             known.asked = parsed(known.written)
         known.asked_ns = row.end_mono_ns
@@ -204,10 +217,15 @@ class _Chain:
         known.steps.append(
             replace(
                 self._step(row, "asked", time_ns=row.end_mono_ns),
-                place=_events(body.data, ranges),
+                place=_events(body.data, ranges, sum(len(piece.text) for piece in read)),
                 value=self._wires.hide(masked(words[:400], body.redacted)),
-                state=_guessed(link.known),
-                pieces=self._pieces(body.data, ranges, body),
+                state=_asked_state(link.known, cut),
+                pieces=tuple(
+                    replace(piece, part=each.part)
+                    for each in (*read, *cut)
+                    for piece in self._pieces(body.data, [(each.start, each.end)], body)
+                )
+                or self._pieces(body.data, ranges, body),
             )
         )
 
@@ -243,6 +261,7 @@ class _Chain:
                 pieces=self._pieces(data, [span or (0, len(data))]),
             )
         )
+        known.asked = parsed(arguments) if known.asked is None else known.asked
 
     def _answered(self, row: Row) -> None:
         known = self._known
@@ -250,7 +269,7 @@ class _Chain:
         name = "error" if member_range(data, "error") is not None else "result"
         span = member_range(data, name)
         result = parsed(data[slice(*span)]) if span is not None else None
-        known.result, known.has_result = contents_of(result), True
+        known.result, known.has_result, known.has_failed = contents_of(result), True, row.error
         took = self._took(row)
         words = short(result, 200) if name == "error" else kinds_of(known.result) or short(result, 200)
         flag = "isError: " if mapping(result).get("isError") is True else "error: " if name == "error" else ""
@@ -337,25 +356,16 @@ class _Chain:
         known.steps.append(replace(self._step(row, "said"), value=self._wires.hide(words), pieces=pieces))
 
 
-def _written(fold: Fold, start: int) -> str:
-    """Return the arguments of the call that begins at a byte, as the model wrote them."""
-    calls = (call for call in fold.calls if call.spans and call.spans[0][0] == start)
-    return next((call.call.arguments for call in calls), "")
-
-
 def _ranges(link: Link, data: bytes) -> Sequence[tuple[int, int]]:
     span = link.span
     return span.ranges or ((span.start, len(data) if span.end is None else span.end),)
 
 
-def _events(data: bytes, ranges: Sequence[tuple[int, int]]) -> str:
-    """Return where pieces stand in a response: the events by number, and the bytes."""
+def _events(data: bytes, ranges: Sequence[tuple[int, int]], characters: int) -> str:
+    """Return where pieces stand in a response: the events by number, and how much was read of them."""
     if not ranges:
         return ""
-    size = sum(end - start for start, end in ranges)
-    words = f"{size:,} bytes"
-    if len(ranges) > 1:
-        words += f" in {len(ranges)} pieces"
+    words = f"{characters:,} characters" if characters else f"{sum(end - start for start, end in ranges):,} bytes"
     between = b"\n\n" if data.lstrip()[:6] in {b"data: ", b"event:"} else b"\n"
     text = data.replace(b"\r\n", b"\n") if b"\r\n" in data[:2000] else data
     if len(text) != len(data) or data.count(between) < 2 or (between == b"\n" and data[:1] != b"{"):
@@ -364,8 +374,10 @@ def _events(data: bytes, ranges: Sequence[tuple[int, int]]) -> str:
     return f"event {first}, {words}" if first == last else f"events {first}-{last}, {words}"
 
 
-def _guessed(known: str) -> str:
-    return "" if known == "id" else f"matched by {known}"
+def _asked_state(known: str, cut: Sequence[Characters]) -> str:
+    size = sum(len(piece.text) for piece in cut)
+    left_out = f"{size:,} characters after the call cut by the tool protocol" if cut else ""
+    return " · ".join(filter(None, ("" if known == "id" else f"matched by {known}", left_out)))
 
 
 def _sent_state(known: _Known, arguments: bytes, *, is_read: bool) -> str:

@@ -69,7 +69,7 @@ def _lines(chain: CallChain) -> tuple[SheetLine, ...]:
     lines: list[SheetLine] = []
     number = 0
     for place, step in enumerate(chain.steps):
-        is_main = step.happened != "during"
+        is_main = step.happened not in {"during", "again"}
         number += is_main
         lines.append(_line(f"{number}" if is_main else " ", step, place))
     return tuple(lines)
@@ -96,7 +96,8 @@ def _line(number: str, step: CallStep, place: int) -> SheetLine:
 def _piece(number: int, piece: Piece, target: tuple[str, int] | None) -> SheetLine:
     return SheetLine(
         key=str(number),
-        label=f"bytes {piece.start:,} to {piece.end:,}  {line(piece.text, 120)}",
+        label=f"{piece.part:<11}bytes {piece.start:,} to {piece.end:,}  {line(piece.text, 120)}",
+        style="note" if piece.part == "cut" else "",
         text=lambda: piece.text,
         target=target,
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
 
-Happened: TypeAlias = Literal["asked", "decided", "sent", "during", "answered", "told", "said"]
+Happened: TypeAlias = Literal["asked", "decided", "sent", "during", "answered", "told", "said", "again"]
 ORDER: tuple[Happened, ...] = ("asked", "decided", "sent", "answered", "told", "said")
 """The steps of a call that took its usual way."""
 
@@ -19,6 +19,7 @@ class Piece:
     """Bytes that a step refers to.
 
     Attributes:
+        part: What the bytes are: `name`, `arguments`, `text`, or `cut` for text that was left out; empty for the whole of a step.
         start: First byte, in the decoded body or in the frame.
         end: One past the last byte.
         text: The bytes as text, secrets masked; of more than 64 KB the beginning.
@@ -27,6 +28,7 @@ class Piece:
     start: int
     end: int
     text: str
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from tui_host.answers.wires import Wires
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, read_link
 from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.events import ModelEvent
 from tui_host.llm.fold import Fold
 from tui_host.llm.outline import Comparison, Outline, compare
 
@@ -29,18 +30,23 @@ def outline_of(wires: Wires, row: Row, body: Body, dialect: Dialect) -> Steps[tu
     return now, compare(earlier, now) if earlier is not None else None
 
 
-def fold_of(wires: Wires, row: Row, body: Body, dialect: Dialect) -> Steps[Fold]:
-    """Assemble the response from its events."""
+def fold_of(
+    wires: Wires, row: Row, body: Body, dialect: Dialect, events: list[ModelEvent] | None = None
+) -> Steps[Fold]:
+    """Assemble the response from its events, which are added to a list."""
     head = head_of(wires, row)
     decoder = dialect.decoder(head.value("content-type") if head is not None else "")
     fold = Fold(provider=row.peer, model="", call_id=str)
+    read = [] if events is None else events
     for start in range(0, len(body.data), PIECE):
         for event in decoder.feed(body.data[start : start + PIECE]):
             fold.add(event)
+            read.append(event)
         yield f"{start:,} of {len(body.data):,} bytes read"
     if row.state != "open":
         for event in decoder.finish():
             fold.add(event)
+            read.append(event)
     return fold
 
 
