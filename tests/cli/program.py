@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -84,7 +84,7 @@ class Reader:
         return self.data
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Running:
     """A program at work."""
 
@@ -97,6 +97,11 @@ class Running:
 
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)
+
+    @property
+    def is_asleep(self) -> bool:
+        """Whether its main thread waits in the kernel."""
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
     def type(self, text: str) -> None:
         """Type into its terminal."""
@@ -123,6 +128,7 @@ class Running:
             assert data, "the waiter has gone"
             self.answer += data
         self.link.close()
+        STARTED.remove(self)
         found: dict[str, JSON] = json.loads(self.answer)
         if self.terminal is not None:
             os.close(self.terminal)
@@ -131,6 +137,21 @@ class Running:
         assert isinstance(left, list)
         err = "" if self.err is None else self.err.whole().decode()
         return Ended(code=code, out=self.out.whole(), err=err, left=tuple(map(str, left)))
+
+
+STARTED: list[Running] = []
+"""Programs that nobody has waited for yet."""
+
+
+def end_programs() -> None:
+    """End what a failed test has left, so that the next test fails for no reason but its own."""
+    while STARTED:
+        running = STARTED.pop()
+        with suppress(ProcessLookupError):
+            running.signal(signal.SIGKILL)
+        running.link.close()
+        if running.terminal is not None:
+            os.close(running.terminal)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -194,7 +215,8 @@ class Programs:
         line = b""
         while not line.endswith(b"\n"):
             line += link.recv(1)
-        return Running(pid=json.loads(line)["pid"], link=link, out=out, err=err, terminal=master)
+        STARTED.append(Running(pid=json.loads(line)["pid"], link=link, out=out, err=err, terminal=master))
+        return STARTED[-1]
 
     def run(self, *words: object, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Ended:
         """Run it to its end; nothing of it may be left."""

@@ -87,7 +87,7 @@ def test_while_standard_input_is_read(program: Programs, tmp_path: Path) -> None
     with os.fdopen(mine), os.fdopen(end, "wb") as stdin:
         stdin.write(b"never ended")
         stdin.flush()
-        running.until(lambda: _waiting_in(mine) == 0, "it reads")
+        running.until(lambda: _waiting_in(mine) == 0 and running.is_asleep, "it waits for more")
         running.signal(INT)
         ended = running.wait()
     assert (ended.code, ended.err, ended.json["stop"], ended.json["session"]) == (130, "", "stopped", None)
