@@ -11,16 +11,19 @@ import pytest
 from tests.cli.desk import desk
 from tests.cli.program import Programs
 from tests.cli.provider import asks, text
+from tests.servers.running import ASKING_SERVER, sdk_configured
 
-ASKING = Path(__file__).parents[1] / "servers/asking_server.py"
-FRAMES = ASKING.with_name("question_server.py")
-SERVER = f'[servers.asking]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(ASKING))}, "stdio"]\n'
+FRAMES = ASKING_SERVER.with_name("question_server.py")
 BOOK = ("asking__book", '{"train":"IC 1"}')
+
+
+def asking() -> str:
+    return sdk_configured("asking", program=ASKING_SERVER)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_ask_fills_in_a_form_by_its_flags(program: Programs, tmp_path: Path, mode: str) -> None:
-    servers = f'{SERVER}mode = "{mode}"\n'
+    servers = f'{asking()}mode = "{mode}"\n'
     with desk(program, tmp_path, asks(BOOK), text("booked"), servers=servers) as place:
         ended = place.ask("--yes", "--elicit", "seats=3", "--elicit", "window=no", "--elicit", "elsewhere=1", "go")
         assert ended.code == 0, ended.err
@@ -29,7 +32,7 @@ def test_ask_fills_in_a_form_by_its_flags(program: Programs, tmp_path: Path, mod
 
 def test_ask_declines_what_no_flag_answers_and_says_so(program: Programs, tmp_path: Path) -> None:
     wished = asks(BOOK, ("asking__ask_the_model", "{}"))
-    with desk(program, tmp_path, wished, text("well"), servers=SERVER) as place:
+    with desk(program, tmp_path, wished, text("well"), servers=asking()) as place:
         ended = place.ask("--yes", "go")
         assert ended.code == 0, ended.err
         assert (
@@ -40,7 +43,7 @@ def test_ask_declines_what_no_flag_answers_and_says_so(program: Programs, tmp_pa
 
 def test_ask_lets_a_server_ask_the_model_and_know_a_folder(program: Programs, tmp_path: Path) -> None:
     wished = asks(("asking__ask_the_model", "{}"), ("asking__folders", "{}"))
-    with desk(program, tmp_path, wished, text("blue"), text("well"), servers=SERVER) as place:
+    with desk(program, tmp_path, wished, text("blue"), text("well"), servers=asking()) as place:
         ended = place.ask("--yes", "--sampling", "--root", tmp_path, "go")
         assert ended.code == 0, ended.err
         told = str(place.provider.messages(-1))
@@ -49,7 +52,7 @@ def test_ask_lets_a_server_ask_the_model_and_know_a_folder(program: Programs, tm
 
 
 def test_a_call_without_a_model_is_answered_by_flags_too(program: Programs, tmp_path: Path) -> None:
-    with desk(program, tmp_path, servers=SERVER) as place:
+    with desk(program, tmp_path, servers=asking()) as place:
         ended = place.run("call", "asking", "book", '{"train":"IC 1"}', "--elicit", "seats=3")
         assert (ended.code, b"IC 1: 3 plants True" in ended.out) == (0, True), ended.err
         ended = place.run("call", "asking", "--elicit", "seats=99", "book", '{"train":"IC 1"}')
@@ -68,6 +71,6 @@ def test_a_call_tells_what_was_refused_and_what_the_server_logged(program: Progr
 
 @pytest.mark.parametrize(("flags", "words"), [(("--elicit", "seats"), "FIELD=VALUE"), (("--root", "/no"), "no folder")])
 def test_wrong_flags_are_told(program: Programs, tmp_path: Path, flags: tuple[str, ...], words: str) -> None:
-    with desk(program, tmp_path, servers=SERVER) as place:
+    with desk(program, tmp_path, servers=asking()) as place:
         ended = place.ask(*flags, "go")
         assert (ended.code, words in ended.err) == (2, True), ended.err

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Generator
 
 import pytest
 
 from tests.cli.desk import NO_SERVER, Desk, desk
 from tests.cli.program import Programs
-from tests.servers.running import SDK_SERVER
+from tests.servers.running import sdk_command
 from tui_host.cli.conformance_command import sample
 from tui_host.errors import JSON
-
-OWN = ("--", sys.executable, SDK_SERVER, "stdio")
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +27,9 @@ def run(place: Desk, *server: object, calls: JSON) -> tuple[int, str]:
 
 
 def test_the_calls_of_the_context_are_made_and_end_in_order(place: Desk) -> None:
-    assert run(place, *OWN, calls=[{"name": "add", "arguments": {"a": 1, "b": 2}}]) == (0, "")
-    code, told = run(place, *OWN, calls=[{"name": "subtract", "arguments": {}}])
+    own = ("--", *sdk_command("stdio"))
+    assert run(place, *own, calls=[{"name": "add", "arguments": {"a": 1, "b": 2}}]) == (0, "")
+    code, told = run(place, *own, calls=[{"name": "subtract", "arguments": {}}])
     assert (code, "no tool subtract" in told) == (1, True)
 
 

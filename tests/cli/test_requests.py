@@ -11,18 +11,17 @@ import pytest
 
 from tests.cli.desk import Desk, desk
 from tests.cli.program import Programs
-from tests.servers.running import SDK_SERVER
+from tests.servers.running import SDK_SERVER, sdk_configured
 
 RICH = SDK_SERVER.parent / "rich_server.py"
-SERVERS = "".join(
-    f"[servers.{name}]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps([str(path), 'stdio'])}\nenabled = false\n"
-    for name, path in (("own", SDK_SERVER), ("rich", RICH))
-)
+OFF = "enabled = false\n"
 
 
 @pytest.fixture(scope="module")
 def place(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Generator[Desk]:
-    with desk(program, tmp_path_factory.mktemp("requests"), servers=SERVERS) as found:
+    rich = f"[servers.rich]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(RICH))}]\n"
+    servers = sdk_configured("own") + OFF + rich + OFF
+    with desk(program, tmp_path_factory.mktemp("requests"), servers=servers) as found:
         yield found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from tests.cli.desk import Desk, desk, server
 from tests.cli.program import Ended, Programs
-from tests.servers.running import SDK_SERVER
+from tests.servers.running import sdk_configured
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.chat.schema_check import misfits
@@ -152,12 +151,9 @@ def test_what_is_bundled_is_listed_where_nothing_is_configured(program: Programs
     }
 
 
-OWN = f"[servers.own]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps([str(SDK_SERVER), 'stdio'])}\n"
-
-
 def test_check_says_what_could_be_better_and_checks_real_calls(program: Programs, tmp_path: Path) -> None:
     refused = '[servers.refused]\nurl = "http://127.0.0.1:9/mcp"\n'
-    with desk(program, tmp_path, servers=OWN + server("noisy", "bad-banner") + refused) as place:
+    with desk(program, tmp_path, servers=sdk_configured("own") + server("noisy", "bad-banner") + refused) as place:
         calls = ("--call", "add", '{"a": 1, "b": 2}', "--call", "fail", "{}", "--call", "gone", "{}")
         own = place.run("servers", "check", "own", *calls)
         assert own.code == 1

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 from tests.answers.chained import steps_of
 from tests.cli.provider import asks, provider, text
 from tests.host.test_host import asked, configured, serving
 from tests.servers.answers import Scripted
+from tests.servers.running import ASKING_SERVER, sdk_configured
 from tui_host.chat.sampling import sampling_ask
 from tui_host.errors import JSON
 from tui_host.llm.messages import ToolCall, ToolResult
 from tui_host.servers.server_questions import SamplingRequest
 
-ASKING = Path(__file__).parents[1] / "servers/asking_server.py"
-SERVER = (
-    f"[servers.colours]\ncommand = {json.dumps(sys.executable)}\n"
-    f'args = [{json.dumps(str(ASKING))}, "stdio"]\nsampling = true\n'
-    '[[rules]]\nserver = "*"\ntool = "*"\naction = "allow"\n'
-)
+ALLOWED = '[[rules]]\nserver = "*"\ntool = "*"\naction = "allow"\n'
 
 
 async def test_a_server_asks_the_model_of_the_session_in_its_call(tmp_path: Path) -> None:
     answers = [asks(("colours__ask_the_model", "{}")), text("blue"), text("It is blue.")]
     with provider(*answers) as peer:
-        async with serving(configured(tmp_path, peer.url, SERVER)) as host:
+        server = sdk_configured("colours", program=ASKING_SERVER) + "sampling = true\n"
+        async with serving(configured(tmp_path, peer.url, server + ALLOWED)) as host:
             person = host.answerer = Scripted()
             session = host.sessions.new()
             await asked(host, session, "which colour?")

@@ -1,11 +1,13 @@
-"""A server made with the SDK, over stdio, without the second and a half that the SDK takes to be imported.
+"""Servers made with the SDK, without the two seconds that the SDK takes to be imported.
 
-`PROGRAM SOCKET` imports the program once, says `ready`, and forks for each connection, until its input ends. `SOCKET` alone is
-the command of a server: it hands its streams to a fork, and ends with it.
+`serve SOCKET` imports the SDK once, says `ready`, and forks for each server, until its input ends. `run SOCKET PROGRAM WORD…` is
+the command of a server: it hands its streams to a fork, which ends with it, and ends as the fork does.
 """
 
 from __future__ import annotations
 
+import gc
+import json
 import os
 import select
 import signal
@@ -13,51 +15,83 @@ import socket
 import sys
 from typing import NoReturn
 
+LOADED = (
+    "anyio._backends._asyncio",
+    "mcp.server.mcpserver",
+    "mcp.server.sse",
+    "rich.logging",
+    "uvicorn.protocols.http.h11_impl",
+)
 
-def become(link: socket.socket, program: str) -> NoReturn:
+
+def become(program: str, words: list[str], descriptors: list[int]) -> NoReturn:
     """Be the server at the other end's streams."""
     from importlib import import_module
 
-    _, descriptors, _, _ = socket.recv_fds(link, 1, 3)
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
         os.close(descriptor)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    sys.argv = [program, *words]
     try:
         import_module(program).main()
     finally:
         os._exit(0)
 
 
-def serve(folder: str, program: str, path: str) -> None:
+def start(link: socket.socket) -> NoReturn:
+    """Start the server that was asked for, and say how it ended; end it when nobody waits for it any more."""
+    data, descriptors, _, _ = socket.recv_fds(link, 1 << 16, 3)
+    folder, program, words = json.loads(data)
+    lasts, ends = os.pipe()
+    server = os.fork()
+    if server == 0:
+        os.close(lasts)
+        link.close()
+        sys.path.insert(0, folder)
+        become(program, words, descriptors)
+    for descriptor in (ends, *descriptors):
+        os.close(descriptor)
+    if lasts not in select.select([link, lasts], [], [])[0]:
+        os.kill(server, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(server, 0)[1])
+    link.send(bytes([code % 256]))
+    os._exit(0)
+
+
+def serve(path: str) -> None:
     from importlib import import_module
 
-    sys.path.insert(0, folder)
-    sys.argv[1:] = ["stdio"]
-    import_module(program)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a fork ended
+    for name in LOADED:
+        import_module(name)
+    gc.freeze()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
-        listener.listen()
+        listener.listen(100)
         print("ready", flush=True)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a waiter ended
         while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
             link, _ = listener.accept()
             with link:
                 if os.fork() == 0:
                     listener.close()
-                    become(link, program)
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    start(link)
 
 
-def hand_over(path: str) -> None:
+def hand_over(path: str, program: str, words: list[str]) -> int:
+    folder, _, name = program.removesuffix(".py").rpartition("/")
     with socket.socket(socket.AF_UNIX) as link:
         link.connect(path)
-        socket.send_fds(link, [b"!"], [0, 1, 2])
-        link.recv(1)  # its end is the fork's
+        socket.send_fds(link, [json.dumps([folder, name, words]).encode()], [0, 1, 2])
+        signal.signal(signal.SIGTERM, lambda *_: link.shutdown(socket.SHUT_WR))  # the server ends, then this process
+        for descriptor in range(3):  # the fork's alone: whoever reads them sees their end
+            os.close(descriptor)
+        return (link.recv(1) or b"\1")[0]
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 2:
-        hand_over(sys.argv[1])
+    if sys.argv[1] == "serve":
+        serve(sys.argv[2])
     else:
-        place, _, name = sys.argv[1].removesuffix(".py").rpartition("/")
-        serve(place, name, sys.argv[2])
+        os._exit(hand_over(sys.argv[2], sys.argv[3], sys.argv[4:]))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import anyio
@@ -23,6 +27,7 @@ from tui_host.servers.pool import Pool
 from tui_host.servers.server_questions import Answering
 from tui_host.settings.schema import ServerSpec, Template
 
+ASKING_SERVER = Path(__file__).parent / "asking_server.py"
 HOSTILE = Path(__file__).parent / "hostile.py"
 SDK_SERVER = Path(__file__).parent / "sdk_server.py"
 FORKED_SERVER = Path(__file__).parent / "forked_server.py"
@@ -125,33 +130,49 @@ def remote(name: str, url: str, **more: object) -> ServerSpec:
 
 
 def made_with_sdk(name: str, *, program: Path = SDK_SERVER, **more: object) -> ServerSpec:
+    command, *words = (Template(text=word, literal=True) for word in sdk_command("stdio", program=program))
     spec = ServerSpec(
         name=name,
-        command=Template(text=sys.executable, literal=True),
-        args=(Template(text=str(program), literal=True), Template(text="stdio", literal=True)),
+        command=command,
+        args=tuple(words),
         timeout=240,  # its imports take long on a machine that does much else
     )
     return replace(spec, **more)
 
 
-@contextmanager
-def forking(name: str, program: Path, folder: Path) -> Generator[ServerSpec]:
-    """The same server, which is imported once for all processes of the block."""
-    path = folder / "socket"
-    command = [sys.executable, str(FORKED_SERVER), str(program), str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        words = ("-S", "-E", str(FORKED_SERVER), str(path))
-        python = Template(text=sys.executable, literal=True)
-        yield ServerSpec(name=name, command=python, args=tuple(Template(text=word, literal=True) for word in words))
-        process.kill()
+@cache
+def _forking_server() -> str:
+    """The socket of a process that forks servers, for all tests of this process."""
+    folder = tempfile.mkdtemp(prefix="tui-host-")
+    command = [sys.executable, str(FORKED_SERVER), "serve", f"{folder}/socket"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def end() -> None:
+        with process:
+            process.kill()
+        shutil.rmtree(folder)
+
+    atexit.register(end)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    return f"{folder}/socket"
+
+
+def sdk_command(*words: object, program: Path = SDK_SERVER) -> list[str]:
+    """The command of a server made with the SDK, which is imported once for all of them."""
+    return [sys.executable, "-S", "-E", str(FORKED_SERVER), "run", _forking_server(), str(program), *map(str, words)]
+
+
+def sdk_configured(name: str, *, program: Path = SDK_SERVER) -> str:
+    """The table of such a server over stdio in a configuration."""
+    command, *words = sdk_command("stdio", program=program)
+    return f"[servers.{name}]\ncommand = {json.dumps(command)}\nargs = {json.dumps(words)}\n"
 
 
 @contextmanager
 def listening(kind: str, port: int = 0, program: Path = SDK_SERVER) -> Generator[tuple[str, subprocess.Popen[bytes]]]:
-    """The SDK's server over HTTP; ends with the block."""
-    command = [sys.executable, str(program), kind, str(port)]
+    """The SDK's server over HTTP; ends with the block, or when its process is terminated and waited for."""
+    command = sdk_command(kind, port, program=program)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         try:

@@ -245,7 +245,7 @@ async def test_a_refused_connection_is_one_line() -> None:
 async def test_a_call_to_a_server_that_has_gone_is_told_as_not_sent() -> None:
     with listening("http") as (url, process):
         async with started(remote("gone", url)) as running:
-            process.kill()
+            process.terminate()
             process.wait()
             with anyio.fail_after(90), pytest.raises(ServerError, match="refused") as caught:
                 await running.call("gone")

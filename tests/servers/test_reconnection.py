@@ -67,7 +67,7 @@ async def test_a_server_behind_a_url_that_went_away_is_found_again(kind: str, mo
     with listening(kind, port) as (url, process):
         async with started(remote("sdk", url, transport=kind, mode=mode)) as running:
             told = told_of(running)
-            process.kill()
+            process.terminate()
             process.wait()
             await running.until(lambda: ("sdk", "lost") in told)
             with listening(kind, port):

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from tests.answers.chained import steps_of
 from tests.servers.answers import Scripted
-from tests.servers.running import forking, hostile, listening, remote, started
+from tests.servers.running import ASKING_SERVER, hostile, listening, made_with_sdk, remote, started
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.record import Place
 from tui_host.chat.schema_check import misfits as misfits_now
@@ -23,21 +23,19 @@ from tui_host.servers.server_questions import Answering, Elicitation, Elicitatio
 from tui_host.servers.server_requests import CallClock
 from tui_host.settings.schema import ServerSpec, Template
 
-ASKING = Path(__file__).parent / "asking_server.py"
 FRAMES = Path(__file__).parent / "question_server.py"
 WAYS = [("stdio", "auto"), ("stdio", "legacy"), ("http", "auto"), ("http", "legacy")]
 
 
 @pytest.fixture(scope="module")
 def http_url() -> Generator[str]:
-    with listening("http", program=ASKING) as (url, _):
+    with listening("http", program=ASKING_SERVER) as (url, _):
         yield url
 
 
-@pytest.fixture(scope="module")
-def asking(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServerSpec]:
-    with forking("sdk", ASKING, tmp_path_factory.mktemp("asking")) as spec:
-        yield spec
+@pytest.fixture
+def asking() -> ServerSpec:
+    return made_with_sdk("sdk", program=ASKING_SERVER)
 
 
 @pytest.fixture(params=WAYS, ids=[f"{kind}-{mode}" for kind, mode in WAYS])

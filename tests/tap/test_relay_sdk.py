@@ -22,7 +22,7 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 from mcp_types import TextContent
 from pydantic import AnyUrl
 
-from tests.servers.running import SDK_SERVER
+from tests.servers.running import sdk_command
 from tests.tap.relaying import relaying
 from tests.tap.signing_in import ELSEWHERE, Way, guarded
 from tui_host.capture.frames.frame_heads import read_frame
@@ -30,13 +30,12 @@ from tui_host.capture.record import Head
 from tui_host.tap.http.url_rewriting import MADE_FOR_THE_TAP
 
 CALLBACK = "http://127.0.0.1:1/callback"
-WEATHER = ("-m", "tui_host.demo.servers", "weather", "--http")
+WEATHER = [sys.executable, "-m", "tui_host.demo.servers", "weather", "--http"]
 
 
 @contextmanager
-def served(*arguments: str) -> Generator[str]:
+def served(command: list[str]) -> Generator[str]:
     """A server that reports its URL."""
-    command = [sys.executable, *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         told: dict[str, str] = json.loads(process.stdout.readline())
@@ -48,9 +47,9 @@ def served(*arguments: str) -> Generator[str]:
 
 @pytest.mark.parametrize("kind", ["sse", "weather"])
 async def test_the_sdks_client_does_not_notice_a_relay(kind: str) -> None:
-    arguments = WEATHER if kind == "weather" else (str(SDK_SERVER), kind)
+    command = WEATHER if kind == "weather" else sdk_command(kind)
     tool, given = ("get_forecast", {"city": "Paris"}) if kind == "weather" else ("echo", {"text": "中文 \u2028"})
-    with served(*arguments) as url:
+    with served(command) as url:
         async with relaying(url, is_mcp=True) as relay:
             own = relay.origin + urlsplit(url).path
             async with Client(_transport(kind, own)) as client, Client(_transport(kind, url)) as plain:

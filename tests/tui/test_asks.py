@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -12,6 +11,7 @@ import anyio
 import pytest
 from textual.widgets import Static
 
+from tests.servers.running import ASKING_SERVER, sdk_configured
 from tests.tui.app_running import NARROW, OFF, PATIENT, Running, running
 from tui_host.chat.conversation import NoteItem
 from tui_host.chat.direct_call import call_directly
@@ -22,9 +22,6 @@ from tui_host.tui.web_addresses import address_of
 from tui_host.tui.widgets.asks.ask_panel import AskButton, AskPanel
 from tui_host.tui.widgets.asks.elicitation_panels import FormPanel
 from tui_host.tui.widgets.forms.form_fields import TextField
-
-ASKING = Path(__file__).parent.parent / "servers" / "asking_server.py"
-ASKS = f'{PATIENT}[servers.ask]\ncommand = "{sys.executable}"\nargs = ["{ASKING}", "stdio"]\n'
 
 SCHEMA: dict[str, JSON] = {
     "type": "object",
@@ -202,7 +199,8 @@ async def test_a_cancelled_question_closes_and_the_next_one_is_shown(app: Runnin
 
 
 async def test_a_call_of_a_real_server_asks_and_all_its_questions_can_be_declined(tmp_path: Path) -> None:
-    async with running(tmp_path, config=ASKS) as app:
+    config = PATIENT + sdk_configured("ask", program=ASKING_SERVER)
+    async with running(tmp_path, config=config) as app:
         await app.until_ready()
         pool, recorder = app.host.pool, app.host.recorder
         assert pool is not None

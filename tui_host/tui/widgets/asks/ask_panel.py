@@ -191,6 +191,8 @@ class AskPanel(Container, can_focus=True):
 
     def _make_room(self) -> None:
         """Shorten the body by the text above the buttons, and keep the field with the focus in view."""
+        if not self.is_attached:  # answered meanwhile
+            return
         self.share_room()
         focused = self.screen.focused
         if focused is not None and self._body in focused.ancestors:
