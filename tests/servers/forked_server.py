@@ -84,7 +84,7 @@ def hand_over(path: str, program: str, words: list[str]) -> int:
     with socket.socket(socket.AF_UNIX) as link:
         link.connect(path)
         socket.send_fds(link, [json.dumps([folder, name, words]).encode()], [0, 1, 2])
-        signal.signal(signal.SIGTERM, lambda *_: link.shutdown(socket.SHUT_WR))  # the server ends, then this process
+        signal.signal(signal.SIGTERM, lambda _, __: link.shutdown(socket.SHUT_WR))  # the server ends, then this process
         for descriptor in range(3):  # the fork's alone: whoever reads them sees their end
             os.close(descriptor)
         return (link.recv(1) or b"\1")[0]
