@@ -74,6 +74,10 @@ async def test_c_shows_the_chain_and_o_goes_to_the_row_of_a_step() -> None:
         inspector.ladder.select(row_of(app.wires, "decision").number)
         await pilot.pause()
         before = detail.tab
+        await pilot.press("2")
+        assert detail.tab == "Raw"
+        await pilot.press("1", "9")  # there is no ninth tab
+        assert detail.tab == before
         await pilot.press("c")
         assert detail.tab == "Chain"
         await pilot.press("c")

@@ -186,6 +186,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("left,h", "left, h", "go to the related row in the LLM lane, else to the nearest row there"),
         Key("right,l", "right, l", "go to the related row in the MCP lane, else to the nearest row there"),
         Key("enter", "enter", "go to the details; on a heading: fold or open its rows"),
+        Key("1,2,3,4,5,6,7,8,9", "1 to 9", "show that tab of the details, such as Bill of a heading"),
         Key(
             "slash",
             "/",

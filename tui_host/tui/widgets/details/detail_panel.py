@@ -242,6 +242,11 @@ class Detail(Vertical):
             self._chosen[tabs] = tab
             self.sync(now=True)
 
+    def choose_at(self, place: int) -> None:
+        """Show the tab at a place, counted from 0, if the row has that many."""
+        for tab in tabs_of(self._row)[place : place + 1]:
+            self.choose(tab)
+
     def toggle(self, tab: str) -> bool:
         """Show a tab, or if it is shown the one before; returns whether the row has the tab."""
         tabs = tabs_of(self._row)
@@ -384,9 +389,7 @@ class Detail(Vertical):
         tabs = tabs_of(self._row)
         if not tabs:
             return
-        place = message.place if message.place is not None else (tabs.index(self.tab) + message.step) % len(tabs)
-        if place < len(tabs):
-            self.choose(tabs[place])
+        self.choose_at(message.place if message.place is not None else (tabs.index(self.tab) + message.step) % len(tabs))
 
     def on_tab_line_clicked(self, message: TabLine.Clicked) -> None:
         """Show the clicked tab."""

@@ -108,6 +108,7 @@ class Inspector(Container):
         Binding("question_mark", "legend", "Signs"),
         Binding("n", "look(1)", "Next to look at"),
         Binding("N", "look(-1)", "To look at before"),
+        *(Binding(str(number), f"tab_at({number - 1})", f"Tab {number}", show=False) for number in range(1, 10)),
     ]
 
     class ExportAsked(Message):
@@ -421,6 +422,10 @@ class Inspector(Container):
         details = (relative,) if is_relative else (selected, relative)
         if not any(detail.toggle("Chain") for detail in details if not detail.has_class("-hidden")):
             self.notify("No call belongs to this row, so it has no chain.", markup=False, timeout=4)
+
+    def action_tab_at(self, place: int) -> None:
+        """Show a tab of the selected row by its place, while the list has the focus."""
+        next(detail for detail in self.details if not detail.has_class("-hidden")).choose_at(place)
 
     def show_chain(self, call: str) -> bool:
         """Go to the first row of a call and its chain; returns whether the call has a row."""
