@@ -389,7 +389,9 @@ class Detail(Vertical):
         tabs = tabs_of(self._row)
         if not tabs:
             return
-        self.choose_at(message.place if message.place is not None else (tabs.index(self.tab) + message.step) % len(tabs))
+        self.choose_at(
+            message.place if message.place is not None else (tabs.index(self.tab) + message.step) % len(tabs)
+        )
 
     def on_tab_line_clicked(self, message: TabLine.Clicked) -> None:
         """Show the clicked tab."""
