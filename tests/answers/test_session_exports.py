@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
@@ -23,7 +24,7 @@ HOSTILE = (
 INFO = SessionInfo(id=SESSION, title=HOSTILE, source="chat", model=f"m/{HOSTILE}", protocol=HOSTILE)
 SYSTEM = "You are careful. Tools are called so: <use/>. " * 30
 ANSWER = "The answer, in many words so that a reference to it is worth more than to say it again."
-OPEN_TAGS = {"meta", "!doctype"}
+OPEN_TAGS = {"meta", "!doctype", "img", "br", "hr"}
 
 
 def stream(text: str) -> bytes:
@@ -89,6 +90,9 @@ class _Reader(HTMLParser):
                 self.page.ids.append(value or "")
             elif name == "href" and (value or "").startswith("#"):
                 self.page.targets.append((value or "")[1:])
+            elif name == "src" and (value or "").startswith("data:image/png;base64,iVBORw0KGgo"):
+                self.page.targets.append("image")
+                self.page.ids.append("image")
             elif name not in {"class", "charset", "name", "content", "lang", "open", "http-equiv"}:
                 self.page.foreign.append(f"{name}={value}")
         if tag not in OPEN_TAGS:
@@ -96,7 +100,8 @@ class _Reader(HTMLParser):
 
     @override
     def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
+        if tag not in OPEN_TAGS:  # Markdown closes them at once
+            assert self.open.pop() == tag
 
 
 def page(text: str) -> _Page:
@@ -120,11 +125,23 @@ def test_a_page_is_one_file_in_which_nothing_foreign_acts_and_every_reference_le
     read = page(text)
     assert read.foreign == []
     assert read.tags.count("script") == 1
-    assert not {"img", "link", "iframe", "object", "base", "form", "svg"} & {*read.tags}
+    assert not {"link", "iframe", "object", "base", "form", "svg"} & {*read.tags}
     assert len({*read.ids}) == len(read.ids)
     assert {*read.targets} <= {*read.ids}
     assert "\x1b" not in text
     assert "\u202e" not in text
+
+
+def test_images_are_drawn_and_answers_are_marked_up_without_links() -> None:
+    image = b64encode(b"\x89PNG\r\n\x1a\n" + bytes(60)).decode()
+    content = [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{image}"}}]
+    body = json.dumps({"messages": [{"role": "user", "content": content}]}).encode()
+    said: dict[str, JSON] = {"item": "answer", "turn": 1, "text": "**so** [it](https://e.example) <b>is</b>\n\n- `x`"}
+    text = told("html", [*exchange("x1", body, stream("it"))], [said])
+    assert page(text).targets.count("image") == 1
+    assert "(image 1 below, 92 characters)" in text
+    assert "<p><strong>so</strong> [it](https://e.example) &lt;b&gt;is&lt;/b&gt;</p>" in text
+    assert "<li><code>x</code></li>" in text
 
 
 def test_a_page_has_repeated_messages_once_and_is_smaller_than_three_times_the_json_lines() -> None:

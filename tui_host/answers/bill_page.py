@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.answers.bodies import missing_words, reading
 from tui_host.answers.changes_page import Changes, changes_of, path_of, prefix_words
-from tui_host.answers.outlines import marks_of
+from tui_host.answers.outlines import marks_of, outlined
 from tui_host.answers.prompted_tools import LISTS
 from tui_host.answers.request_weights import MOST, RequestWeight, calls_of, requests_of, total_of, weigh
 from tui_host.answers.section import Section
@@ -112,13 +112,12 @@ def bill_of(wires: Wires, rows: Sequence[Row]) -> Steps[Bill | str]:
     body = yield from reading(wires, row)
     if len(body.data) > MOST:
         return f"{len(body.data):,} bytes are too many to analyse; see Raw."
-    outline = dialect.outline(body.data, wires.names(row))
+    outline = outlined(wires, row, body.data, dialect)
     yield "taken apart"
     if outline is None:
         return "The body is not a JSON object; see Raw."
     weighed = yield from weigh(wires, rows)
-    session = Section(is_session=True)
-    calls = calls_of(wires, session, (yield from weigh(wires, requests_of(wires, session))))
+    calls = yield from calls_of(wires, Section(is_session=True))
     earlier = wires.before(row)
     changes = None if earlier is None else (yield from changes_of(wires, row, earlier))
     known = changes if isinstance(changes, Changes) else None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from tui_host.answers.bodies import missing_words, reading
 from tui_host.answers.changed_words import ChangedWords, changed_words, merged_text
 from tui_host.answers.masks import masked
+from tui_host.answers.outlines import outlined
 from tui_host.answers.sheet import Sheet, SheetLine, Style
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.visible import decode, line
@@ -149,7 +150,7 @@ def changes_of(wires: Wires, row: Row, earlier: Row) -> Steps[Changes | str]:
         body = yield from reading(wires, request)
         if len(body.data) > MOST:
             return f"{len(body.data):,} bytes are too many to compare; see Raw."
-        outline = dialect.outline(body.data, wires.names(request))
+        outline = outlined(wires, request, body.data, dialect)
         yield "taken apart"
         if outline is None:
             return "The body is not a JSON object; see Raw."

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from html import escape
+from itertools import groupby
+
+from markdown_it import MarkdownIt
 
 from tui_host.answers.pages import ROW_PAGES, SECTION_PAGES
 from tui_host.answers.said_texts import Passage, Piece, RowText, RowTexts
-from tui_host.answers.section import Section, turn_section
+from tui_host.answers.section import Section
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.steps import made
 from tui_host.answers.wires import Wires
@@ -30,6 +34,15 @@ _INDENTED = 20_000
 """Characters of JSON up to which each member stands on a line of its own."""
 _OF_SECTIONS, _OF_ROWS = 4000, 300
 """Characters of a text on the pages of a turn and of a row that are shown: the ladder has all of them."""
+_IMAGE = re.compile(
+    r"(?<![A-Za-z0-9+/])(?:(?P<png>iVBORw0KGgo)|(?P<jpeg>/9j/[24])|(?P<gif>R0lGOD)|(?P<webp>UklGR))[A-Za-z0-9+/]{50,}={0,2}"
+)
+"""An image in base64, as results of tools and requests of all dialects have them."""
+_MARKDOWN = (
+    MarkdownIt("commonmark", {"html": False}).enable("table").disable(["link", "image", "autolink", "reference"])
+)
+_OF_SESSION = ("Servers",)
+"""The pages that are the same from every heading."""
 _SIGNS: Mapping[tuple[str, bool], str] = {
     ("llm", True): "&lt;──┤",
     ("llm", False): "──&gt;┤",
@@ -49,6 +62,8 @@ summary{cursor:pointer;overflow-wrap:anywhere;padding:.08rem .2rem}summary:hover
 .row>summary{font:13px/1.5 ui-monospace,monospace;display:grid;grid-template-columns:4rem 4rem 4.2rem 8rem 1fr;gap:0 .6rem}.row time{text-align:right;color:var(--m)}
 .row b{font-weight:600}.row span{grid-column:4/-1}.row.mcp span{grid-column:5}i{font-style:normal}.llm i{color:var(--llm)}.mcp i{color:var(--mcp);text-align:right}.host i{text-align:center}
 .put{background:var(--put);border-radius:4px;padding:0 .4rem;font-size:.85em;display:inline-block}:target>summary{outline:2px solid var(--a)}
+.md{white-space:normal}.md :is(p,ul,ol,pre,table,h1,h2,h3,h4){margin:.3rem 0}.md :is(h1,h2,h3,h4){font-size:1.05rem}.md :is(td,th){border:1px solid var(--l);padding:.1rem .5rem}.md code{font-family:ui-monospace,monospace}
+img{display:block;max-width:100%;max-height:24rem;margin:.3rem 0;border:1px solid var(--l)}
 .f{float:right;color:var(--m);font-variant-numeric:tabular-nums;margin-left:1rem}.l{white-space:pre-wrap}
 """
 _SCRIPT = """
@@ -67,7 +82,7 @@ def pieces(wires: Wires, session: SessionInfo, items: Iterable[str]) -> Iterator
 def _document(wires: Wires, session: SessionInfo, items: Iterable[str]) -> Iterator[str]:
     title = _text(" ".join(session.title.split())[:_WIDE]) or "untitled"
     digest = base64.b64encode(sha256(_SCRIPT.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
     yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     yield '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -79,8 +94,8 @@ def _document(wires: Wires, session: SessionInfo, items: Iterable[str]) -> Itera
     yield from _chat(wires, session, items)
     yield '</section>\n<section id="ladder"><h2>LLM │ MCP</h2>'
     yield from _ladder(wires)
-    yield '</section>\n<section id="answers"><h2>Answers</h2>'
-    yield from _answers(wires)
+    yield '</section>\n<section id="answers"><h2>Answers about the session</h2>'
+    yield from _section_pages(wires, Section(is_session=True))
     yield f"</section></main><script>{_SCRIPT}</script></body></html>\n"
 
 
@@ -93,14 +108,34 @@ def _line(text: str) -> str:
     return escape(line(keyless(text), _WIDE), quote=False)
 
 
-def _pre(text: str) -> str:
+def _pre(text: str, most: int = 0) -> str:
+    """Return a text with its images below it, JSON indented.
+
+    Args:
+        text: The text as it came.
+        most: The most characters that are shown; 0 for all.
+    """
+    images: list[str] = []
+
+    def taken_out(match: re.Match[str]) -> str:
+        images.append(f'<img alt="" src="data:image/{match.lastgroup};base64,{match[0]}">')
+        return f"(image {len(images)} below, {len(match[0]):,} characters)"
+
+    text = _IMAGE.sub(taken_out, text)
     if len(text) <= _INDENTED and text.lstrip().startswith(("{", "[")):
         try:
             value: JSON = json.loads(text)
             text = json.dumps(value, ensure_ascii=False, indent=1)
         except (ValueError, RecursionError):
             pass
-    return f"<pre>{_text(text)}</pre>"
+    if most and len(text) > most:
+        text = f"{text[:most]}… ({len(text) - most:,} more characters)"
+    return f"<pre>{_text(text)}</pre>{''.join(images)}"
+
+
+def _markdown(text: str) -> str:
+    """Return Markdown for HTML; links and images stay as they are written, and what hides is shown."""
+    return _MARKDOWN.render(visible(keyless(text)))
 
 
 # The chat.
@@ -128,7 +163,7 @@ def _item(item: Mapping[str, JSON], user: str, rows: Mapping[str, int]) -> Itera
             if thinking := text_or_empty(item.get("thinking")):
                 yield f'<details><summary class="m">thinking</summary>{_pre(thinking)}</details>\n'
             if (answer := text_or_empty(item.get("text"))).strip():
-                yield f'<div class="say">{_text(answer)}</div>\n'
+                yield f'<div class="say md">{_markdown(answer)}</div>\n'
         case "call":
             words = {
                 name: text_or_empty(item.get(name)) for name in ("server", "tool", "asked", "sent", "words", "result")
@@ -152,17 +187,22 @@ def _item(item: Mapping[str, JSON], user: str, rows: Mapping[str, int]) -> Itera
 
 
 def _ladder(wires: Wires) -> Iterator[str]:
-    """Yield the rows of no turn, folded, then those of each turn."""
+    """Yield the rows of no turn, folded, then those of each turn, with its pages."""
     groups: dict[int, list[str]] = {0: []}
+    pages: dict[int, str] = {}
     starts: dict[tuple[str, int], int] = {}
-    for text in RowTexts(wires).all():
-        row = text.row
-        start = starts.setdefault((row.clock, row.turn), row.mono_ns or 0)
-        groups.setdefault(row.turn, []).append("".join(_row(wires, text, start)))
+    for turn, texts in groupby(RowTexts(wires).all(), lambda text: text.row.turn):
+        clock = ""
+        for text in texts:
+            clock = text.row.clock
+            start = starts.setdefault((text.row.clock, turn), text.row.mono_ns or 0)
+            groups.setdefault(turn, []).append("".join(_row(wires, text, start)))
+        if turn:  # while its requests are at hand
+            pages[turn] = "".join(_section_pages(wires, Section(clock=clock, turn=turn)))
     if rows := groups.pop(0):
         yield f'<details><summary class="m">connections, {len(rows)} rows</summary><div>{"".join(rows)}</div></details>'
     for turn, rows in groups.items():
-        yield f'<h2 id="t{turn}">turn {turn}</h2>'
+        yield f'<h2 id="t{turn}">turn {turn}</h2>{pages.get(turn, "")}'
         yield from rows
 
 
@@ -212,11 +252,9 @@ def _reference(passage: Passage) -> str:
 # The answers.
 
 
-def _answers(wires: Wires) -> Iterator[str]:
-    turns = sorted({row.turn for row in wires.ladder.rows if row.turn})
-    sections = [Section(is_session=True), *filter(None, (turn_section(wires.ladder, turn) for turn in turns))]
+def _section_pages(wires: Wires, section: Section) -> Iterator[str]:
     for name, page in SECTION_PAGES.items():
-        for section in sections:
+        if section.is_session or name not in _OF_SESSION:
             yield from _sheet(wires, name, made(page(wires, section)), _OF_SECTIONS)
 
 
@@ -249,8 +287,7 @@ def _sheet_line(wires: Wires, entry: SheetLine, most: int) -> Iterator[str]:
         return
     yield f"<details{' open' if entry.opened else ''}><summary>{words}</summary><div>"
     if text:
-        rest = len(text) - most
-        yield _pre(text if rest <= 0 else f"{text[:most]}… ({rest:,} more characters)")
+        yield _pre(text, most)
     for child in entry.children:
         yield from _sheet_line(wires, child, most)
     yield "</div></details>"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 from tui_host.answers.bodies import Body, head_of, reading
 from tui_host.answers.steps import PIECE, Steps
@@ -15,17 +16,31 @@ from tui_host.llm.events import ModelEvent
 from tui_host.llm.fold import Fold
 from tui_host.llm.outline import Comparison, Outline, compare
 
+_Outlined: TypeAlias = "tuple[Dialect, Mapping[str, tuple[str, str]], bytes, Outline | None]"
+_LAST: deque[_Outlined] = deque(maxlen=6)
+"""The requests taken apart last: several pages ask for the same ones, one after the other."""
+
+
+def outlined(wires: Wires, row: Row, body: bytes, dialect: Dialect) -> Outline | None:
+    """Take a request apart; None if it is no JSON object."""
+    names = wires.names(row)
+    for spoken, known, data, outline in _LAST:
+        if spoken is dialect and known is names and data == body:
+            return outline
+    outline = dialect.outline(body, names)
+    _LAST.append((dialect, names, body, outline))
+    return outline
+
 
 def outline_of(wires: Wires, row: Row, body: Body, dialect: Dialect) -> Steps[tuple[Outline | None, Comparison | None]]:
     """Return the request as a tree, compared with another request if readable."""
-    names = wires.names(row)
-    now = dialect.outline(body.data, names)
+    now = outlined(wires, row, body.data, dialect)
     yield "taken apart"
     before = wires.compared(row)
     if now is None or before is None:
         return now, None
     body = yield from reading(wires, before)
-    earlier = dialect.outline(body.data, names)
+    earlier = outlined(wires, row, body.data, dialect)
     yield "compared"
     return now, compare(earlier, now) if earlier is not None else None
 

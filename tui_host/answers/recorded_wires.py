@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,19 +19,19 @@ if TYPE_CHECKING:
     from tui_host.llm.dialects.dialect import Dialect
     from tui_host.settings.schema import Price, Provider
 
-LOOK_BACK = 2000
-"""Number of rows above a request among which the request before is looked for."""
+LOOK_BACK = 200
+"""Number of requests above a request among which the request before is looked for."""
 
 
 def earlier_request(ladder: Ladder, row: Row, dialect_of: Callable[[Row], Dialect | None]) -> Row | None:
     """Return the nearest request above a row with equal provider and dialect; None without one."""
-    dialect = dialect_of(row)
-    for number in range(row.number - 1, max(-1, row.number - LOOK_BACK), -1):
-        candidate = ladder.rows[number]
-        is_request = candidate.kind == "request" and candidate.lane == "llm" and not candidate.missing
-        is_alike = is_request and candidate.method == row.method and candidate.peer == row.peer
-        if is_alike and dialect_of(candidate) == dialect:
-            return candidate
+    dialect, numbers = dialect_of(row), ladder.numbers.requests
+    place = bisect_left(numbers, row.number)
+    for number in reversed(numbers[max(0, place - LOOK_BACK) : place]):
+        earlier = ladder.rows[number]
+        is_alike = not earlier.missing and earlier.method == row.method and earlier.peer == row.peer
+        if is_alike and dialect_of(earlier) == dialect:
+            return earlier
     return None
 
 

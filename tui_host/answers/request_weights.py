@@ -111,6 +111,9 @@ class _Weighed:
     lists: dict[tuple[str, str, bytes], tuple[ToolWeight, ...]] = field(
         default_factory=dict[tuple[str, str, bytes], tuple[ToolWeight, ...]]
     )
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    counted: int = -1
+    """The revision of the rows in which the session's calls were counted."""
 
 
 _WEIGHED: WeakKeyDictionary[Ladder, _Weighed] = WeakKeyDictionary()
@@ -120,12 +123,11 @@ _WEIGHED: WeakKeyDictionary[Ladder, _Weighed] = WeakKeyDictionary()
 def requests_of(wires: Wires, section: Section) -> Sequence[Row]:
     """Return the requests to models of a section: those of its step, its turn, or the session."""
     ladder = wires.ladder
-    rows = (ladder.rows[number] for number in ladder.numbers.requests)
+    numbers = ladder.numbers.requests
     if section.is_session:
-        return list(rows)
-    of_turn = [row for row in rows if ladder.sections.turn_of(row.number) == section.turn]
-    of_turn = [row for row in of_turn if section.clock in {"", row.clock}]
-    return [row for row in of_turn if section.step in {0, row.step}]
+        return [ladder.rows[number] for number in numbers]
+    of_turn = [ladder.rows[number] for number in numbers if ladder.sections.turn_of(number) == section.turn]
+    return [row for row in of_turn if section.clock in {"", row.clock} and section.step in {0, row.step}]
 
 
 def weigh(wires: Wires, rows: Sequence[Row]) -> Steps[list[WeighedRequest]]:
@@ -270,12 +272,18 @@ def _sum_of(counts: Iterable[_Number | None]) -> _Number | None:
     return sum(known[1:], known[0]) if known else None
 
 
-def calls_of(wires: Wires, section: Section, weights: Sequence[WeighedRequest]) -> Counter[tuple[str, str]]:
+def calls_of(wires: Wires, section: Section) -> Steps[Counter[tuple[str, str]]]:
     """Count how often tools were called, by server and tool: what models asked for, or servers were sent, whichever is more."""
+    weighed, revision = _WEIGHED.setdefault(wires.ladder, _Weighed()), wires.ladder.revision
+    if section.is_session and weighed.counted == revision:
+        return weighed.calls
+    weights = yield from weigh(wires, requests_of(wires, section))
     names = {tool.name: (tool.server, tool.tool) for weight in weights for tool in weight.tools}
     asked = Counter(names.get(name, ("", name)) for weight in weights for name in weight.calls)
-    sent = Counter((row.peer, row.tool) for row in _sent(wires, section))
-    return asked | sent
+    calls = asked | Counter((row.peer, row.tool) for row in _sent(wires, section))
+    if section.is_session:
+        weighed.calls, weighed.counted = calls, revision
+    return calls
 
 
 def _sent(wires: Wires, section: Section) -> Iterator[Row]:

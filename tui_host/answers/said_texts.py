@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from tui_host.answers.bodies import body_of
-from tui_host.answers.outlines import fold_of, marks_of
+from tui_host.answers.outlines import fold_of, marks_of, outlined
 from tui_host.answers.steps import made
 from tui_host.answers.wires import Wires
 from tui_host.capture.exports.keyless import keyless
@@ -117,7 +117,7 @@ class RowTexts:
         before = self._wires.before(row)
         previous = None if before is None or before.turn != row.turn else body_of(self._wires, before).data
         words = f"{row.method} {row.url.rpartition('://')[2].partition('/')[2]} · {request_words(body, previous, dialect=dialect)}"
-        outline = dialect.outline(body, self._wires.names(row)) if dialect is not None else None
+        outline = outlined(self._wires, row, body, dialect) if dialect is not None else None
         if outline is None:
             return RowText(row=row, name=name, words=words, pieces=(self._piece(name, "body", keyless(decode(body))),))
         pieces = tuple(self._parts(outline, marks_of(self._wires, row), name))

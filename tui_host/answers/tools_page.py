@@ -104,7 +104,7 @@ def tools_page(wires: Wires, section: Section) -> Steps[Sheet]:
 def tool_costs(wires: Wires, section: Section) -> Steps[ToolCosts]:
     """Compute what each tool costs, the most expensive first."""
     weighed = yield from weigh(wires, requests_of(wires, section))
-    calls = calls_of(wires, section, weighed)
+    calls = yield from calls_of(wires, section)
     offers: dict[tuple[str, str], list[tuple[RequestWeight, ToolWeight]]] = {}
     for request in weighed:
         for tool in request.tools:

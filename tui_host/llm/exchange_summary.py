@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from tui_host.capture.json.spans import Node, spans
 from tui_host.capture.record import Head, value_of
@@ -37,10 +38,10 @@ def request_words(body: bytes, previous: bytes | None = None, *, dialect: Dialec
         previous: The body of the previous request, None if this is the first.
         dialect: The dialect of both; if unknown, each entry of the tools counts as one tool.
     """
-    now = spans(body, walk=_LISTS)
+    now = _walked(body)
     if now is None:
         return ""
-    before = spans(previous, walk=_LISTS) if previous is not None else None
+    before = _walked(previous) if previous is not None else None
     offered, messages = _offered(body, now), _messages(now)
     words: list[str] = []
     offered_before = _offered(previous, before) if previous is not None and before is not None else b""
@@ -53,6 +54,12 @@ def request_words(body: bytes, previous: bytes | None = None, *, dialect: Dialec
     elif messages:
         words.append(_counted(messages, "message"))
     return " · ".join(words)
+
+
+@lru_cache(maxsize=2)
+def _walked(body: bytes) -> Node | None:
+    """Read a body's lists; what was the body is the previous one next."""
+    return spans(body, walk=_LISTS)
 
 
 class ResponseWords:

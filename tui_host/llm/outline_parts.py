@@ -71,15 +71,35 @@ class PartReader(ABC):
 
     def part(self, node: Node, key: str, kind: PartKind, label: str = "") -> Part:
         """Make a part from a node, with a preview."""
+        return self._part(node, key, kind, label, node)
+
+    def _part(  # noqa: PLR0913, PLR0917 - made at once: most bodies have hundreds, and each change is a copy
+        self,
+        node: Node,
+        key: str,
+        kind: PartKind,
+        label: str,
+        said: Node | None,
+        name: str = "",
+        origin: str = "",
+        wire_id: str = "",
+        children: tuple[Part, ...] = (),
+        words: str = "",
+    ) -> Part:
+        """Make a part with the preview and place of its text, which is the node `said`; without it the preview is `words`."""
         return Part(
             key=key,
             kind=kind,
             label=label or kind,
+            name=name,
             start=node.start,
             end=node.end,
             tokens=estimate_tokens(self.body[node.start : node.end]),
-            preview=preview(self.body, node),
-            says=(node.start, node.end),
+            origin=origin,
+            preview=words if said is None else preview(self.body, said),
+            says=(0, 0) if said is None else (said.start, said.end),
+            wire_id=wire_id,
+            children=children,
         )
 
     def saying(self, part: Part, node: Node | None) -> Part:
@@ -92,7 +112,7 @@ class PartReader(ABC):
 
     def list_of(self, node: Node, key: str, kind: PartKind, children: tuple[Part, ...]) -> Part:
         """Make a part from the list of tools or of messages."""
-        return replace(self.part(node, key, kind), preview="", says=(0, 0), children=children)
+        return self._part(node, key, kind, "", None, children=children)
 
     def text(self, node: Node | None) -> str:
         """Return the text of a string node."""
@@ -144,8 +164,7 @@ class PartReader(ABC):
         """Make a part from a call; its id later leads from the result to the call."""
         if wire_id:
             self._called[wire_id] = name
-        part = replace(self.part(node, key, "call"), name=name, origin="model", wire_id=wire_id)
-        return self.saying(part, arguments)
+        return self._part(node, key, "call", "", arguments, name, "model", wire_id)
 
     def called(self, wire_id: str) -> str:
         """Return the name of the tool called with an id."""
@@ -153,15 +172,16 @@ class PartReader(ABC):
 
     def result(self, node: Node, key: str, name: str, content: Node | None, wire_id: str = "") -> Part:
         """Make a part from a call's result."""
-        part = self.part(node, key, "result", "tool result")
-        return self.saying(replace(part, name=name, origin=self.origin_of(name), wire_id=wire_id), content)
+        return self._part(node, key, "result", "tool result", content, name, self.origin_of(name), wire_id)
 
     def message(self, node: Node, key: str, role: str, children: list[Part], content: Node | None = None) -> Part:
         """Make a part from a message and its children; `content` is the message's text, if it has no list of parts."""
         words = next((f"{child.name} {child.preview}".strip() for child in children if child.preview), "")
-        part = replace(self.part(node, key, "message", role or "message"), origin=ROLES.get(role, ""))
-        part = self.saying(replace(part, children=tuple(children)), None if children else content)
-        return replace(part, preview=self.shown(content) or words)
+        words = self.shown(content) or words if children else words
+        said = None if children else content
+        return self._part(
+            node, key, "message", role, said, origin=ROLES.get(role, ""), children=tuple(children), words=words
+        )
 
 
 class ChatReader(PartReader):

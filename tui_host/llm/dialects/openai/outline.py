@@ -42,7 +42,8 @@ class OpenAIParts(ChatReader):
             children += [self._call(call, f"{key}/calls/{n}") for n, call in enumerate(calls.elements)]
         self.origin = ""
         plain = content if content is not None and content.kind == "string" else None
-        return replace(self.message(node, key, role, children, plain), origin=origin)
+        message = self.message(node, key, role, children, plain)
+        return message if message.origin == origin else replace(message, origin=origin)
 
     def _piece(self, node: Node, key: str, origin: str) -> Part:
         if node.get("image_url") is not None:
