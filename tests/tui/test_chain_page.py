@@ -6,6 +6,7 @@ from tests.tui.details_drawn import drawn, row_of
 from tests.tui.inspecting import Inspecting, a_session
 from tests.tui.inspector_wires import CALL_ID, MESSAGES, Wires, events_of, request_body, to_json
 from tui_host.answers.call_chain import chain_of
+from tui_host.answers.look import looks_of
 from tui_host.answers.pages import ROW_PAGES
 from tui_host.answers.steps import made
 from tui_host.capture.link import Span
@@ -116,3 +117,5 @@ def test_a_chain_says_what_the_model_was_not_told_and_which_value_comes_again() 
         "told: text · structuredContent (1 member) · not told: image, structuredContent mayor, 1 log line"
     )
     assert [step.value for step in later.steps if step.happened == "told"] == ["not told yet"]
+    looks = [(look.name, look.reason) for look in looks_of(wires)]
+    assert looks == [("math #4", "not told: image, structuredContent mayor")]

@@ -15,9 +15,10 @@ from tui_host.answers.chain_values import (
     Content,
     changes,
     contents_of,
-    is_told,
     kinds_of,
     member_range,
+    names_of,
+    not_told,
     parsed,
     typed_in,
     words_in,
@@ -404,21 +405,15 @@ def _told_state(known: _Known, words: str, body: bytes) -> str:
     """Return which contents a request tells, and what else the server said."""
     if not known.has_result:
         return "told otherwise: there is no result; the words are the host's"
-    told = [content for content in known.result if is_told(content, words, body)]
-    left = [content for content in known.result if content not in told]
-    parts: list[str] = []
-    if told:
-        parts.append(f"told: {kinds_of(told)}")
-    names = [content.name for content in left if content.name]
-    others = [content for content in left if not content.name]
-    missing = [kinds_of(others)] if others else []
-    if names:
-        missing.append(f"structuredContent {', '.join(names[:8])}{', …' if len(names) > 8 else ''}")
-    if known.logs:
-        missing.append(f"{known.logs} log line{'s' if known.logs > 1 else ''}")
-    if missing:
-        parts.append(f"not told: {', '.join(missing)}")
-    return " · ".join(parts)
+    left = not_told(known.result, words, body)
+    told = kinds_of(content for content in known.result if content not in left)
+    missing = [words for words in (names_of(left), _log_lines(known.logs)) if words]
+    parts = f"told: {told}" if told else "", f"not told: {', '.join(missing)}" if missing else ""
+    return " · ".join(filter(None, parts))
+
+
+def _log_lines(count: int) -> str:
+    return f"{count} log line{'s' if count > 1 else ''}" if count else ""
 
 
 def _message_at(outline: Outline | None, start: int) -> str:

@@ -19,6 +19,7 @@ _SHORTEST = 6
 _LONGEST = 200
 _MOST_VALUES = 200
 _MOST_CHANGES = 6
+_MOST_NAMES = 8
 _WITH_DIGIT = re.compile(r"[^\W_][\w.:/@-]{4,198}[^\W_]")
 
 
@@ -72,8 +73,23 @@ def _counted(kind: str, count: int) -> str:
     return f"{count} × {kind}" if count > 1 else kind
 
 
-def is_told(content: Content, words: str, body: bytes) -> bool:
-    """Whether a request tells a content: its text in the words of the result, its data anywhere in the body."""
+def names_of(contents: Iterable[Content]) -> str:
+    """Return contents in words, members of the structured content by name: `image, structuredContent mayor`."""
+    contents = list(contents)
+    members = [content.name for content in contents if content.name]
+    more = ", …" if len(members) > _MOST_NAMES else ""
+    words = kinds_of(content for content in contents if not content.name)
+    return ", ".join(
+        filter(None, (words, f"structuredContent {', '.join(members[:_MOST_NAMES])}{more}" if members else ""))
+    )
+
+
+def not_told(contents: Iterable[Content], words: str, body: bytes) -> Sequence[Content]:
+    """Return the contents that a request does not tell: their text in the words of the result, their data anywhere in it."""
+    return [content for content in contents if not _is_told(content, words, body)]
+
+
+def _is_told(content: Content, words: str, body: bytes) -> bool:
     value = content.value
     if content.kind in {"image", "audio"} or (content.kind == "resource" and not isinstance(value, str)):
         return isinstance(value, str) and bool(value) and value[:64].encode() in body

@@ -1,18 +1,19 @@
-"""Which rows deserve a look: errors, cut and missing answers, retries, changed definitions, broken prefixes, edited calls."""
+"""Which rows deserve a look: errors, missing answers, retries, changed definitions, broken prefixes, edits, what was not told."""
 
 from __future__ import annotations
 
 import time
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.answers.bodies import body_of
+from tui_host.answers.chain_values import contents_of, names_of, not_told, parsed, words_in
+from tui_host.answers.outlines import marks_of
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
-from tui_host.capture.json.reading import read_json
-from tui_host.capture.visible import decode, line
+from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.llm.outline import common_prefix, compare
 
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
 
     from tui_host.answers.wires import Wires
     from tui_host.capture.ladder.row import Row
-    from tui_host.errors import JSON
 
 MOST = 2 << 20
 """Bytes of a body that is compared with another one."""
 _EDITED = "edited"
 EMPTY = (
-    "Nothing here needs a look: no errors, cut answers, retries, changed definitions, broken prefixes or edited calls."
+    "Nothing here needs a look: no errors, cut answers, retries, changed definitions, broken prefixes, edited calls,"
+    " or results that the model was not told."
 )
 
 
@@ -87,6 +88,8 @@ class Looks:
             except TuiHostError as error:  # what cannot be read deserves a look too
                 reason = line(str(error), 80)
             self._set(number, reason)
+            for answer in self._answers(ladder.rows[number]):
+                self._set(answer.number, _broken(answer) or self._untold(answer))
             done += 1
             if time.perf_counter() >= until:
                 break
@@ -124,6 +127,8 @@ class Looks:
             return broken
         if row.lane == "llm":
             return self._of_model(row)
+        if row.answer and row.method == "tools/call" and not row.outward:
+            return self._untold(row)
         if row.kind == "decision" and row.words.startswith(_EDITED):
             return line(row.words, 80)
         return self._definition(row) if row.answer and row.method == "tools/list" else ""
@@ -159,6 +164,29 @@ class Looks:
         if changed:
             return f"the prefix breaks at {line(changed[0].key, 60)}"
         return f"the prefix breaks: {line(gone[0].key, 60)} is gone" if gone else ""
+
+    def _answers(self, row: Row) -> Iterator[Row]:
+        """Yield the results that a request tells."""
+        if row.kind == "request" and row.lane == "llm":
+            rows = (self._wires.ladder.rows[number] for call in row.calls for number in self._of_call(call))
+            yield from (each for each in rows if each.answer and each.method == "tools/call" and not each.outward)
+
+    def _untold(self, row: Row) -> str:
+        """Return what of a result the model was not told; empty before it was told anything."""
+        record = self._wires.record((row.capture, row.seq))
+        requests = (self._wires.ladder.rows[number] for call in row.calls for number in self._of_call(call))
+        told = next((each for each in requests if each.kind == "request" and each.lane == "llm"), None)
+        if record is None or told is None or told.missing or max(row.size, told.size) > MOST:
+            return ""
+        body = body_of(self._wires, told).data
+        links = [link for link in marks_of(self._wires, told) if link.relation == "told" and link.call in row.calls]
+        words = words_in(piece for link in links for piece in link.span.pieces(body))
+        result = mapping(parsed(record.draft.data)).get("result")
+        left = names_of(not_told(contents_of(result), words, body)) if links else ""
+        return f"not told: {line(left, 80)}" if left else ""
+
+    def _of_call(self, call: str) -> Sequence[int]:
+        return self._wires.ladder.rows_of_call(call)
 
     def _definition(self, row: Row) -> str:
         """Return the tools whose definitions changed since the same server listed them last."""
@@ -197,11 +225,7 @@ def is_only_added(earlier: bytes, now: bytes) -> bool:
 
 
 def _definitions(data: bytes) -> Mapping[str, str]:
-    try:
-        value: JSON = read_json(decode(data))
-    except ValueError:
-        return {}
-    tools = items(mapping(mapping(value).get("result")).get("tools"))
+    tools = items(mapping(mapping(parsed(data)).get("result")).get("tools"))
     return {text_or_empty(mapping(tool).get("name")): repr(tool) for tool in tools}
 
 

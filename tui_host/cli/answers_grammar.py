@@ -8,7 +8,12 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 _PAGES: tuple[tuple[str, str, str | int, str], ...] = (
-    ("look", "", 0, "what deserves a look: errors, cut answers, retries, changed definitions, edited calls"),
+    (
+        "look",
+        "",
+        0,
+        "what deserves a look: errors, cut answers, retries, changed definitions, edits, what was not told",
+    ),
     ("time", "TURN", "?", "where the time of a turn, or of all turns, went"),
     ("changes", "REQUEST", "+", "what changed in a request since the one before, or since another: LLM 3 is 3"),
     ("bill", "REQUEST", "?", "what a request consists of, by tools and messages: the last one, or LLM 3 as 3"),

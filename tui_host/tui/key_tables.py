@@ -195,7 +195,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key(
             "n,N",
             "n N",
-            "go to the next or the previous row that deserves a look: errors, cut answers, retries, changes, edited calls",
+            "go to the next or the previous row that deserves a look: errors, cut answers, retries, changes, edits, what was not told",
         ),
         Key(
             "left_square_bracket,right_square_bracket,ctrl+pageup,ctrl+pagedown",

@@ -405,7 +405,9 @@ class Inspector(Container):
         looks = self._looks
         number = None if looks is None else self.ladder.next_of(looks.numbers, step)
         if looks is None or number is None:
-            self.notify("Nothing to look at: no errors, cut answers, retries, changed definitions or edited calls.")
+            from tui_host.answers.look import EMPTY
+
+            self.notify(EMPTY)
             return
         self.ladder.select(number)
         look = looks.look(number)
