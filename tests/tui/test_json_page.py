@@ -119,6 +119,10 @@ def test_folds_survive_another_width_and_a_page_that_has_grown() -> None:
     grown = JsonPage("body", TEXT + "\n{}")
     grown.keep(page)
     assert [line.strip() for line in lines(made(grown))] == [*shown, "{}"]
+    another = JsonPage("body", json.dumps([12345, "text", [1]] * 9))
+    unfolded = lines(made(another))
+    another.keep(grown)
+    assert lines(made(another)) == unfolded, "what is open in one text is closed in another"
 
 
 def test_what_is_cut_off_folds_as_far_as_it_goes() -> None:

@@ -238,6 +238,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
     "Contents": (
         Key("up,down,k,j", "up down, k j", "choose a content", "choose"),
         Key("v,enter", "v, enter", "draw the image; read the source of a server's page", "view"),
+        Key("space,plus,minus", "space, + -", "in JSON: fold the current line, or read a long string"),
         Key("s", "s", "save the content to a file that you name", "save"),
         Key("o", "o", "open the saved file with the platform's program", "open"),
         Key("tab,shift+tab", "tab", "go to the content to scroll it, and back", "scroll"),

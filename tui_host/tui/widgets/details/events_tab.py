@@ -9,7 +9,7 @@ from itertools import chain
 
 from tui_host.answers.event_words import EventReader, Said
 from tui_host.answers.masks import masked
-from tui_host.answers.sheet import SheetLine
+from tui_host.answers.sheet import Place, SheetLine
 from tui_host.capture.content_codings import encoding_of
 from tui_host.capture.http.decoded_body import PlainBody
 from tui_host.capture.http.exchange_end import read_ending
@@ -22,6 +22,7 @@ from tui_host.llm.body_framing import LineDecoder
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.tree_page import TreePage
+from tui_host.tui.widgets.pages.value_pages import is_utf8
 
 _PREVIEW = 300
 _NAMES = {"event": "", "comment": "comment ", "other": "no data ", "cut": "cut off "}
@@ -210,7 +211,8 @@ def _record_entry(record: Record, after: float | None, plain: bytes | None = Non
         text = partial(_decoded_text, data, draft.encoding, draft.redacted)
     style = "failed" if draft.kind == "error" or draft.malformed not in {None, MISSING} else "what"
     figures = _figures(after, len(draft.data) if is_body else 0)
-    return SheetLine(key=f"{record.seq}", label=label, figures=figures, text=text, style=style)
+    place = None if text is None or is_utf8(data) else partial(Place, "", data, is_decoded=False)
+    return SheetLine(key=f"{record.seq}", label=label, figures=figures, text=text, place=place, style=style)
 
 
 def _event_entry(event: SseEvent, record: Record, after: float | None, said: Said | None) -> SheetLine:

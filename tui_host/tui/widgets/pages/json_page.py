@@ -29,6 +29,7 @@ from tui_host.tui.widgets.pages.value_pages import (
     value_at,
 )
 
+_OF: dict[Mode, str] = {"fold": "container", "open": "string"}
 _FIRST = 0.002
 """Seconds for the first lines of what was opened."""
 
@@ -138,12 +139,13 @@ class JsonPage(TextPage):
             first = bisect_left(self._starts, place)
             if first >= len(self._starts):
                 break
-            if first < row or self._starts[first] != place:
+            fold = self.folds[place]
+            kind = self._value(place).kind
+            if first < row or self._starts[first] != place or _OF.get(fold.mode, kind) != kind:
                 continue  # inside of a fold, or of another text
             if first > row:
                 runs.append(_Run(line, row))
                 line += first - row
-            fold = self.folds[place]
             row = self._end(first, fold)
             if fold.page is None and fold.mode != "fold":
                 self._open(place, fold)
@@ -309,11 +311,10 @@ class JsonPage(TextPage):
 
     def _words(self, fold: Fold, value: Value, first: int, end: int) -> str:
         """Say how much a folded value holds, and what stands below."""
-        if isinstance(fold.page, JsonPage):
-            return "  JSON in a string"
         if fold.mode == "open" and fold.page is not None:
-            size = len(fold.page.text)
-            return f"  text of {size:,} characters" + (", and more" if end - value.start > MOST_READ else "")
+            is_json, more = isinstance(fold.page, JsonPage), end - value.start > MOST_READ
+            words = "JSON in a string" if is_json else f"text of {len(fold.page.text):,} characters"
+            return f"  {words}{f', cut after {MOST_READ:,}; r: its bytes' if more else ''}"
         text = self._text[value.start : end]
         size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
         shown = f", {fold.mode}" if fold.mode in {"raw", "hex"} else ""
