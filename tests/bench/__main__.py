@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 
 from tests.bench import (
+    bodies,
     busy,
     catalogs,
     finding,
@@ -47,6 +48,7 @@ BENCHES: Mapping[str, Bench] = {
     "growth": growth.run,
     "finding": finding.run,
     "turns": turns.run,
+    "bodies": bodies.run,
 }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui_host.answers.masks import masked
 from tui_host.answers.steps import PIECE, Steps, made
@@ -15,6 +16,10 @@ from tui_host.capture.visible import decode, hidden, line
 
 _NOTICED = 1 << 20
 """Characters that are looked through for hidden ones."""
+_PIECE = 1 << 16
+"""Characters that are masked between two stops: a millisecond."""
+_BETWEEN = re.compile(r'[\s"+/,\\]')
+"""What stands in no key and in no mark of a secret."""
 _OF_RESPONSE = frozenset(("response", "chunk", "end", "error"))
 _OF_ONE_RECORD = frozenset(("request", "frame", "decision", "vendor"))
 _SAID = frozenset(("chunk",))
@@ -52,7 +57,29 @@ class Body:
     @property
     def text(self) -> str:
         """The body as masked text, or as hex."""
-        return masked(decode(self.data), self.redacted) if self.is_text else hex_text(self.data)
+        return "".join(self.pieces())
+
+    def pieces(self) -> Iterator[str]:
+        """Yield the text in pieces, each made in a millisecond or two."""
+        if not self.is_text:
+            yield hex_text(self.data)
+            return
+        text, place = decode(self.data), 0
+        while place < len(text):
+            match = _BETWEEN.search(text, place + _PIECE)
+            end = len(text) if match is None else match.end()
+            yield masked(text[place:end], self.redacted)
+            place = end
+
+    def with_hidden(self) -> Steps[Body]:
+        """Add a note about hidden characters, if any."""
+        text = decode(self.data[:_NOTICED]) if self.is_text else ""
+        count = 0
+        for start in range(0, len(text), _PIECE):
+            count += hidden(text[start : start + _PIECE])
+            yield f"{start:,} characters looked through"
+        note = f"contains {count:,} hidden character{'s' if count > 1 else ''}, drawn as symbols"
+        return replace(self, notes=(*self.notes, note)) if count else self
 
 
 def missing_words(row: Row) -> str:
@@ -108,9 +135,6 @@ def reading(wires: Wires, row: Row) -> Steps[Body]:
     if any(entry.where == "data" and not entry.coding for entry in redacted):
         notes.append("a secret was removed before saving: ••• stands in its place")
     yield "read"
-    count = hidden(decode(data[:_NOTICED])) if is_text(data) else 0
-    if count:
-        notes.append(f"contains {count:,} hidden character{'s' if count > 1 else ''}, drawn as symbols")
     return Body(wire=wire, data=data, notes=tuple(notes), redacted=tuple(redacted))
 
 

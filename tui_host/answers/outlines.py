@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeAlias, TypeVar
 
 from tui_host.answers.bodies import Body, head_of, reading
-from tui_host.answers.steps import PIECE, Steps
+from tui_host.answers.steps import PIECE, Steps, in_thread
 from tui_host.answers.wires import Wires
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, read_link
@@ -16,15 +16,22 @@ from tui_host.llm.events import ModelEvent
 from tui_host.llm.fold import Fold
 from tui_host.llm.outline import Comparison, Outline, compare
 
-_Outlined: TypeAlias = "tuple[Dialect, Mapping[str, tuple[str, str]], bytes, Outline | None]"
+T = TypeVar("T")
+_Names: TypeAlias = "Mapping[str, tuple[str, str]]"
+_Outlined: TypeAlias = "tuple[Dialect, _Names, bytes, Outline | None]"
 _LAST: deque[_Outlined] = deque(maxlen=6)
 """The requests taken apart last: several pages ask for the same ones, one after the other."""
+_LARGE = 1 << 19
+"""Bytes of a body from which taking it apart takes more than a few milliseconds."""
 
 
 def outlined(wires: Wires, row: Row, body: bytes, dialect: Dialect) -> Outline | None:
     """Take a request apart; None if it is no JSON object."""
-    names = wires.names(row)
-    for spoken, known, data, outline in _LAST:
+    return _outlined(wires.names(row), body, dialect)
+
+
+def _outlined(names: _Names, body: bytes, dialect: Dialect) -> Outline | None:
+    for spoken, known, data, outline in _LAST.copy():
         if spoken is dialect and known is names and data == body:
             return outline
     outline = dialect.outline(body, names)
@@ -34,15 +41,26 @@ def outlined(wires: Wires, row: Row, body: bytes, dialect: Dialect) -> Outline |
 
 def outline_of(wires: Wires, row: Row, body: Body, dialect: Dialect) -> Steps[tuple[Outline | None, Comparison | None]]:
     """Return the request as a tree, compared with another request if readable."""
-    now = outlined(wires, row, body.data, dialect)
-    yield "taken apart"
+    names = wires.names(row)
+    now = yield from _in_steps(lambda: _outlined(names, body.data, dialect), body.data)
     before = wires.compared(row)
     if now is None or before is None:
         return now, None
-    body = yield from reading(wires, before)
-    earlier = outlined(wires, row, body.data, dialect)
-    yield "compared"
-    return now, compare(earlier, now) if earlier is not None else None
+    old = yield from reading(wires, before)
+    earlier = yield from _in_steps(lambda: _outlined(names, old.data, dialect), old.data)
+    if earlier is None:
+        return now, None
+    return now, (yield from _in_steps(lambda: compare(earlier, now), now.body))
+
+
+def _in_steps(work: Callable[[], T], data: bytes) -> Steps[T]:
+    """Do something with a body: at once, or in a thread where it is large."""
+    words = f"{len(data):,} bytes"
+    if len(data) > _LARGE:
+        return (yield from in_thread(work, words))
+    made = work()
+    yield words
+    return made
 
 
 def fold_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -12,6 +13,25 @@ Steps: TypeAlias = Generator[str, None, T]
 
 PIECE = 8 << 10
 """Bytes of a body that are read between two stops: a millisecond or a few."""
+
+
+_WAIT = 0.002
+
+
+class Pause(str):
+    """A report that somebody wants to see: the work stops behind it, though there may be time left."""
+
+    __slots__ = ()
+
+
+def in_thread(work: Callable[[], T], words: str) -> Steps[T]:
+    """Do in a thread what knows no steps, such as reading large JSON, and say the words meanwhile."""
+    executor = ThreadPoolExecutor(1)
+    future = executor.submit(work)
+    executor.shutdown(wait=False)
+    while not wait((future,), timeout=_WAIT).done:
+        yield words
+    return future.result()
 
 
 class Making(Generic[T]):
@@ -43,7 +63,7 @@ class Making(Generic[T]):
         try:
             for progress in self._steps:
                 self.progress = progress
-                if self._clock() - began >= seconds:
+                if isinstance(progress, Pause) or self._clock() - began >= seconds:
                     return False
         finally:
             self.seconds += self._clock() - began

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -19,7 +19,7 @@ from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_view import PageView, TabLine
 from tui_host.tui.widgets.details.search_input import SearchInput
-from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.detail_page import Beginning, Page
 from tui_host.tui.widgets.pages.page_search import PageSearch
 from tui_host.tui.widgets.pages.text_page import TextPage
 
@@ -309,7 +309,11 @@ class Detail(Vertical):
             self._making = None
             self._present(wanted, page, making.seconds)
             return
-        if self._shown is None or not self._shown.is_about(wanted.row, wanted.tab):
+        is_anew = self._shown is None or not self._shown.is_about(wanted.row, wanted.tab)
+        if is_anew and isinstance(making.progress, Beginning):
+            self.view.show(making.progress.page)
+            self._shown = replace(wanted, revision=-1)
+        elif is_anew:
             self.view.show(TextPage("", f"reading {making.progress}", form="plain"))
             self._shown = None
         if not self._is_coming_back:

@@ -16,7 +16,7 @@ from tui_host.capture.short_units import short_time
 from tui_host.capture.visible import line
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.lines.json_lines import looks_like_json
-from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.detail_page import Beginning, Page
 from tui_host.tui.widgets.pages.json_page import JsonPage
 from tui_host.tui.widgets.pages.text_page import TextPage
 
@@ -51,15 +51,29 @@ def raw_page(source: SessionSource, row: Row) -> Steps[Page]:
     body = yield from reading(source, row)
     is_ending = row.kind == "fault" and row.exchange and not row.size  # how an exchange ended, in our words
     form: Form = "plain" if is_ending else "raw"
-    return TextPage(
-        what_of(row), body.text, form=form, notes=(_doubt(row), " · ".join(body.notes[:1]), *body.notes[1:])
-    )
+
+    def made(text: str, notes: Sequence[str]) -> Page:
+        return TextPage(what_of(row), text, form=form, notes=(_doubt(row), *notes))
+
+    return (yield from _paged(body, made))
+
+
+def _paged(body: Body, made: Callable[[str, Sequence[str]], Page]) -> Steps[Page]:
+    """Make a page of a body's text and notes, of a long one its beginning first."""
+    pieces: list[str] = []
+    for piece in body.pieces():
+        pieces.append(piece)
+        if len(pieces) == 2:
+            yield Beginning.of(made(pieces[0], (*body.notes, "reading on: this is the beginning")))
+        yield f"{sum(map(len, pieces)):,} characters read"
+    noted = yield from body.with_hidden()
+    return made("".join(pieces), noted.notes)
 
 
 def frame_page(source: SessionSource, row: Row) -> Steps[Page]:
     """Return a frame as a page, indented if JSON."""
     body = yield from reading(source, row)
-    return _pretty("frame", body, unless=row.kind != "frame", above=_doubt(row))
+    return (yield from _pretty("frame", body, unless=row.kind != "frame", above=_doubt(row)))
 
 
 def _doubt(row: Row) -> str:
@@ -70,14 +84,16 @@ def _doubt(row: Row) -> str:
 def decision_page(source: SessionSource, row: Row) -> Steps[Page]:
     """Return a decision and its arguments as a page."""
     body = yield from reading(source, row)
-    return _pretty("decision", body, above=line(row.words, _PREVIEW))
+    return (yield from _pretty("decision", body, above=line(row.words, _PREVIEW)))
 
 
-def _pretty(what: str, body: Body, *, unless: bool = False, above: str = "") -> Page:
-    text = body.text
-    if unless or not body.is_text or not looks_like_json(text):
-        return TextPage(what, text, notes=(above, *body.notes, "not JSON: shown as received"))
-    return JsonPage(what, text, notes=(above, f"re-indented · {body.notes[0]}", *body.notes[1:]))
+def _pretty(what: str, body: Body, *, unless: bool = False, above: str = "") -> Steps[Page]:
+    def made(text: str, notes: Sequence[str]) -> Page:
+        if unless or not body.is_text or not looks_like_json(text):
+            return TextPage(what, text, notes=(above, *notes, "not JSON: shown as received"))
+        return JsonPage(what, text, notes=(above, f"re-indented · {notes[0]}", *notes[1:]))
+
+    return (yield from _paged(body, made))
 
 
 def headers_page(source: SessionSource, row: Row) -> Page:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from rich.cells import cell_len
 
+from tui_host.answers.steps import Pause
 from tui_host.capture.visible import visible
 
 if TYPE_CHECKING:
@@ -112,6 +113,24 @@ class Page(Protocol):
     def reveal(self, match: Match) -> int:
         """Open what hides a place, and return its line, or the nearest one that is made."""
         ...
+
+
+class Beginning(Pause):
+    """A report of a page that is being made, with its beginning to show meanwhile.
+
+    Attributes:
+        page: The beginning.
+    """
+
+    __slots__ = ("page",)
+    page: Page
+
+    @classmethod
+    def of(cls, page: Page) -> Beginning:
+        """Return the report."""
+        report = cls("the beginning")
+        report.page = page
+        return report
 
 
 def with_pictures(text: str, style: str = "") -> list[Piece]:

@@ -28,7 +28,7 @@ from tui_host.tui.widgets.pages.value_pages import path_at
 
 _PUT_IN = ("profile", "injected", "given", "told")
 """The relations of pieces that were put into a text, in the order in which they stand before the text."""
-MOST = 8 << 20
+MOST = 64 << 20
 """Bytes of a body that is taken apart; a larger one is shown raw."""
 
 
@@ -58,7 +58,13 @@ def _request_page(source: SessionSource, row: Row, body: Body, dialect: Dialect,
     yield "marked"
     results, asked = result_origins(source, row, outline), _asked(source, row)
     drawing = _Drawing(outline, comparison, body, marks, source.user, results, asked)
-    entries = [drawing.entry(part) for part in outline.parts]
+    entries: list[SheetLine] = []
+    for part in outline.parts:
+        children: list[SheetLine] = []
+        for child in part.children:
+            children.append(drawing.entry(child))
+            yield f"{len(children):,} of {len(part.children):,} {part.label}"
+        entries.append(drawing.entry(part, children))
     if comparison is not None:
         entries += [_gone(part) for part in comparison.removed]
     first = "the first request of its conversation" if source.has_talks else "the first request"
@@ -82,12 +88,13 @@ class _Drawing:
     results: Mapping[str, str]
     asked: Mapping[str, str]
 
-    def entry(self, part: Part) -> SheetLine:
+    def entry(self, part: Part, children: Sequence[SheetLine] | None = None) -> SheetLine:
+        """Draw a part; the children may have been drawn before."""
         is_group = part.kind in {"tools", "messages"}
         origin = (part.kind == "message" and origin_of(part, self.marks)) or self.results.get(part.key, part.origin)
         origin = self.user if origin == USER else origin
         within = () if part.children else self._within(part)
-        children = tuple(self.entry(child) for child in part.children) or within
+        children = tuple([self.entry(child) for child in part.children] if children is None else children) or within
         ours = self._ours(part)
         return SheetLine(
             key=part.key,

@@ -1,0 +1,175 @@
+"""Large bodies in the details: until the first page is painted, against `TextArea` and a small body; and the longest stall."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gc
+import json
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from textual.app import App, ComposeResult
+from textual.widgets import TextArea
+from typing_extensions import override
+
+from tests.bench.heartbeat import stalls
+from tests.bench.measure import Table, at_least, at_most, interleaved
+from tests.tui.inspector_wires import MESSAGES, Wires, events_of, request_body, to_json
+from tui_host.capture.ladder.row import Row
+from tui_host.errors import JSON
+from tui_host.tui.run_app import THRESHOLDS
+from tui_host.tui.widgets.details.detail_panel import Detail
+
+SIZE = (140, 45)
+STALL = 0.050
+KILO, MEGA = 1 << 10, 1 << 20
+EVENTS = 60_000
+PAGES = 40
+"""Pages that are scrolled while the rest of a body is made."""
+_LINE = 'The gazetteer has "no entry" for this place; it is from 2019.\n'
+
+
+def request_of(size: int) -> bytes:
+    """An image, and as many bytes in messages of 50 KB or less, as tools answer."""
+    url = f"data:image/png;base64,{base64.b64encode(random.Random(size).randbytes(size * 3 // 8)).decode()}"  # noqa: S311
+    messages: list[JSON] = [*MESSAGES, {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]
+    piece = min(size // 2, 50 * KILO)
+    for number in range(size // 2 // piece):
+        words = _LINE * (piece // len(_LINE))
+        messages.append({"role": "tool", "tool_call_id": f"call_{number}", "content": words})
+    return request_body(messages)
+
+
+def frame_of(size: int) -> bytes:
+    """A result of many small values."""
+    places: list[JSON] = [{"id": number, "name": f"place {number}"} for number in range(size // 36)]
+    return to_json({"jsonrpc": "2.0", "id": 4, "result": {"content": [], "structuredContent": {"places": places}}})
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Seconds until a page was painted, and the longest stall until all of it was made, by the clock and in CPU time."""
+
+    first: float
+    stall: float = 0.0
+    cpu: float = 0.0
+
+
+class Reading(App[None]):
+    """A detail that is looked at at the screen's rate, as in the inspector."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.detail = Detail()
+
+    @override
+    def compose(self) -> ComposeResult:
+        yield self.detail
+
+    def on_mount(self) -> None:
+        self.set_interval(1 / 60, self.detail.sync)
+
+
+class Stock(App[None]):
+    """The baseline: nothing, until a `TextArea` is mounted."""
+
+
+def shows(app: App[None], words: str) -> bool:
+    strips = app.screen._compositor.render_strips(app.size)  # pyright: ignore[reportPrivateUsage] - no public way
+    return any(words in "".join(segment.text for segment in strip) for strip in strips)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    while not is_so():
+        await asyncio.sleep(0.002)
+
+
+def opened(wires: Wires, row: Row, tab: str, words: str) -> Opened:
+    """Open a row after another one, wait for the words of its first page, then scroll until all of it is made."""
+
+    gc.collect()  # what the baseline has left
+    gc.freeze()
+
+    async def measured() -> Opened:
+        app = Reading()
+        async with app.run_test(size=SIZE):
+            detail = app.detail
+            detail.show(wires, wires.ladder.rows[0])
+            detail.view.focus()
+            await until(lambda: detail.is_settled)
+            detail.show(wires, row)
+            async with stalls() as late, stalls(time.thread_time) as busy:
+                began = time.perf_counter()
+                detail.choose(tab)
+                await until(lambda: shows(app, words))
+                first = time.perf_counter() - began
+                for _ in range(PAGES):
+                    detail.view.action_page(1)
+                    await asyncio.sleep(0.01)
+                await until(lambda: detail.is_settled)
+                detail.view.action_last()
+                await asyncio.sleep(0.05)
+            return Opened(first, max(late), max(busy))
+
+    return asyncio.run(measured())
+
+
+def stock(text: str) -> float:
+    """Seconds until Textual's widget has painted the text's beginning."""
+
+    async def measured() -> float:
+        app = Stock()
+        async with app.run_test(size=SIZE):
+            began = time.perf_counter()
+            await app.mount(TextArea(text, read_only=True))
+            await until(lambda: shows(app, '"jsonrpc"'))
+            return time.perf_counter() - began
+
+    return asyncio.run(measured())
+
+
+def run(table: Table) -> None:
+    rounds = 1 if table.is_quick else 3
+    wires = Wires()
+    wires.request(request_body(MESSAGES), 1.0, exchange="first")
+    frames = {size: wires.frame(frame_of(size), 2.0, direction="in") for size in (10 * KILO, MEGA, 10 * MEGA)}
+    requests = {size: wires.request(request_of(size), 3.0, exchange=f"{size}") for size in (10 * KILO, 10 * MEGA)}
+    answer = wires.response(requests[10 * KILO], 4.0, *events_of(*({"content": f"{n} "} for n in range(EVENTS))))
+    answer = wires.end(answer, 5.0)
+
+    gc.set_threshold(*THRESHOLDS)  # as in the app
+    for row, tab, words in (
+        (frames[10 * KILO], "Frame", "re-indented"),
+        (requests[10 * KILO], "Parts", "bytes, about"),
+    ):
+        opened(wires, row, tab, words)  # with the first page come modules
+
+    table.heading("bodies", "until the first page of a body is painted, in a terminal of 140 x 45")
+    text = json.dumps(json.loads(frame_of(MEGA)), indent=2)
+    ours, theirs = interleaved(
+        rounds, lambda: opened(wires, frames[MEGA], "Frame", "re-indented").first, lambda: stock(text)
+    )
+    table.ratio("a frame of 1 MB, against TextArea", ours, theirs, at_least(15), swapped=True)
+    for what, rows, tab, words, goal in (
+        ("a frame of 10 MB", frames, "Frame", "re-indented", at_most(3)),
+        ("a request of 10 MB, Raw", requests, "Raw", "bytes · UTF-8", at_most(3)),
+        ("a request of 10 MB, Parts", requests, "Parts", "bytes, about", None),  # what it says before: how far it is
+    ):
+        large: list[Opened] = []
+        small: list[Opened] = []
+        for _ in range(rounds):
+            large.append(opened(wires, rows[10 * MEGA], tab, words))
+            small.append(opened(wires, rows[10 * KILO], tab, words))
+        table.ratio(f"{what}, against 10 KB", [each.first for each in large], [each.first for each in small], goal)
+        told_stalls(table, what, large)
+    told_stalls(table, f"{EVENTS:,} events", [opened(wires, answer, "Events", "POST ")])
+
+
+def told_stalls(table: Table, what: str, bodies: Sequence[Opened]) -> None:
+    note = f"by the clock {max(each.stall for each in bodies) * 1e3:.0f} ms"
+    table.figure(
+        f"{what}: the longest stall, in CPU time", max(each.cpu for each in bodies), "s", at_most(STALL), note=note
+    )
