@@ -57,13 +57,13 @@ class GeminiParts(PartReader):
         text = [child for n, name in enumerate(elements) if (child := self._result(name, f"{key}/{n}")) is not None]
         if text:
             origin = text[0].origin or "tool"
-        children = [self._part(name, f"{key}/{n}", origin) for n, name in enumerate(elements)]
+        children = [self._content_part(name, f"{key}/{n}", origin) for n, name in enumerate(elements)]
         is_plain = len(children) == 1 and children[0].kind == "text" and not children[0].children
         plain = next((name.get("text") for name in elements), None) if is_plain else None
         message = self.message(node, key, role, [] if is_plain else children, plain)
         return replace(message, origin=origin)
 
-    def _part(self, node: Node, key: str, origin: str) -> Part:
+    def _content_part(self, node: Node, key: str, origin: str) -> Part:
         result = self._result(node, key)
         if result is not None:
             return result
@@ -96,7 +96,7 @@ class GeminiParts(PartReader):
         part = self.result(node, key, self.text(text.get("name")), content, self.text(text.get("id")))
         more = text.get("parts")
         images = more.elements if more is not None else ()
-        children = tuple(self._part(name, f"{key}/parts/{n}", part.origin) for n, name in enumerate(images))
+        children = tuple(self._content_part(name, f"{key}/parts/{n}", part.origin) for n, name in enumerate(images))
         return replace(part, children=children)
 
 
