@@ -13,6 +13,7 @@ from tests.bench import (
     catalogs,
     finding,
     growth,
+    listing,
     memory,
     model_streams,
     offering,
@@ -47,6 +48,7 @@ BENCHES: Mapping[str, Bench] = {
     "opening": opening.run,
     "growth": growth.run,
     "finding": finding.run,
+    "list": listing.run,
     "turns": turns.run,
     "bodies": bodies.run,
 }

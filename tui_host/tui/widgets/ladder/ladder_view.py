@@ -243,8 +243,9 @@ class LadderView(PieceView, SelectingView):
         ladder = source.ladder
         if ladder.sections is not self._index.sections:
             self._lay_out_anew(ladder)
-        changed, self._revision = ladder.changed_since(self._revision), ladder.revision
         rows, before = ladder.rows, self._taken
+        changed = ladder.changed_since(self._revision) if before else ()
+        self._revision = ladder.revision
         self._taken = self._index.count(rows, _TAKING)
         changed = [number for number in changed if number < before]
         new = range(before, self._taken)
