@@ -12,12 +12,14 @@ import argparse
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import anyio
@@ -185,6 +187,25 @@ async def tapped(person: Person) -> None:
         await person.press("tab", "tab", *["up"] * 3)
 
 
+def page(place: int, *keys: str, row: str = "") -> Callable[[Person], Awaitable[None]]:
+    """A page of a recorded session, the inspector alone: keys from its first line, or from a row that deserves a look."""
+
+    async def act(person: Person) -> None:
+        await person.press("f5")
+        await person.until(lambda: "4 turns" in person.text)
+        await person.press(*["down"] * place, "enter")
+        await person.until(lambda: "to look at" in person.text)
+        await person.press("f2", "g")
+        await person.until(lambda: "▾ turn 1" in person.text)
+        while row and not any(line.startswith(">") and row in line for line in person.text.splitlines()):
+            await person.press("n")
+        for key in keys:
+            await person.press(key)
+        await person.pilot.pause(1.0)
+
+    return act
+
+
 async def form(person: Person) -> None:
     """A server asks for a form to be filled in, in the middle of a call."""
     await person.ask('call trains.book {"train": "IC 7"}')
@@ -210,6 +231,21 @@ async def asking_server() -> AsyncGenerator[str]:
     """The configuration of a server that asks its client for something."""
     program = FOLDER.parent / "tests" / "servers" / "asking_server.py"
     yield f'[servers.trains]\ncommand = "{sys.executable}"\nargs = ["{program}", "stdio"]\nsampling = true\n'
+
+
+@cache
+def recording() -> tempfile.TemporaryDirectory[str]:
+    """The sessions of `tests/recorded`, recorded once, in a folder that goes with the process."""
+    folder = tempfile.TemporaryDirectory()
+    data = str(Path(folder.name, "data"))
+    subprocess.run([sys.executable, "-m", "tests.recorded", data], cwd=FOLDER.parent, check=True)  # noqa: S603 - our own
+    return folder
+
+
+@asynccontextmanager
+async def recorded() -> AsyncGenerator[str]:
+    """The configuration of the recorded sessions' servers."""
+    yield await anyio.Path(recording().name, "data", "config.toml").read_text(encoding="utf-8")
 
 
 @asynccontextmanager
@@ -278,6 +314,35 @@ SCENES = {
         title="tui-host: a server asks for an answer of the model", act=sampling, configured=asking_server
     ),
     "login": Scene(title="tui-host: a server wants a login", act=login, configured=guarded_server),
+    "page-list": Scene(title="tui-host: a session and its headings", act=page(0), configured=recorded),
+    "page-time": Scene(
+        title="tui-host: where the time of a turn went",
+        act=page(0, "]", "]", "tab", *["down"] * 3, "enter"),
+        configured=recorded,
+    ),
+    "page-bill": Scene(
+        title="tui-host: what a request consists of",
+        act=page(0, *["]"] * 4, "tab", "right", "down", "enter"),
+        configured=recorded,
+    ),
+    "page-tools": Scene(
+        title="tui-host: what each tool costs", act=page(0, "tab", "right", "right"), configured=recorded
+    ),
+    "page-servers": Scene(
+        title="tui-host: servers as they were", act=page(0, "tab", *["right"] * 3), configured=recorded
+    ),
+    "page-chain": Scene(
+        title="tui-host: the steps of a call, in Chinese",
+        size=(140, 60),
+        act=page(1, "c", "|", "tab", row="edited"),
+        configured=recorded,
+    ),
+    "page-changes": Scene(
+        title="tui-host: what changed since the request before",
+        size=(140, 60),
+        act=page(0, "d", "|", "tab", row="LLM 7"),
+        configured=recorded,
+    ),
     "chinese": Scene(title="tui-host: a conversation in Chinese", act=chinese),
 }
 
@@ -288,6 +353,8 @@ async def driven(scene: Scene, folder: Path) -> AsyncGenerator[Person]:
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     async with nothing_configured() if scene.configured is None else scene.configured() as text:
         (folder / "config.toml").write_text(text)
+        if scene.configured is recorded:
+            shutil.copytree(Path(recording().name, "data"), folder / "data")
         settings = load(Overrides(config=folder / "config.toml", data_dir=folder / "data"), environment)
         app = TuiHost(Host(replace(settings, ui=replace(settings.ui, theme=scene.theme))))
         async with around(app), app.run_test(size=scene.size) as pilot:

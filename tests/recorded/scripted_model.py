@@ -80,7 +80,7 @@ class Scripted:
         """Count some four bytes for a token, and as cached what the request has in common with an earlier one, in blocks of 128."""
         *earlier, body = self.provider.bodies
         told = len(body) * 10 // 43
-        common = max((common_prefix(body, each) for each in earlier), default=0) // 512 * 128
+        common = max((common_prefix(body, each) for each in earlier), default=0) * 10 // 43 // 128 * 128
         said = len(self.says.words + "".join(arguments for _, arguments in self.says.asks)) // 4 + 1
         return {
             "prompt_tokens": told,

@@ -187,9 +187,11 @@ def test_servers_tell_version_tools_and_how_their_connections_ended() -> None:
     wires.stderr("one\x1b[31m", 9.0)
     wires.stderr("Aborted (core dumped)", 9.1)
     wires.append(connection_end("math", "n1", "exited 134"), 9.2)
+    wires.ladder.feed([replace(wires.records[0], capture="of the app that shows the session now")])
     page = shown("Servers", wires)
     assert "math  Maths 2.1 · MCP 2025-06-18 · stateful · in LLM 2" in page
     assert "connection 1  exited 134" in page
+    assert "connection 2" not in page
     assert "stderr  Aborted (core dumped)" in page
     assert "\x1b" not in page
     (server,) = made(servers_of(wires))

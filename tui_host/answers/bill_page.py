@@ -68,7 +68,7 @@ class Bill:
         prefix: Where the beginning that it shares with the request before ends; empty for the first request.
         cause: Why it ends there.
         requests: All requests that the page is about.
-        total: All of them together.
+        total: All of them together that the provider counted; all of them if it counted none.
     """
 
     request: RequestWeight
@@ -145,7 +145,7 @@ def bill_of(wires: Wires, rows: Sequence[Row]) -> Steps[Bill | str]:
         prefix="" if known is None else prefix_words(known),
         cause="" if known is None else known.cause,
         requests=weights,
-        total=total_of(weights),
+        total=total_of([each for each in weights if each.usage.input_total is not None] or weights),
     )
 
 
@@ -242,8 +242,10 @@ def usage_words(weight: RequestWeight) -> str:
 
 def _notes(bill: Bill) -> Iterator[str]:
     yield usage_words(bill.request)
-    if len(bill.requests) > 1:
-        yield f"all {len(bill.requests)} requests: {usage_words(bill.total)}"
+    counted = sum(each.usage.input_total is not None for each in bill.requests) or len(bill.requests)
+    if counted > 1:
+        beside = "" if counted == len(bill.requests) else " that the provider counted"
+        yield f"all {counted} requests{beside}: {usage_words(bill.total)}"
     if not bill.put_in:
         yield "put in by the tool protocol 0"
     if bill.prefix:

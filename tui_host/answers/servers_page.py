@@ -99,9 +99,14 @@ class _Server:
 def servers_of(wires: Wires) -> Steps[list[ServerInSession]]:
     """Collect the servers of the session from its rows."""
     servers: dict[str, _Server] = {}
-    for row in wires.ladder.rows:
-        if row.lane != "mcp" or not row.peer:
-            continue
+    rows = wires.ladder.rows
+    last = next((number for number in range(len(rows) - 1, -1, -1) if rows[number].turn), len(rows))
+    captures = set[str]()
+    for row in rows:
+        if row.number <= last:
+            captures.add(row.capture)
+        if row.lane != "mcp" or not row.peer or row.capture not in captures:
+            continue  # a capture that begins after the last turn is of a program that only shows the session
         server = servers.setdefault(row.peer, _Server())
         if row.connection:
             server.connections.setdefault((row.capture, row.connection), []).append(row)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tui_host.answers.sheet import Sheet, SheetLine
@@ -122,10 +123,18 @@ def time_page(wires: Wires, section: Section) -> Steps[Sheet]:
     longest = max((share.milliseconds for share in time.shares), default=0) or 1
     lines = [_line(share, time.milliseconds, longest, wires.user) for share in time.shares]
     if time.path:
-        words = " -> ".join(f"{interval.name} {short_time(interval.milliseconds)}" for interval in time.path)
+        stations = groupby(time.path, lambda interval: _station(interval, wires.user))
+        words = " -> ".join(
+            f"{name} {short_time(sum(interval.milliseconds for interval in intervals))}" for name, intervals in stations
+        )
         steps = tuple(_interval(number, interval) for number, interval in enumerate(time.path))
         lines.append(SheetLine(key="path", label=f"critical path: {words}", style="what", children=steps))
     return Sheet(what=f"time of {section.words}: {short_time(time.milliseconds)}", lines=lines)
+
+
+def _station(interval: Interval, user: str) -> str:
+    """Return how the critical path names what was waited for."""
+    return f"{user} ({interval.name.partition(':')[0]})" if interval.spender == "you" else interval.name
 
 
 def _line(share: Share, whole: float, longest: float, user: str) -> SheetLine:
