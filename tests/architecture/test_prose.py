@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -48,23 +49,29 @@ def modules() -> Iterator[tuple[Path, str]]:
         yield file.relative_to(ROOT), file.read_text("utf-8")
 
 
-def nodes() -> Iterator[ast.AST]:
+@cache
+def words_and_names() -> tuple[list[str], list[str]]:
+    """The words of docstrings' first paragraphs, and the names that are assigned to."""
+    words: list[str] = []
+    names: list[str] = []
     for _, text in modules():
-        yield from ast.walk(ast.parse(text))
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                first = (ast.get_docstring(node) or "").split("\n\n")[0].lower()
+                words += re.findall(r"[a-z']+", first)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.append(node.id.strip("_"))
+    return words, names
 
 
 def test_docstrings_name_what_they_speak_of() -> None:
-    words: list[str] = []
-    for node in nodes():
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = (ast.get_docstring(node) or "").split("\n\n")[0].lower()
-            words += re.findall(r"[a-z']+", first)
+    words, _ = words_and_names()
     pronouns = sum(word in PRONOUNS for word in words)
     assert 100 * pronouns / len(words) <= MOST_PRONOUNS
 
 
 def test_local_names_say_what_they_hold() -> None:
-    names = [node.id.strip("_") for node in nodes() if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    _, names = words_and_names()
     assert 100 * sum(name in VAGUE for name in names) / len(names) <= MOST_VAGUE
 
 

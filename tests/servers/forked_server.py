@@ -19,7 +19,9 @@ LOADED = (
     "anyio._backends._asyncio",
     "mcp.server.mcpserver",
     "mcp.server.sse",
+    "mcp.server.stdio",
     "rich.logging",
+    "tui_host.demo.servers.sdk_server",
     "uvicorn.protocols.http.h11_impl",
 )
 

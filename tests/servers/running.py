@@ -22,12 +22,16 @@ from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import ServerError
+from tui_host.guard.child_process import Command
+from tui_host.servers import server_endpoint
 from tui_host.servers.catalog import Progress, ServerStatus, Tool, ToolOutput
 from tui_host.servers.pool import Pool
 from tui_host.servers.server_questions import Answering
+from tui_host.settings.environment_references import child_environment
 from tui_host.settings.schema import ServerSpec, Template
 
 ASKING_SERVER = Path(__file__).parent / "asking_server.py"
+BUNDLED_SERVER = Path(__file__).parent / "bundled_server.py"
 HOSTILE = Path(__file__).parent / "hostile.py"
 SDK_SERVER = Path(__file__).parent / "sdk_server.py"
 FORKED_SERVER = Path(__file__).parent / "forked_server.py"
@@ -161,6 +165,17 @@ def _forking_server() -> str:
 def sdk_command(*words: object, program: Path = SDK_SERVER) -> list[str]:
     """The command of a server made with the SDK, which is imported once for all of them."""
     return [sys.executable, "-S", "-E", str(FORKED_SERVER), "run", _forking_server(), str(program), *map(str, words)]
+
+
+def fork_bundled_servers() -> None:
+    """From now on start the bundled servers of this process so too; their own command is tried in `tests/demo`."""
+
+    def bundled(spec: ServerSpec, environment: Mapping[str, str]) -> Command:
+        words = [str(spec.bundled)] if spec.transport == "stdio" else [str(spec.bundled), "--http", "--lifeline"]
+        command = sdk_command(*words, program=BUNDLED_SERVER)
+        return Command(argv=tuple(command), environment=child_environment(spec, environment), cwd=None)
+
+    setattr(server_endpoint, "_bundled", bundled)  # noqa: B010 - a function is replaced
 
 
 def sdk_configured(name: str, *, program: Path = SDK_SERVER) -> str:

@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.demo.running import model_at
+from tests.servers.running import fork_bundled_servers
 from tests.tui.app_running import BROKEN, MATH, SMALL, Running, fast, running
 from tests.tui.settling import let_pilots_wait
 from tui_host.tui.markdown.parser import load
 
 let_pilots_wait()
+fork_bundled_servers()
 
 
 @pytest.fixture(autouse=True, scope="session")

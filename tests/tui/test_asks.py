@@ -47,6 +47,11 @@ SAMPLING = SamplingRequest(server="math", params=PARAMS, model="demo/openai")
 LOGIN = Login(server="docs", url="https://auth.example.com/authorize?x=1", redirect="http://127.0.0.1:7/callback")
 
 
+def asking() -> str:
+    """A server that asks what its tools say."""
+    return PATIENT + sdk_configured("ask", program=ASKING_SERVER)
+
+
 @asynccontextmanager
 async def asked(app: Running, *asks: Callable[[], Awaitable[object]]) -> AsyncGenerator[list[object]]:
     """Ask, wait until keys count, and collect the answers in their order."""
@@ -199,8 +204,7 @@ async def test_a_cancelled_question_closes_and_the_next_one_is_shown(app: Runnin
 
 
 async def test_a_call_of_a_real_server_asks_and_all_its_questions_can_be_declined(tmp_path: Path) -> None:
-    config = PATIENT + sdk_configured("ask", program=ASKING_SERVER)
-    async with running(tmp_path, config=config) as app:
+    async with running(tmp_path, config=asking()) as app:
         await app.until_ready()
         pool, recorder = app.host.pool, app.host.recorder
         assert pool is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.app_running import NARROW, PATIENT, USUAL, WIDE, Running, running
-from tests.tui.test_asks import ASKS, press_button
+from tests.tui.test_asks import asking, press_button
 from tui_host.chat.conversation import CallItem
 from tui_host.errors import JSON
 from tui_host.servers.resource_templates import expand, variables
@@ -97,7 +97,7 @@ async def test_a_wrong_value_is_told_and_json_sends_what_no_form_would(tmp_path:
 
 
 async def test_a_question_during_a_call_is_answered_where_the_call_was_made(tmp_path: Path) -> None:
-    async with running(tmp_path, config=ASKS, size=WIDE) as app:
+    async with running(tmp_path, config=asking(), size=WIDE) as app:
         screen = await opened(app, "book")
         await app.type("IC 1")
         await press_button(app, "Call")
@@ -112,7 +112,7 @@ async def test_a_question_during_a_call_is_answered_where_the_call_was_made(tmp_
 
 
 async def test_a_resource_is_read_and_a_prompt_is_filled_in(tmp_path: Path) -> None:
-    async with running(tmp_path, config=ASKS, size=WIDE) as app:
+    async with running(tmp_path, config=asking(), size=WIDE) as app:
         await opened(app, "note://one")
         await press_button(app, "Read")
         await app.until_shown("text/plain note://one", "answered after")
@@ -147,7 +147,7 @@ async def test_a_server_is_shown_as_the_model_sees_it(tmp_path: Path) -> None:
 
 
 async def test_the_log_of_a_server_is_shown_and_level_and_roots_are_chosen(tmp_path: Path) -> None:
-    async with running(tmp_path, config=ASKS, size=WIDE) as app:
+    async with running(tmp_path, config=asking(), size=WIDE) as app:
         await app.until_ready()
         pool = app.host.pool
         assert pool is not None
