@@ -223,3 +223,19 @@ def test_parts_tell_every_figure_that_was_reported() -> None:
     row = wires.end(wires.response(asked, 1.1, b"data: " + to_json(cached) + b"\n\ndata: [DONE]\n\n"), 1.2)
     figures = "120 in, 64 of them cached, 9 of them written to the cache, 48 out, 16 of them thinking"
     assert figures in "\n".join(drawn(parts_page(wires, row, set()), 120))
+
+
+def test_a_part_knows_its_path_and_its_bytes_in_the_body() -> None:
+    wires = Wires()
+    row = wires.request(request_body([*MESSAGES, {"role": "assistant", "tool_calls": [CALL]}]), 1.0, exchange="x")
+    page = made(parts_page(wires, row, {"/messages/messages/2"}))
+    drawn(page, 60)
+    assert [page.path(number) for number in range(4, len(page) - 1)] == [
+        "messages",
+        "messages[0]",
+        "messages[1]",
+        "messages[2]",
+        "messages[2].tool_calls[0]",
+    ]
+    assert page.show_bytes(8) == 8
+    assert "".join(line.strip() for line in drawn(page, 60)[9:-1]) == to_json(CALL).decode()

@@ -95,11 +95,11 @@ def test_every_line_has_its_path_also_inside_of_strings() -> None:
 
 
 def test_the_bytes_of_a_value_stand_below_it_then_in_hex_then_no_longer() -> None:
-    text = '{"a": {"b" :  "\\u4e2d\\n"}, "c": "中"}'
+    text = '{"a": {"b" :  "\\u4e2d\\n"}\n, "c": "中"}'
     page = made(JsonPage("body", text))
     assert page.show_bytes(1) == 1
     assert [line.strip() for line in lines(page)][1:3] == [
-        '"a": { … 1 member, 19 bytes, raw },',
+        '"a": { … 1 member, 19 bytes, raw }␊,',
         '{"b" :  "\\u4e2d\\n"}',
     ]
     assert (page.show_bytes(2), len(page)) == (1, 7)

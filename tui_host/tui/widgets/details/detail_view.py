@@ -106,10 +106,10 @@ class PageLines(PieceView, SelectingView):
             self.width_changed()
         self._is_whole = not self._page.advance(SLICE)
         if not self._is_whole:
-            if self.has_cursor:
-                self.redraw()  # columns may be wider now
-            else:
+            if self._page.grows_below:
                 self.grew()
+            else:
+                self.redraw()
             self._to_anchor()
             self._to_awaited()
 

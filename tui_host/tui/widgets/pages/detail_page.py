@@ -61,6 +61,11 @@ class Page(Protocol):
         ...
 
     @property
+    def grows_below(self) -> bool:
+        """Whether further lines come below those that are made, and change none of them."""
+        ...
+
+    @property
     def source(self) -> tuple[str, str]:
         """The whole text for copying, with a word for it."""
         ...

@@ -99,6 +99,11 @@ class JsonPage(TextPage):
 
     @property
     @override
+    def grows_below(self) -> bool:
+        return not self.folds
+
+    @property
+    @override
     def selectable(self) -> Selectable:
         return JsonSelection(self)
 
@@ -302,12 +307,16 @@ class JsonPage(TextPage):
         if value.kind == "container":
             last = self._end(first, fold) - 1
             tail = self._text[self._starts[last] : self._ends[last]] if fold.end else ""
+            tail = cut(visible(tail, newlines=False), room, "")
         words = fold.words or self._words(fold, value, first, end)
         fold.words = words if fold.end else ""
         note = f"{words}{' ' if tail else ''}"
-        note = cut(note, max(0, room - len(tail) - min(12, cell_len(key + head))))
-        head = cut(key + head, max(0, room - len(tail) - cell_len(note)))
-        return [(" " * indent, ""), *highlight(head), (note, "note"), (cut(tail, room, ""), "mark")]
+        note = cut(note, max(0, room - cell_len(tail) - min(12, cell_len(key + head))))
+        room -= cell_len(tail) + cell_len(note)
+        head = key + head
+        if cell_len(head) > room:
+            head, note = cut(head, room - 1, ""), f"…{note}" if room > 0 else note
+        return [(" " * indent, ""), *highlight(head), (note, "note"), (tail, "mark")]
 
     def _words(self, fold: Fold, value: Value, first: int, end: int) -> str:
         """Say how much a folded value holds, and what stands below."""

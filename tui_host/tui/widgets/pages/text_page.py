@@ -73,6 +73,11 @@ class TextPage(Page):
 
     @property
     @override
+    def grows_below(self) -> bool:
+        return True
+
+    @property
+    @override
     def source(self) -> tuple[str, str]:
         return self._what, self._text
 

@@ -126,6 +126,11 @@ class TreePage(Page):
 
     @property
     @override
+    def grows_below(self) -> bool:
+        return False  # columns become wider
+
+    @property
+    @override
     def source(self) -> tuple[str, str]:
         return self._what, "\n".join(_line_of(_whole(shown)) for shown in self._shown)
 
