@@ -195,7 +195,7 @@ def test_show_tells_the_changes_of_a_request_in_words_and_in_json(kept: Kept) ->
     words = kept.place.run("sessions", "show", kept.called, "--changes", "2").text
     assert "changes of LLM 2 since LLM 1, the request before\n" in words
     assert "nothing that was sent before has changed" in words
-    shown = kept.place.run("sessions", "show", kept.called, "--json", "--changes", "2", "1").json
+    shown = kept.place.run("sessions", "show", kept.called, "--json", "--changes", f"{kept.called}:2", "1").json
     assert (shown["request"], shown["against"], shown["is_broken"]) == ("LLM 1", "LLM 2", True)
     refused = kept.place.run("sessions", "show", kept.called, "--changes", "9")
     assert refused.code != 0

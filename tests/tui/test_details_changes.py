@@ -153,6 +153,21 @@ async def test_b_sorts_a_tree_by_size_and_puts_it_in_order_again() -> None:
         await until(pilot, lambda: "sorted by size" not in app.text and order() == "012")
 
 
+def test_a_request_is_compared_with_the_one_that_was_marked_last_in_another_session() -> None:
+    first, second = Wires(), Wires()
+    marked = first.request(asking("s", "a"), 0, exchange="x0")
+    rows = [second.request(asking("s", *"bc"[:number]), number, exchange=f"x{number}") for number in range(2)]
+    second.elsewhere = first.marked_last()
+    assert second.compared(rows[1]) == rows[0]
+    first.row_marks.toggle((marked.capture, marked.seq))
+    second.elsewhere = first.marked_last()
+    shown = "\n".join(drawn(page_of("Changes", second, rows[1], set())))
+    assert f"changes of LLM 2 since LLM 1 of {first.row_marks.session}, which is marked" in shown
+    assert '"a" -> "b"' in shown
+    second.row_marks.toggle((rows[0].capture, rows[0].seq))
+    assert second.compared(rows[1]) == rows[0]
+
+
 async def test_m_marks_rows_and_requests_are_compared_with_the_one_marked_last() -> None:
     wires = Wires()
     for number in range(3):

@@ -13,12 +13,12 @@ from tui_host.answers.changed_words import ChangedWords, changed_words, merged_t
 from tui_host.answers.masks import masked
 from tui_host.answers.outlines import outlined
 from tui_host.answers.sheet import Sheet, SheetLine, Style
+from tui_host.answers.wires import TakenRequest
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.visible import decode, line
 from tui_host.llm.outline import compare
 
 if TYPE_CHECKING:
-    from tui_host.answers.bodies import Body
     from tui_host.answers.steps import Steps
     from tui_host.answers.wires import Wires
     from tui_host.capture.ladder.row import Row
@@ -102,7 +102,7 @@ def changes_page(wires: Wires, row: Row) -> Steps[Sheet]:
     return (yield from changes_sheet(wires, row, wires.compared(row)))
 
 
-def changes_sheet(wires: Wires, row: Row, earlier: Row | None) -> Steps[Sheet]:
+def changes_sheet(wires: Wires, row: Row, earlier: Row | TakenRequest | None) -> Steps[Sheet]:
     """Make the page of a request and the request that it is compared with."""
     what = f"changes of {wires.called(row)}"
     if earlier is None:
@@ -137,31 +137,39 @@ def prefix_words(changes: Changes) -> str:
     return f"{kept}; {breaks} {changes.breaks_at}: {changes.breaks_in}"
 
 
-def changes_of(wires: Wires, row: Row, earlier: Row) -> Steps[Changes | str]:
+def changes_of(wires: Wires, row: Row, earlier: Row | TakenRequest) -> Steps[Changes | str]:
     """Compare two requests; returns a sentence if one of them cannot be read."""
-    bodies: list[Body] = []
+    hidden: list[Redaction] = []
     outlines: list[Outline] = []
     for request in (earlier, row):
-        dialect = wires.dialect(request)
+        is_taken = isinstance(request, TakenRequest)
+        dialect = request.dialect if is_taken else wires.dialect(request)
         if dialect is None:
             return "Unknown dialect; see Raw."
-        if request.missing:
+        if not is_taken and request.missing:
             return missing_words(request)
-        body = yield from reading(wires, request)
-        if len(body.data) > MOST:
-            return f"{len(body.data):,} bytes are too many to compare; see Raw."
-        outline = outlined(wires, request, body.data, dialect)
+        data, redacted = (request.data, request.redacted) if is_taken else (yield from _read(wires, request))
+        if len(data) > MOST:
+            return f"{len(data):,} bytes are too many to compare; see Raw."
+        outline = outlined(wires, row if is_taken else request, data, dialect)
         yield "taken apart"
         if outline is None:
             return "The body is not a JSON object; see Raw."
-        bodies.append(body)
+        hidden += redacted
         outlines.append(outline)
     before, now = outlines
     comparison = compare(before, now)
     yield "compared"
-    comparing = _Comparing(before, now, comparison, (*bodies[0].redacted, *bodies[1].redacted))
+    comparing = _Comparing(before, now, comparison, hidden)
     changes = yield from comparing.changes()
-    return comparing.result(wires.called(row), wires.called(earlier), changes)
+    return comparing.result(
+        wires.called(row), earlier.name if isinstance(earlier, TakenRequest) else wires.called(earlier), changes
+    )
+
+
+def _read(wires: Wires, row: Row) -> Steps[tuple[bytes, Sequence[Redaction]]]:
+    body = yield from reading(wires, row)
+    return body.data, body.redacted
 
 
 def path_of(key: str) -> str:

@@ -6,9 +6,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias, TypeVar
 
-from tui_host.answers.bodies import Body, head_of, reading
+from tui_host.answers.bodies import Body, body_of, head_of, reading
 from tui_host.answers.steps import PIECE, Steps, in_thread
-from tui_host.answers.wires import Wires
+from tui_host.answers.wires import TakenRequest, Wires
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, read_link
 from tui_host.llm.dialects.dialect import Dialect
@@ -23,6 +23,8 @@ _LAST: deque[_Outlined] = deque(maxlen=6)
 """The requests taken apart last: several pages ask for the same ones, one after the other."""
 _LARGE = 1 << 19
 """Bytes of a body from which taking it apart takes more than a few milliseconds."""
+_MOST = 8 << 20
+"""Bytes of a request that is taken out of its session."""
 
 
 def outlined(wires: Wires, row: Row, body: bytes, dialect: Dialect) -> Outline | None:
@@ -46,8 +48,8 @@ def outline_of(wires: Wires, row: Row, body: Body, dialect: Dialect) -> Steps[tu
     before = wires.compared(row)
     if now is None or before is None:
         return now, None
-    old = yield from reading(wires, before)
-    earlier = yield from _in_steps(lambda: _outlined(names, old.data, dialect), old.data)
+    old = before.data if isinstance(before, TakenRequest) else (yield from reading(wires, before)).data
+    earlier = yield from _in_steps(lambda: _outlined(names, old, dialect), old)
     if earlier is None:
         return now, None
     return now, (yield from _in_steps(lambda: compare(earlier, now), now.body))
@@ -61,6 +63,16 @@ def _in_steps(work: Callable[[], T], data: bytes) -> Steps[T]:
     made = work()
     yield words
     return made
+
+
+def taken(wires: Wires, row: Row, session: str) -> TakenRequest | None:
+    """Take a request out of its session; None if it is missing, too large or of an unknown dialect."""
+    dialect = wires.dialect(row)
+    if dialect is None or row.missing or row.size > _MOST:
+        return None
+    body = body_of(wires, row)
+    name = f"{wires.called(row)} of {session}"
+    return TakenRequest(name=name, data=body.data, redacted=body.redacted, dialect=dialect)
 
 
 def fold_of(

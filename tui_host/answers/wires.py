@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.ladder import Ladder
     from tui_host.capture.ladder.row import Row
-    from tui_host.capture.record import Record
+    from tui_host.capture.record import Record, Redaction
     from tui_host.llm.dialects.dialect import Dialect
     from tui_host.settings.schema import Price
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenRequest:
+    """A request to a model taken out of its session, to be compared with requests of other sessions.
+
+    Attributes:
+        name: The request and its session: `LLM 3 of 20261128-150121-5nhyc`.
+        data: Its body, decoded.
+    """
+
+    name: str
+    data: bytes
+    redacted: Sequence[Redaction]
+    dialect: Dialect
 
 
 class Wires(Protocol):
@@ -50,8 +66,8 @@ class Wires(Protocol):
         """Return how a row is called: `LLM 3`, `lab #4`."""
         ...
 
-    def compared(self, row: Row) -> Row | None:
-        """Return the request that a request is compared with: the request marked last, else the previous one."""
+    def compared(self, row: Row) -> Row | TakenRequest | None:
+        """Return the request that a request is compared with: the one marked last in any session, else the previous one."""
         ...
 
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tui_host.answers.bill_page import bill_of, bill_sheet
 from tui_host.answers.call_chain import chain_of
@@ -12,6 +12,7 @@ from tui_host.answers.chain_page import sheet_of
 from tui_host.answers.chain_steps import CallChain
 from tui_host.answers.changes_page import changes_of, changes_sheet
 from tui_host.answers.look import looks_of, looks_sheet
+from tui_host.answers.outlines import taken
 from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.answers.request_weights import requests_of
 from tui_host.answers.section import Section, turn_section
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from tui_host.cli.arguments import Arguments
     from tui_host.settings.schema import Settings
 
+Others: TypeAlias = "Callable[[str], tuple[RecordedWires, SessionInfo]]"
+
 _LABEL = 400
 """The most characters of a label that are printed."""
 _WIDE = 100
@@ -44,21 +47,23 @@ def wires_of(source: Exported, info: SessionInfo, settings: Settings) -> Recorde
     return RecordedWires((record for record, _ in source.session_records(info.id)), settings.providers, user=info.user)
 
 
-def answer(wires: RecordedWires, info: SessionInfo, arguments: Arguments) -> None:
+def answer(wires: RecordedWires, info: SessionInfo, arguments: Arguments, others: Others) -> None:
     """Print the page that the arguments ask for.
 
     Raises:
         StoreError: If the session has no such turn, call or request.
     """
     name, *given = arguments.answer
-    value, sheet = page(wires, info, name, given)
+    value, sheet = page(wires, info, name, given, others)
     if arguments.json:
         output.value(json_of(value))
     else:
         output.text(sheet_text(sheet))
 
 
-def page(wires: RecordedWires, info: SessionInfo, name: str, given: Sequence[str] = ()) -> tuple[object, Sheet]:
+def page(
+    wires: RecordedWires, info: SessionInfo, name: str, given: Sequence[str] = (), others: Others | None = None
+) -> tuple[object, Sheet]:
     """Return a page by its name, as a value and as a sheet.
 
     Args:
@@ -66,6 +71,7 @@ def page(wires: RecordedWires, info: SessionInfo, name: str, given: Sequence[str
         info: The session.
         name: `time`, `changes`, `look`, `bill`, `tools`, `servers` or `chain`.
         given: The turn, the call or the requests that the page is about.
+        others: Reads another session, whose request is `SESSION:3`.
 
     Raises:
         StoreError: If the session has no such turn, call or request.
@@ -76,7 +82,7 @@ def page(wires: RecordedWires, info: SessionInfo, name: str, given: Sequence[str
             section = _section(wires, info, given)
             return time_of(wires, section), made(time_page(wires, section))
         case "changes":
-            return _changes(wires, info, given)
+            return _changes(wires, info, given, others)
         case "look":
             looks = looks_of(wires)
             return {"look": looks}, looks_sheet(looks)
@@ -98,13 +104,23 @@ def page(wires: RecordedWires, info: SessionInfo, name: str, given: Sequence[str
             raise LookupError(name)
 
 
-def _changes(wires: RecordedWires, info: SessionInfo, given: Sequence[str]) -> tuple[object, Sheet]:
+def _changes(
+    wires: RecordedWires, info: SessionInfo, given: Sequence[str], others: Others | None
+) -> tuple[object, Sheet]:
     if len(given) > 2:
         raise StoreError("compares two requests, not more", info.id, "name one or two: --changes 2 5")
-    requests = [_request(wires, info, words) for words in given]
-    earlier = wires.before(requests[0]) if len(requests) == 1 else requests[0]
-    changes = None if earlier is None else made(changes_of(wires, requests[-1], earlier))
-    return changes, made(changes_sheet(wires, requests[-1], earlier))
+    asked: list[tuple[RecordedWires, SessionInfo, Row]] = []
+    for words in given:
+        session, _, number = words.rpartition(":")
+        its_wires, its_info = others(session) if session and others is not None else (wires, info)
+        asked.append((its_wires, its_info, _request(its_wires, its_info, number)))
+    first_wires, first_info, first = asked[0]
+    wires, info, row = asked[-1]
+    earlier = wires.before(row) if len(asked) == 1 else first
+    if first_info.id != info.id:
+        earlier = taken(first_wires, first, first_info.id)
+    changes = None if earlier is None else made(changes_of(wires, row, earlier))
+    return changes, made(changes_sheet(wires, row, earlier))
 
 
 def _request(wires: RecordedWires, info: SessionInfo, words: str) -> Row:

@@ -15,7 +15,12 @@ _PAGES: tuple[tuple[str, str, str | int, str], ...] = (
         "what deserves a look: errors, cut answers, retries, changed definitions, edits, what was not told",
     ),
     ("time", "TURN", "?", "where the time of a turn, or of all turns, went"),
-    ("changes", "REQUEST", "+", "what changed in a request since the one before, or since another: LLM 3 is 3"),
+    (
+        "changes",
+        "REQUEST",
+        "+",
+        "what changed in a request since the one before, or since another: LLM 3 is 3, of another session ID:3",
+    ),
     ("bill", "REQUEST", "?", "what a request consists of, by tools and messages: the last one, or LLM 3 as 3"),
     ("tools", "", 0, "what each tool costs: in how many requests, its tokens, its calls, its changes"),
     ("servers", "", 0, "the servers as they were: versions, connections and their ends, tools and their tokens"),

@@ -31,6 +31,7 @@ from tui_host.infer.whole_story import WholeStory
 from tui_host.settings.paths import DATABASE
 
 if TYPE_CHECKING:
+    from tui_host.answers.recorded_wires import RecordedWires
     from tui_host.capture.session_summary import SessionInfo
     from tui_host.cli.arguments import Arguments
     from tui_host.settings.schema import Settings
@@ -137,7 +138,11 @@ def _show(store: Store, arguments: Arguments, settings: Settings) -> None:
     if arguments.answer:
         from tui_host.cli.answers_command import answer, wires_of
 
-        answer(wires_of(source, info, settings), info, arguments)
+        def other(name: str) -> tuple[RecordedWires, SessionInfo]:
+            listed, its_source = chosen(store, name)
+            return wires_of(its_source, listed.info, settings), listed.info
+
+        answer(wires_of(source, info, settings), info, arguments, other)
         return
     items = [_read(text) for text in source.session_items(info.id)]
     if arguments.json:

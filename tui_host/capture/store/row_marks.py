@@ -28,13 +28,14 @@ class RowMarks:
         session: The id of the session or story.
 
     Attributes:
+        session: The same id.
         revision: A number that changes with each change.
     """
 
     def __init__(self, store: Store | None, session: str) -> None:
         self.revision = 0
         self._store = store
-        self._session = session
+        self.session = session
         self._kept: dict[tuple[str, int], str] | None = None
 
     @property
@@ -45,7 +46,7 @@ class RowMarks:
 
     def _read(self) -> Iterator[tuple[tuple[str, int], str]]:
         try:
-            rows = self._store.read(_READ, self._session) if self._store is not None else ()
+            rows = self._store.read(_READ, self.session) if self._store is not None else ()
         except StoreError:  # closed by now
             return
         for capture, seq, note in rows:
@@ -69,7 +70,7 @@ class RowMarks:
         del self._notes[row]
         self.revision += 1
         if self._store is not None:
-            self._store.put(Write(sql=_REMOVE, row=(self._session, *row)))
+            self._store.put(Write(sql=_REMOVE, row=(self.session, *row)))
 
     def write(self, row: tuple[str, int], note: str) -> None:
         """Write a note on a row, and mark the row. The note passes the store's redactor."""
@@ -77,4 +78,4 @@ class RowMarks:
         self._notes[row] = note
         self.revision += 1
         if self._store is not None:
-            self._store.put(Write(sql=_SAVE, row=(self._session, *row, note)))
+            self._store.put(Write(sql=_SAVE, row=(self.session, *row, note)))

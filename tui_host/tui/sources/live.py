@@ -17,6 +17,7 @@ from tui_host.tui.host_mask import mask_of
 from tui_host.tui.sources.source_words import EMPTY_LIVE
 
 if TYPE_CHECKING:
+    from tui_host.answers.wires import TakenRequest
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Record
     from tui_host.chat.session import Session
@@ -45,6 +46,7 @@ class SessionSource:
         is_behind: Whether stored records are still being read, so that intermediate states need not be drawn.
         is_settled: Whether the last look processed all records.
         row_marks: The rows that the user marked.
+        elsewhere: The request that was marked last in another session.
         is_stale: Whether a shown row turned out wrong, so that the session needs a new source.
         empty: Text of a chat without messages; None to offer questions.
         read_only: The prompt's placeholder in a session that takes no messages.
@@ -54,6 +56,7 @@ class SessionSource:
         has_talks: Whether requests are assigned to one of several conversations.
     """
 
+    elsewhere: TakenRequest | None = None
     is_stale: bool = False
     empty: str | None = None
     read_only: str = ""
@@ -211,12 +214,23 @@ class SessionSource:
         """Return how a row is called: `LLM 3`, `lab #4`."""
         return self.ladder.numbers.name(row)
 
-    def compared(self, row: Row) -> Row | None:
-        """Return the request that a request is compared with: the request marked last, else the previous one."""
+    def compared(self, row: Row) -> Row | TakenRequest | None:
+        """Return the request that a request is compared with: the one marked last in any session, else the previous one."""
+        own = next((each for each in self._marked_requests() if each.number != row.number), None)
+        is_newer = own is not None and self.row_marks.revision > 0
+        return own if is_newer else self.elsewhere or own or self.before(row)
+
+    def _marked_requests(self) -> Iterator[Row]:
         numbers = map(self.ladder.row_of, self.row_marks.newest_first)
-        rows = (self.ladder.rows[number] for number in numbers if number is not None and number != row.number)
-        marked = (each for each in rows if each.kind == "request" and each.lane == "llm" and not each.missing)
-        return next(marked, None) or self.before(row)
+        rows = (self.ladder.rows[number] for number in numbers if number is not None)
+        return (each for each in rows if each.kind == "request" and each.lane == "llm" and not each.missing)
+
+    def marked_last(self) -> TakenRequest | None:
+        """Return the request that was marked last while the session was shown, or in another session before."""
+        from tui_host.answers.outlines import taken
+
+        row = next(self._marked_requests(), None) if self.row_marks.revision else None
+        return self.elsewhere if row is None else taken(self, row, self.row_marks.session)
 
     def hide(self, text: str) -> str:
         """Mask the secrets known to the host."""

@@ -172,7 +172,9 @@ class Inspector(Container):
 
     def show(self, source: SessionSource | None) -> None:
         """Show another session's rows, or none."""
-        self._source = source
+        before, self._source = self._source, source
+        if before is not None and source is not None:
+            source.elsewhere = before.marked_last()
         self._looks = None
         if not self.is_mounted:
             return

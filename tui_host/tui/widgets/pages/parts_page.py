@@ -11,6 +11,7 @@ from tui_host.answers.masks import masked
 from tui_host.answers.outlines import fold_of, marks_of, outline_of, put_in
 from tui_host.answers.sheet import Place, SheetLine
 from tui_host.answers.steps import Steps
+from tui_host.answers.wires import TakenRequest
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link
@@ -71,7 +72,7 @@ def _request_page(source: SessionSource, row: Row, body: Body, dialect: Dialect,
     earlier = source.compared(row)
     against = "the previous request"
     if earlier is not None and earlier != source.before(row):
-        against = f"{source.called(earlier)}, which is marked"
+        against = f"{earlier.name if isinstance(earlier, TakenRequest) else source.called(earlier)}, which is marked"
     since = f"since {against}: {comparison.words}" if comparison is not None else first
     tokens = estimate_tokens(body.data)
     size = f"{len(body.data):,} bytes, about {tokens:,} tokens (~ is an estimate)"
