@@ -90,8 +90,8 @@ class Person:
         found: list[Approval] = []
 
         def is_up() -> bool:
-            approval = self.app.main.approval if self.app.main is not None else None
-            found[:] = [approval] if approval is not None and approval.is_armed else []
+            approval = self.app.main.question if self.app.main is not None else None
+            found[:] = [approval] if isinstance(approval, Approval) and approval.is_armed else []
             return bool(found)
 
         await self.until(is_up)

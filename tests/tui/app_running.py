@@ -224,7 +224,7 @@ class Running:
     @property
     def approval(self) -> Approval | None:
         """The approval, None while nothing is asked."""
-        return self.main.approval
+        return self.main.question if isinstance(self.main.question, Approval) else None
 
     @property
     def focused(self) -> Widget | None:

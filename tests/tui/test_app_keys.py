@@ -358,10 +358,17 @@ async def test_a_letter_that_means_nothing_says_how_to_get_back_to_the_prompt(ap
     await app.press("x")
     assert app.prompt.text == "x"
     await app.press("tab", "x")
-    await app.until_shown("tab: back to the prompt")
-    app.inspector.ladder.focus()
-    await app.press("f2", "u")
-    await app.until_shown("f2: back to the prompt")
+    await app.until_shown("escape: back to the prompt")
+    await app.press("escape", "y")
+    assert app.prompt.text == "xy"
+    await app.press("f2", "u", "escape")
+    assert app.focused is app.prompt
+
+
+async def test_a_page_about_the_session_is_a_command(app: Running) -> None:
+    await app.press(*"/bill", "enter")
+    await app.until(lambda: app.inspector.details[0].tab == "Bill")
+    assert app.focused is app.inspector.details[0].view
 
 
 async def test_the_filter_opens_from_the_chat_and_the_title_offers_no_key_that_means_something_else_there(

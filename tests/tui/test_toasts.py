@@ -23,8 +23,8 @@ async def test_a_toast_hides_neither_the_prompt_nor_the_approval(tmp_path: Path)
         assert not main.query_one(Toast).region.overlaps(main.query_one("#header").region)
         app.a_question()
         await app.until_shown("Approve 2 calls?", "takes it back.")
-        assert main.approval is not None
-        assert not main.query_one(Toast).region.overlaps(main.approval.region)
+        assert main.question is not None
+        assert not main.query_one(Toast).region.overlaps(main.question.region)
 
 
 async def test_what_the_host_has_to_tell_later_is_told_too_and_once(app: Running) -> None:

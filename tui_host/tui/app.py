@@ -425,6 +425,21 @@ class TuiHost(App[int]):
         if self.main is not None:
             self.main.next_arrangement()
 
+    def action_answer(self, tab: str) -> None:
+        """Show a page about the whole session in the inspector."""
+        from tui_host.tui.widgets.inspector.inspector_pane import Inspector
+
+        self._to_main()
+        source = None if self.main is None else self.main.source
+        if self.main is None or source is None or not len(source.ladder.rows):
+            self.notify("Nothing is recorded yet.", markup=False, timeout=4)
+            return
+        inspector = self.main.query_one(Inspector)
+        inspector.ladder.action_first()
+        inspector.sync()
+        inspector.details[0].choose(tab)
+        self.main.show_details()
+
     def action_copy(self) -> None:
         """Copy the selection or the current item, and say how much was copied."""
         what, text = clipboard.current_source(self.focused)

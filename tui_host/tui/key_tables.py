@@ -44,6 +44,9 @@ ACTIONS = (
     Action("model", "open_screen('model')", "Model, tool protocol, profile and options", "f4", is_in_footer=True),
     Action("profile", "open_screen('profile')", "Choose a profile: an agent of your configuration"),
     Action("sessions", "open_screen('sessions')", "Search and open earlier sessions", "f5", is_in_footer=True),
+    Action("time", "answer('Time')", "Where the time of this session went: you, the model, servers, waiting"),
+    Action("bill", "answer('Bill')", "What the tokens of this session were spent on, and where the prompt cache broke"),
+    Action("tools", "answer('Tools')", "What each tool of this session cost, and how often it was called"),
     Action("new", "new", "Begin a new session", "ctrl+n"),
     Action("request", "open_screen('request')", "Show the coming request, byte for byte, before it is sent", "ctrl+o"),
     Action(
@@ -144,7 +147,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("1,2,3", "1 2 3", "in an empty chat: ask the question with this number"),
         Key("question_mark", "?", "in an empty prompt: show this help"),
         Key("tab,shift+tab", "tab shift+tab", "move between prompt, chat, list and details"),
-        Key("escape", "escape", "close what lies on top, else stop the turn; never quits"),
+        Key("escape", "escape", "close what lies on top, else stop the turn, else go back to the prompt; never quits"),
     ),
     "Chat": (
         Key("up,down,k,j", "up down, k j", "go from item to item"),

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from tui_host.tui.open_asks import Asks
     from tui_host.tui.screens.question_overlay import QuestionOverlay, QuestionPanel
     from tui_host.tui.sources.live import SessionSource
-    from tui_host.tui.widgets.approval.approval_panel import Approval
     from tui_host.tui.widgets.inspector.inspector_pane import Inspector
     from tui_host.tui.widgets.prompt.server_offers import Form
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
@@ -253,7 +252,7 @@ class MainScreen(Covered, Screen[None]):
             event.stop()
             visible.action_filter()
         elif aside and self.question is None and event.is_printable:
-            self._lines.hint("tab: back to the prompt" if self.shows_chat else "f2: back to the prompt")
+            self._lines.hint("escape: back to the prompt")
             self._look_on_until = time.monotonic() + status.HINT_SECONDS + LOOK_ON_SECONDS
 
     def keep_looking(self) -> None:
@@ -380,11 +379,11 @@ class MainScreen(Covered, Screen[None]):
             self.submissions.is_draft_unsaved = True
 
     def action_close(self) -> None:
-        """Go back from the inspector to the question, or else stop the turn. Never ends the app."""
-        if self._overlay is None or self.question is None:
+        """Stop the turn, or go back to the question or to the prompt. Never ends the app."""
+        if self.question is None and self.submissions.session.busy:
             self.host.stop_turn(self.submissions.session)
         elif self.shows_chat:
-            self._overlay.focus()
+            self.set_focus(self._prompt) if self._overlay is None or self.question is None else self._overlay.focus()
         else:
             self.next_arrangement()
 
@@ -403,13 +402,6 @@ class MainScreen(Covered, Screen[None]):
     def question(self) -> QuestionPanel | None:
         """The question over the chat; None while nothing is asked."""
         return None if self._overlay is None else self._overlay.panel
-
-    @property
-    def approval(self) -> Approval | None:
-        """The approval; None while no call is to be decided."""
-        from tui_host.tui.widgets.approval.approval_panel import Approval
-
-        return self.question if isinstance(self.question, Approval) else None
 
     def on_screen_resume(self) -> None:
         """Restart the quiet period after another screen has covered the question."""
@@ -461,14 +453,12 @@ class MainScreen(Covered, Screen[None]):
 
     def on_inspector_export_asked(self) -> None:
         """Ask in which format the selected row's call, the row, the turn or the session is exported, and where to."""
-        source, inspector = self.source, self._inspector
-        if source is None or inspector is None:
-            return
-        from tui_host.tui.screens.export_screen import ask_for_export, parts_around
+        if self._source is not None and self._inspector is not None:
+            from tui_host.tui.screens.export_screen import ask_for_export, parts_around
 
-        ladder = inspector.ladder
-        parts = parts_around(source, ladder.selected, ladder.selected_section)
-        ask_for_export(self, self.host, source.session.id, parts)
+            ladder = self._inspector.ladder
+            parts = parts_around(self._source, ladder.selected, ladder.selected_section)
+            ask_for_export(self, self.host, self._source.session.id, parts)
 
     def on_inspector_note_asked(self, message: Inspector.NoteAsked) -> None:
         """Ask for a note on a row."""
@@ -485,9 +475,14 @@ class MainScreen(Covered, Screen[None]):
         if self._inspector is None or not self._inspector.show_chain(event.call):
             self.notify("Nothing of this call was recorded.", markup=False, timeout=4)
             return
+        self.show_details()
+
+    def show_details(self) -> None:
+        """Go to the details of the selected row."""
         if self.arrangement == "chat":
             self.next_arrangement()
-        self.set_focus(self._inspector.details[0].view)
+        if self._inspector is not None:
+            self.set_focus(self._inspector.details[0].view)
 
     def on_resize(self, event: events.Resize) -> None:
         """Show one half where there is no room for both."""

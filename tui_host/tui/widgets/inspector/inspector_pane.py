@@ -294,7 +294,7 @@ class Inspector(Container):
         self.set_class(bool(heading.filter) and not heading.kept and not heading.looking, "-no-match")
         if not heading.looking:  # else the list would grow and shrink with each row that is found
             self.set_class(bool(heading.filter) and self.ladder.line_count() < self.size.height // 4, "-few")
-        self._header.show(replace(heading, clears=self.has_focus_within))
+        self._header.show(replace(heading, clears=self.has_focus_within, has_focus=self.ladder.has_focus))
 
     def _arrange(self) -> None:
         arrangement = self.arrangement
@@ -320,6 +320,7 @@ class Inspector(Container):
         if isinstance(event.widget, PageView):
             self.ladder.stay()
         self.set_class(isinstance(event.widget, PageView), "-reading")
+        self._update_title()
 
     def on_descendant_blur(self) -> None:
         """Update the header, whose keys work only from within."""

@@ -35,6 +35,7 @@ class Heading:
         clears: Whether `escape` clears the filter from where the focus is.
         rows: The number of all rows.
         look: How many rows deserve a look.
+        has_focus: Whether keys go to the list.
     """
 
     llm: int = 0
@@ -49,12 +50,13 @@ class Heading:
     clears: bool = True
     rows: int = 0
     look: int = 0
+    has_focus: bool = False
 
 
 def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
     """Return the title in `width` cells; words at the right give way first."""
     rule, tee = glyphs.box[4], glyphs.cross[1]
-    left = f" LLM {heading.llm} "
+    left = f"{'>' if heading.has_focus else ' '}LLM {heading.llm} "
     left = left + rule * max(1, HOST_COLUMN - len(left)) + f"{tee}{rule * 2} MCP {heading.mcp} "
     kept = f"{heading.kept:,} of {heading.rows:,}{f' {glyphs.more}' * heading.looking}"
     words: list[str] = []
