@@ -69,7 +69,12 @@ class ComingSource(SessionSource):
     def called(self, row: Row) -> str:
         if row.capture == COMING:
             return "the coming request"
-        return super().called(row) if self._wires is None else self._wires.called(row)
+        number = None if self._wires is None else self._wires.ladder.row_of((row.capture, row.seq))
+        return (
+            super().called(row)
+            if self._wires is None or number is None
+            else self._wires.called(self._wires.ladder.rows[number])
+        )
 
     @override
     def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
