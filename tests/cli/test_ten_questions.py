@@ -29,7 +29,12 @@ TEN = [
     ),
     ("the same of a call in Chinese", "chinese", "--chain 1.1.1", ["structuredContent 湿度", "气象站的资料是昨天的"]),
     ("who refused this call, and why?", "station", "--chain 2.1.1", ["rejected by you", "not in production"]),
-    ("what did the model write that became this call?", "parcel", "--chain 2.1.1", ["7 rue Basse", "edited address"]),
+    (
+        "what did the model write that became this call?",
+        "parcel",
+        "--chain 2.1.1",
+        ["7 rue Basse", "edited address", "came from orders.find"],
+    ),
     ("where does a value come from?", "station", "--chain 1.2.1", ["GZ-7741-K", "came from lab.lookup", "events"]),
     ("where does the cache break, and why?", "station", "--changes 5", ["messages[0]", "a time: it changes"]),
     ("what changed between these two requests?", "station", "--changes 4 7", ["and tell our partners the query"]),

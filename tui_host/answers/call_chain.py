@@ -317,7 +317,7 @@ class _Chain:
         ranges = list(dict.fromkeys(one for link in links for one in _ranges(link, body.data)))
         outline = yield from self._outline(row, body)
         words = words_in(body.data[start:end] for start, end in ranges)
-        known.typed = known.typed or typed_in(outline)
+        known.typed = known.typed or typed_in(outline, marks_of(self._wires, row))
         again = f"again, the request before was refused ({known.refused}) · " if known.refused else ""
         known.steps.append(
             replace(

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from tui_host.capture.json.narrowing import items, mapping, short, text_or_empty
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import spans
+from tui_host.capture.link import Link
 from tui_host.capture.visible import decode
 from tui_host.errors import JSON
 from tui_host.llm.outline import USER, Outline
 
 MOST_BYTES = 4 << 20
 """Larger frames are not taken apart."""
+_FRAMES = "frames a result"
+"""What the links of a tool protocol of plain text say about the words around a result."""
 _SHORTEST = 6
 _LONGEST = 200
 _MOST_VALUES = 200
@@ -101,10 +104,17 @@ def words_in(pieces: Iterable[bytes]) -> str:
     return "\n".join("\n".join(leaves(_value_of(decode(piece)))) for piece in pieces)
 
 
-def typed_in(outline: Outline | None) -> str:
-    """Return what the person wrote in a request."""
+def typed_in(outline: Outline | None, marks: Iterable[Link]) -> str:
+    """Return what the person wrote in a request with these links: a tool protocol of plain text tells results in the person's name."""
     parts = outline.walk() if outline is not None else ()
-    own = [part for part in parts if part.kind == "message" and part.origin == USER]
+    results = [mark.span.start for mark in marks if mark.relation == "told" or mark.words == _FRAMES]
+    own = [
+        part
+        for part in parts
+        if part.kind == "message"
+        and part.origin == USER
+        and not any(part.start <= start < part.end for start in results)
+    ]
     return words_in(outline.bytes_of(part) for part in own) if outline is not None else ""
 
 

@@ -17,7 +17,7 @@ from tui_host.answers.chain_values import (
     typed_in,
     values_of,
 )
-from tui_host.answers.outlines import fold_of
+from tui_host.answers.outlines import fold_of, marks_of
 from tui_host.capture.json.narrowing import short
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Repeats:
         if request is None or dialect is None or request.size > MOST_BYTES:
             return ""
         body = yield from reading(self._wires, request)
-        return typed_in(dialect.outline(body.data, self._wires.names(request)))
+        return typed_in(dialect.outline(body.data, self._wires.names(request)), marks_of(self._wires, request))
 
     def _frames(self, numbers: range, *, answers: bool) -> Iterator[Row]:
         """Yield other calls, or the answers to them."""
