@@ -71,9 +71,9 @@ class PartReader(ABC):
 
     def part(self, node: Node, key: str, kind: PartKind, label: str = "") -> Part:
         """Make a part from a node, with a preview."""
-        return self._part(node, key, kind, label, node)
+        return self._assembled(node, key, kind, label, node)
 
-    def _part(  # noqa: PLR0913, PLR0917 - made at once: most bodies have hundreds, and each change is a copy
+    def _assembled(  # noqa: PLR0913, PLR0917 - made at once: most bodies have hundreds, and each change is a copy
         self,
         node: Node,
         key: str,
@@ -112,7 +112,7 @@ class PartReader(ABC):
 
     def list_of(self, node: Node, key: str, kind: PartKind, children: tuple[Part, ...]) -> Part:
         """Make a part from the list of tools or of messages."""
-        return self._part(node, key, kind, "", None, children=children)
+        return self._assembled(node, key, kind, "", None, children=children)
 
     def text(self, node: Node | None) -> str:
         """Return the text of a string node."""
@@ -164,7 +164,7 @@ class PartReader(ABC):
         """Make a part from a call; its id later leads from the result to the call."""
         if wire_id:
             self._called[wire_id] = name
-        return self._part(node, key, "call", "", arguments, name, "model", wire_id)
+        return self._assembled(node, key, "call", "", arguments, name, "model", wire_id)
 
     def called(self, wire_id: str) -> str:
         """Return the name of the tool called with an id."""
@@ -172,14 +172,14 @@ class PartReader(ABC):
 
     def result(self, node: Node, key: str, name: str, content: Node | None, wire_id: str = "") -> Part:
         """Make a part from a call's result."""
-        return self._part(node, key, "result", "tool result", content, name, self.origin_of(name), wire_id)
+        return self._assembled(node, key, "result", "tool result", content, name, self.origin_of(name), wire_id)
 
     def message(self, node: Node, key: str, role: str, children: list[Part], content: Node | None = None) -> Part:
         """Make a part from a message and its children; `content` is the message's text, if it has no list of parts."""
         words = next((f"{child.name} {child.preview}".strip() for child in children if child.preview), "")
         words = self.shown(content) or words if children else words
         said = None if children else content
-        return self._part(
+        return self._assembled(
             node, key, "message", role, said, origin=ROLES.get(role, ""), children=tuple(children), words=words
         )
 
