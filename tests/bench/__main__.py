@@ -18,6 +18,7 @@ from tests.bench import (
     model_streams,
     offering,
     opening,
+    pages,
     recording,
     reopening,
     start,
@@ -49,6 +50,7 @@ BENCHES: Mapping[str, Bench] = {
     "growth": growth.run,
     "finding": finding.run,
     "list": listing.run,
+    "pages": pages.run,
     "turns": turns.run,
     "bodies": bodies.run,
 }

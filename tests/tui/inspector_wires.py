@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing_extensions import override
 
 from tui_host.answers.masks import Mask
+from tui_host.answers.recorded_tools import RecordedTools
 from tui_host.capture.content_codings import encoding_of
 from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.ladder.ladder import Ladder
@@ -63,6 +64,7 @@ class Wires(SessionSource):
         self.is_behind = False
         self.mask = Mask()
         self.prices: dict[str, Price] = {}
+        self.recorded = RecordedTools()
         self.row_marks = RowMarks(None, "s")
         self.records: list[Record] = []
 
@@ -116,6 +118,7 @@ class Wires(SessionSource):
             draft=draft,
         )
         self.records.append(record)
+        self.recorded.feed(record)
         self.ladder.feed([record])
         return record
 

@@ -64,12 +64,12 @@ class RecordedWires:
         self._mask = mask or Mask()
         self._records: dict[tuple[str, int], Record] = {}
         self._exchanges: dict[tuple[str, str], list[Record]] = {}
-        self._tools = RecordedTools()
+        self.recorded = RecordedTools()
         for record in records:
             self._records[record.key] = record
             if record.draft.exchange is not None:
                 self._exchanges.setdefault((record.capture, record.draft.exchange), []).append(record)
-            self._tools.feed(record)
+            self.recorded.feed(record)
             self.ladder.feed([record])
         self.ladder.close()
 
@@ -109,7 +109,7 @@ class RecordedWires:
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         """Return server and tool for each tool name, as servers listed them when the row was recorded."""
         dialect = self.dialect(row)
-        return self._tools.names(row.capture, OPENAI_NAMES if dialect is None else dialect.name_rule)
+        return self.recorded.names(row.capture, OPENAI_NAMES if dialect is None else dialect.name_rule)
 
     def hide(self, text: str) -> str:
         """Mask the secrets that are known now."""

@@ -12,8 +12,9 @@ from weakref import WeakKeyDictionary
 from tui_host.answers.bodies import reading
 from tui_host.answers.outlines import fold_of, marks_of
 from tui_host.answers.prompted_tools import LISTS, listed_tools
+from tui_host.answers.recorded_tools import facts_of
 from tui_host.answers.token_prices import cost_of
-from tui_host.capture.json.spans import spans
+from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Usage
 from tui_host.llm.outline import estimate_tokens
 
@@ -21,13 +22,12 @@ if TYPE_CHECKING:
     from tui_host.answers.section import Section
     from tui_host.answers.steps import Steps
     from tui_host.answers.wires import Wires
-    from tui_host.capture.json.spans import Node
     from tui_host.capture.ladder.ladder import Ladder
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.link import Link
+    from tui_host.llm.dialects.dialect import Dialect
 
 _Number = TypeVar("_Number", int, float)
-_TOOLS = frozenset(("tools",))
 MOST = 8 << 20
 """Bytes of a body that is weighed."""
 
@@ -95,12 +95,12 @@ class WeighedRequest:
     Attributes:
         weight: Its size and tokens.
         tools: The offered tools.
-        calls: The names of the tools that the response asks for.
+        calls: The tools that the response asks for, by server and name.
     """
 
     weight: RequestWeight
     tools: tuple[ToolWeight, ...] = ()
-    calls: tuple[str, ...] = ()
+    calls: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True)
@@ -155,28 +155,29 @@ def _weight(wires: Wires, row: Row, name: str, weighed: _Weighed) -> Steps[Weigh
     dialect = wires.dialect(row)
     if row.missing or row.size > MOST:
         return WeighedRequest(weight=RequestWeight(request=name, row=(row.capture, row.seq), size=row.size))
-    body = yield from reading(wires, row)
-    root, marks = spans(body.data, walk=_TOOLS, depth=1), marks_of(wires, row)
-    model = root.get("model") if root is not None else None
-    tools = _declared(wires, row, body.data, root, weighed) or _written(wires, row, body.data, marks, weighed)
+    facts = wires.recorded.request(row) or facts_of((yield from reading(wires, row)).data)
+    marks = marks_of(wires, row)
+    tools = _declared(wires, row, facts.tools, weighed)
+    if not tools and any(mark.words == LISTS for mark in marks):
+        tools = _written(wires, row, (yield from reading(wires, row)).data, marks, weighed)
     yield f"{name} weighed"
-    usage, calls = Usage(), ()
     partner = wires.ladder.partner(row.number)
     response = None if partner is None else wires.ladder.rows[partner]
+    usage, calls = Usage(), ()
     if response is not None and dialect is not None and response.status < 400 and not response.missing:
-        answer = yield from reading(wires, response)
-        fold = yield from fold_of(wires, response, answer, dialect)
-        usage, calls = fold.usage, tuple(call.call.name for call in fold.calls)
+        usage = yield from _usage(wires, response, dialect)
+        asked = [mark for mark in marks_of(wires, response) if mark.relation == "asked"]
+        calls = tuple((mark.server, mark.tool) for mark in asked)
     put_in: Counter[str] = Counter()
     for mark in marks:
         if mark.relation == "injected":
-            put_in[mark.words] += sum(map(len, mark.span.pieces(body.data)))
-    input_cost, cost = cost_of(usage, wires.price(row, "" if model is None else model.text(body.data)))
+            put_in[mark.words] += mark.span.size
+    input_cost, cost = cost_of(usage, wires.price(row, facts.model))
     weight = RequestWeight(
         request=name,
         row=(row.capture, row.seq),
-        size=len(body.data),
-        estimate=estimate_tokens(body.data),
+        size=facts.size,
+        estimate=facts.tokens,
         usage=usage,
         tools=sum(tool.size for tool in tools),
         put_in=put_in,
@@ -186,13 +187,23 @@ def _weight(wires: Wires, row: Row, name: str, weighed: _Weighed) -> Steps[Weigh
     return WeighedRequest(weight=weight, tools=tools, calls=calls)
 
 
-def _declared(wires: Wires, row: Row, body: bytes, root: Node | None, weighed: _Weighed) -> tuple[ToolWeight, ...]:
+def _usage(wires: Wires, response: Row, dialect: Dialect) -> Steps[Usage]:
+    """Return the tokens that a response reports: from the events that have them, else from all of it."""
+    if known := wires.recorded.usage(response):
+        fold, decoder = Fold(provider="", model="", call_id=str), dialect.decoder("")
+        for event in (*decoder.feed(known), *decoder.finish()):
+            fold.add(event)
+        if fold.usage.input_total is not None:
+            return fold.usage
+    body = yield from reading(wires, response)
+    return (yield from fold_of(wires, response, body, dialect)).usage
+
+
+def _declared(wires: Wires, row: Row, offered: bytes, weighed: _Weighed) -> tuple[ToolWeight, ...]:
     """Return the tools that a request offers in the list of its dialect."""
     dialect = wires.dialect(row)
-    node = root.get("tools") if root is not None else None
-    if node is None or dialect is None:
+    if not offered or dialect is None:
         return ()
-    offered = body[node.start : node.end]
     key = row.capture, dialect.name, offered
     if key not in weighed.lists:
         names = wires.names(row)
@@ -278,9 +289,9 @@ def calls_of(wires: Wires, section: Section) -> Steps[Counter[tuple[str, str]]]:
     if section.is_session and weighed.counted == revision:
         return weighed.calls
     weights = yield from weigh(wires, requests_of(wires, section))
-    names = {tool.name: (tool.server, tool.tool) for weight in weights for tool in weight.tools}
-    asked = Counter(names.get(name, ("", name)) for weight in weights for name in weight.calls)
-    calls = asked | Counter((row.peer, row.tool) for row in _sent(wires, section))
+    calls = Counter(call for weight in weights for call in weight.calls) | Counter(
+        (row.peer, row.tool) for row in _sent(wires, section)
+    )
     if section.is_session:
         weighed.calls, weighed.counted = calls, revision
     return calls

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from tui_host.answers.recorded_tools import RecordedTools
     from tui_host.capture.ladder.ladder import Ladder
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Record, Redaction
@@ -35,6 +36,11 @@ class Wires(Protocol):
     @property
     def ladder(self) -> Ladder:
         """The rows so far."""
+        ...
+
+    @property
+    def recorded(self) -> RecordedTools:
+        """What was taken from the records as they came."""
         ...
 
     @property

@@ -41,6 +41,11 @@ class Span:
     end: int | None = None
     ranges: tuple[tuple[int, int], ...] = ()
 
+    @property
+    def size(self) -> int:
+        """Number of bytes; 0 for everything up to an unknown end."""
+        return sum(end - start for start, end in self.ranges or ((self.start, self.end or self.start),))
+
     def pieces(self, data: bytes) -> tuple[bytes, ...]:
         """Return the bytes of the span, taken from the whole data."""
         return tuple(data[start:end] for start, end in self.ranges or ((self.start, self.end),))

@@ -131,14 +131,14 @@ def figures_of(wires: Wires) -> Figures:
     rows = requests_of(wires, session)
     bill, time = made(bill_of(wires, rows)), time_of(wires, session)
     responses = [row for row in wires.ladder.rows if row.lane == "llm" and row.kind == "response"]
-    cuts = [mark.span for row in responses for mark in marks_of(wires, row) if mark.relation == "cut"]
+    cuts = (mark.span.size for row in responses for mark in marks_of(wires, row) if mark.relation == "cut")
     spent = time.shares if time is not None and rows else ()
     waits = [interval for share in spent if share.spender in _MODEL for interval in share.intervals]
     return Figures(
         bill=bill.total if isinstance(bill, Bill) else total_of(()),
         requests=len(rows),
         received=sum(row.size for row in responses),
-        cut=sum(end - start for span in cuts for start, end in span.ranges or ((span.start, span.end or span.start),)),
+        cut=sum(cuts),
         seconds=time.milliseconds / 1000 if time is not None and rows else None,
         model_seconds=sum(interval.milliseconds for interval in waits) / 1000 if rows else None,
     )

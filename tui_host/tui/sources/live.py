@@ -76,7 +76,7 @@ class SessionSource:
         self._seen = 0
         self._earlier: Iterator[Record] | None = self._kept_records()
         self._begun: dict[tuple[str, int], int] = {}
-        self._tools = RecordedTools()
+        self.recorded = RecordedTools()
 
     def _kept_records(self) -> Iterator[Record]:
         """Yield the stored records of the session, oldest first."""
@@ -137,7 +137,7 @@ class SessionSource:
             key = (record.capture, record.draft.place.turn or 0)
             if record.mono_ns is not None:
                 self._begun.setdefault(key, record.mono_ns)
-            self._tools.feed(record)
+            self.recorded.feed(record)
         self.ladder.feed(records)
 
     def record(self, key: tuple[str, int]) -> Record | None:
@@ -243,4 +243,4 @@ class SessionSource:
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         """Return server and tool for each tool name, as servers listed them when the row was recorded."""
         dialect = self.dialect(row)
-        return self._tools.names(row.capture, OPENAI_NAMES if dialect is None else dialect.name_rule)
+        return self.recorded.names(row.capture, OPENAI_NAMES if dialect is None else dialect.name_rule)
