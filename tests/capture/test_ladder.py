@@ -225,6 +225,7 @@ def test_a_request_without_an_answer_says_why_once_its_connection_has_ended() ->
     ]
     assert (rows[6].lane, rows[6].words, rows[6].error) == ("mcp", "exited 134", True)
     assert list(wires.ladder.filter("status:unanswered")) == [2, 3]
+    assert list(wires.ladder.filter("status:failed")) == [2, 3, 6]
     assert list(wires.ladder.filter("status:open")) == [5]
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -9,10 +10,11 @@ from hypothesis import strategies as st
 from tests.llm.asking import TARGET
 from tests.llm.recorded.asks import asks
 from tests.llm.recorded.openai import RECORDED
-from tests.llm.test_openai_write import MULTIPLY, TOOLS, assistant, result, user
+from tests.llm.test_openai_write import ADD, MULTIPLY, TOOLS, assistant, result, user
 from tui_host.errors import JSON
+from tui_host.llm.dialects.ollama.write import Ollama
 from tui_host.llm.dialects.openai.write import OpenAI
-from tui_host.llm.messages import Ask, Message, Text
+from tui_host.llm.messages import Ask, Image, Message, Text
 from tui_host.llm.outline import Outline, Part, common_prefix, compare, estimate_tokens, size_words
 
 CASES = asks(RECORDED)
@@ -54,6 +56,20 @@ def test_a_request_is_told_as_what_it_is_made_of() -> None:
     assert parts["messages/2"].name == "get_weather"
     origins = [parts[f"messages/{n}"].origin for n in range(6)]
     assert origins == ["you", "model", "weather", "weather", "model", "you"]
+
+
+def test_an_image_behind_several_results_is_of_the_server_whose_result_announces_it() -> None:
+    call = replace(MULTIPLY, name="get_weather")
+    picture = result(call, Text(text="20"), Image(media_type="image/png", data="QUJD"))
+    told = Message(role="tool", parts=(picture, result(ADD, Text(text="30"))))
+    ask = Ask(model="m", messages=(user("?"), assistant(call, ADD), told), tools=TOOLS)
+    for dialect, image in ((OpenAI(), "messages/4/0"), (Ollama(), "messages/4/images/0")):
+        body = dialect.write(ask, TARGET).body
+        for other, server in ((b"(image 1 of this", "weather"), (b"(a picture of this", "weather or math")):
+            outline = dialect.outline(body.replace(b"(image 1 of this", other), NAMES)
+            assert outline is not None
+            parts = by_key(outline)
+            assert [parts[key].origin for key in ("messages/4", image)] == [server, server]
 
 
 @pytest.mark.parametrize("name", CASES)

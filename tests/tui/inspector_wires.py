@@ -195,16 +195,16 @@ class Wires(SessionSource):
         }
         return self.frame(to_json(data), at, direction="in", turn=0)
 
-    def decision(self, at: float, words: str = "approved once, by you, after 2.5 s") -> Row:
+    def decision(self, at: float, words: str = "approved once, by you, after 2.5 s", *, call: str = CALL_ID) -> Row:
         """What became of the call."""
         data: JSON = {"server": "math", "tool": "multiply", "asked": {"a": 6, "b": 5}, "words": words}
-        place = Place(session="s", turn=1, step=1, call=CALL_ID)
+        place = Place(session="s", turn=1, step=1, call=call)
         self.append(Draft(wire="host", kind="decision", peer="math", place=place, data=to_json(data)), at)
         return self.ladder.rows[-1]
 
-    def link(self, relation: Relation, span: Span, at: float) -> None:
+    def link(self, relation: Relation, span: Span, at: float, *, call: str = CALL_ID) -> None:
         """One step of the call's chain."""
-        link = Link(relation=relation, call=CALL_ID, span=span, server="math", tool="multiply", words='{"a":6,"b":5}')
+        link = Link(relation=relation, call=call, span=span, server="math", tool="multiply", words='{"a":6,"b":5}')
         self.append(Draft(wire="host", kind="link", data=link.to_bytes()), at)
 
     def _inward(self, row: Row, kind: Kind, *, encoding: str | None = None) -> Draft:

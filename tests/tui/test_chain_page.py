@@ -81,10 +81,26 @@ async def test_c_shows_the_chain_and_o_goes_to_the_row_of_a_step() -> None:
         assert detail.tab == before
         await pilot.press("c")
         assert detail.tab == "Chain"
-        await pilot.press("c")
+        assert inspector.arrangement == "one"  # the chain has the whole width
+        await pilot.press("vertical_line")
+        assert detail.has_class("-hidden")
+        await pilot.press("vertical_line", "c")
         assert detail.tab == before
+        assert inspector.arrangement == "side"
         await pilot.press("c", "enter", "G", "k", "o")  # the last step is missing, and leads nowhere
         assert inspector.ladder.selected == row_of(app.wires, "request", 1)
+
+
+async def test_the_chain_of_a_step_s_second_call_is_that_call_s_alone() -> None:
+    wires = a_session()
+    response = row_of(wires, "response")
+    wires.link("asked", Span(exchange=response.exchange, start=0, end=9), 4.0, call="1.1.2")
+    wires.decision(4.1, call="1.1.2")
+    app = Inspecting(wires)
+    async with app.run_test(size=(140, 45)):
+        assert app.inspector.show_chain("1.1.2")
+        assert app.inspector.ladder.selected == row_of(wires, "decision", 1)
+        assert app.inspector.details[0].tab == "Chain"
 
 
 def test_a_chain_says_what_the_model_was_not_told_and_which_value_comes_again() -> None:

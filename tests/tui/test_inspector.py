@@ -98,8 +98,11 @@ async def test_the_list_begins_with_the_first_turn_and_enter_opens_the_connectio
         await until(
             pilot, lambda: app.inspector.ladder.selected_number == SESSION and "time of the session" in app.text
         )
+        app.inspector.details[0].view.focus()
         await pilot.press("right_square_bracket")
         await until(pilot, lambda: app.inspector.ladder.selected_number == -1)
+        assert app.inspector.details[0].has_focus_within  # headings are paged through in the details too
+        app.inspector.ladder.focus()
         assert app.lines[0].startswith(" LLM 0 ────┬── MCP 2 ")
         await pilot.press("enter")
         await until(pilot, lambda: "▾ connections" in app.text and "#1 initialize" in app.text)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -21,6 +22,8 @@ ROLES: Mapping[str, str] = {
     "model": "model",
 }
 """The origin of a message, by the vendors' names for its role."""
+_IMAGE = re.compile(rb"\(image \d+ of this step, [^()]*: see the next message\)")
+"""How `request_writing.result_texts` announces an image."""
 
 
 def members_of(root: Node) -> Iterator[tuple[str, str, Node]]:
@@ -188,12 +191,24 @@ class ChatReader(PartReader):
     """Makes the parts of a body whose tools are functions and whose messages are a list, as in Chat Completions.
 
     Attributes:
-        origin: The server of the results directly before, empty if there are none.
+        before: The servers of the results directly before, each with the number of images that the result announces.
     """
 
     def __init__(self, body: bytes, names: Mapping[str, tuple[str, str]]) -> None:
         super().__init__(body, names)
-        self.origin = ""
+        self.before: list[tuple[str, int]] = []
+
+    def result_origin(self, name: str, content: Node | None) -> str:
+        """Return the server of a result, and remember it for images in a message behind the results."""
+        announced = () if content is None else _IMAGE.findall(self.body, content.start, content.end)
+        self.before.append((self.origin_of(name) or "tool", len(announced)))
+        return self.before[-1][0]
+
+    def image_origins(self, count: int) -> Sequence[str]:
+        """Return the servers of the images in a user's message without words; empty if no result stands before it."""
+        servers = [server for server, announced in self.before for _ in range(announced)]
+        either = " or ".join(dict.fromkeys(server for server, _ in self.before))
+        return servers if len(servers) == count else [either] * count if either else ()
 
     @abstractmethod
     def message_of(self, node: Node, key: str) -> Part:

@@ -226,7 +226,7 @@ def _facts(word: str, rows: LadderRows) -> list[Claim]:
         NOT_THERE: lambda number: bool(flags[number] & MISSING),
         "events": lambda number: events[number] > 1 and kinds[number] == response,
         "cut": lambda number: STATES[states[number]] == "cut",
-        "failed": lambda number: STATES[states[number]] == "failed",
+        "failed": _status("failed", rows),
         "unanswered": lambda number: STATES[states[number]] == "unanswered",
     }
     facts = [test for words, test in said.items() if word in words.split() or (len(word) >= _TELLING and word in words)]
@@ -310,8 +310,8 @@ def _kind(value: str, rows: LadderRows) -> Claim:
 
 
 def _status(value: str, rows: LadderRows) -> Claim:
-    """An HTTP status, `4xx`, or how a row stands: open, done, failed, cut, unanswered."""
-    table = rows.table
+    """An HTTP status, `4xx`, or how a row stands: open, done, failed (errors and what got no answer too), cut, unanswered."""
+    table, flags = rows.table, rows.table.flags
     status, states = table.small["status"], table.states
     if value.isdecimal() and len(value) < 9:
         exact = int(value)
@@ -319,8 +319,11 @@ def _status(value: str, rows: LadderRows) -> Claim:
     if value[1:] == "xx" and value[0].isdecimal():
         hundreds = int(value[0])
         return lambda number: status[number] // 100 == hundreds
-    wanted = next((place for place, state in enumerate(STATES) if state == value), -1)
-    return lambda number: states[number] == wanted
+    wanted = {
+        place for place, state in enumerate(STATES) if state == value or (value, state) == ("failed", "unanswered")
+    }
+    error = ERROR if value == "failed" else 0
+    return lambda number: states[number] in wanted or bool(flags[number] & error)
 
 
 def _server(value: str, rows: LadderRows) -> Claim:

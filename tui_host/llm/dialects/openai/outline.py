@@ -25,7 +25,7 @@ class OpenAIParts(ChatReader):
         if role == "tool":
             wire_id = self.text(node.get("tool_call_id"))
             name = self.called(wire_id) or self.text(node.get("name"))
-            self.origin = self.origin_of(name) or "tool"
+            self.result_origin(name, content)
             return self.result(node, key, name, content, wire_id)
         children: list[Part] = []
         for name in ("reasoning_content", "reasoning"):
@@ -34,19 +34,23 @@ class OpenAIParts(ChatReader):
                 children.append(replace(self.part(thinking, f"{key}/{name}", "thinking"), origin="model"))
         origin = ROLES.get(role, "")
         if content is not None and content.kind == "array":
-            origin = self.origin if role == "user" and self.origin and _has_image(content) else origin
-            children += [self._piece(piece, f"{key}/{n}", origin) for n, piece in enumerate(content.elements)]
+            is_of_results = role == "user" and all(map(_is_image, content.elements))
+            servers = self.image_origins(len(content.elements)) if is_of_results else ()
+            owners = servers or [origin] * len(content.elements)
+            origin = ", ".join(dict.fromkeys(servers)) or origin
+            pieces = zip(content.elements, owners, strict=True)
+            children += [self._piece(piece, f"{key}/{n}", owner) for n, (piece, owner) in enumerate(pieces)]
         elif content is not None and content.kind == "string" and content.size > 2 and (calls or children):
             children.append(replace(self.part(content, f"{key}/text", "text"), origin=origin))
         if calls is not None:
             children += [self._call(call, f"{key}/calls/{n}") for n, call in enumerate(calls.elements)]
-        self.origin = ""
+        self.before.clear()
         plain = content if content is not None and content.kind == "string" else None
         message = self.message(node, key, role, children, plain)
         return message if message.origin == origin else replace(message, origin=origin)
 
     def _piece(self, node: Node, key: str, origin: str) -> Part:
-        if node.get("image_url") is not None:
+        if _is_image(node):
             return replace(self.part(node, key, "image"), origin=origin, preview="")
         part = self.part(node, key, "text", self.text(node.get("type")) or "text")
         text = node.get("text")
@@ -57,5 +61,5 @@ class OpenAIParts(ChatReader):
         return self.call(node, key, name, node.get("function", "arguments"), self.text(node.get("id")))
 
 
-def _has_image(content: Node) -> bool:
-    return any(piece.get("image_url") is not None for piece in content.elements)
+def _is_image(piece: Node) -> bool:
+    return piece.get("image_url") is not None

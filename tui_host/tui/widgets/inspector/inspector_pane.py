@@ -19,7 +19,7 @@ from tui_host.capture.visible import line
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.sources.source_words import EMPTY_LIVE
-from tui_host.tui.widgets.details.detail_panel import Detail
+from tui_host.tui.widgets.details.detail_panel import ANSWERS, Detail
 from tui_host.tui.widgets.details.detail_view import PageView
 from tui_host.tui.widgets.inspector.filter_input import FilterInput
 from tui_host.tui.widgets.ladder.ladder_legend import legend
@@ -108,6 +108,8 @@ class Inspector(Container):
         Binding("question_mark", "legend", "Signs"),
         Binding("n", "look(1)", "Next to look at"),
         Binding("N", "look(-1)", "To look at before"),
+        Binding("left_square_bracket,ctrl+pageup", "heading(-1)", "Heading above", show=False),
+        Binding("right_square_bracket,ctrl+pagedown", "heading(1)", "Heading below", show=False),
         *(Binding(str(number), f"tab_at({number - 1})", f"Tab {number}", show=False) for number in range(1, 10)),
     ]
 
@@ -165,7 +167,9 @@ class Inspector(Container):
 
     @property
     def arrangement(self) -> Arrangement:
-        """How the details are arranged."""
+        """How the details are arranged: an answer about several rows has the whole width."""
+        if self.details[0].tab in ANSWERS:
+            return "one"
         if self._stacked:
             return "stacked" if self.size.height // 4 >= _LOW // 2 + 1 else "one"
         return "side" if (self.size.width - 1) // 2 >= NARROW else "one"  # the rule between them takes one
@@ -266,7 +270,7 @@ class Inspector(Container):
 
         return what_of(row), body_of(self._source, row).text
 
-    def flip(self) -> None:
+    def action_split(self) -> None:
         """Turn the details: side by side, above each other, or one at a time."""
         if self.has_class("-low") and not self.has_class("-reading"):
             self._read()
@@ -299,6 +303,7 @@ class Inspector(Container):
     def _arrange(self) -> None:
         arrangement = self.arrangement
         details = self.query_one("#inspector-details")
+        self._flipped &= details.has_class("-one")
         details.update_classes({f"-{name}": name == arrangement for name in get_args(Arrangement)})  # one restyling
         selected, relative = self.details
         had_focus = selected.has_focus_within or relative.has_focus_within
@@ -361,10 +366,6 @@ class Inspector(Container):
         self._has_legend = not self._has_legend
         self.sync()
 
-    def action_split(self) -> None:
-        """Turn the details."""
-        self.flip()
-
     def action_zoom(self) -> None:
         """Ask the screen for the whole space."""
         self.post_message(self.ZoomAsked())
@@ -416,6 +417,11 @@ class Inspector(Container):
         look = looks.look(number)
         self.notify(f"{look.name}: {look.reason}", markup=False)
 
+    def action_heading(self, step: int) -> None:
+        """Go to the heading above or below, from the details too."""
+        self.ladder.to_heading(step)
+        self.sync()
+
     def action_export(self) -> None:
         """Ask the screen to export."""
         self.post_message(self.ExportAsked())
@@ -427,22 +433,23 @@ class Inspector(Container):
         details = (relative,) if is_relative else (selected, relative)
         if not any(detail.toggle("Chain") for detail in details if not detail.has_class("-hidden")):
             self.notify("No call belongs to this row, so it has no chain.", markup=False, timeout=4)
+        self.sync()
 
     def action_tab_at(self, place: int) -> None:
         """Show a tab of the selected row by its place, while the list has the focus."""
         next(detail for detail in self.details if not detail.has_class("-hidden")).choose_at(place)
 
     def show_chain(self, call: str) -> bool:
-        """Go to the first row of a call and its chain; returns whether the call has a row."""
+        """Go to the first row of a call that has no other call, and to its chain; returns whether the call has a row."""
         source = self._source
         numbers = () if source is None else source.ladder.rows_of_call(call)
-        if not numbers:
+        if source is None or not numbers:
             return False
-        self._go_to(numbers[0])
+        self._go_to(next((number for number in numbers if len(source.ladder.rows[number].calls) == 1), numbers[0]))
         selected = self.details[0]
         selected.choose("Chain")
         if selected.has_class("-hidden"):
-            self.flip()
+            self.action_split()
         return True
 
     def _go_to(self, number: int) -> None:

@@ -53,8 +53,6 @@ class LadderView(PieceView, SelectingView):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "lane('llm')", "LLM lane", show=False),
         Binding("right,l", "lane('mcp')", "MCP lane", show=False),
-        Binding("left_square_bracket,ctrl+pageup", "heading(-1)", "Heading above", show=False),
-        Binding("right_square_bracket,ctrl+pagedown", "heading(1)", "Heading below", show=False),
     ]
 
     class Moved(Message):
@@ -261,6 +259,7 @@ class LadderView(PieceView, SelectingView):
             return
         if self._drawing.widen(self.view_width):
             self.redraw()
+        self.changed(0)  # the session's heading counts rows
         if not self._filtering.is_on:
             self._extend(new, new=len(new))
         self.post_message(self.Moved())
@@ -283,7 +282,6 @@ class LadderView(PieceView, SelectingView):
         before, top = len(self._index), self.top
         at_top = self._index.spot(top) if top < before else None
         first = self._index.extend(numbers)
-        self.changed(0)  # the session's heading counts rows
         if self.cursor is None and not self.following:
             self._refiltered()
         else:
@@ -482,7 +480,7 @@ class LadderView(PieceView, SelectingView):
         self._grown(0, first=0)
         self.post_message(self.Moved())
 
-    def action_heading(self, step: int) -> None:
+    def to_heading(self, step: int) -> None:
         """Go to the heading above or below."""
         if (line := self._index.heading_beside(self.cursor or 0, step)) is not None:
             self.move_cursor(line)
