@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
@@ -50,14 +49,10 @@ def relative_of(source: SessionSource, row: Row) -> Row | None:
     rows = source.ladder.rows
     related = [rows[number] for number in source.ladder.relatives(row.number)]
     for lane in _OTHER_LANES[row.lane]:
-        if nearest := _nearest(row, (candidate for candidate in related if candidate.lane == lane)):
+        if nearest := next((other for other in related if other.lane == lane), None):
             return nearest
     number = source.ladder.partner(row.number)
     return rows[number] if number is not None else None
-
-
-def _nearest(row: Row, others: Iterable[Row]) -> Row | None:
-    return min(others, key=lambda other: (abs(other.number - row.number), other.number), default=None)
 
 
 class Inspector(Container):
