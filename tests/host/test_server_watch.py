@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from tests.servers.running import sdk_configured
 from tui_host.host import server_watch
 from tui_host.host.host import Host
 from tui_host.host.server_watch import marks_of, reload_servers
@@ -30,10 +29,11 @@ server = MCPServer("watched")
 def echo(text: str) -> str:
     '''Give the text back.'''
     return text
-server.run("stdio")
+def main():
+    server.run("stdio")
 """
 CHANGED = SERVER.replace("Give the text back", "Send the text away").replace(
-    "server.run", "@server.tool()\ndef more() -> str:\n    '''More.'''\n    return ''\nserver.run"
+    "def main", "@server.tool()\ndef more() -> str:\n    '''More.'''\n    return ''\ndef main"
 )
 
 
@@ -58,8 +58,8 @@ async def until(is_so: Callable[[], bool]) -> None:
 def configured(folder: Path) -> None:
     (folder / "src").mkdir()
     (folder / "src" / "server.py").write_text(SERVER)
-    command, script = json.dumps(sys.executable), json.dumps(str(folder / "src" / "server.py"))
-    (folder / "config.toml").write_text(f'[servers.own]\ncommand = {command}\nargs = [{script}]\nwatch = ["src/**"]\n')
+    own = sdk_configured("own", program=folder / "src" / "server.py")
+    (folder / "config.toml").write_text(f'{own}watch = ["src/**"]\n')
 
 
 def write(path: Path, text: str) -> None:

@@ -67,6 +67,7 @@ def serve(path: str) -> None:
     for name in LOADED:
         import_module(name)
     gc.freeze()
+    sys.dont_write_bytecode = True  # a program may be changed while servers run
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(100)

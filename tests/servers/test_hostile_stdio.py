@@ -246,7 +246,7 @@ async def test_a_flood_of_requests_is_answered_within_bounds() -> None:
 
 
 async def test_noise_without_end_on_standard_output_costs_the_connection_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_host.capture.stdio.server_pipes.JUNK_LIMIT", 4 << 20)
+    monkeypatch.setattr("tui_host.capture.stdio.server_pipes.JUNK_LIMIT", 1 << 20)
     async with started(hostile("bad", "flood-stdout"), hostile("good", "good")) as running:
         with anyio.fail_after(90):
             async with anyio.create_task_group() as group:
@@ -262,7 +262,7 @@ async def fails(running: Running, words: str) -> None:
 
 
 async def test_a_flood_of_standard_error_is_drained_kept_in_part_and_counted() -> None:
-    async with started(hostile("bad", "flood-stderr", "100000000"), hostile("good", "good")) as running:
+    async with started(hostile("bad", "flood-stderr", "50000000"), hostile("good", "good")) as running:
         with anyio.fail_after(90):
             assert (await running.call("bad")).content[0].text == "after the flood"
         await answers_at_once(running)
