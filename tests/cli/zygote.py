@@ -29,16 +29,26 @@ from typing import NoReturn, TypedDict
 PR_SET_CHILD_SUBREAPER = 36
 LOADED = (
     "anyio._backends._asyncio",
+    "certifi",
+    "httpcore",
     "httpx",
     "tui_host.__main__",
+    "tui_host.answers.pages",
+    "tui_host.answers.session_exports",
     "tui_host.chat.turn",
+    "tui_host.cli.arguments",
     "tui_host.cli.ask_command",
     "tui_host.cli.compare_command",
+    "tui_host.cli.export_grammar",
+    "tui_host.cli.request_command",
     "tui_host.cli.servers_command",
     "tui_host.cli.sessions_command",
     "tui_host.host.demo_model",
+    "tui_host.host.server_watch",
     "tui_host.llm.model_client",
     "tui_host.servers.connection",
+    "tui_host.servers.supervisor",
+    "tui_host.settings.load",
 )
 HAS_SUBREAPER = sys.platform == "linux"
 PATIENCE = 30.0
