@@ -404,7 +404,7 @@ async def test_a_session_is_found_by_its_words_and_opens_with_the_same_bytes(tmp
         assert json.loads(app.bodies("llm", "out")[-1])["messages"][: len(before)] == before
 
 
-async def test_what_a_worker_has_to_say_may_come_after_the_screen_is_left(tmp_path: Path, model_url: str) -> None:
+async def test_what_a_worker_has_to_say_may_come_after_the_screen_is_left(app: Running) -> None:
     is_told = anyio.Event()
 
     class Slow(PageScreen):
@@ -424,13 +424,12 @@ async def test_what_a_worker_has_to_say_may_come_after_the_screen_is_left(tmp_pa
                 is_told.set()
                 self.say("late")
 
-    async with running(tmp_path, config=fast(model_url), size=SMALL) as app:
-        app.app.push_screen(Slow())
-        await app.until(lambda: isinstance(app.app.screen, Slow))
-        await app.press("escape")
-        await is_told.wait()
-        await app.pilot.pause()
-        assert app.app.crash is None
+    app.app.push_screen(Slow())
+    await app.until(lambda: isinstance(app.app.screen, Slow))
+    await app.press("escape")
+    await is_told.wait()
+    await app.pilot.pause()
+    assert app.app.crash is None
 
 
 async def test_a_session_is_looked_into_and_removed_by_the_second_delete(tmp_path: Path, model_url: str) -> None:

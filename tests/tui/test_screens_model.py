@@ -13,7 +13,7 @@ from keyring.backend import KeyringBackend
 from textual.widgets import Input
 
 from tests.settings import keyrings
-from tests.tui.app_running import SMALL, Running, fast, running
+from tests.tui.app_running import OFF, SMALL, Running, fast, running
 from tui_host.tui.screens.field_screen import KeyScreen, OptionScreen
 from tui_host.tui.screens.model_screen import ModelScreen
 
@@ -189,7 +189,7 @@ def read_state(app: Running) -> dict[str, object]:
 
 
 async def test_each_group_has_a_column_where_there_is_room_else_tab_goes_through_one_list(tmp_path: Path) -> None:
-    async with running(tmp_path, config="", size=(140, 45)) as app:
+    async with running(tmp_path, config=OFF, size=(140, 45)) as app:
         await on_model_screen(app, "")
         await app.until_shown("> ● demo/openai ", "demo/openai (in use): built in")
         first = next(line for line in app.text.splitlines() if line.startswith("> ● demo/openai "))
