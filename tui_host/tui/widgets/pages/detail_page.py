@@ -38,6 +38,10 @@ class Match(NamedTuple):
     path: tuple[str, ...] = ()
 
 
+NOT_YET = Match(-1, -1)
+"""Stands for places that are searched once the page has grown."""
+
+
 def matches(text: str, pattern: re.Pattern[str], path: tuple[str, ...] = ()) -> Iterator[Match | None]:
     """Yield the places of a pattern in a text, and None behind each piece of the text."""
     place, reach = 0, _PIECE + len(pattern.pattern)
@@ -112,7 +116,7 @@ class Page(Protocol):
         ...
 
     def places(self, pattern: re.Pattern[str]) -> Iterator[Match | None]:
-        """Yield the places of a pattern, and None where there is time for other work."""
+        """Yield the places of a pattern, None where there is time for other work, and `NOT_YET` while the page grows."""
         ...
 
     def reveal(self, match: Match) -> int:

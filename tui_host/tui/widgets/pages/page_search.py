@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 from tui_host.answers.sheet import SheetLine
-from tui_host.tui.widgets.pages.detail_page import Match, Page, matches
+from tui_host.tui.widgets.pages.detail_page import NOT_YET, Match, Page, matches
 
 MOST = 9_999
 """Places that are collected."""
@@ -49,8 +49,8 @@ class PageSearch:
     def words(self) -> str:
         """The place and the number of places: `3 of 17`."""
         count = len(self._matches)
-        if self.is_whole and not count:
-            return "not on this page"
+        if not count:
+            return "not on this page" if self.is_whole else "looking"
         place = f"{self._current + 1:,} of " if self._current >= 0 else ""
         return f"{place}{count:,}{'' if self.is_whole else '…'}{'' if place else ' here'}"
 
@@ -61,16 +61,14 @@ class PageSearch:
     def look(self, seconds: float) -> Match | None:
         """Collect more places for a time; returns the place to go to, once."""
         until = time.perf_counter() + seconds
-        while not self.is_whole:
-            for match in self._places:
-                if match is not None:
-                    self._matches.append(match)
-                    self.is_whole = len(self._matches) >= MOST
+        for match in () if self.is_whole else self._places:
+            if match is not None and match is not NOT_YET:
+                self._matches.append(match)
+            if match is NOT_YET or len(self._matches) >= MOST or time.perf_counter() >= until:
+                self.is_whole = len(self._matches) >= MOST
                 break
-            else:
-                self.is_whole = True
-            if time.perf_counter() >= until:
-                break
+        else:
+            self.is_whole = True
         goal, count = self._goal, len(self._matches)
         if goal is None or not (0 <= goal < count or self.is_whole):
             return None

@@ -20,7 +20,7 @@ from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.markdown.wrap import fill
 from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
 from tui_host.tui.widgets.lines.selectable import RowSelection, Selectable, Spot, Stretch
-from tui_host.tui.widgets.pages.detail_page import Match, Page, cut, padded, size_of
+from tui_host.tui.widgets.pages.detail_page import NOT_YET, Match, Page, cut, padded, size_of
 from tui_host.tui.widgets.pages.json_page import Fold, JsonPage
 from tui_host.tui.widgets.pages.page_search import places_in
 from tui_host.tui.widgets.pages.text_page import TextPage, wrapped
@@ -282,7 +282,7 @@ class TreePage(Page):
             if at < len(self._all):
                 yield from places_in(self._all[at], pattern)
                 at += 1
-            yield None
+            yield None if self._is_whole or at < len(self._all) else NOT_YET
 
     @override
     def reveal(self, match: Match) -> int:
