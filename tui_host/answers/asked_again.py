@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from tui_host.answers.bodies import first_data
 from tui_host.answers.chain_values import changes, member_range, parsed
 from tui_host.capture.json.reading import read_object
 from tui_host.capture.visible import line
@@ -51,8 +52,7 @@ def later_attempts(
 
 
 def _asked(wires: Wires, row: Row) -> JSON:
-    record = wires.record((row.capture, row.seq))
-    data = b"" if record is None else record.draft.data
+    data = first_data(wires, row)
     if row.kind == "decision":
         return read_object(data).get("asked")
     span = member_range(data, "params", "arguments")

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tui_host.answers.bodies import missing_words, reading
 from tui_host.answers.changes_page import Changes, changes_of, path_of, prefix_words
-from tui_host.answers.outlines import marks_of, outlined
+from tui_host.answers.outlines import marks_of, taken_apart
 from tui_host.answers.prompted_tools import LISTS
-from tui_host.answers.request_weights import MOST, RequestWeight, calls_of, requests_of, total_of, weigh
+from tui_host.answers.request_weights import RequestWeight, calls_of, requests_of, total_of, weigh
 from tui_host.answers.section import Section
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.token_prices import money
@@ -104,18 +103,10 @@ def bill_of(wires: Wires, rows: Sequence[Row]) -> Steps[Bill | str]:
     if not rows:
         return EMPTY
     row = rows[-1]
-    dialect = wires.dialect(row)
-    if dialect is None:
-        return "Unknown dialect; see Raw."
-    if row.missing:
-        return missing_words(row)
-    body = yield from reading(wires, row)
-    if len(body.data) > MOST:
-        return f"{len(body.data):,} bytes are too many to analyse; see Raw."
-    outline = outlined(wires, row, body.data, dialect)
-    yield "taken apart"
-    if outline is None:
-        return "The body is not a JSON object; see Raw."
+    apart = yield from taken_apart(wires, row)
+    if isinstance(apart, str):
+        return apart
+    body, outline = apart
     weighed = yield from weigh(wires, rows)
     calls = yield from calls_of(wires, Section(is_session=True))
     earlier = wires.before(row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -93,6 +94,22 @@ def head_of(wires: Wires, row: Row) -> Head | None:
     """Return the head of a model's request or response."""
     record = wires.record((row.capture, row.seq))
     return record.draft.head if record is not None else None
+
+
+def first_data(wires: Wires, row: Row) -> bytes:
+    """Return the bytes of a row's first record, such as a frame; none if the record is gone."""
+    record = wires.record((row.capture, row.seq))
+    return b"" if record is None else record.draft.data
+
+
+def unescaped(piece: bytes) -> str:
+    """Return what the inside of a JSON string says; other text as it stands."""
+    text = decode(piece)
+    try:
+        value: object = json.loads(f'"{text}"', strict=False)
+    except ValueError:
+        return text
+    return str(value)
 
 
 def own_pages(wires: Wires, row: Row) -> Iterator[Sequence[Record]]:

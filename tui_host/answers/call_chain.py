@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.answers.asked_again import later_attempts
 from tui_host.answers.asked_pieces import Characters, asked_pieces, call_of, text_pieces
-from tui_host.answers.bodies import Body, reading
+from tui_host.answers.bodies import Body, first_data, reading
 from tui_host.answers.chain_steps import CallChain, CallStep, Happened, Piece, why_missing, with_missing
 from tui_host.answers.chain_values import (
     MOST_BYTES,
@@ -127,9 +127,8 @@ class _Chain:
     def _read_decision(self, rows: Iterable[Row]) -> None:
         known = self._known
         for row in rows:
-            record = self._wires.record((row.capture, row.seq)) if row.kind == "decision" else None
-            if record is not None:
-                value = read_object(record.draft.data)
+            if row.kind == "decision":
+                value = read_object(first_data(self._wires, row))
                 known.asked, known.verdict = value.get("asked"), text_or_empty(value.get("decision"))
                 known.server, known.tool = text_or_empty(value.get("server")), text_or_empty(value.get("tool"))
                 known.decided = value.get("sent")
@@ -232,8 +231,7 @@ class _Chain:
 
     def _decided(self, row: Row) -> None:
         known = self._known
-        record = self._wires.record((row.capture, row.seq))
-        data = b"" if record is None else record.draft.data
+        data = first_data(self._wires, row)
         if known.asked_ns is not None and row.mono_ns is not None:
             known.waited = (row.mono_ns - known.asked_ns) / 1e6
         edited = "" if known.decided is None else changes(known.asked, known.decided)
@@ -251,7 +249,7 @@ class _Chain:
         known.server, known.tool = known.server or row.peer, known.tool or row.tool
         again = "again, " if known.sent is not None else ""
         known.sent = row
-        data = self._frame(row)
+        data = first_data(self._wires, row)
         span = member_range(data, "params", "uri" if row.method == "resources/read" else "arguments")
         arguments = b"" if span is None else data[slice(*span)]
         known.steps.append(
@@ -266,7 +264,7 @@ class _Chain:
 
     def _answered(self, row: Row) -> None:
         known = self._known
-        data = self._frame(row)
+        data = first_data(self._wires, row)
         name = "error" if member_range(data, "error") is not None else "result"
         span = member_range(data, name)
         result = parsed(data[slice(*span)]) if span is not None else None
@@ -290,7 +288,7 @@ class _Chain:
         return f"after {(row.mono_ns - sent.mono_ns) / 1e9:.2f} s"
 
     def _during(self, row: Row) -> None:
-        known, data = self._known, self._frame(row)
+        known, data = self._known, first_data(self._wires, row)
         if row.method == "notifications/message":
             known.logs += 1
         what = "stderr" if row.kind == "line" else row.method.removeprefix("notifications/") or row.kind
@@ -302,10 +300,6 @@ class _Chain:
             words += f" ({row.events:,} times)"
         step = replace(self._step(row, "during"), value=self._wires.hide(words))
         known.steps.append(replace(step, pieces=self._pieces(data, [(0, len(data))])))
-
-    def _frame(self, row: Row) -> bytes:
-        record = self._wires.record((row.capture, row.seq))
-        return b"" if record is None else record.draft.data
 
     def _told(self, row: Row) -> Steps[None]:
         links, known = self._links(row, "told"), self._known

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tui_host.answers.bodies import missing_words, reading
 from tui_host.answers.changed_words import ChangedWords, changed_words, merged_text
 from tui_host.answers.masks import masked
-from tui_host.answers.outlines import outlined
+from tui_host.answers.outlines import taken_apart
 from tui_host.answers.sheet import Sheet, SheetLine, Style
 from tui_host.answers.wires import TakenRequest
 from tui_host.capture.json.reading import read_json
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 ChangeKind: TypeAlias = Literal["new", "gone", "moved", "changed"]
 _SIGNS: Mapping[ChangeKind, str] = {"new": "+", "gone": "-", "moved": ">", "changed": "~"}
 _STYLES: Mapping[ChangeKind, Style] = {"new": "new", "gone": "note", "moved": "what", "changed": "what"}
-MOST = 8 << 20
-"""Bytes of a body that is compared."""
 _SHORT = 60
 EMPTY = "What changed since the request before stands here, from the second request of a conversation on."
 
@@ -139,37 +136,26 @@ def prefix_words(changes: Changes) -> str:
 
 def changes_of(wires: Wires, row: Row, earlier: Row | TakenRequest) -> Steps[Changes | str]:
     """Compare two requests; returns a sentence if one of them cannot be read."""
-    hidden: list[Redaction] = []
-    outlines: list[Outline] = []
-    for request in (earlier, row):
-        is_taken = isinstance(request, TakenRequest)
-        dialect = request.dialect if is_taken else wires.dialect(request)
-        if dialect is None:
-            return "Unknown dialect; see Raw."
-        if not is_taken and request.missing:
-            return missing_words(request)
-        data, redacted = (request.data, request.redacted) if is_taken else (yield from _read(wires, request))
-        if len(data) > MOST:
-            return f"{len(data):,} bytes are too many to compare; see Raw."
-        outline = outlined(wires, row if is_taken else request, data, dialect)
-        yield "taken apart"
-        if outline is None:
-            return "The body is not a JSON object; see Raw."
-        hidden += redacted
-        outlines.append(outline)
-    before, now = outlines
+    apart = yield from taken_apart(wires, row)
+    if isinstance(apart, str):
+        return apart
+    body, now = apart
+    if isinstance(earlier, TakenRequest):
+        hidden, before = earlier.redacted, earlier.dialect.outline(earlier.data, wires.names(row))
+        if before is None:
+            return "The other request is not a JSON object."
+    else:
+        apart = yield from taken_apart(wires, earlier)
+        if isinstance(apart, str):
+            return apart
+        hidden, before = apart[0].redacted, apart[1]
     comparison = compare(before, now)
     yield "compared"
-    comparing = _Comparing(before, now, comparison, hidden)
+    comparing = _Comparing(before, now, comparison, (*hidden, *body.redacted))
     changes = yield from comparing.changes()
     return comparing.result(
         wires.called(row), earlier.name if isinstance(earlier, TakenRequest) else wires.called(earlier), changes
     )
-
-
-def _read(wires: Wires, row: Row) -> Steps[tuple[bytes, Sequence[Redaction]]]:
-    body = yield from reading(wires, row)
-    return body.data, body.redacted
 
 
 def path_of(key: str) -> str:

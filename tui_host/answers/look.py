@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_host.answers.bodies import body_of
+from tui_host.answers.bodies import body_of, first_data
 from tui_host.answers.chain_values import contents_of, names_of, not_told, parsed, words_in
 from tui_host.answers.outlines import marks_of
 from tui_host.answers.sheet import Sheet, SheetLine
@@ -173,15 +173,14 @@ class Looks:
 
     def _untold(self, row: Row) -> str:
         """Return what of a result the model was not told; empty before it was told anything."""
-        record = self._wires.record((row.capture, row.seq))
         requests = (self._wires.ladder.rows[number] for call in row.calls for number in self._of_call(call))
         told = next((each for each in requests if each.kind == "request" and each.lane == "llm"), None)
-        if record is None or told is None or told.missing or max(row.size, told.size) > MOST:
+        if told is None or told.missing or max(row.size, told.size) > MOST:
             return ""
         body = body_of(self._wires, told).data
         links = [link for link in marks_of(self._wires, told) if link.relation == "told" and link.call in row.calls]
         words = words_in(piece for link in links for piece in link.span.pieces(body))
-        result = mapping(parsed(record.draft.data)).get("result")
+        result = mapping(parsed(first_data(self._wires, row))).get("result")
         left = names_of(not_told(contents_of(result), words, body)) if links else ""
         return f"not told: {line(left, 80)}" if left else ""
 
@@ -190,11 +189,10 @@ class Looks:
 
     def _definition(self, row: Row) -> str:
         """Return the tools whose definitions changed since the same server listed them last."""
-        record = self._wires.record((row.capture, row.seq))
-        if record is None or len(record.draft.data) > MOST:
+        if row.size > MOST:
             return ""
         changed: list[str] = []
-        for name, definition in _definitions(record.draft.data).items():
+        for name, definition in _definitions(first_data(self._wires, row)).items():
             before = self._definitions.get((row.peer, name))
             if before is not None and before != definition:
                 changed.append(name)

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias, TypeVar
 
-from tui_host.answers.bodies import Body, body_of, head_of, reading
+from tui_host.answers.bodies import Body, body_of, head_of, missing_words, reading
 from tui_host.answers.steps import PIECE, Steps, in_thread
 from tui_host.answers.wires import TakenRequest, Wires
 from tui_host.capture.ladder.row import Row
@@ -23,8 +23,8 @@ _LAST: deque[_Outlined] = deque(maxlen=6)
 """The requests taken apart last: several pages ask for the same ones, one after the other."""
 _LARGE = 1 << 19
 """Bytes of a body from which taking it apart takes more than a few milliseconds."""
-_MOST = 8 << 20
-"""Bytes of a request that is taken out of its session."""
+MOST = 8 << 20
+"""Bytes of a request that is taken apart for an answer."""
 
 
 def outlined(wires: Wires, row: Row, body: bytes, dialect: Dialect) -> Outline | None:
@@ -65,10 +65,25 @@ def _in_steps(work: Callable[[], T], data: bytes) -> Steps[T]:
     return made
 
 
+def taken_apart(wires: Wires, row: Row) -> Steps[tuple[Body, Outline] | str]:
+    """Read a request and take it apart; returns a sentence if that cannot be done."""
+    dialect = wires.dialect(row)
+    if dialect is None:
+        return "Unknown dialect; see Raw."
+    if row.missing:
+        return missing_words(row)
+    body = yield from reading(wires, row)
+    if len(body.data) > MOST:
+        return f"{len(body.data):,} bytes are too many to take apart; see Raw."
+    outline = outlined(wires, row, body.data, dialect)
+    yield "taken apart"
+    return "The body is not a JSON object; see Raw." if outline is None else (body, outline)
+
+
 def taken(wires: Wires, row: Row, session: str) -> TakenRequest | None:
     """Take a request out of its session; None if it is missing, too large or of an unknown dialect."""
     dialect = wires.dialect(row)
-    if dialect is None or row.missing or row.size > _MOST:
+    if dialect is None or row.missing or row.size > MOST:
         return None
     body = body_of(wires, row)
     name = f"{wires.called(row)} of {session}"

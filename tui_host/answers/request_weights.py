@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
-from tui_host.answers.bodies import reading
+from tui_host.answers.bodies import reading, unescaped
 from tui_host.answers.outlines import fold_of, marks_of
 from tui_host.answers.prompted_tools import LISTS, listed_tools
 from tui_host.answers.recorded_tools import facts_of
@@ -235,21 +234,12 @@ def _written(wires: Wires, row: Row, body: bytes, marks: Sequence[Link], weighed
                 tool=tool.tool,
                 size=tool.end - tool.start,
                 tokens=estimate_tokens(text[tool.start : tool.end]),
-                definition=_unescaped(text[tool.start : tool.end]),
+                definition=unescaped(text[tool.start : tool.end]).strip().encode("utf-8", "surrogatepass"),
                 in_text=True,
             )
             for tool in listed_tools(text, wires.names(row))
         )
     return weighed.lists.get(key, ())
-
-
-def _unescaped(text: bytes) -> bytes:
-    """Return the inside of a JSON string as text, so that it reads as the model reads it."""
-    try:
-        value: object = json.loads(b'"%s"' % text, strict=False)
-    except ValueError:
-        return text
-    return str(value).strip().encode("utf-8", "surrogatepass")
 
 
 def total_of(weights: Sequence[RequestWeight]) -> RequestWeight:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from tui_host.answers.bodies import body_of
+from tui_host.answers.bodies import body_of, unescaped
 from tui_host.answers.outlines import fold_of, marks_of, outlined
 from tui_host.answers.steps import made
 from tui_host.answers.wires import Wires
@@ -170,7 +169,7 @@ class RowTexts:
             start, end = (start + 1, end - 1) if is_text else (start, end)
             for by, begin, stop in _cut(marks, start, end, is_result=leaf.kind == "result"):
                 text = outline.body[begin:stop]
-                whole = _plain(text) if is_text else decode(text)
+                whole = unescaped(text) if is_text else decode(text)
                 yield from self._passages(" · ".join(filter(None, (head, by))), keyless(whole))
 
     def _response(self, row: Row, name: str) -> RowText:
@@ -253,16 +252,6 @@ def _cut(marks: Sequence[Link], start: int, end: int, *, is_result: bool) -> Ite
         at = stop
     if at < end:
         yield "", at, end
-
-
-def _plain(piece: bytes) -> str:
-    """Return the inside of a JSON string as text."""
-    text = decode(piece)
-    try:
-        value: object = json.loads(f'"{text}"', strict=False)
-    except ValueError:
-        return text
-    return str(value)
 
 
 def _answer_words(row: Row, fold: Fold) -> str:

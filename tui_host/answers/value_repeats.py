@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tui_host.answers.bodies import reading
+from tui_host.answers.bodies import first_data, reading
 from tui_host.answers.chain_values import (
     MOST_BYTES,
     Content,
@@ -70,9 +70,9 @@ class Repeats:
             if len(lines) >= min(_SHOWN, len(wanted)):
                 break
             partner = self._wires.ladder.partner(row.number)
-            data = self._data(row)
+            data = first_data(self._wires, row)
             words = "\n".join(leaves(parsed(data)))
-            given = self._data(self._wires.ladder.rows[partner]) if partner is not None else b""
+            given = first_data(self._wires, self._wires.ladder.rows[partner]) if partner is not None else b""
             own = "\n".join(leaves(parsed(given)))
             for text in wanted:
                 if text not in lines and text in words and text not in own:
@@ -87,7 +87,7 @@ class Repeats:
             return ()
         behind = range(self._last + 1, min(len(rows), self._last + _ROWS))
         for row in self._frames(behind, answers=False):
-            data = self._data(row)
+            data = first_data(self._wires, row)
             span = member_range(data, "params", "arguments")
             words = "\n".join(leaves(parsed(data[slice(*span)]))) if span is not None else ""
             for text in (yield from self._fresh(row, wanted, words)):
@@ -135,10 +135,6 @@ class Repeats:
                 yield row
             if count >= _CALLS:
                 return
-
-    def _data(self, row: Row) -> bytes:
-        record = self._wires.record((row.capture, row.seq))
-        return b"" if record is None else record.draft.data
 
     def _called(self, row: Row) -> str:
         partner = self._wires.ladder.partner(row.number) if row.answer else None
