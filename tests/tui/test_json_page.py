@@ -15,7 +15,7 @@ from tests.tui.selecting import row_of, selected
 from tests.tui.test_selection_inspector import Reading
 from tests.tui.waiting import at_work, until
 from tui_host.answers.sheet import Place, SheetLine
-from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.detail_page import Match, Page
 from tui_host.tui.widgets.pages.json_page import JsonPage
 from tui_host.tui.widgets.pages.tree_page import TreePage
 from tui_host.tui.widgets.pages.value_pages import decoded, path_at
@@ -61,6 +61,11 @@ def test_containers_fold_to_a_line_that_counts_them_and_unfold_where_they_were()
     assert opened(page, '"k"', '"a b"')[4] == '"a b": [ … 3 elements, 21 bytes ],'
     assert opened(page, '"a b"')[7] == '"k": [ … 2 elements, 6 bytes ]', "what is inside stays folded"
     assert opened(page, '"k"', '"messages"', '"calls"') == [line.strip() for line in before]
+    opened(page, '"messages"', '"a b"')
+    line = page.reveal(Match(TEXT.index("one"), TEXT.index("two")))
+    assert '"content"' in lines(page)[line], "a search opens what hides its place"
+    assert at(page, '"a b": [ … 3 elements'), "and nothing else"
+    opened(page, '"a b"')
     assert page.toggle(len(page) - 1) == 0, "the closing mark folds too"
     assert lines(page) == [f"{{ … 3 members, {len(TEXT.encode())} bytes }}"]
     assert page.toggle(at(made(JsonPage("", TEXT)), '"model"')) is None

@@ -276,7 +276,7 @@ class JsonPage(TextPage):
     def reveal(self, match: Match) -> int:
         made = [place for place in self.folds if self._starts and place <= min(match.start, self._starts[-1])]
         for place in made:
-            if match.start < self.value_end(place):
+            if self.folds[place].mode == "fold" and match.start < self.value_end(place):
                 del self.folds[place]
         self._arrange()
         return super().reveal(match)
