@@ -201,6 +201,7 @@ def page(place: int, *keys: str, row: str = "") -> Callable[[Person], Awaitable[
             await person.press("n")
         for key in keys:
             await person.press(key)
+            await person.pilot.pause(0.5)  # pages are made in slices
         await person.pilot.pause(1.0)
 
     return act
