@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.answers.changes_page import Changes, changes_of, path_of, prefix_words
 from tui_host.answers.outlines import marks_of, taken_apart
+from tui_host.answers.prefix_breaks import PrefixBreak, answered_before, breaks_of
 from tui_host.answers.prompted_tools import LISTS
 from tui_host.answers.request_weights import RequestWeight, calls_of, requests_of, total_of, weigh
 from tui_host.answers.section import Section
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 EMPTY = "What a request consists of stands here once a model was asked: tokens by tool, by kind of message, and what was put in."
 _BY = "tool protocol: "
 _LISTS = f"{_BY}{LISTS}"
+_FEW = 5
+"""Breaks that are listed from the start."""
 _ROLES: Mapping[str, str] = {"developer": "system", "model": "assistant"}
 
 
@@ -67,6 +70,7 @@ class Bill:
         prefix: Where the beginning that it shares with the request before ends; empty for the first request.
         cause: Why it ends there.
         requests: All requests that the page is about.
+        breaks: Those of them that broke the prefix.
         total: All of them together that the provider counted; all of them if it counted none.
     """
 
@@ -80,36 +84,41 @@ class Bill:
     prefix: str
     cause: str
     requests: tuple[RequestWeight, ...]
+    breaks: tuple[PrefixBreak, ...]
     total: RequestWeight
 
 
 def bill_page(wires: Wires, section: Section) -> Steps[Sheet]:
-    """Make the page `Bill` of a heading: of its last request, with a line for each of its requests."""
+    """Make the page `Bill` of a heading: of its largest request, with a line for each of its requests."""
     return (yield from bill_sheet(wires, requests_of(wires, section)))
 
 
 def bill_sheet(wires: Wires, rows: Sequence[Row]) -> Steps[Sheet]:
-    """Make the page of the last of some requests."""
+    """Make the page of the largest of some requests."""
     bill = yield from bill_of(wires, rows)
     if isinstance(bill, str):
         return Sheet(what="bill", lines=(), empty=bill)
-    row = rows[-1]
+    row = next(row for row in rows if (row.capture, row.seq) == bill.request.row)
     place = f"step {row.step} of turn {row.turn}" if row.turn else "of no turn"
-    return Sheet(what=f"bill of {bill.request.request}, {place}", notes=list(_notes(bill)), lines=list(_lines(bill)))
+    largest = f"the largest of {len(rows)} requests, " if len(rows) > 1 else ""
+    return Sheet(
+        what=f"bill of {bill.request.request}, {largest}{place}", notes=list(_notes(bill)), lines=list(_lines(bill))
+    )
 
 
 def bill_of(wires: Wires, rows: Sequence[Row]) -> Steps[Bill | str]:
-    """Compute the bill of the last of some requests; a sentence if there is none, or it cannot be read."""
+    """Compute the bill of the largest of some requests; a sentence if there is none, or it cannot be read."""
     if not rows:
         return EMPTY
-    row = rows[-1]
+    weighed = yield from weigh(wires, rows)
+    place = max(range(len(rows)), key=lambda number: (*_tokens(weighed[number].weight), number))
+    row, largest = rows[place], weighed[place]
     apart = yield from taken_apart(wires, row)
     if isinstance(apart, str):
         return apart
     body, outline = apart
-    weighed = yield from weigh(wires, rows)
     calls = yield from calls_of(wires, Section(is_session=True))
-    earlier = wires.before(row)
+    earlier = answered_before(wires, row)
     changes = None if earlier is None else (yield from changes_of(wires, row, earlier))
     known = changes if isinstance(changes, Changes) else None
     new = _new_messages(outline, known) if known is not None else []
@@ -121,12 +130,12 @@ def bill_of(wires: Wires, rows: Sequence[Row]) -> Steps[Bill | str]:
             tokens=tool.tokens,
             unused=int(not calls[tool.server, tool.tool]),
         )
-        for tool in weighed[-1].tools
+        for tool in largest.tools
     )
-    in_text = any(tool.in_text for tool in weighed[-1].tools)
+    in_text = any(tool.in_text for tool in largest.tools)
     weights = tuple(each.weight for each in weighed)
     return Bill(
-        request=weights[-1],
+        request=largest.weight,
         tools=() if in_text else tools,
         messages=_messages(outline, wires.names(row)),
         options=_sum("options", (part for part in outline.parts if part.kind == "option")),
@@ -136,8 +145,15 @@ def bill_of(wires: Wires, rows: Sequence[Row]) -> Steps[Bill | str]:
         prefix="" if known is None else prefix_words(known),
         cause="" if known is None else known.cause,
         requests=weights,
+        breaks=(yield from breaks_of(wires, rows)),
         total=total_of([each for each in weights if each.usage.input_total is not None] or weights),
     )
+
+
+def _tokens(weight: RequestWeight) -> tuple[bool, int]:
+    """Order requests by the provider's tokens; those that it did not count come first, by the estimate."""
+    reported = weight.usage.input_total
+    return reported is not None, weight.estimate if reported is None else reported
 
 
 def _new_messages(outline: Outline, changes: Changes) -> list[Part]:
@@ -237,7 +253,7 @@ def _notes(bill: Bill) -> Iterator[str]:
     if counted > 1:
         beside = "" if counted == len(bill.requests) else " that the provider counted"
         yield f"all {counted} requests{beside}: {usage_words(bill.total)}"
-    if not bill.put_in:
+    if not any(part.label.startswith(_BY) for part in bill.put_in):
         yield "put in by the tool protocol 0"
     if bill.prefix:
         messages = "message" if bill.new_messages == 1 else "messages"
@@ -248,6 +264,17 @@ def _notes(bill: Bill) -> Iterator[str]:
 
 
 def _lines(bill: Bill) -> Iterator[SheetLine]:
+    if bill.breaks:
+        yield SheetLine(
+            key="breaks",
+            label=f"the prefix breaks ({len(bill.breaks)}), and the cache with it",
+            style="what",
+            opened=len(bill.breaks) <= _FEW,
+            children=tuple(
+                SheetLine(key=each.request, label=f"{each.request}  {each.cause}", target=each.row)
+                for each in bill.breaks
+            ),
+        )
     whole = bill.request.estimate
     groups = _by_server(bill.tools, whole)
     tools = _sum("tools", bill.tools)

@@ -151,7 +151,7 @@ def changes_of(wires: Wires, row: Row, earlier: Row | TakenRequest) -> Steps[Cha
         hidden, before = apart[0].redacted, apart[1]
     comparison = compare(before, now)
     yield "compared"
-    comparing = _Comparing(before, now, comparison, (*hidden, *body.redacted))
+    comparing = _Comparing(before, now, comparison, (*hidden, *body.redacted), wires.names(row))
     changes = yield from comparing.changes()
     return comparing.result(
         wires.called(row), earlier.name if isinstance(earlier, TakenRequest) else wires.called(earlier), changes
@@ -165,11 +165,19 @@ def path_of(key: str) -> str:
 
 
 class _Comparing:
-    def __init__(self, before: Outline, now: Outline, comparison: Comparison, redacted: Sequence[Redaction]) -> None:
+    def __init__(
+        self,
+        before: Outline,
+        now: Outline,
+        comparison: Comparison,
+        redacted: Sequence[Redaction],
+        names: Mapping[str, tuple[str, str]],
+    ) -> None:
         self._before = before
         self._now = now
         self._comparison = comparison
         self._redacted = redacted
+        self._names = names
 
     def changes(self) -> Steps[list[Change]]:
         """Make the list of changes, moved parts once."""
@@ -259,11 +267,18 @@ class _Comparing:
                 return "system prompt"
             plain = "message of the" if part.children else "text of the"
             word = {"message": plain, "tool": "tool", "option": "option", "result": "result of"}
-            return line(f"{word.get(part.kind, '')} {part.name or part.label or name}".strip(), 120)
-        of = above.name or above.label
+            return line(f"{word.get(part.kind, '')} {self._called(part) or part.label or name}".strip(), 120)
+        of = self._called(above) or above.label
         return line(
-            f"{part.label} {part.name} of the {'tool ' if above.kind == 'tool' else ''}{of}".replace("  ", " "), 120
+            f"{part.label} {self._called(part)} of the {'tool ' if above.kind == 'tool' else ''}{of}".replace(
+                "  ", " "
+            ),
+            120,
         )
+
+    def _called(self, part: Part) -> str:
+        """Return the name of a part; of a tool that of the server, which a dialect may have made unreadable."""
+        return ".".join(filter(None, self._names.get(part.name, ("", part.name))))
 
     def result(self, request: str, against: str, changes: Sequence[Change]) -> Changes:
         """Return all of it with the place where the common beginning ends."""

@@ -1,0 +1,75 @@
+"""Where requests break the beginning that they share with the request before, which is what providers cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from tui_host.answers.bodies import reading
+from tui_host.answers.changes_page import Changes, changes_of
+from tui_host.answers.look import has_failed, is_only_added
+from tui_host.capture.ladder.ladder import Ladder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_host.answers.steps import Steps
+    from tui_host.answers.wires import Wires
+    from tui_host.capture.ladder.row import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefixBreak:
+    """A request whose beginning is not that of the request before.
+
+    Attributes:
+        request: Its name: `LLM 7`.
+        row: Its row, by capture and number of its first record.
+        prefix: Bytes at the beginning that are the same.
+        cause: Why they end there: `tools.docs__search, tool docs.search, changed: …`.
+    """
+
+    request: str
+    row: tuple[str, int]
+    prefix: int
+    cause: str
+
+
+_KNOWN: WeakKeyDictionary[Ladder, dict[tuple[str, int], PrefixBreak | None]] = WeakKeyDictionary()
+"""What was compared before, as long as the rows are kept: requests do not change."""
+
+
+def answered_before(wires: Wires, row: Row) -> Row | None:
+    """Return the request before in the conversation that the provider did not refuse."""
+    before = wires.before(row)
+    while before is not None and has_failed(wires, before):
+        before = wires.before(before)
+    return before
+
+
+def breaks_of(wires: Wires, rows: Sequence[Row]) -> Steps[tuple[PrefixBreak, ...]]:
+    """Return the requests that break the prefix, refused ones left out."""
+    known = _KNOWN.setdefault(wires.ladder, {})
+    breaks: list[PrefixBreak] = []
+    for row in rows:
+        key = row.capture, row.seq
+        if key not in known and not has_failed(wires, row):
+            known[key] = yield from _break(wires, row)
+        if (broken := known.get(key)) is not None:
+            breaks.append(broken)
+    return tuple(breaks)
+
+
+def _break(wires: Wires, row: Row) -> Steps[PrefixBreak | None]:
+    before = answered_before(wires, row)
+    if before is None or before.missing or row.missing:
+        return None
+    earlier, now = (yield from reading(wires, before)).data, (yield from reading(wires, row)).data
+    if is_only_added(earlier, now):
+        return None
+    changes = yield from changes_of(wires, row, before)
+    if not isinstance(changes, Changes) or not changes.is_broken:
+        return None
+    cause = changes.cause.removeprefix("broken because ")
+    return PrefixBreak(request=changes.request, row=(row.capture, row.seq), prefix=changes.prefix, cause=cause)
