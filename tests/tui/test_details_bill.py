@@ -63,7 +63,7 @@ def test_a_bill_tells_tools_messages_and_what_is_new_with_their_tokens() -> None
     wires = Wires()
     a_turn(wires)
     page = shown("Bill", wires)
-    assert "bill of LLM 2, step 2 of turn 1" in page
+    assert "bill of LLM 2, the largest of 2 requests, step 2 of turn 1" in page
     assert "the provider reported no tokens · estimate 120" in page
     assert "new here +2 messages, ~53 tokens" in page
     assert "prefix kept 255 of 480 B; goes on at messages[2]" in page
@@ -82,6 +82,22 @@ def test_a_bill_tells_what_the_provider_counted_and_how_far_the_estimate_is_from
     page = shown("Bill", wires, Section(clock="c1", turn=1, step=1))
     assert "provider 120 · estimate 68 (-43 %) · cached 64 · out 5" in page
     assert "1 never called" in page
+
+
+def test_a_bill_is_that_of_the_largest_answered_request_and_lists_where_prefixes_break() -> None:
+    wires = Wires()
+    noon: JSON = {"role": "system", "content": "You are helpful. It is 12:00."}
+    later: JSON = {"role": "system", "content": "You are helpful. It is 12:05."}
+    more: JSON = {"role": "user", "content": "and now?"}
+    answered(wires, "x1", 1.0, step=1, body=request_body([noon, more, more]))
+    refused = wires.request(request_body([noon, more, more, more, more]), 3.0, exchange="x2", step=2)
+    wires.end(wires.response(refused, 3.1, b"{}", status=429), 3.2)
+    answered(wires, "x3", 5.0, step=3, body=request_body([later, more, more, more]))
+    page = shown("Bill", wires)
+    assert "bill of LLM 3, the largest of 3 requests" in page
+    assert "new here +1 message" in page
+    assert "the prefix breaks (1), and the cache with it" in page
+    assert 'LLM 3  messages[0], system prompt, changed: "00" -> "05" (a time' in page
 
 
 def test_bill_and_tools_tell_money_where_prices_are_configured() -> None:

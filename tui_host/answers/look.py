@@ -138,8 +138,13 @@ class Looks:
             return ""
         before = self._wires.before(row)
         if row.turn and before is not None and (before.turn, before.step) == (row.turn, row.step):
-            return f"sent again after {self._numbers.name(before)}" if has_failed(self._wires, before) else ""
+            return f"sent again after {self._numbers.name(before)}" if self._has_failed(before) else ""
         return self._prefix(row, before)
+
+    def _has_failed(self, request: Row) -> bool:
+        partner = self._wires.ladder.partner(request.number)
+        response = None if partner is None else self._wires.ladder.rows[partner]
+        return response is None or response.status >= 400 or response.state in {"cut", "failed"}
 
     def _prefix(self, row: Row, before: Row | None) -> str:
         """Return where the prefix of the request before is broken; empty where something was only added."""
@@ -208,13 +213,6 @@ def _broken(row: Row) -> str:
     if row.status >= 400 and row.kind != "request":
         return f"refused with {row.status}"
     return f"error: {line(row.words, 60)}" if row.error else ""
-
-
-def has_failed(wires: Wires, request: Row) -> bool:
-    """Whether a request has no answer, or not a whole one."""
-    partner = wires.ladder.partner(request.number)
-    response = None if partner is None else wires.ladder.rows[partner]
-    return response is None or response.status >= 400 or response.state in {"cut", "failed"}
 
 
 def is_only_added(earlier: bytes, now: bytes) -> bool:

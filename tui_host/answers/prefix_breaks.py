@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from tui_host.answers.bodies import reading
 from tui_host.answers.changes_page import Changes, changes_of
-from tui_host.answers.look import has_failed, is_only_added
+from tui_host.answers.look import is_only_added
 from tui_host.capture.ladder.ladder import Ladder
 
 if TYPE_CHECKING:
@@ -40,10 +40,16 @@ _KNOWN: WeakKeyDictionary[Ladder, dict[tuple[str, int], PrefixBreak | None]] = W
 """What was compared before, as long as the rows are kept: requests do not change."""
 
 
+def _is_refused(wires: Wires, request: Row) -> bool:
+    """Whether the provider has not answered a request, so that there is nothing that it could have cached."""
+    partner = wires.ladder.partner(request.number)
+    return partner is None or wires.ladder.rows[partner].status >= 400
+
+
 def answered_before(wires: Wires, row: Row) -> Row | None:
     """Return the request before in the conversation that the provider did not refuse."""
     before = wires.before(row)
-    while before is not None and has_failed(wires, before):
+    while before is not None and _is_refused(wires, before):
         before = wires.before(before)
     return before
 
@@ -54,7 +60,7 @@ def breaks_of(wires: Wires, rows: Sequence[Row]) -> Steps[tuple[PrefixBreak, ...
     breaks: list[PrefixBreak] = []
     for row in rows:
         key = row.capture, row.seq
-        if key not in known and not has_failed(wires, row):
+        if key not in known and not _is_refused(wires, row):
             known[key] = yield from _break(wires, row)
         if (broken := known.get(key)) is not None:
             breaks.append(broken)
