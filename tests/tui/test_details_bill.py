@@ -97,7 +97,7 @@ def test_a_bill_is_that_of_the_largest_answered_request_and_lists_where_prefixes
     assert "bill of LLM 3, the largest of 3 requests" in page
     assert "new here +1 message" in page
     assert "the prefix breaks (1), and the cache with it" in page
-    assert 'LLM 3  messages[0], system prompt, changed: "00" -> "05" (a time' in page
+    assert 'LLM 3  messages[0], system prompt, changed: "12:00" -> "12:05" (a time' in page
 
 
 def test_bill_and_tools_tell_money_where_prices_are_configured() -> None:
