@@ -228,6 +228,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         *_VALUES,
         _SEARCH,
         Key("n,N", "n N", "go to the next or the former place of the search; without one, as in the list"),
+        Key("left_square_bracket,right_square_bracket,ctrl+pageup,ctrl+pagedown", "ctrl+pageup", "as in the list"),
         Key("question_mark", "?", "as in the list"),
         Key("vertical_line", "|", "as in the list"),
         Key("z", "z", "as in the list"),
