@@ -232,10 +232,10 @@ def a_turn(wires: Wires, later: float = 0.0) -> None:
     wires.frame(asked, later + 3.91, direction="out", call=CALL_ID)
     told = b'{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"30"}],"n":1.50}}'
     wires.frame(told, later + 3.922, direction="in", call=CALL_ID)
-    more: list[JSON] = [
-        *MESSAGES,
-        {"role": "assistant", "content": None, "tool_calls": [CALL]},
-        {"role": "tool", "tool_call_id": "call_1", "content": "30"},
-    ]
-    wires.request(request_body(more), later + 3.94, exchange="x2", step=2)
-    wires.link("told", Span(exchange="x2", side="request", start=0, end=10), later + 3.94)
+    result: JSON = {"role": "tool", "tool_call_id": "call_1", "content": "30"}
+    more: list[JSON] = [*MESSAGES, {"role": "assistant", "content": None, "tool_calls": [CALL]}, result]
+    body = request_body(more)
+    wires.request(body, later + 3.94, exchange="x2", step=2)
+    start = body.index(to_json(result))
+    span = Span(exchange="x2", side="request", start=start, end=start + len(to_json(result)))
+    wires.link("told", span, later + 3.94)

@@ -28,7 +28,7 @@ async def test_a_turn_is_drawn_as_two_lanes_on_one_clock() -> None:
         ):
             assert line in shown
         assert any(line.startswith(" ▾ turn 1 · step 2 ──") for line in shown)
-        assert app.lines[0].startswith(" LLM 3 ────┬── MCP 2 ──")
+        assert app.lines[0].startswith(">3 LLM ────┬── 2 MCP ──")
         assert app.lines[0].rstrip().endswith("turn 1 · following · / filter · ? signs")
 
 
@@ -103,7 +103,7 @@ async def test_the_list_begins_with_the_first_turn_and_enter_opens_the_connectio
         await until(pilot, lambda: app.inspector.ladder.selected_number == -1)
         assert app.inspector.details[0].has_focus_within  # headings are paged through in the details too
         app.inspector.ladder.focus()
-        assert app.lines[0].startswith(" LLM 0 ────┬── MCP 2 ")
+        assert app.lines[0].startswith(" 0 LLM ────┬── 2 MCP ")
         await pilot.press("enter")
         await until(pilot, lambda: "▾ connections" in app.text and "#1 initialize" in app.text)
         await pilot.press("enter", "down")
@@ -199,7 +199,7 @@ async def test_what_was_not_captured_is_not_counted_and_not_what_one_sees_first(
     async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
         await until(pilot, lambda: "answer · not in the file" in app.text)
         assert app.inspector.ladder.selected_number == request.number
-        assert app.lines[0].startswith(" LLM 1 ")
+        assert app.lines[0].startswith(">1 LLM ")
         await pilot.press("j")
         assert app.inspector.ladder.selected_number == request.number + 1  # but it can be read
 

@@ -15,6 +15,7 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.sections import Sections
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.short_units import short_size, short_time
+from tui_host.capture.visible import line
 from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.widgets.ladder.ladder_lines import Columns, RowFacts, clock, row_line, short_path
 from tui_host.tui.widgets.ladder.ladder_title import Heading, heading_text
@@ -49,7 +50,7 @@ RESPONSE = replace(ROW, lane="llm", kind="response", outward=False, status=200, 
 
 
 def drawn(row: Row, told: RowFacts | None = None, *, width: int = 100, glyphs: Glyphs = UNICODE) -> str:
-    facts = replace(told or RowFacts(started_ns=0), side="LLM 3" if row.lane == "llm" else row.peer)
+    facts = replace(told or RowFacts(started_ns=0), side="LLM 3" if row.lane == "llm" else line(row.peer, 60))
     pieces = row_line(row, facts, Columns(width=width, peer=6, glyphs=glyphs))
     return "".join(text for text, _ in pieces).rstrip()
 
@@ -307,7 +308,7 @@ def test_each_section_has_one_heading_and_its_rows_stand_in_the_order_in_which_t
 
 def test_the_header_says_what_there_is_and_drops_the_least_first() -> None:
     heading = Heading(llm=4, mcp=4, turn=1, filter="math", kept=12, rows=240)
-    assert heading_text(heading, 90).startswith(" LLM 4 ────┬── MCP 4 ──")
+    assert heading_text(heading, 90).startswith(" 4 LLM ────┬── 4 MCP ──")
     assert heading_text(heading, 90).endswith(" turn 1 · following · / math · 12 of 240 · esc clears ")
     assert "12 of 240" in heading_text(heading, 60)
     assert heading_text(replace(heading, filter="", following=False, new_below=3), 80).endswith(

@@ -56,8 +56,8 @@ class Heading:
 def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
     """Return the title in `width` cells; words at the right give way first."""
     rule, tee = glyphs.box[4], glyphs.cross[1]
-    left = f"{'>' if heading.has_focus else ' '}LLM {heading.llm} "
-    left = left + rule * max(1, HOST_COLUMN - len(left)) + f"{tee}{rule * 2} MCP {heading.mcp} "
+    left = f"{'>' if heading.has_focus else ' '}{heading.llm} LLM "
+    left = left + rule * max(1, HOST_COLUMN - len(left)) + f"{tee}{rule * 2} {heading.mcp} MCP "
     kept = f"{heading.kept:,} of {heading.rows:,}{f' {glyphs.more}' * heading.looking}"
     words: list[str] = []
     if heading.turn is not None:
