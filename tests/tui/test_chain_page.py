@@ -63,7 +63,7 @@ def test_what_was_asked_is_listed_in_the_characters_that_were_read_and_in_those_
     ]
     assert (asked.place, asked.state) == (
         "events 2-3, 12 characters",
-        "9 characters after the call cut by the tool protocol",
+        "8 characters after the call cut by the tool protocol",
     )
 
 
@@ -130,7 +130,7 @@ def test_a_chain_says_what_the_model_was_not_told_and_which_value_comes_again() 
     assert steps["answered"].repeats == ('"GZ-7741-K" comes again in math.multiply (turn 1)',)
     assert steps["told"].place == "messages[2]"
     assert steps["told"].state == (
-        "told: text · structuredContent (1 member) · not told: image, structuredContent mayor, 1 log line"
+        "told: text with the values of structuredContent id · not told: image, structuredContent mayor, 1 log line"
     )
     assert [step.value for step in later.steps if step.happened == "told"] == ["not told yet"]
     looks = [(look.name, look.reason) for look in looks_of(wires)]

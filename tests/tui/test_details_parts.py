@@ -162,6 +162,20 @@ def test_a_closed_option_is_shown_whole() -> None:
     assert drawn(page, 40)[1].strip() == "{"
 
 
+def test_a_label_without_room_leaves_the_mark_whole_and_an_open_line_of_a_sheet_keeps_its_words() -> None:
+    words = "the profile's words, and then some more of them"
+    part = SheetLine(key="a", label=words, figures=("22",), mark="added", text=lambda: "text")
+    assert [cell_len(line) for line in drawn(TreePage("parts", [part], flipped=set()), 40)] == [40]
+    page = TreePage("chain", [SheetLine(key="a", label=words, text=lambda: "text", is_wrapped=True)], flipped={"/a"})
+    assert [line.strip() for line in drawn(page, 40)] == [
+        "▾ the profile's words, and then some",
+        "more of them",
+        "text",
+    ]
+    assert page.toggle(1) == 0
+    assert [line.strip() for line in drawn(page, 40)] == ["▸ the profile's words, and then some", "more of them"]
+
+
 def test_an_adapted_schema_is_told_above_and_at_its_tool() -> None:
     wires = Wires()
     body = request_body(MESSAGES)

@@ -202,6 +202,7 @@ class _Chain:
         dialect = self._wires.dialect(row)
         read: list[Characters] = []
         cut: list[Characters] = []
+        left_out = 0
         if dialect is not None:
             events: list[ModelEvent] = []
             fold = yield from fold_of(self._wires, row, body, dialect, events)
@@ -210,6 +211,10 @@ class _Chain:
             for mark in marks_of(self._wires, row):
                 if mark.relation == "cut":
                     cut += text_pieces("cut", body.data, _ranges(mark, body.data), events)
+                    behind = "".join(piece.text for piece in cut)
+                    left_out = len(
+                        behind[max(0, behind.find(mark.words[:12])) :].strip()
+                    )  # the call may end in an event
         if known.asked is None and known.written:
             known.asked = parsed(known.written)
         known.asked_ns = row.end_mono_ns
@@ -219,7 +224,7 @@ class _Chain:
                 self._step(row, "asked", time_ns=row.end_mono_ns),
                 place=_events(body.data, ranges, sum(len(piece.text) for piece in read)),
                 value=self._wires.hide(masked(words[:400], body.redacted)),
-                state=_asked_state(link.known, cut),
+                state=_asked_state(link.known, left_out),
                 pieces=tuple(
                     replace(piece, part=each.part)
                     for each in (*read, *cut)
@@ -369,10 +374,9 @@ def _events(data: bytes, ranges: Sequence[tuple[int, int]], characters: int) -> 
     return f"event {first}, {words}" if first == last else f"events {first}-{last}, {words}"
 
 
-def _asked_state(known: str, cut: Sequence[Characters]) -> str:
-    size = sum(len(piece.text) for piece in cut)
-    left_out = f"{size:,} characters after the call cut by the tool protocol" if cut else ""
-    return " · ".join(filter(None, ("" if known == "id" else f"matched by {known}", left_out)))
+def _asked_state(known: str, left_out: int) -> str:
+    words = f"{left_out:,} characters after the call cut by the tool protocol" if left_out else ""
+    return " · ".join(filter(None, ("" if known == "id" else f"matched by {known}", words)))
 
 
 def _sent_state(known: _Known, arguments: bytes, *, is_read: bool) -> str:
@@ -400,9 +404,11 @@ def _told_state(known: _Known, words: str, body: bytes) -> str:
     if not known.has_result:
         return "told otherwise: there is no result; the words are the host's"
     left = not_told(known.result, words, body)
-    told = kinds_of(content for content in known.result if content not in left)
+    told = [content for content in known.result if content not in left]
+    kinds, values = kinds_of(one for one in told if not one.name), names_of(one for one in told if one.name)
     missing = [words for words in (names_of(left), _log_lines(known.logs)) if words]
-    parts = f"told: {told}" if told else "", f"not told: {', '.join(missing)}" if missing else ""
+    said = " with the values of ".join(filter(None, (kinds, values)))
+    parts = f"told: {said}" if said else "", f"not told: {', '.join(missing)}" if missing else ""
     return " · ".join(filter(None, parts))
 
 

@@ -64,14 +64,18 @@ def changed_words(old: str, new: str) -> Sequence[ChangedWords]:
     ]
 
 
+def marked(gone: str, come: str) -> str:
+    """Return words that are gone and words that came as `[-gone-]{+come+}`, without an empty half."""
+    return (f"[-{gone}-]" if gone else "") + (f"{{+{come}+}}" if come else "")
+
+
 def merged_text(new: str, changes: Sequence[ChangedWords]) -> str:
     """Return the later text with the changes marked: `[-gone-]{+come+}`."""
     pieces: list[str] = []
     place = 0
     for change in changes:
         pieces.append(new[place : change.start])
-        pieces.append(f"[-{change.gone}-]" if change.gone else "")
-        pieces.append(f"{{+{change.come}+}}" if change.come else "")
+        pieces.append(marked(change.gone, change.come))
         place = change.start + len(change.come)
     return "".join((*pieces, new[place:]))
 

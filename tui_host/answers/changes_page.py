@@ -16,6 +16,7 @@ from tui_host.answers.wires import TakenRequest
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.visible import decode, line
 from tui_host.llm.outline import compare
+from tui_host.llm.outline_parts import ROLES
 
 if TYPE_CHECKING:
     from tui_host.answers.steps import Steps
@@ -265,9 +266,11 @@ class _Comparing:
             group = next((each.label for each in outline.parts if each.key == first), "")
             if "system" in {part.label, "" if above is not None else group}:
                 return "system prompt"
-            plain = "message of the" if part.children else "text of the"
+            is_others = part.kind == "message" and part.origin != ROLES.get(part.label, part.origin)
+            whose = f", from {part.origin}" if is_others else ""  # images of results stand in the user's messages
+            plain = "message of the role" if is_others else "message of the" if part.children else "text of the"
             word = {"message": plain, "tool": "tool", "option": "option", "result": "result of"}
-            return line(f"{word.get(part.kind, '')} {self._called(part) or part.label or name}".strip(), 120)
+            return line(f"{word.get(part.kind, '')} {self._called(part) or part.label or name}{whose}".strip(), 120)
         of = self._called(above) or above.label
         return line(
             f"{part.label} {self._called(part)} of the {'tool ' if above.kind == 'tool' else ''}{of}".replace(

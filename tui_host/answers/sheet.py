@@ -45,7 +45,7 @@ class SheetLine:
         children: The lines below an open line.
         opened: Whether the line is open from the start.
         form: The form of the text; None to find it out from the text.
-        is_wrapped: Whether the whole label is shown while the line is closed, as always where nothing opens.
+        is_wrapped: Whether the whole label is shown, with figures only while the line is closed.
         target: The row that the line leads to, by capture and number of its first record; None if it leads nowhere.
     """
 

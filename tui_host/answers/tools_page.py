@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_host.answers.changed_words import ChangedWords, changed_words
+from tui_host.answers.changed_words import ChangedWords, changed_words, marked
 from tui_host.answers.request_weights import RequestWeight, ToolWeight, calls_of, requests_of, weigh
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.token_prices import money
@@ -159,8 +159,8 @@ def _line(tool: ToolCost, *, is_priced: bool) -> SheetLine:
         children=tuple(
             SheetLine(
                 key=f"{number}.{place}",
-                label=f"{change.request}  …{line(words.before, _WORDS)}[-{line(words.gone, _WORDS)}-]"
-                f"{{+{line(words.come, _WORDS)}+}}{line(words.after, _WORDS)}…",
+                label=f"{change.request}  …{line(words.before, _WORDS)}"
+                f"{marked(line(words.gone, _WORDS), line(words.come, _WORDS))}{line(words.after, _WORDS)}…",
                 style="new",
                 target=change.row,
             )

@@ -22,6 +22,8 @@ ROLES: Mapping[str, str] = {
     "model": "model",
 }
 """The origin of a message, by the vendors' names for its role."""
+_MOST_SHOWN = 8
+"""Parts of a message that its preview shows."""
 _IMAGE = re.compile(rb"\(image \d+ of this step, [^()]*: see the next message\)")
 """How `request_writing.result_texts` announces an image."""
 
@@ -179,8 +181,8 @@ class PartReader(ABC):
 
     def message(self, node: Node, key: str, role: str, children: list[Part], content: Node | None = None) -> Part:
         """Make a part from a message and its children; `content` is the message's text, if it has no list of parts."""
-        words = next((f"{child.name} {child.preview}".strip() for child in children if child.preview), "")
-        words = self.shown(content) or words if children else words
+        shown = [child for child in children if child.kind != "thinking" and child.preview] or children
+        words = " · ".join(f"{child.name} {child.preview}".strip() for child in shown[:_MOST_SHOWN] if child.preview)
         said = None if children else content
         return self._assembled(
             node, key, "message", role, said, origin=ROLES.get(role, ""), children=tuple(children), words=words

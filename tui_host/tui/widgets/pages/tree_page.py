@@ -48,7 +48,9 @@ class _Shown:
     def wraps(self) -> bool:
         """Whether the label goes on below its line."""
         entry = self.entry
-        return not self.is_open if entry.is_wrapped else not (entry.opens or entry.figures or entry.mark)
+        if entry.is_wrapped:
+            return not (self.is_open and entry.figures)
+        return not (entry.opens or entry.figures or entry.mark)
 
     @property
     def has_body(self) -> bool:
@@ -251,8 +253,13 @@ class TreePage(Page):
     def _body_changed(self, owner: int, line: int) -> int:
         """Count the lines of an open text again; returns a line of the text as a line of the tree."""
         self._growing.add(_whole(self._shown[owner]).path)
+        return self._in_body(owner, line)
+
+    def _in_body(self, owner: int, line: int) -> int:
+        """Count lines again, and return a line of an open text as a line of the tree."""
         self._count()
-        return self.line_at(owner) + 1 + min(line, MOST_ROWS)
+        shown = _whole(self._shown[owner])
+        return self.line_at(owner) + self._rows_of(shown).index(1) + min(line, MOST_ROWS)
 
     def _flip(self, owner: int) -> None:
         """Open or close an entry."""
@@ -298,9 +305,7 @@ class TreePage(Page):
         body = self._body(_whole(self._shown[owner]))
         while len(body) <= MOST_ROWS and body.place_of(len(body) - 1) < match.start and body.advance(0.001):
             pass
-        line = body.reveal(match)
-        self._count()
-        return self.line_at(owner) + 1 + min(line, MOST_ROWS)
+        return self._in_body(owner, body.reveal(match))
 
     def entry_of(self, number: int) -> tuple[str, str] | None:
         """Return the label and text of the entry on a line, for copying."""
@@ -338,7 +343,7 @@ class TreePage(Page):
         if not 0 <= number < len(self._owners):
             return (-1, number) if number < 0 else (len(self._shown), 0)
         owner, offset = self._owners[number], self._offsets[number]
-        body = self._bodies.get(_whole(self._shown[owner]).path) if offset else None
+        body = self._bodies.get(_whole(self._shown[owner]).path) if offset > 0 else None
         if body is None:
             return owner, 0
         return owner, 1 + (body.place_of(offset - 1) if offset <= MOST_ROWS else len(body.text))
@@ -347,10 +352,9 @@ class TreePage(Page):
         owner, place = spot
         line = self.line_at(owner)
         if place and 0 <= owner < len(self._shown):
-            body = self._bodies.get(_whole(self._shown[owner]).path)
-            line += (
-                0 if body is None else min(1 + body.line_at(place - 1), self._rows_of(_whole(self._shown[owner])) - 1)
-            )
+            shown = _whole(self._shown[owner])
+            body, rows = self._bodies.get(shown.path), self._rows_of(shown)
+            line += 0 if body is None else min(1 + body.line_at(place - 1), rows[-1]) - rows[0]
         return line
 
     def _copied(self, selected: Stretch) -> tuple[str, str]:
@@ -374,8 +378,8 @@ class TreePage(Page):
             return [self._notes[number]]
         number -= len(self._notes)
         shown, offset = _whole(self._shown[self._owners[number]]), self._offsets[number]
-        if shown.wraps:
-            return self._wrapped_lines(shown)[offset]
+        if shown.wraps and offset <= 0:
+            return self._wrapped_lines(shown)[offset - 1]
         body = self._bodies.get(shown.path) if offset else None
         if body is None:
             return self._line(shown)
@@ -387,12 +391,9 @@ class TreePage(Page):
     def _line(self, shown: _Shown) -> list[Piece]:
         entry = shown.entry
         head, room, right = self._head(shown)
-        label = line(entry.label, _LABEL)
-        words = cut(label, room, "")
+        words = cut(line(entry.label, _LABEL), room)
         pieces: list[Piece] = [(head, "fold"), (words, entry.style)]
-        if words != label:
-            pieces.append(("…", "note"))
-        left = max(0, room - sum(cell_len(text) for text, _ in pieces[1:]))
+        left = max(0, room - cell_len(words))
         note = f"  {entry.note}" if entry.note else ""
         pieces.append((padded(note if cell_len(note) <= left else "", left), "note"))
         return [*pieces, *right]
@@ -431,8 +432,8 @@ class TreePage(Page):
             owner = len(self._shown)
             self._shown.append(_brief(shown))
             rows = self._rows_of(shown)
-            self._owners.extend(repeat(owner, rows))
-            self._offsets.extend(range(rows))
+            self._owners.extend(repeat(owner, len(rows)))
+            self._offsets.extend(rows)
 
     def _measure(self, shown: _Shown) -> None:
         """Widen the columns of figures."""
@@ -449,16 +450,16 @@ class TreePage(Page):
         open_ones = [(owner, shown) for owner, shown in enumerate(self._shown) if isinstance(shown, _Shown)]
         for owner, shown in open_ones:
             rows = self._rows_of(shown)
-            self._owners.extend(chain(range(done, owner), repeat(owner, rows)))
-            self._offsets.extend(chain(repeat(0, owner - done), range(rows)))
+            self._owners.extend(chain(range(done, owner), repeat(owner, len(rows))))
+            self._offsets.extend(chain(repeat(0, owner - done), rows))
             done = owner + 1
         self._owners.extend(range(done, len(self._shown)))
         self._offsets.extend(repeat(0, len(self._shown) - done))
 
-    def _rows_of(self, shown: _Shown) -> int:
-        if shown.wraps:
-            return len(self._wrapped_lines(shown))
-        return 1 + (min(len(self._body(shown)), MOST_ROWS + 1) if shown.has_body else 0)
+    def _rows_of(self, shown: _Shown) -> range:
+        """Return the offsets of an entry's lines: those of its label end with 0, those of its open text begin with 1."""
+        first = 1 - len(self._wrapped_lines(shown)) if shown.wraps else 0
+        return range(first, 1 + (min(len(self._body(shown)), MOST_ROWS + 1) if shown.has_body else 0))
 
     def _walk(self, entries: Sequence[SheetLine], above: str, depth: int) -> Iterator[_Shown]:
         for entry in (
