@@ -10,15 +10,20 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from textual.app import App, ComposeResult
 from textual.widgets import TextArea
 from typing_extensions import override
 
 from tests.bench.heartbeat import stalls
+from tests.bench.kept import recorder_on
 from tests.bench.measure import Table, at_least, at_most, interleaved
 from tests.tui.inspector_wires import MESSAGES, Wires, events_of, request_body, to_json
 from tui_host.capture.ladder.row import Row
+from tui_host.capture.record import Draft
+from tui_host.capture.store.store import Store
 from tui_host.errors import JSON
 from tui_host.tui.run_app import THRESHOLDS
 from tui_host.tui.widgets.details.detail_panel import Detail
@@ -165,7 +170,24 @@ def run(table: Table) -> None:
             small.append(opened(wires, rows[10 * KILO], tab, words))
         table.ratio(f"{what}, against 10 KB", [each.first for each in large], [each.first for each in small], goal)
         told_stalls(table, what, large)
+    seconds = max(from_store(request_of(10 * MEGA)) for _ in range(rounds))
+    table.figure("a request of 10 MB out of the store, in CPU time", seconds, "s", at_most(STALL))
     told_stalls(table, f"{EVENTS:,} events", [opened(wires, answer, "Events", "POST ")])
+
+
+def from_store(data: bytes) -> float:
+    """CPU seconds for the bytes of a record from the disk, which come at once."""
+    with TemporaryDirectory() as name:
+        with recorder_on(Path(name)) as recorder:
+            recorder.append(Draft(wire="mcp", kind="frame", peer="docs", direction="in", data=data))
+            assert recorder.flush(60)
+            capture = recorder.capture
+        store = Store.open_to_read(Path(name) / "tui-host.db")
+        began = time.thread_time()
+        assert store.record(capture, 1) is not None
+        ended = time.thread_time()
+        store.close()
+    return ended - began
 
 
 def told_stalls(table: Table, what: str, bodies: Sequence[Opened]) -> None:
