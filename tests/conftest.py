@@ -21,6 +21,8 @@ settings.load_profile("project")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # Each worker would rewrite the asserts of every test module anew, which takes longer than all the rest of its start.
 sys.dont_write_bytecode = False
+# For the whole process: the first who asks for the keyring, which may be a fixture of a session, decides for all.
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
 
 KEYS_OF_PROVIDERS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "DEEPSEEK_API_KEY")
 
@@ -95,5 +97,4 @@ def no_home(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) -> Path:
     for name in KEYS_OF_PROVIDERS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     return home
