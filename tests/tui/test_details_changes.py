@@ -46,7 +46,7 @@ def test_what_is_added_at_the_end_breaks_nothing() -> None:
     assert "changes of LLM 2 since LLM 1, the request before" in shown
     assert "prefix kept 255 of 480 B; goes on at messages[2]: message of the assistant" in shown
     assert "nothing that was sent before has changed" in shown
-    assert "▸ messages[3]  result of math__multiply  30" in shown
+    assert "▸ messages[3]  result of math.multiply  30" in shown
 
 
 def test_the_first_request_says_what_would_stand_there() -> None:
