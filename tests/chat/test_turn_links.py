@@ -94,6 +94,7 @@ async def test_a_result_is_told_until_an_answer_has_come(bench: Make) -> None:
         "said",
         "told",
         "said",
+        "again",
     ]
 
 
