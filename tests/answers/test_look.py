@@ -24,7 +24,7 @@ def test_an_appended_message_is_nothing_to_look_at_and_a_changed_one_breaks_the_
     assert reasons(wires) == []
     changed = [{"role": "system", "content": "It is 12:01."}, *MESSAGES[1:]]
     answered(wires, request_body(changed), 3.0, "x3", 3)
-    assert reasons(wires) == [("LLM 3", "the prefix breaks at messages/0")]
+    assert reasons(wires) == [("LLM 3", "the prefix breaks at messages[0]")]
 
 
 def test_a_request_sent_again_and_a_refusal_deserve_a_look() -> None:

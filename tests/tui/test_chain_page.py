@@ -6,10 +6,12 @@ from tests.tui.details_drawn import drawn, row_of
 from tests.tui.inspecting import Inspecting, a_session
 from tests.tui.inspector_wires import CALL_ID, MESSAGES, Wires, events_of, request_body, to_json
 from tui_host.answers.call_chain import chain_of
+from tui_host.answers.chain_values import MOST_BYTES
 from tui_host.answers.look import looks_of
 from tui_host.answers.pages import ROW_PAGES
 from tui_host.answers.steps import made
 from tui_host.capture.link import Span
+from tui_host.chat.result_words import shortened
 from tui_host.errors import JSON
 from tui_host.tui.widgets.details.detail_panel import ANSWERS, page_of
 
@@ -135,3 +137,36 @@ def test_a_chain_says_what_the_model_was_not_told_and_which_value_comes_again() 
     assert [step.value for step in later.steps if step.happened == "told"] == ["not told yet"]
     looks = [(look.name, look.reason) for look in looks_of(wires)]
     assert looks == [("math #4", "not told: image, structuredContent mayor")]
+
+
+def test_a_chain_says_how_much_of_a_long_result_was_told_and_which_is_too_large() -> None:
+    wires = Wires()
+    asked = b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"multiply","arguments":{}}}'
+    wires.frame(asked, 1.0, direction="out", call=CALL_ID)
+    text = "line of the report\n" * 4_000
+    answer: JSON = {"jsonrpc": "2.0", "id": 4, "result": {"content": [{"type": "text", "text": text}]}}
+    wires.frame(to_json(answer), 1.5, direction="in", call=CALL_ID)
+    told: JSON = {"role": "tool", "tool_call_id": "call_1", "content": shortened(text)}
+    body = request_body([*MESSAGES, told])
+    wires.request(body, 2.0, exchange="x2", step=2)
+    place = body.index(to_json(told))
+    wires.link("told", Span(exchange="x2", side="request", start=place, end=place + len(to_json(told))), 2.0)
+
+    def states() -> dict[str, str]:
+        chain = made(chain_of(wires, CALL_ID))
+        assert chain is not None
+        return {step.happened: f"{step.value} {step.state}" for step in chain.steps}
+
+    assert "told: text (50," in states()["told"]
+    assert "of 76,000 characters)" in states()["told"]
+    assert [look.reason[:13] for look in looks_of(wires)] == ["told in part:"]
+
+    large = Wires()
+    large.frame(asked, 1.0, direction="out", call=CALL_ID)
+    block: JSON = {"type": "text", "text": "x" * (MOST_BYTES + 1)}
+    large.frame(to_json({"jsonrpc": "2.0", "id": 4, "result": {"content": [block]}}), 1.5, direction="in", call=CALL_ID)
+    chain = made(chain_of(large, CALL_ID))
+    assert chain is not None
+    assert [step.value for step in chain.steps if step.happened == "answered"] == [
+        "4,194,373 bytes, too large to take apart here"
+    ]

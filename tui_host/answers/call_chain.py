@@ -20,6 +20,7 @@ from tui_host.answers.chain_values import (
     names_of,
     not_told,
     parsed,
+    told_in_part,
     typed_in,
     words_in,
 )
@@ -63,6 +64,7 @@ class _Known:
     result: Sequence[Content] = ()
     has_result: bool = False
     has_failed: bool = False
+    is_large: bool = False
     logs: int = 0
     asked_ns: int | None = None
     waited: float = 0.0
@@ -276,6 +278,9 @@ class _Chain:
         known.result, known.has_result, known.has_failed = contents_of(result), True, row.error
         took = self._took(row)
         words = short(result, 200) if name == "error" else kinds_of(known.result) or short(result, 200)
+        if span is None:
+            words = f"{len(data):,} bytes, too large to take apart here"
+            known.has_result = known.is_large = True
         flag = "isError: " if mapping(result).get("isError") is True else "error: " if name == "error" else ""
         known.steps.append(
             replace(
@@ -403,9 +408,12 @@ def _told_state(known: _Known, words: str, body: bytes) -> str:
     """Return which contents a request tells, and what else the server said."""
     if not known.has_result:
         return "told otherwise: there is no result; the words are the host's"
-    left = not_told(known.result, words, body)
+    if known.is_large:
+        return "not compared with the result, which is too large"
+    left, part = not_told(known.result, words, body), told_in_part(known.result, words)
     told = [content for content in known.result if content not in left]
     kinds, values = kinds_of(one for one in told if not one.name), names_of(one for one in told if one.name)
+    kinds += f" ({part})" if part else ""
     missing = [words for words in (names_of(left), _log_lines(known.logs)) if words]
     said = " with the values of ".join(filter(None, (kinds, values)))
     parts = f"told: {said}" if said else "", f"not told: {', '.join(missing)}" if missing else ""

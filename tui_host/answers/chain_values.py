@@ -18,6 +18,9 @@ MOST_BYTES = 4 << 20
 """Larger frames are not taken apart."""
 _FRAMES = "frames a result"
 """What the links of a tool protocol of plain text say about the words around a result."""
+_LONG = 20_000
+"""Characters of a text that a host may shorten."""
+_BEGINNING = 1000
 _SHORTEST = 6
 _LONGEST = 200
 _MOST_VALUES = 200
@@ -96,7 +99,19 @@ def _is_told(content: Content, words: str, body: bytes) -> bool:
     value = content.value
     if content.kind in {"image", "audio"} or (content.kind == "resource" and not isinstance(value, str)):
         return isinstance(value, str) and bool(value) and value[:64].encode() in body
-    return all(text in words for text in leaves(value))
+    return all(text in words or _begins(text, words) for text in leaves(value))
+
+
+def _begins(text: str, words: str) -> bool:
+    """Whether the beginning of a long text, whose middle the host left out, is in some words."""
+    return len(text) > _LONG and text[:_BEGINNING] in words
+
+
+def told_in_part(contents: Iterable[Content], words: str) -> str:
+    """Return how much of long texts is in the words of a result: `50,041 of 118,000 characters`; empty if all of them is."""
+    cut = [text for content in contents for text in leaves(content.value) if text not in words and _begins(text, words)]
+    size = sum(map(len, cut))
+    return f"{min(len(words), size):,} of {size:,} characters" if cut else ""
 
 
 def words_in(pieces: Iterable[bytes]) -> str:

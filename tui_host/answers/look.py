@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.answers.bodies import body_of, first_data
-from tui_host.answers.chain_values import contents_of, names_of, not_told, parsed, words_in
+from tui_host.answers.chain_values import contents_of, names_of, not_told, parsed, told_in_part, words_in
+from tui_host.answers.changes_page import path_of
 from tui_host.answers.outlines import marks_of
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
@@ -22,10 +23,13 @@ if TYPE_CHECKING:
 
     from tui_host.answers.wires import Wires
     from tui_host.capture.ladder.row import Row
+    from tui_host.llm.outline import Part
 
 MOST = 2 << 20
 """Bytes of a body that is compared with another one."""
 _EDITED = "edited"
+_PROBE = "server/discover"
+"""What this host asks each server first, to learn its era."""
 EMPTY = (
     "Nothing here needs a look: no errors, cut answers, retries, changed definitions, broken prefixes, edited calls,"
     " or results that the model was not told."
@@ -162,8 +166,13 @@ class Looks:
         changed = [part for part in outlines[1].walk() if part.kind in kinds and marks.marks.get(part.key) == "~"]
         gone = [part for part in marks.removed if part.kind in kinds]
         if changed:
-            return f"the prefix breaks at {line(changed[0].key, 60)}"
-        return f"the prefix breaks: {line(gone[0].key, 60)} is gone" if gone else ""
+            return f"the prefix breaks at {self._called(row, changed[0])}"
+        return f"the prefix breaks: {self._called(row, gone[0])} is gone" if gone else ""
+
+    def _called(self, row: Row, part: Part) -> str:
+        """Return the name of a part; of a tool that of the server."""
+        server, tool = self._wires.names(row).get(part.name, ("", ""))
+        return line(f"{server}.{tool}", 60) if part.kind == "tool" and tool else path_of(part.key)
 
     def _answers(self, row: Row) -> Iterator[Row]:
         """Yield the results that a request tells."""
@@ -181,8 +190,11 @@ class Looks:
         links = [link for link in marks_of(self._wires, told) if link.relation == "told" and link.call in row.calls]
         words = words_in(piece for link in links for piece in link.span.pieces(body))
         result = mapping(parsed(first_data(self._wires, row))).get("result")
-        left = names_of(not_told(contents_of(result), words, body)) if links else ""
-        return f"not told: {line(left, 80)}" if left else ""
+        contents = contents_of(result)
+        left, part = names_of(not_told(contents, words, body)), told_in_part(contents, words)
+        if not links:
+            return ""
+        return f"not told: {line(left, 80)}" if left else f"told in part: {part}" if part else ""
 
     def _of_call(self, call: str) -> Sequence[int]:
         return self._wires.ladder.rows_of_call(call)
@@ -202,6 +214,8 @@ class Looks:
 
 def _broken(row: Row) -> str:
     """Return what went wrong in a row; empty if nothing did."""
+    if row.answer and row.method == _PROBE:  # older servers refuse it
+        return ""
     if row.malformed:
         return f"malformed: {line(row.malformed, 80)}"
     if row.kind == "fault" or (row.kind == "end" and row.error):
