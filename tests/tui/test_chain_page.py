@@ -168,5 +168,5 @@ def test_a_chain_says_how_much_of_a_long_result_was_told_and_which_is_too_large(
     chain = made(chain_of(large, CALL_ID))
     assert chain is not None
     assert [step.value for step in chain.steps if step.happened == "answered"] == [
-        "4,194,373 bytes, too large to take apart here"
+        "4,194,379 bytes, too large to take apart here"
     ]
