@@ -33,12 +33,10 @@ def later_attempts(
         has_failed: Whether the call brought no result.
     """
     ladder = wires.ladder
-    names, tools = ladder.rows.table.texts.texts, ladder.rows.table.named["tool"]
     seen = {call for row in rows for call in row.calls}
     count = 0
     for number in range(rows[0].number + 1, min(len(ladder.rows), rows[-1].number + _ROWS)):
-        named = names[tools[number]]
-        if not named or not tool.endswith(named):  # most rows: no value is made of them
+        if not tool.endswith(ladder.tool(number) or ","):  # most rows: none is made of them
             continue
         row = ladder.rows[number]
         is_ask = row.kind == "decision" or (row.kind == "frame" and row.method == "tools/call" and not row.answer)

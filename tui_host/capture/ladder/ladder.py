@@ -103,6 +103,11 @@ class Ladder:
         self._doubtful = calls
         self._rows.settle()
 
+    def tool(self, number: int) -> str:
+        """Return the name of a row's tool, for which no row is made; empty without one."""
+        table = self._rows.table
+        return table.texts.texts[table.named["tool"][number]]
+
     def partner(self, number: int) -> int | None:
         """Return the partner of a row: a request's response, or a question's answer."""
         return self._rows.partner(number)
