@@ -49,7 +49,7 @@ async def is_deleted(app: Running) -> None:
     assert app.host.store is not None
     for tap in app.host.store.sessions.taps(0):
         app.host.store.sessions.delete(tap.id)
-    await app.until_shown("These records were deleted", "No requests or frames", "LLM 0")
+    await app.until_shown("These records were deleted", "No requests or frames", "0 LLM")
 
 
 async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: Path) -> None:
