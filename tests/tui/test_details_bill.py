@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
 
 from tests.llm.protocols.answers import PLAIN
 from tests.tui.details_drawn import drawn
-from tests.tui.inspector_wires import MESSAGES, TOOL, Wires, a_turn, connected, events_of, request_body, to_json
+from tests.tui.inspector_wires import (
+    CALL,
+    CALL_ID,
+    MESSAGES,
+    TOOL,
+    Wires,
+    a_turn,
+    connected,
+    events_of,
+    request_body,
+    to_json,
+)
 from tui_host.answers.bill_page import Bill, bill_of
 from tui_host.answers.pages import ROW_PAGES, SECTION_PAGES
 from tui_host.answers.prompted_tools import LISTS, listed_tools
@@ -205,13 +217,53 @@ def test_servers_tell_version_tools_and_how_their_connections_ended() -> None:
     wires.append(connection_end("math", "n1", "exited 134"), 9.2)
     wires.ladder.feed([replace(wires.records[0], capture="of the app that shows the session now")])
     page = shown("Servers", wires)
-    assert "math  Maths 2.1 · MCP 2025-06-18 · stateful · in LLM 2" in page
+    assert "math  Maths 2.1 · MCP 2025-06-18 · stateful · offered in 2 of 2 requests" in page
     assert "connection 1  exited 134" in page
     assert "connection 2" not in page
     assert "stderr  Aborted (core dumped)" in page
     assert "\x1b" not in page
     (server,) = made(servers_of(wires))
     assert (server.tools, server.calls) == (2, 1)
+
+
+def test_servers_that_took_no_part_are_one_line() -> None:
+    wires = Wires()
+    a_turn(wires)
+    for name in ("lab", "docs"):
+        draft = Draft(wire="mcp", kind="frame", peer=name, connection=name, direction="out", place=Place())
+        wires.append(replace(draft, data=b'{"jsonrpc":"2.0","id":1,"method":"initialize"}\n'), 3.93)
+    for number in ("n2", "n3"):
+        draft = Draft(wire="mcp", kind="frame", peer="math", connection=number, direction="out", place=Place())
+        wires.append(replace(draft, data=b'{"jsonrpc":"2.0","id":1,"method":"initialize"}\n'), 3.93)
+    wires.request(request_body(MESSAGES), 4.0, exchange="x3", step=3)
+    page = shown("Servers", wires)
+    assert "2 more servers connected, none offered to the model" in page
+    assert "2 connections without calls" in page
+    assert "lab" not in page
+
+
+def test_a_rejected_call_is_asked_and_not_sent() -> None:
+    wires = Wires()
+    first = wires.request(request_body(MESSAGES), 1.0, exchange="x1")
+    asks: JSON = {"role": "assistant", "tool_calls": [{"index": 0, **CALL}]}
+    wires.end(wires.response(first, 1.1, *events_of(asks, finish="tool_calls")), 1.6)
+    wires.link("asked", Span(exchange="x1", start=0, end=10), 1.6)
+    data: JSON = {"server": "math", "tool": "multiply", "decision": "rejected", "by": "person"}
+    place = Place(session="s", turn=1, step=1, call=CALL_ID)
+    wires.append(Draft(wire="host", kind="decision", peer="math", place=place, data=to_json(data)), 2.0)
+    assert " 0 1 asked, 1 rejected" in shown("Tools", wires)
+
+
+def test_the_time_of_a_call_whose_server_dies_is_that_of_the_server() -> None:
+    wires = Wires()
+    wires.request(request_body(MESSAGES), 1.0, exchange="x1")
+    call = b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"multiply"}}'
+    wires.frame(call, 2.0, direction="out", call=CALL_ID)
+    wires.append(connection_end("math", "n1", "exited 134"), 2.4)
+    wires.request(request_body(MESSAGES), 2.5, exchange="x2", step=2)
+    page = shown("Time", wires)
+    assert re.search("servers .* 400 ms", page)
+    assert re.search("critical path[ \n](.*\n)*.*math #4 multiply, no answer +400 ms", page)
 
 
 def test_the_url_of_a_server_is_told_without_credentials() -> None:

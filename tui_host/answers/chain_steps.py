@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 Happened: TypeAlias = Literal["asked", "decided", "sent", "during", "answered", "told", "said", "again"]
 ORDER: tuple[Happened, ...] = ("asked", "decided", "sent", "answered", "told", "said")
 """The steps of a call that took its usual way."""
+UNSENT = frozenset(("rejected", "invalid", "stopped"))
+"""The decisions with which a call is not sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +88,10 @@ def why_missing(rows: Iterable[Row], sent: Row | None, verdict: str) -> Mapping[
         sent: The last request to the server; None if none was sent.
         verdict: What was decided; empty if nothing was.
     """
-    refused = f"not sent: {verdict}" if verdict in {"rejected", "invalid", "stopped"} else ""
+    refused = f"not sent: {verdict}" if verdict in UNSENT else ""
     return {
         "asked": "not asked by the model here: the response was not recorded, or a person made the call",
-        "decided": "no decision was recorded",
+        "decided": "not decided so far" if sent is None else "no decision was recorded",
         "sent": refused or ("nothing was recorded" if verdict else "not sent yet"),
         "answered": _unanswered(rows, sent),
         "told": "not told yet",

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 EMPTY = "The servers of the session stand here once one has begun: version, connections with their ends, tools and what they cost."
 _ERAS: Mapping[str, str] = {"initialize": "stateful", "server/discover": "stateless"}
+_FEW = 2
+"""Connections without calls that are folded into one line."""
 _LAST = 5
 """Lines of standard error before an end that are shown."""
 
@@ -41,6 +43,7 @@ class ServerConnection:
         url: Where it leads, credentials masked; empty for a process.
         end: Why it ended: `exited 134`; empty if it did not, or nobody saw it.
         is_orderly: Whether it ended as hosts end connections, or did not end.
+        is_used: Whether a turn sent something over it.
         stderr: The last lines of standard error.
     """
 
@@ -49,6 +52,7 @@ class ServerConnection:
     url: str
     end: str
     is_orderly: bool
+    is_used: bool
     stderr: tuple[str, ...]
 
 
@@ -64,6 +68,8 @@ class ServerInSession:
         tools: Number of tools that it listed.
         tokens: Tokens of its tools in the last request that offers them, an estimate; of its list without one.
         offered_in: That request; empty without one.
+        offered: Number of requests that offer its tools.
+        requests: Number of all requests.
         calls: Number of calls sent to it.
         connections: Its connections.
     """
@@ -75,14 +81,26 @@ class ServerInSession:
     tools: int
     tokens: int
     offered_in: str
+    offered: int
+    requests: int
     calls: int
     connections: tuple[ServerConnection, ...]
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it took no part: requests were made without its tools, nothing was called, and nothing failed."""
+        is_used = self.offered or self.calls or not all(connection.is_orderly for connection in self.connections)
+        return bool(self.requests) and not is_used
 
 
 def servers_page(wires: Wires, section: Section) -> Steps[Sheet]:  # noqa: ARG001 - as all pages of headings
     """Make the page `Servers`: of the whole session, from whichever heading."""
     servers = yield from servers_of(wires)
-    lines = [_line(server) for server in servers]
+    idle = [server for server in servers if server.is_idle]
+    lines = [_line(server) for server in servers if not server.is_idle]
+    if idle:
+        words = f"{len(idle)} more server{'' if len(idle) == 1 else 's'} connected, none offered to the model"
+        lines.append(SheetLine(key="idle", label=words, style="note", children=tuple(map(_line, idle))))
     return Sheet(what="servers of the session, as they were then", lines=lines, empty=EMPTY)
 
 
@@ -141,11 +159,11 @@ def _take(wires: Wires, server: _Server, row: Row) -> None:
 
 
 def _of(wires: Wires, name: str, server: _Server, weighed: Sequence[WeighedRequest]) -> ServerInSession:
-    tokens, offered_in = sum(server.tools.values()), ""
+    tokens, offered_in, requests = sum(server.tools.values()), "", 0
     for request in weighed:
         offered = [each.tokens for each in request.tools if each.server == name]
         if offered:
-            tokens, offered_in = sum(offered), request.weight.request
+            tokens, offered_in, requests = sum(offered), request.weight.request, requests + 1
     return ServerInSession(
         name=name,
         introduced=server.introduced,
@@ -154,6 +172,8 @@ def _of(wires: Wires, name: str, server: _Server, weighed: Sequence[WeighedReque
         tools=len(server.tools),
         tokens=tokens,
         offered_in=offered_in,
+        offered=requests,
+        requests=len(weighed),
         calls=server.calls,
         connections=tuple(
             _connection(wires, number, rows) for number, rows in enumerate(server.connections.values(), start=1)
@@ -170,6 +190,7 @@ def _connection(wires: Wires, number: int, rows: Sequence[Row]) -> ServerConnect
         url=url,
         end=end,
         is_orderly=not end or is_orderly(end),
+        is_used=any(row.turn for row in rows),
         stderr=tuple(_last_lines(wires, [row for row in rows if row.kind == "line"])),
     )
 
@@ -204,11 +225,22 @@ def _line(server: ServerInSession) -> SheetLine:
         server.introduced,
         f"MCP {server.protocol}" if server.protocol else "",
         server.era,
-        f"in {server.offered_in}" if server.offered_in else "in no request" if server.tools else "",
+        f"offered in {server.offered or 'none'} of {server.requests} request{'' if server.requests == 1 else 's'}"
+        if server.offered or server.tools
+        else "",
     ]
     tools = f"{server.tools} tool{'' if server.tools == 1 else 's'}"
     calls = f"{server.calls} call{'' if server.calls == 1 else 's'}"
     failed = [connection for connection in server.connections if not connection.is_orderly]
+    unused = [connection for connection in server.connections if connection.is_orderly and not connection.is_used]
+    if len(unused) < _FEW:
+        unused = []
+    lines = [_connection_line(connection) for connection in server.connections if connection not in unused]
+    if unused:
+        more = tuple(map(_connection_line, unused))
+        lines.append(
+            SheetLine(key="unused", label=f"{len(more)} connections without calls", style="note", children=more)
+        )
     return SheetLine(
         key=server.name,
         label=line("  ".join((server.name, " · ".join(filter(None, about)))), 200),
@@ -216,7 +248,7 @@ def _line(server: ServerInSession) -> SheetLine:
         mark=line(failed[-1].end, 40) if failed else "",
         style="what",
         opened=True,
-        children=tuple(_connection_line(connection) for connection in server.connections),
+        children=tuple(lines),
     )
 
 

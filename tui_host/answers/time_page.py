@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tui_host.answers.sheet import Sheet, SheetLine
+from tui_host.capture.json.narrowing import text_or_empty
 from tui_host.capture.json.reading import read_object
 from tui_host.capture.ladder.row_numbers import RowNumbers
 from tui_host.capture.short_units import short_time
@@ -124,11 +125,8 @@ def time_page(wires: Wires, section: Section) -> Steps[Sheet]:
     lines = [_line(share, time.milliseconds, longest, wires.user) for share in time.shares]
     if time.path:
         stations = groupby(time.path, lambda interval: _station(interval, wires.user))
-        words = " -> ".join(
-            f"{name} {short_time(sum(interval.milliseconds for interval in intervals))}" for name, intervals in stations
-        )
-        steps = tuple(_interval(number, interval) for number, interval in enumerate(time.path))
-        lines.append(SheetLine(key="path", label=f"critical path: {words}", style="what", children=steps))
+        steps = tuple(_step(number, name, list(intervals)) for number, (name, intervals) in enumerate(stations))
+        lines.append(SheetLine(key="path", label="critical path", style="what", opened=True, children=steps))
     return Sheet(what=f"time of {section.words}: {short_time(time.milliseconds)}", lines=lines)
 
 
@@ -155,6 +153,11 @@ def _line(share: Share, whole: float, longest: float, user: str) -> SheetLine:
         style="what",
         children=tuple(_interval(number, interval) for number, interval in enumerate(share.intervals)),
     )
+
+
+def _step(number: int, name: str, intervals: Sequence[Interval]) -> SheetLine:
+    time = short_time(sum(interval.milliseconds for interval in intervals))
+    return SheetLine(key=str(number), label=line(name, 200), figures=(time,), target=intervals[0].row)
 
 
 def _interval(number: int, interval: Interval) -> SheetLine:
@@ -227,7 +230,9 @@ def _path(intervals: Sequence[Interval]) -> Iterator[Interval]:
 
 def _intervals(wires: Wires, numbers: RowNumbers, rows: Sequence[Row]) -> Iterator[Interval]:
     ladder = wires.ladder
+    last = max(row.end_mono_ns or row.mono_ns or 0 for row in rows)
     asked: dict[str, int] = {}  # when the model had asked for a call
+    decided = 0  # when the person had last decided, and saw the next call
     failed: dict[int, tuple[Row, int]] = {}  # of each step, an exchange that failed, and when
     for row in rows:
         start, key = row.mono_ns or 0, (row.capture, row.seq)
@@ -249,10 +254,26 @@ def _intervals(wires: Wires, numbers: RowNumbers, rows: Sequence[Row]) -> Iterat
             asked |= dict.fromkeys(row.calls, end)
         elif row.kind == "decision" and (since := max((asked.get(call, 0) for call in row.calls), default=0)):
             record = wires.record(key)
-            if record is not None and read_object(record.draft.data).get("by") == "person":
-                name = line(f"{row.peer}.{row.tool}: {row.words}", 120)
-                yield Interval(spender="you", name=name, start_ns=since, end_ns=start, row=key)
-        elif row.kind == "frame" and row.method in _CALLS and not row.answer and row.outward and other is not None:
+            value = read_object(record.draft.data if record is not None else b"")
+            if value.get("by") == "person":
+                verdict = text_or_empty(value.get("decision"))
+                name = line(f"{row.peer}.{row.tool}: {verdict or row.words}", 120)
+                yield Interval(spender="you", name=name, start_ns=max(since, decided), end_ns=start, row=key)
+                decided = start
+        elif row.kind == "frame" and row.method in _CALLS and not row.answer and row.outward:
             name = f"{numbers.name(row)} {line(row.tool or row.method, 60)}"
-            end = other.end_mono_ns or other.mono_ns or start
+            if other is None:
+                name, end = f"{name}, no answer{' yet' if row.state == 'open' else ''}", _given_up(wires, row, last)
+            else:
+                end = other.end_mono_ns or other.mono_ns or start
             yield Interval(spender="servers", name=name, start_ns=start, end_ns=end, row=key)
+
+
+def _given_up(wires: Wires, call: Row, last: int) -> int:
+    """Return when nobody waited any more for the answer of a call: its connection ended, it was cancelled, or the turn ended."""
+    for number in range(call.number + 1, len(wires.ladder.rows) if call.state == "unanswered" else 0):
+        row = wires.ladder.rows[number]
+        is_own = (row.capture, row.connection) == (call.capture, call.connection)
+        if is_own and (row.kind in {"end", "fault"} or row.method == "notifications/cancelled"):
+            return min(row.mono_ns or last, last)
+    return last

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tui_host.answers.chain_steps import UNSENT
 from tui_host.answers.changed_words import ChangedWords, changed_words, marked
 from tui_host.answers.request_weights import RequestWeight, ToolWeight, calls_of, requests_of, weigh
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.token_prices import money
+from tui_host.capture.json.narrowing import text_or_empty
+from tui_host.capture.json.reading import read_object
 from tui_host.capture.visible import decode, line
 
 if TYPE_CHECKING:
@@ -52,7 +56,8 @@ class ToolCost:
         tokens: Its tokens in the last of these, an estimate.
         tokens_in_all: Its tokens in all of these.
         cost: Its share of what the input of these cost; None without configured prices.
-        calls: How often it was called.
+        calls: How often it was asked for, or called.
+        unsent: Calls of these that did not reach the server, by what was decided: `rejected`.
         changes: The changes of its definition.
     """
 
@@ -63,6 +68,7 @@ class ToolCost:
     tokens_in_all: int
     cost: float | None
     calls: int
+    unsent: Mapping[str, int]
     changes: tuple[ToolChange, ...]
 
 
@@ -105,6 +111,7 @@ def tool_costs(wires: Wires, section: Section) -> Steps[ToolCosts]:
     """Compute what each tool costs, the most expensive first."""
     weighed = yield from weigh(wires, requests_of(wires, section))
     calls = yield from calls_of(wires, section)
+    unsent = _unsent(wires, section)
     offers: dict[tuple[str, str], list[tuple[RequestWeight, ToolWeight]]] = {}
     for request in weighed:
         for tool in request.tools:
@@ -118,6 +125,7 @@ def tool_costs(wires: Wires, section: Section) -> Steps[ToolCosts]:
             tokens_in_all=sum(tool.tokens for _, tool in offered),
             cost=_cost(offered),
             calls=calls[server, name],
+            unsent=unsent.get((server, name), {}),
             changes=_changes(offered),
         )
         for (server, name), offered in offers.items()
@@ -127,6 +135,17 @@ def tool_costs(wires: Wires, section: Section) -> Steps[ToolCosts]:
         tokens=sum(request.weight.estimate for request in weighed),
         tools=tuple(sorted(tools, key=lambda tool: -tool.tokens_in_all)),
     )
+
+
+def _unsent(wires: Wires, section: Section) -> dict[tuple[str, str], Counter[str]]:
+    """Count the calls that did not reach their servers, by server and tool, and by what was decided."""
+    unsent: dict[tuple[str, str], Counter[str]] = {}
+    for row in section.rows(wires.ladder):
+        record = wires.record((row.capture, row.seq)) if row.kind == "decision" else None
+        verdict = text_or_empty(read_object(record.draft.data).get("decision")) if record is not None else ""
+        if verdict in UNSENT:
+            unsent.setdefault((row.peer, row.tool), Counter())[verdict] += 1
+    return unsent
 
 
 def _cost(offered: Sequence[tuple[RequestWeight, ToolWeight]]) -> float | None:
@@ -148,11 +167,17 @@ def _changes(offered: Sequence[tuple[RequestWeight, ToolWeight]]) -> tuple[ToolC
 def _line(tool: ToolCost, *, is_priced: bool) -> SheetLine:
     title = f"{tool.server}.{tool.tool}" if tool.server else tool.tool
     paid = ("" if tool.cost is None else f"~{money(tool.cost)}",) if is_priced else ()
-    marks = ["" if tool.calls else "never called", "changed" if tool.changes else ""]
+    asked = f"{tool.calls:,} asked" if tool.unsent else "" if tool.calls else "never called"
+    marks = [
+        asked,
+        *(f"{count:,} {verdict}" for verdict, count in tool.unsent.items()),
+        "changed" if tool.changes else "",
+    ]
+    sent = max(0, tool.calls - sum(tool.unsent.values()))
     return SheetLine(
         key=title,
         label=line(title, 120),
-        figures=(f"~{tool.tokens_in_all:,}", *paid, f"~{tool.tokens:,}", f"{tool.requests:,}", f"{tool.calls:,}"),
+        figures=(f"~{tool.tokens_in_all:,}", *paid, f"~{tool.tokens:,}", f"{tool.requests:,}", f"{sent:,}"),
         mark=", ".join(filter(None, marks)),
         style="what",
         opened=bool(tool.changes),
