@@ -25,7 +25,7 @@ def test_it_quits_with_all_at_work_and_leaves_no_process(tmp_path: Path) -> None
         for size in ((20, 5), (60, 20), (1, 1), (140, 45)):  # while it streams
             terminal.resize(*size)
             terminal.settle(0.1)
-        terminal.until_shown("ctrl+q quit", "LLM 2")
+        terminal.until_shown("ctrl+q quit", "2 LLM")
         running = terminal.family.look()
         assert sum("tui_host.demo.servers" in words for words in running.values()) == 3
         assert sum("demo-model" in words for words in running.values()) == 1

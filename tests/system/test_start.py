@@ -36,7 +36,7 @@ NOT_AT_FIRST = {"sqlite3", "email", "importlib.metadata", "csv", "zipfile", "pyg
 def test_nothing_but_textual_and_the_standard_library_is_loaded_before_the_first_frame(tmp_path: Path) -> None:
     script, modules = str(ROOT / "tests/system/seen_at_first_frame.py"), tmp_path / "modules"
     with program(tmp_path, script, environment={"MODULES": str(modules)}) as terminal:
-        terminal.until_shown("Ask anything", "which tools do you have?", "写 100 字", "f1 help", "LLM 0", "MCP 0")
+        terminal.until_shown("Ask anything", "which tools do you have?", "写 100 字", "f1 help", "0 LLM", "0 MCP")
         names = set(modules.read_text().split())
         for package, few in AT_FIRST.items():
             assert {name.removeprefix(f"{package}.") for name in names if name.startswith(f"{package}.")} <= few
