@@ -64,6 +64,7 @@ def test_an_article_says_each_message_once_and_who_put_it_in() -> None:
     assert "= answer of LLM 1" in text
     assert re.search(r"^    0\.00  LLM 2 <──┤     POST v1/chat/completions\S* · 4 messages$", text, re.MULTILINE)
     assert [line for line in text.splitlines() if line.startswith("## ")] == ["## Turn 1", "## Turn 2", "## Turn 3"]
+    assert "stderr: working" in told("article", two_turns().drafts)
 
 
 @dataclass(slots=True)

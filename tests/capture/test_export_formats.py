@@ -202,6 +202,7 @@ def test_a_diagram_has_who_spoke_and_no_text_that_mermaid_acts_on() -> None:
     assert "  you->>host: #101;nd\n" in diagram
     assert "  host->>you: #119;rap: #60;b#62;#36;#36;\n" in diagram
     assert "  p0-->>host: 200 asks math.add\n" in diagram
+    assert "  Note over p1: stderr working\n" in diagram
 
 
 def records_of(part: PartOfSession) -> list[tuple[str, str]]:

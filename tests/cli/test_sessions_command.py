@@ -200,6 +200,9 @@ def test_show_tells_the_changes_of_a_request_in_words_and_in_json(kept: Kept) ->
     refused = kept.place.run("sessions", "show", kept.called, "--changes", "9")
     assert refused.code != 0
     assert "has no request 9" in refused.err
+    assert kept.place.run("sessions", "show", kept.called, "--changes", "1", "2", "1").code == 2
+    assert "required: ID, before the options" in kept.place.run("sessions", "show", "--bill", kept.called).err
+    assert "its calls are 1.1.1" in kept.place.run("sessions", "show", kept.called, "--chain", "9.9.9").err
 
 
 def test_a_story_is_one_entry_that_is_shown_parted_joined_exported_and_deleted(

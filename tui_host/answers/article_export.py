@@ -36,8 +36,9 @@ def _blocks(wires: Wires, session: SessionInfo) -> Iterator[str]:
     yield f"# {words(keyless(session.title)) or 'untitled'}"
     yield f"{session.id} · {code(session.model)} · {code(session.protocol)} · {session.created}"
     texts = list(RowTexts(wires).all())
-    of_turns = [text for text in texts if text.row.turn] or texts
-    for turn, group in groupby(of_turns, lambda text: text.row.turn):
+    turn_of = wires.ladder.sections.turn_of
+    of_turns = [text for text in texts if turn_of(text.row.number)] or texts
+    for turn, group in groupby(of_turns, lambda text: turn_of(text.row.number)):
         of_turn = list(group)
         if turn:
             yield f"## Turn {turn}"

@@ -29,6 +29,8 @@ ChangeKind: TypeAlias = Literal["new", "gone", "moved", "changed"]
 _SIGNS: Mapping[ChangeKind, str] = {"new": "+", "gone": "-", "moved": ">", "changed": "~"}
 _STYLES: Mapping[ChangeKind, Style] = {"new": "new", "gone": "note", "moved": "what", "changed": "what"}
 _SHORT = 60
+WHOLE_TEXT = "text"
+"""The key of a line that only opens a text."""
 EMPTY = "What changed since the request before stands here, from the second request of a conversation on."
 
 
@@ -356,7 +358,7 @@ def _line(number: int, change: Change) -> SheetLine:
     if len(change.words) > len(children):
         children += (SheetLine(key="more", label=f"and {len(change.words) - len(children):,} more", style="note"),)
     whole = SheetLine(
-        key="text", label="the whole text, [-gone-] and {+new+} marked", text=lambda: change.text, style="note"
+        key=WHOLE_TEXT, label="the whole text, [-gone-] and {+new+} marked", text=lambda: change.text, style="note"
     )
     figures = (f"{change.size:,}" if change.size else "", f"{change.size - change.size_before:+,}")
     label = f"{change.path}  {change.label}{f'  {change.preview}' if change.preview else ''}"

@@ -191,7 +191,8 @@ def _ladder(wires: Wires) -> Iterator[str]:
     groups: dict[int, list[str]] = {0: []}
     pages: dict[int, str] = {}
     starts: dict[tuple[str, int], int] = {}
-    for turn, texts in groupby(RowTexts(wires).all(), lambda text: text.row.turn):
+    turn_of = wires.ladder.sections.turn_of
+    for turn, texts in groupby(RowTexts(wires).all(), lambda text: turn_of(text.row.number)):
         clock = ""
         for text in texts:
             clock = text.row.clock

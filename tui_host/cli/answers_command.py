@@ -10,7 +10,7 @@ from tui_host.answers.bill_page import bill_of, bill_sheet
 from tui_host.answers.call_chain import chain_of
 from tui_host.answers.chain_page import sheet_of
 from tui_host.answers.chain_steps import CallChain
-from tui_host.answers.changes_page import changes_of, changes_sheet
+from tui_host.answers.changes_page import WHOLE_TEXT, changes_of, changes_sheet
 from tui_host.answers.look import looks_of, looks_sheet
 from tui_host.answers.outlines import taken
 from tui_host.answers.recorded_wires import RecordedWires
@@ -38,6 +38,8 @@ Others: TypeAlias = "Callable[[str], tuple[RecordedWires, SessionInfo]]"
 
 _LABEL = 400
 """The most characters of a label that are printed."""
+_CALLS = 20
+"""The most calls that an error names."""
 _WIDE = 100
 """The most cells that labels take before the figures."""
 
@@ -92,13 +94,11 @@ def page(
         case "tools":
             return made(tool_costs(wires, session)), made(tools_page(wires, session))
         case "servers":
-            return made(servers_of(wires)), made(servers_page(wires, session))
+            return {"servers": made(servers_of(wires))}, made(servers_page(wires, session))
         case "chain":
             chain = made(_chain(wires, given[0]))
             if not chain:
-                raise StoreError(
-                    f"has no call {line(given[0], 60)}", info.id, "the page Chain of a row names its calls"
-                )
+                raise StoreError(f"has no call {line(given[0], 60)}", info.id, _calls(wires))
             return chain[0], sheet_of(chain)
         case _:
             raise LookupError(name)
@@ -107,8 +107,6 @@ def page(
 def _changes(
     wires: RecordedWires, info: SessionInfo, given: Sequence[str], others: Others | None
 ) -> tuple[object, Sheet]:
-    if len(given) > 2:
-        raise StoreError("compares two requests, not more", info.id, "name one or two: --changes 2 5")
     asked: list[tuple[RecordedWires, SessionInfo, Row]] = []
     for words in given:
         session, _, number = words.rpartition(":")
@@ -140,6 +138,13 @@ def _chain(wires: RecordedWires, call: str) -> Steps[Sequence[CallChain]]:
     return () if chain is None else (chain,)
 
 
+def _calls(wires: RecordedWires) -> str:
+    """Return the numbers of the session's calls in words."""
+    calls = list(dict.fromkeys(call for row in wires.ladder.rows for call in sorted(row.calls)))
+    more = f" and {len(calls) - _CALLS:,} more" if len(calls) > _CALLS else ""
+    return f"its calls are {line(', '.join(calls[:_CALLS]), _LABEL)}{more}" if calls else "it has no calls"
+
+
 def _section(wires: RecordedWires, info: SessionInfo, given: Sequence[str]) -> Section:
     """Return the turn that is given, or the whole session."""
     if not given:
@@ -167,5 +172,7 @@ def sheet_text(sheet: Sheet) -> str:
 
 def _walk(lines: Sequence[SheetLine], depth: int) -> Iterator[tuple[int, SheetLine]]:
     for entry in lines:
+        if entry.key == WHOLE_TEXT:
+            continue  # opens in the app only
         yield depth, entry
         yield from _walk(entry.children, depth + 1)

@@ -44,11 +44,14 @@ class _Asked(argparse.Action):
         if getattr(namespace, "answer", ()):
             parser.error(f"--{name}: ask for one page at a time")
         given = [values] if isinstance(values, str) else list(values or ())
+        if name == "changes" and len(given) > 2:
+            parser.error("--changes: compares two requests, not more, such as 2 5")
         namespace.answer = (name, *map(str, given))
 
 
 def add_answers(shown: argparse.ArgumentParser) -> None:
     """Add the options to `sessions show`."""
+    shown.usage = "%(prog)s ID [OPTION ...]"
     pages = shown.add_argument_group("pages, in place of the conversation")
     for name, metavar, number, words in _PAGES:
         pages.add_argument(

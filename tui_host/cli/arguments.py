@@ -129,7 +129,8 @@ class _Parser(argparse.ArgumentParser):
 
     @override
     def error(self, message: str) -> NoReturn:
-        raise _UsageError(self, message)
+        first = ", before the options" if message.endswith("required: ID") else ""  # an option may have taken it
+        raise _UsageError(self, f"{message}{first}")
 
     def check_options(self, words: Sequence[str]) -> None:
         """Raise an error for the first option that does not exist.

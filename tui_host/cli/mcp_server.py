@@ -162,7 +162,7 @@ def _show_turn(recordings: _Recordings, store: Store, given: _Given) -> str:
     rows: list[str] = []
     for text in RowTexts(wires).all():
         row = text.row
-        if turn not in {0, row.turn}:
+        if turn not in {0, wires.ladder.sections.turn_of(row.number)}:
             continue
         calls = f"  call {', '.join(sorted(row.calls))}" if row.calls else ""
         way = "->" if row.outward else "<-"

@@ -29,7 +29,8 @@ def pieces(session: SessionInfo, items: Iterable[str], records: Iterable[tuple[R
     ladder = Ladder()
     ladder.feed(record for record, is_preamble in records if not is_preamble)
     ladder.close()
-    rows = [row for row in ladder.rows if row.turn] or list(ladder.rows)
+    turns = [ladder.sections.turn_of(row.number) for row in ladder.rows]
+    rows = [row for row in ladder.rows if turns[row.number]] or list(ladder.rows)
     said = _said(items)
     yield b"sequenceDiagram\n"
     if any(asked for asked, _ in said.values()):
@@ -38,19 +39,23 @@ def pieces(session: SessionInfo, items: Iterable[str], records: Iterable[tuple[R
     peers = {key: number for number, key in enumerate(dict.fromkeys(map(_peer, rows))) if key[1]}
     for (_, name), number in peers.items():
         yield _line(f"participant p{number} as {_text(name)}")
-    yield from _body(rows, said, peers)
+    yield from _body(rows, turns, said, peers)
 
 
 def _body(
-    rows: Sequence[Row], said: Mapping[int, tuple[str, str]], peers: Mapping[tuple[str, str], int]
+    rows: Sequence[Row],
+    turns: Sequence[int],
+    said: Mapping[int, tuple[str, str]],
+    peers: Mapping[tuple[str, str], int],
 ) -> Iterator[bytes]:
-    last_rows = {row.turn: row.number for row in rows}
+    last_rows = {turns[row.number]: row.number for row in rows}
     seen: set[int] = set()
     for row in rows:
-        asked, answered = said.get(row.turn, ("", ""))
-        if row.turn and row.turn not in seen:
-            seen.add(row.turn)
-            yield _line(f"Note over host: turn {row.turn}")
+        turn = turns[row.number]
+        asked, answered = said.get(turn, ("", ""))
+        if turn and turn not in seen:
+            seen.add(turn)
+            yield _line(f"Note over host: turn {turn}")
             if asked:
                 yield _line(f"you->>host: {_text(asked)}")
         number = peers.get(_peer(row))
@@ -62,7 +67,7 @@ def _body(
             yield _line(f"host->>{other}: {words}")
         else:
             yield _line(f"{other}--{'x' if row.error else '>>'}host: {words}")
-        if answered and last_rows[row.turn] == row.number:
+        if answered and last_rows[turn] == row.number:
             yield _line(f"host->>you: {_text(answered)}")
 
 

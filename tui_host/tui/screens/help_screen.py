@@ -125,7 +125,7 @@ def _table(left: str, right: str, rows: Sequence[tuple[str, str]]) -> str:
 
 
 def _cell(words: str) -> str:
-    return re.sub(r"([\\`*_<>\[\]|])", r"\\\1", words)
+    return re.sub(r"([\\`*_<>|])", r"\\\1", words)
 
 
 def in_glyphs(words: str, glyphs: Glyphs) -> str:

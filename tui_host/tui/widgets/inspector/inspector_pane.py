@@ -378,10 +378,13 @@ class Inspector(Container):
         detail.choose("Parts" if detail.tab == "Changes" else "Changes")
 
     def _chosen(self) -> Row | None:
-        """Return the row of the detail that has the focus, else the selected row."""
+        """Return the row of the detail that has the focus, else the selected row; say so if it is a heading."""
         _, relative = self.details
         row = relative.row if relative.has_focus_within else self.ladder.selected
-        return row if isinstance(row, Row) else None
+        if isinstance(row, Row):
+            return row
+        self.notify("Marks and notes belong to rows: go to a row below the heading.", timeout=4)
+        return None
 
     def action_mark(self) -> None:
         """Mark the row, or remove its mark."""
