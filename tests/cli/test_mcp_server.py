@@ -53,7 +53,7 @@ def _recorded(place: Desk) -> tuple[str, str]:
 async def test_a_recorded_session_is_told_to_other_programs_and_not_changed(program: Programs, tmp_path: Path) -> None:
     long = "é" * 30_000
     answers = (asks(("good__echo", '{"a":1}')), text(f"it echoed {long}"), text("nothing"))
-    with desk(program, tmp_path, *answers, servers=server("good", "good")) as place:
+    with desk(program, tmp_path, *answers, servers=server("good", "list-changed")) as place:
         first, later = _recorded(place)
         before = (place.data / "tui-host.db").read_bytes()
         async with _served(place) as session:
@@ -64,6 +64,7 @@ async def test_a_recorded_session_is_told_to_other_programs_and_not_changed(prog
             assert later in sessions
             turn, _ = await _told(session, "show_turn", session=first, turn=1)
             assert "tools/call" in turn
+            assert "notifications/tools/list_changed" in turn
             assert "time of turn 1" in turn
             call, _ = await _told(session, "show_call", session=first, call="1.1.1")
             assert "1 asked" in call
