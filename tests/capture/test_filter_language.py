@@ -61,6 +61,12 @@ def test_a_term_that_is_unfinished_or_wrong_removes_no_row(text: str, mistake: s
         assert list(reading.mistakes) == [mistake] * bool(mistake)
 
 
+def test_a_field_that_does_not_exist_is_a_word_with_a_hint_and_an_address_is_not() -> None:
+    reading = read_filter("bogus:1 http://x:1 12:30 sent: server:math")
+    assert reading.hints == ("bogus: is no field, so this is searched as a word",)
+    assert reading.mistakes == ()
+
+
 @given(st.lists(st.sampled_from(["a", "(", ")", "or", "not", '"b c"', "size>1", "size>", "f(x)", '"', "and"])))
 def test_any_order_of_terms_is_read(words: list[str]) -> None:
     terms = [leaf for leaf in leaves(read_filter(" ".join(words)).query, negated=True) if leaf == Word("a")]

@@ -108,6 +108,15 @@ class Reading:
         return [part.text for part in leaves(self.query) if isinstance(part, Word | Quoted)]
 
     @property
+    def hints(self) -> Sequence[str]:
+        """The mistakes, and a sentence for each word that is written like a field but is none: `bogus:1`, not `http://`."""
+        words = [_FIELD.fullmatch(part.text) for part in leaves(self.query, negated=True) if isinstance(part, Word)]
+        names = [
+            word[1] for word in words if word and word[1].isalpha() and word[2] == ":" and word[3][:1] not in {"", "/"}
+        ]
+        return (*self.mistakes, *(f"{name}: is no field, so this is searched as a word" for name in names))
+
+    @property
     def whole_texts(self) -> Sequence[str]:
         """The words and quoted texts of a filter of nothing else, all of them needed; empty for other filters."""
         parts = self.query.parts if isinstance(self.query, Both) else (self.query,)

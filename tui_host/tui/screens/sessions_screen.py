@@ -219,7 +219,7 @@ class SessionsScreen(ChoiceScreen):
             empty = "Sessions are not saved here, so there are no earlier ones."
         elif words:
             empty = (
-                "; ".join(read_filter(words).mistakes)
+                "; ".join(read_filter(words).hints)
                 or "No title, message or body has all of these words, and no row matches; try fewer."
             )
         else:

@@ -119,8 +119,8 @@ class LadderView(PieceView, SelectingView):
 
     @property
     def mistakes(self) -> Sequence[str]:
-        """What is wrong with terms of the filter, a sentence each."""
-        return self._filtering.reading.mistakes
+        """What is wrong with terms of the filter, or may be, a sentence each."""
+        return self._filtering.reading.hints
 
     @property
     def filter_texts(self) -> Sequence[str]:
