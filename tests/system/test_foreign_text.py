@@ -152,7 +152,7 @@ def show_all(terminal: Terminal) -> None:
     terminal.type(F2)
     terminal.until_shown("Ask anything")
     terminal.type(F2)
-    terminal.until_shown("Ask anything", "── MCP")
+    terminal.until_shown("Ask anything", " MCP ──")
 
 
 def press(terminal: Terminal, *keys: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tui_host.answers.bodies import unescaped
 from tui_host.answers.chain_values import parsed
 from tui_host.capture.visible import line
 from tui_host.llm.events import CallArguments, CallStarted, ModelEvent, TextDelta
@@ -42,29 +44,55 @@ def asked_pieces(
 def text_pieces(part: str, data: bytes, ranges: Iterable[Range], events: Sequence[ModelEvent]) -> list[Characters]:
     """Return the text in some bytes of a response."""
     return [
-        _characters(part, data, max(event.start, start), min(event.end, end), event.text)
+        characters
         for start, end in ranges
         for event in events
         if isinstance(event, TextDelta) and event.start < end and start < event.end
+        for characters in _characters(part, data, max(event.start, start), min(event.end, end), event.text)
     ]
 
 
 def _of_call(data: bytes, events: Iterable[ModelEvent], number: int) -> Iterator[Characters]:
     for event in events:
         if isinstance(event, CallStarted) and event.index == number and event.name:
-            yield _characters("name", data, event.start, event.end, event.name)
+            yield from _characters("name", data, event.start, event.end, event.name)
         elif isinstance(event, CallArguments) and event.index == number and event.text:
-            yield _characters("arguments", data, event.start, event.end, event.text)
+            yield from _characters("arguments", data, event.start, event.end, event.text)
 
 
-def _characters(part: str, data: bytes, start: int, end: int, text: str) -> Characters:
-    """Return the inside of the JSON string that says a text, or the text as it stands; else the whole event."""
-    for match in _LITERAL.finditer(data, start, end):
+def _characters(part: str, data: bytes, start: int, end: int, text: str) -> Sequence[Characters]:
+    """Return the inside of the JSON strings that say a text, or the text as it stands; else the whole event."""
+    literals = list(_LITERAL.finditer(data, start, end))
+    for match in literals:
         if match.end() - match.start() > len(text) and parsed(match[0]) == text:
-            return Characters(part, match.start() + 1, match.end() - 1, text)
+            return [Characters(part, match.start() + 1, match.end() - 1, text)]
     written = text.encode("utf-8", "replace")
-    at = data.find(written, start, end)
-    return Characters(part, start, end, text) if at < 0 else Characters(part, at, at + len(written), text)
+    if (at := data.find(written, start, end)) >= 0:
+        return [Characters(part, at, at + len(written), text)]
+    runs = (_over_strings(part, literals[first:], text) for first in range(len(literals)))
+    return next(filter(None, runs), [Characters(part, start, end, text)])
+
+
+def _over_strings(part: str, literals: Sequence[re.Match[bytes]], text: str) -> list[Characters]:
+    """Return a text that begins at the end of the first string and goes on in others, as one that was held back does."""
+    pieces: list[Characters] = []
+    rest = json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8", "replace")
+    for match in literals:
+        inside = match[0][1:-1]
+        if not pieces:
+            size = next((size for size in range(len(rest) - 1, 0, -1) if inside.endswith(rest[:size])), 0)
+            begin = match.end() - 1 - size
+            if not size:
+                break
+        else:
+            size = len(rest) if inside.startswith(rest) else len(inside) if inside and rest.startswith(inside) else 0
+            begin = match.start() + 1
+        if size:
+            pieces.append(Characters(part, begin, begin + size, unescaped(rest[:size])))
+            rest = rest[size:]
+        if not rest:
+            return pieces
+    return []
 
 
 def call_of(fold: Fold, events: Iterable[ModelEvent], link: Link) -> tuple[int | None, str]:

@@ -36,6 +36,8 @@ class PrefixBreak:
     cause: str
 
 
+_MOST = 2
+"""Further causes that are named."""
 _KNOWN: WeakKeyDictionary[Ladder, dict[tuple[str, int], PrefixBreak | None]] = WeakKeyDictionary()
 """What was compared before, as long as the rows are kept: requests do not change."""
 
@@ -78,4 +80,8 @@ def _break(wires: Wires, row: Row) -> Steps[PrefixBreak | None]:
     if not isinstance(changes, Changes) or not changes.is_broken:
         return None
     cause = changes.cause.removeprefix("broken because ")
+    others = {change.path: change.label for change in changes.changes if change.kind != "new"}
+    also = [f"{path}, {label}" for path, label in others.items() if path not in cause]
+    if also:
+        cause += f"; also {'; '.join(also[:_MOST])}{f' and {len(also) - _MOST} more' if len(also) > _MOST else ''}"
     return PrefixBreak(request=changes.request, row=(row.capture, row.seq), prefix=changes.prefix, cause=cause)
