@@ -91,7 +91,7 @@ def tools_page(wires: Wires, section: Section) -> Steps[Sheet]:
     """Make the page `Tools` of a heading."""
     costs = yield from tool_costs(wires, section)
     if not costs.tools:
-        return Sheet(what=f"tools of {section.words}", lines=(), empty=EMPTY)
+        return Sheet(what=f"tools of {section.place}", lines=(), empty=EMPTY)
     whole = sum(tool.tokens_in_all for tool in costs.tools)
     share = f", {100 * whole / costs.tokens:.0f} % of what was sent" if costs.tokens else ""
     requests = f"{costs.requests} request{'' if costs.requests == 1 else 's'}"
@@ -101,7 +101,7 @@ def tools_page(wires: Wires, section: Section) -> Steps[Sheet]:
     paid = f", ~{money(sum(priced))} by your prices" if priced else ""
     columns = f"columns: in all, {'money, ' if priced else ''}in a request, requests, calls"
     return Sheet(
-        what=f"tools of {section.words}: {len(costs.tools)} in {requests}",
+        what=f"tools of {section.place}: {len(costs.tools)} in {requests}",
         notes=[f"~{whole:,} tokens in all{paid}{share}{never}", columns],
         lines=[_line(tool, is_priced=bool(priced)) for tool in costs.tools],
     )
