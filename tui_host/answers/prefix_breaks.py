@@ -60,20 +60,24 @@ def breaks_of(wires: Wires, rows: Sequence[Row]) -> Steps[tuple[PrefixBreak, ...
     """Return the requests that break the prefix, refused ones left out."""
     known = _KNOWN.setdefault(wires.ladder, {})
     breaks: list[PrefixBreak] = []
+    last: tuple[Row | None, bytes] = None, b""
     for row in rows:
         key = row.capture, row.seq
-        if key not in known and not _is_refused(wires, row):
-            known[key] = yield from _break(wires, row)
+        if key not in known and not row.missing and not _is_refused(wires, row):
+            data = (yield from reading(wires, row)).data
+            known[key] = yield from _break(wires, row, data, last)
+            last = row, data
         if (broken := known.get(key)) is not None:
             breaks.append(broken)
     return tuple(breaks)
 
 
-def _break(wires: Wires, row: Row) -> Steps[PrefixBreak | None]:
+def _break(wires: Wires, row: Row, now: bytes, last: tuple[Row | None, bytes]) -> Steps[PrefixBreak | None]:
+    """Compare a request, whose bytes are `now`, with the one before: often the last one that was read."""
     before = answered_before(wires, row)
-    if before is None or before.missing or row.missing:
+    if before is None or before.missing:
         return None
-    earlier, now = (yield from reading(wires, before)).data, (yield from reading(wires, row)).data
+    earlier = last[1] if before == last[0] else (yield from reading(wires, before)).data
     if is_only_added(earlier, now):
         return None
     changes = yield from changes_of(wires, row, before)
