@@ -36,7 +36,8 @@ def later_attempts(
     seen = {call for row in rows for call in row.calls}
     count = 0
     for number in range(rows[0].number + 1, min(len(ladder.rows), rows[-1].number + _ROWS)):
-        if not tool.endswith(ladder.tool(number) or ","):  # most rows: none is made of them
+        named = ladder.tool(number)
+        if not named or not tool.endswith(named):  # most rows: none is made of them
             continue
         row = ladder.rows[number]
         is_ask = row.kind == "decision" or (row.kind == "frame" and row.method == "tools/call" and not row.answer)

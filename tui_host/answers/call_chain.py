@@ -278,9 +278,9 @@ class _Chain:
         known.result, known.has_result, known.has_failed = contents_of(result), True, row.error
         took = self._took(row)
         words = short(result, 200) if name == "error" else kinds_of(known.result) or short(result, 200)
-        if span is None:
+        if len(data) > MOST_BYTES:
             words = f"{len(data):,} bytes, too large to take apart here"
-            known.has_result = known.is_large = True
+            known.is_large = True
         flag = "isError: " if mapping(result).get("isError") is True else "error: " if name == "error" else ""
         known.steps.append(
             replace(

@@ -186,14 +186,14 @@ class Looks:
         told = next((each for each in requests if each.kind == "request" and each.lane == "llm"), None)
         if told is None or told.missing or max(row.size, told.size) > MOST:
             return ""
-        body = body_of(self._wires, told).data
         links = [link for link in marks_of(self._wires, told) if link.relation == "told" and link.call in row.calls]
+        if not links:
+            return ""
+        body = body_of(self._wires, told).data
         words = words_in(piece for link in links for piece in link.span.pieces(body))
         result = mapping(parsed(first_data(self._wires, row))).get("result")
         contents = contents_of(result)
         left, part = names_of(not_told(contents, words, body)), told_in_part(contents, words)
-        if not links:
-            return ""
         return f"not told: {line(left, 80)}" if left else f"told in part: {part}" if part else ""
 
     def _of_call(self, call: str) -> Sequence[int]:
