@@ -1,9 +1,11 @@
-"""The size of the house: lines of each folder, file names, and what the README may weigh."""
+"""The size and the grain of the package: lines of each folder, module and function, class names, and what the README may weigh."""
 
 from __future__ import annotations
 
+import ast
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,11 +14,8 @@ ROOT = Path(__file__).parents[2]
 BUDGETS: dict[str, dict[str, int]] = tomllib.loads((ROOT / "tests/architecture/budgets.toml").read_text("utf-8"))
 LOOSE = 0.1
 """A budget that is wider than its folder by more than this share is lowered."""
-SETS = ("llm/dialects/*/write.py", "llm/dialects/*/read.py", "llm/dialects/*/outline.py")
-"""Files that have one name on purpose: one for each dialect."""
-ALWAYS = {"__init__.py", "__main__.py"}
 KILOBYTES = {"README.md": 12, "CHANGELOG.md": 3}
-LONGEST = 500
+LONGEST, LONGEST_FUNCTION = 800, 80
 
 
 def lines_of(files: list[Path]) -> int:
@@ -29,7 +28,7 @@ def files_of(top: str, folder: str) -> list[Path]:
     return [file for file in (ROOT / top).rglob("*.py") if file.relative_to(ROOT / top).parts[0] not in BUDGETS[top]]
 
 
-@pytest.mark.parametrize(("top", "folder"), [(top, folder) for top, folders in BUDGETS.items() for folder in folders])
+@pytest.mark.parametrize(("top", "folder"), [(top, folder) for top in ("tui_host", "tests") for folder in BUDGETS[top]])
 def test_a_folder_keeps_to_its_budget_of_lines(top: str, folder: str) -> None:
     lines, budget = lines_of(files_of(top, folder)), BUDGETS[top][folder]
     assert lines <= budget, f"{top}/{folder} has {lines:,} lines, its budget is {budget:,}"
@@ -41,12 +40,43 @@ def test_every_folder_of_the_package_has_a_budget() -> None:
     assert folders == BUDGETS["tui_host"].keys() - {"*"}
 
 
-def test_a_file_name_says_which_file_is_meant() -> None:
-    package = ROOT / "tui_host"
-    in_sets = {file for pattern in SETS for file in package.glob(pattern)}
-    assert in_sets
-    names = Counter(file.name for file in package.rglob("*.py") if file not in in_sets and file.name not in ALWAYS)
-    assert [name for name, count in names.items() if count > 1] == []
+def trees() -> Iterator[tuple[Path, ast.Module]]:
+    for file in sorted((ROOT / "tui_host").rglob("*.py")):
+        yield file.relative_to(ROOT / "tui_host"), ast.parse(file.read_text("utf-8"))
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    names = Counter(
+        node.name
+        for _, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    doubled = sorted(name for name, count in names.items() if count > 1)
+    assert len(doubled) <= BUDGETS["names"]["classes_used_twice"], doubled
+
+
+def test_a_choice_inside_a_choice_is_a_statement() -> None:
+    nested: Counter[str] = Counter()
+    for file, tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.IfExp):
+                nested[file.parts[0]] += any(
+                    isinstance(child, ast.IfExp) for child in ast.walk(node) if child is not node
+                )
+    allowed = BUDGETS["nested"]
+    assert {room: count for room, count in nested.items() if count > allowed.get(room, 0)} == {}
+
+
+def test_a_function_is_read_on_two_screens() -> None:
+    long = {
+        f"{file}:{node.lineno} {node.name}": lines
+        for file, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (lines := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
+    }
+    assert long == {}
 
 
 def test_no_module_is_longer_than_one_subject() -> None:

@@ -98,7 +98,7 @@ class Table:
         listed = choices[0] if len(choices) == 1 else f"one of {', '.join(choices)}"
         self.mistake(
             key,
-            f'describe_value "{shown(value)}", expected {listed}',
+            f'found "{shown(value)}", expected {listed}',
             nearest(value, choices, "write it" if len(choices) == 1 else "write one of them"),
         )
         return default
@@ -267,7 +267,7 @@ def _json(value: object, depth: int = 0) -> JSON:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{describe_value(value)}, which JSON does not have")
     if isinstance(value, int) and abs(value) >= 2**63:
-        raise ValueError("describe_value a number of more than 64 bits")
+        raise ValueError("found a number of more than 64 bits")
     if isinstance(value, (bool, int, float, str)):
         return value
     if is_array(value):

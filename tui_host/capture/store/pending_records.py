@@ -45,7 +45,7 @@ class Slot:
 
     __slots__ = ("capture", "draft", "learned", "mono_ns", "redactor", "seq", "size", "source", "time_ns")
 
-    def __init__(  # noqa: PLR0913, PLR0917 - made for each record: a value to hold some of these would cost as much again
+    def __init__(
         self,
         capture: str,
         seq: int,

@@ -256,7 +256,7 @@ class _LogReader:
         event = b"%sdata: %s\n\n" % (name, data)  # logs drop the empty line after an event
         self._answer(event, context, body.dialect, "sse", part=body.part)
 
-    def _answer(  # noqa: PLR0913 - the fields of a piece
+    def _answer(
         self,
         data: bytes,
         context: Context,
