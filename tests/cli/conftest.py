@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Programs, end_programs, zygote
+from tests.kit.program import Programs, end_programs, zygote
 
 
 @pytest.fixture(scope="session")

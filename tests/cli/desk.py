@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.capture.drafts import everything_in
-from tests.cli.program import Ended, Programs, Running
 from tests.cli.provider import Answer, Provider, provider
+from tests.kit.program import Ended, Programs, Running
 from tui_host.errors import JSON
 
 HOSTILE = Path(__file__).parent.parent / "servers" / "hostile.py"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import Desk, desk, loud, rule, server
-from tests.cli.program import Ended, Programs
 from tests.cli.provider import asks, text
+from tests.kit.program import Ended, Programs
 from tui_host.errors import JSON
 
 ENTRY_IN_CONTRACT = ["server", "tool", "asked", "sent", "decision", "by", "reason", "result", "is_error", "ms"]

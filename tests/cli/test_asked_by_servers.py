@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import desk
-from tests.cli.program import Programs
 from tests.cli.provider import asks, text
+from tests.kit.program import Programs
 from tests.servers.running import ASKING_SERVER, sdk_configured
 
 FRAMES = ASKING_SERVER.with_name("question_server.py")

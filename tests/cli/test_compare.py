@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import desk, loud
-from tests.cli.program import Ended, Programs
 from tests.cli.provider import asks, hangs, text
+from tests.kit.program import Ended, Programs
 from tests.llm.peer import head
 from tui_host.errors import JSON
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import NO_SERVER, desk
-from tests.cli.program import Programs
 from tests.cli.provider import text
+from tests.kit.program import Programs
 
 MISTAKES = """
 protocoll = "native"

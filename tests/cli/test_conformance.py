@@ -8,7 +8,7 @@ from collections.abc import Generator
 import pytest
 
 from tests.cli.desk import NO_SERVER, Desk, desk
-from tests.cli.program import Programs
+from tests.kit.program import Programs
 from tests.servers.running import sdk_command
 from tui_host.cli.conformance_command import sample
 from tui_host.errors import JSON

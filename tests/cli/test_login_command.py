@@ -9,7 +9,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from tests.cli.desk import Desk, desk
-from tests.cli.program import Ended, Programs
+from tests.kit.program import Ended, Programs
 from tests.servers.login_server import login_server
 from tui_host.cli.conformance_command import visit
 from tui_host.errors import JSON

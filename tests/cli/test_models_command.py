@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import KEY, desk
-from tests.cli.program import Programs
 from tests.cli.provider import text
+from tests.kit.program import Programs
 from tests.llm.peer import head
 from tests.settings import keyrings
 

@@ -13,7 +13,7 @@ import pytest
 from typing_extensions import override
 
 from tests.cli.desk import Desk, desk
-from tests.cli.program import Ended, Programs
+from tests.kit.program import Ended, Programs
 from tui_host.errors import JSON
 
 ENTRIES: dict[str, dict[str, JSON]] = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import Desk, desk
-from tests.cli.program import Programs
+from tests.kit.program import Programs
 from tests.servers.running import SDK_SERVER, sdk_configured
 
 RICH = SDK_SERVER.parent / "rich_server.py"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import Desk, desk
-from tests.cli.program import Ended, Programs
+from tests.kit.program import Ended, Programs
 from tui_host.errors import JSON
 
 OWN = '[servers.mine]\ncommand = "true"\nenabled = false\n[servers.quiet]\ncommand = "true"\n'

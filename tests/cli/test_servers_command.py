@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import Desk, desk, server
-from tests.cli.program import Ended, Programs
+from tests.kit.program import Ended, Programs
 from tests.servers.running import sdk_configured
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor

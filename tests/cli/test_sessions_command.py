@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import KEY, Desk, desk, server
-from tests.cli.program import Ended, Programs
 from tests.cli.provider import asks, text
 from tests.infer.kept import keep_story
+from tests.kit.program import Ended, Programs
 from tui_host.errors import JSON
 
 Line = dict[str, JSON]

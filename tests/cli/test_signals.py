@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import desk, loud, server
-from tests.cli.program import Programs
 from tests.cli.provider import asks, hangs, text
+from tests.kit.program import Programs
 from tests.llm.peer import head
 from tests.llm.streams import chunk
 

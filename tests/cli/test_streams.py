@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import Desk, desk
-from tests.cli.program import Programs, Reader, plain_environment
 from tests.cli.provider import text
+from tests.kit.program import Programs, Reader, plain_environment
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from threading import Thread
 import pytest
 from typing_extensions import override
 
-from tests.cli.program import Programs, Running
+from tests.kit.program import Programs, Running
 from tests.tap.stdio_taps import data, recorded, recorder_of, records, sessions
 from tui_host.capture.store.store import Store
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.cli.program import Programs
+from tests.kit.program import Programs
 from tests.recorded.recording import record
 from tui_host.capture.record import Draft
 

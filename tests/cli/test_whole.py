@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import desk
-from tests.cli.program import Ended, Programs, plain_environment
 from tests.cli.provider import text
+from tests.kit.program import Ended, Programs, plain_environment
 from tui_host.errors import JSON
 
 QUESTION = "what is (6 × 5 + 7) / 2?"

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from tests.tui.app_running import MATH, SMALL, Running, fast, running
+from tests.kit.app import MATH, SMALL, Running, fast, running
 from tui_host.capture.record import Draft
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.errors import JSON

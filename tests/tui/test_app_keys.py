@@ -7,7 +7,7 @@ import json
 from textual import events
 from textual.widgets import Input
 
-from tests.tui.app_running import Running
+from tests.kit.app import Running
 from tests.tui.selecting import marked, row_of
 from tui_host.capture.ladder.row import Row
 from tui_host.chat.conversation import NoteItem, UserItem

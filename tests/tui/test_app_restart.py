@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.tui.app_running import SMALL, WIDE, fast, running
+from tests.kit.app import SMALL, WIDE, fast, running
 from tui_host.chat.conversation import AnswerItem, CallItem
 from tui_host.llm.probe import LocalServer
 from tui_host.tui.suggestions import ANYWHERE, QUESTIONS, offers

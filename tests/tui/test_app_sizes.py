@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.tui.app_running import NARROW, SMALL, USUAL, WIDE, Running
+from tests.kit.app import NARROW, SMALL, USUAL, WIDE, Running
 
 
 @pytest.fixture

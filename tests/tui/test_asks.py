@@ -11,8 +11,8 @@ import anyio
 import pytest
 from textual.widgets import Static
 
+from tests.kit.app import NARROW, OFF, PATIENT, Running, running
 from tests.servers.running import ASKING_SERVER, sdk_configured
-from tests.tui.app_running import NARROW, OFF, PATIENT, Running, running
 from tui_host.chat.conversation import NoteItem
 from tui_host.chat.direct_call import call_directly
 from tui_host.errors import JSON

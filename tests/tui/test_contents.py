@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.app import PATIENT, USUAL, Running, running
 from tests.servers.rich_server import RED, png
-from tests.tui.app_running import PATIENT, USUAL, Running, running
 from tui_host.tui.screens.contents_screen import ContentsScreen
 from tui_host.tui.screens.save_screen import SaveScreen
 from tui_host.tui.widgets.picture_view import PictureView

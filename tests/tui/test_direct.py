@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.app_running import NARROW, PATIENT, USUAL, WIDE, Running, running
+from tests.kit.app import NARROW, PATIENT, USUAL, WIDE, Running, running
 from tests.tui.test_asks import asking, press_button
 from tui_host.chat.conversation import CallItem
 from tui_host.errors import JSON

@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from tests.tui.app_running import MATH, Running, running
+from tests.kit.app import MATH, Running, running
 from tui_host.answers.session_exports import SESSION_EXPORTS
 from tui_host.capture.exports.format_names import FORMATS
 from tui_host.capture.exports.part_of_session import PartOfSession

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.capture.drafts import WAIT
+from tests.kit.app import MATH, OFF, WIDE, Running, running
 from tests.opening.captured import ASK, CHAT, TELL
-from tests.tui.app_running import MATH, OFF, WIDE, Running, running
 from tui_host.capture.record import Direction, Draft, Place, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo, foreign_session

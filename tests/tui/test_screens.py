@@ -20,7 +20,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 from typing_extensions import override
 
-from tests.tui.app_running import MATH, SMALL, Running, fast, running
+from tests.kit.app import MATH, SMALL, Running, fast, running
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.store.store import Store
 from tui_host.host.host import Host

@@ -12,8 +12,8 @@ import pytest
 from keyring.backend import KeyringBackend
 from textual.widgets import Input
 
+from tests.kit.app import OFF, SMALL, Running, fast, running
 from tests.settings import keyrings
-from tests.tui.app_running import OFF, SMALL, Running, fast, running
 from tui_host.tui.screens.field_screen import KeyScreen, OptionScreen
 from tui_host.tui.screens.model_screen import ModelScreen
 

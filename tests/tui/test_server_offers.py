@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.tui.app_running import USUAL, Running, running
+from tests.kit.app import USUAL, Running, running
 from tests.tui.test_contents import CONFIG
 from tui_host.capture.link import read_link
 from tui_host.chat.conversation import NoteItem, UserItem

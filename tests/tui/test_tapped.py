@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.infer.forms import FORMS, Answer, Call, Results, User
 from tests.infer.kept import KeptModelTap, KeptServerTap, keep_story
-from tests.tui.app_running import NARROW, OFF, WIDE, Running, running
+from tests.kit.app import NARROW, OFF, WIDE, Running, running
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store

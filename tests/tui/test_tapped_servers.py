@@ -8,7 +8,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from tests.infer.world import ServerTap, World
-from tests.tui.app_running import PATIENT, running
+from tests.kit.app import PATIENT, running
 from tui_host.answers.masks import Mask
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from textual.widgets._toast import Toast
 
-from tests.tui.app_running import BOUND_SECONDS, Running
+from tests.kit.app import BOUND_SECONDS, Running
 from tests.tui.still import still
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 

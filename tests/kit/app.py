@@ -1,4 +1,14 @@
-"""The real app for tests: its host, the demo model's process and the bundled servers around it, put together as `run` does."""
+"""The runner of the app: the real app with its host, its configuration and its data, driven by keys (Textual's Pilot).
+
+    with peer_in_thread(always=says("openai", Answer("hi"))) as there:
+        async with running(tmp_path, config=provider_table(there.url) + OFF) as app:
+            await app.send("hello")
+            await app.until_shown("hi")
+
+In `tests/tui` the fixture `app` is one that all tests share, renewed for each: the demo model, a provider that is closed, one
+without its key, and the server `math`. `app.press`, `type`, `write`, `send`, `decide` do; `until`, `until_shown`, `until_told`,
+`until_asked`, `until_idle`, `until_ready` wait; `text`, `lines`, `session`, `inspector`, `bodies` know.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,16 @@
-"""The real program in a process of its own: its words, its streams, how it ended, and what it left behind."""
+"""The runner of the program: its words, its streams, how it ended, and what it left behind.
+
+    ended = run_here("servers", "list", "--json", folder=tmp_path)      # `main()` in this process: 5 ms, for most rows of a table
+    ended = program.run("ask", "hello", stdin=b"", env={"MY_KEY": "k"})  # a process of its own, forked from a warm one; waits for its end
+    running = program.start("ask", "hello", terminal=True)              # one at work: `until_shown`, `type`, `signal`, `wait`
+
+`program` is a fixture of `tests/cli/conftest.py` (`with zygote(folder) as program`). `Ended` has `code`, `out` (bytes), `text`, `json`,
+`err`, `told` (standard error without what a busy machine makes it say) and `left`, the processes that survived it.
+"""
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import pty
@@ -10,11 +19,13 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from io import TextIOWrapper
 from pathlib import Path
 
 from tui_host.errors import JSON
@@ -246,6 +257,52 @@ def plain_environment(home: Path) -> dict[str, str]:
     given["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
     # Where coverage is measured, it is measured in there too.
     return given | {name: value for name, value in os.environ.items() if name.startswith("COV")}
+
+
+def run_here(*words: object, folder: Path, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Ended:
+    """Run `main()` in this process, with a home, a working directory and standard streams of its own."""
+    from tui_host.__main__ import main
+
+    with ExitStack() as stack:
+        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
+        files[0].write(stdin)
+        files[0].seek(0)
+        streams = [TextIOWrapper(file, encoding="utf-8", errors="backslashreplace") for file in files]
+        stack.enter_context(_own_process([f"{word}" for word in words], folder, env or {}, streams))
+        try:
+            main()
+            code = 0
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else 1
+        for stream, file in zip(streams, files, strict=True):
+            stream.flush()
+            file.seek(0)
+        return Ended(code=code, out=files[1].read(), err=files[2].read().decode(), left=())
+
+
+@contextmanager
+def _own_process(
+    words: list[str], folder: Path, env: Mapping[str, str], streams: Sequence[TextIOWrapper]
+) -> Generator[None]:
+    """Give this process what another one would have, and take it back."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    kept = sys.argv, sys.stdin, sys.stdout, sys.stderr, dict(os.environ), Path.cwd()
+    sys.argv = ["tui-host", *words]
+    sys.stdin, sys.stdout, sys.stderr = streams
+    try:
+        environment = {**plain_environment(folder), **env}
+        os.environ.clear()
+        os.environ.update(environment)
+        os.chdir(folder)
+        yield
+    finally:
+        sys.argv, sys.stdin, sys.stdout, sys.stderr, environment, place = kept
+        os.environ.clear()
+        os.environ.update(environment)
+        os.chdir(place)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        gc.enable()
 
 
 @contextmanager
