@@ -9,7 +9,7 @@ from tests.llm.recorded.every import EVERY
 from tui_host.answers.event_words import EventReader, Said
 from tui_host.capture.http.sse import SseDecoder
 from tui_host.llm.body_framing import LineDecoder
-from tui_host.llm.dialects.dialect_table import DIALECTS
+from tui_host.llm.dialects.table import DIALECTS
 
 
 def _said(name: str, body: bytes) -> list[Said]:

@@ -15,7 +15,7 @@ from tui_host.chat.policy import Policy
 from tui_host.chat.session import Session
 from tui_host.chat.tool_hub import HUB
 from tui_host.errors import JSON
-from tui_host.llm.dialects.dialect_table import dialect
+from tui_host.llm.dialects.table import dialect
 from tui_host.llm.messages import Message, Text
 from tui_host.llm.model_request import Outgoing, model_request
 from tui_host.llm.protocols.protocol_table import protocol

@@ -24,7 +24,7 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import Direction, Draft, Place
 from tui_host.capture.store.store import Store
 from tui_host.llm.dialects.dialect import Dialect
-from tui_host.llm.dialects.dialect_table import dialect_at
+from tui_host.llm.dialects.table import dialect_at
 from tui_host.llm.tool_names import OPENAI_NAMES
 from tui_host.settings.schema import Price
 

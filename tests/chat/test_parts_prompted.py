@@ -17,7 +17,7 @@ from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Draft
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Dialect
-from tui_host.llm.dialects.dialect_table import DIALECTS
+from tui_host.llm.dialects.table import DIALECTS
 from tui_host.tui.widgets.details.detail_panel import tabs_of
 from tui_host.tui.widgets.ladder.row_words import describe
 from tui_host.tui.widgets.pages.parts_page import parts_page

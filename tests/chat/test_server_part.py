@@ -9,7 +9,7 @@ import pytest
 from tui_host.chat.offered_tools import Offer
 from tui_host.chat.server_part import ServerPart, server_parts
 from tui_host.llm.dialects.dialect import Target
-from tui_host.llm.dialects.dialect_table import DIALECTS
+from tui_host.llm.dialects.table import DIALECTS
 from tui_host.llm.messages import Ask, Message, Text
 from tui_host.llm.protocols.protocol_table import PROTOCOLS, protocol
 from tui_host.llm.tool_names import TEXT_NAMES

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.host.test_host import configured, serving, until
 from tui_host.capture.record import Record
 from tui_host.host.host import Host
-from tui_host.llm.dialects.dialect_table import DIALECTS, dialect, dialect_at
+from tui_host.llm.dialects.table import DIALECTS, dialect, dialect_at
 from tui_host.llm.messages import ToolCall
 from tui_host.settings.schema import ModelRef
 

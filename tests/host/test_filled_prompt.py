@@ -9,7 +9,7 @@ from tests.host.test_host import configured, serving, until
 from tests.servers.rich_server import RED
 from tui_host.capture.link import read_link
 from tui_host.chat.filled_prompt import NOT_ALONE, FilledPrompt
-from tui_host.llm.dialects.dialect_table import DIALECTS
+from tui_host.llm.dialects.table import DIALECTS
 from tui_host.llm.messages import Text
 from tui_host.servers.catalog import Content, PromptMessage
 from tui_host.settings.schema import ModelRef

@@ -6,7 +6,7 @@ import pytest
 
 from tests.infer.forms import FORMS, Answer, Call, Entry, Results, User
 from tui_host.infer.conversations.request_messages import RequestReader
-from tui_host.llm.dialects.dialect_table import dialect_at
+from tui_host.llm.dialects.table import dialect_at
 
 
 @pytest.mark.parametrize("name", FORMS)

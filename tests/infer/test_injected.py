@@ -11,7 +11,7 @@ from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, speaking, text_of
 from tui_host.errors import JSON
 from tui_host.infer.conversations.protocol_additions import ProtocolAdditions
 from tui_host.infer.conversations.request_messages import RequestReader
-from tui_host.llm.dialects.dialect_table import dialect_at
+from tui_host.llm.dialects.table import dialect_at
 from tui_host.llm.messages import Message, Text, ToolCall, ToolResult
 
 

@@ -22,7 +22,7 @@ from tests.interop.exported import Line, array_of, chosen, object_of
 from tests.interop.others import AIMOCK, EVERYTHING, Node, free_port, serving
 from tests.interop.relay import Relay
 from tui_host.errors import JSON
-from tui_host.llm.dialects.dialect_table import dialect
+from tui_host.llm.dialects.table import dialect
 from tui_host.llm.fold import Fold
 
 pytestmark = pytest.mark.timeout(300)

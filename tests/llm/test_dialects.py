@@ -19,7 +19,7 @@ from tests.llm.recorded.every import EVERY
 from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of, forms, means, said
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
-from tui_host.llm.dialects.dialect_table import DIALECTS, dialect
+from tui_host.llm.dialects.table import DIALECTS, dialect
 from tui_host.llm.events import (
     CallArguments,
     CallStarted,

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from tui_host.errors import JSON
-from tui_host.llm.dialects.dialect_table import DIALECTS
 from tui_host.llm.dialects.openai.write import OpenAI
+from tui_host.llm.dialects.table import DIALECTS
 from tui_host.llm.events import Failed
 from tui_host.llm.provider_faults import failure, fault_words, refusal, wait_seconds
 

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from tui_host.errors import JSON
-from tui_host.llm.dialects.dialect_table import DIALECTS
+from tui_host.llm.dialects.table import DIALECTS
 from tui_host.llm.messages import Ask
 from tui_host.llm.model_request import model_request
 from tui_host.settings.model_options import SETTABLE, Options, value_of, with_value

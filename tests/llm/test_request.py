@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_host.llm.dialects.dialect_table import dialect_at
+from tui_host.llm.dialects.table import dialect_at
 from tui_host.llm.messages import Ask
 from tui_host.llm.model_request import credential_place, join, model_request, models_request
 from tui_host.settings.environment_references import Secret

@@ -14,7 +14,7 @@ from tests.opening.captured import ASK, CHAT, PIECE, TELL, WHOLE, seen, told
 from tests.steps import Copied, steps
 from tui_host.capture.record import NOT_KNOWN
 from tui_host.errors import JSON, TuiHostError
-from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
+from tui_host.llm.dialects.table import DIALECTS, dialect_at
 from tui_host.opening.body_dialects import answer_of, request_dialect, unknown_address
 from tui_host.opening.import_types import File
 from tui_host.opening.recognition import read

@@ -19,7 +19,7 @@ from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record,
 from tui_host.capture.store.row_marks import RowMarks
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Dialect
-from tui_host.llm.dialects.dialect_table import DIALECTS
+from tui_host.llm.dialects.table import DIALECTS
 from tui_host.settings.schema import Price
 from tui_host.tui.sources.live import SessionSource
 

@@ -19,7 +19,7 @@ from tui_host.answers.steps import made
 from tui_host.capture.ladder.row import Row
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Dialect
-from tui_host.llm.dialects.dialect_table import DIALECTS
+from tui_host.llm.dialects.table import DIALECTS
 from tui_host.tui.widgets.details.detail_panel import page_of
 
 

@@ -24,7 +24,7 @@ from tests.kit.app import MATH, SMALL, Running, fast, running
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.store.store import Store
 from tui_host.host.host import Host
-from tui_host.llm.dialects.dialect_table import dialect
+from tui_host.llm.dialects.table import dialect
 from tui_host.servers import reconnection
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.save import STATE_FILE

@@ -10,7 +10,7 @@ from tui_host.answers.masks import Mask
 from tui_host.answers.recorded_tools import RecordedTools
 from tui_host.answers.token_prices import price_of
 from tui_host.capture.ladder.ladder import Ladder
-from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
+from tui_host.llm.dialects.table import DIALECTS, dialect_at
 from tui_host.llm.tool_names import OPENAI_NAMES
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tui_host.capture.json.narrowing import items, mapping
 from tui_host.chat.offered_tools import Offer
 from tui_host.llm.dialects.dialect import Target
-from tui_host.llm.dialects.dialect_table import DIALECTS
+from tui_host.llm.dialects.table import DIALECTS
 from tui_host.llm.messages import Ask, Message, Text
 from tui_host.llm.outline import estimate_tokens
 from tui_host.llm.protocols.protocol_table import PROTOCOLS

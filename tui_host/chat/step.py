@@ -12,7 +12,7 @@ from tui_host.chat.conversation import AnswerItem, AnswerState, NoteItem
 from tui_host.chat.exchange_links import Links
 from tui_host.chat.retry import Retries
 from tui_host.errors import ModelError
-from tui_host.llm.dialects.dialect_table import dialect
+from tui_host.llm.dialects.table import dialect
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall
 

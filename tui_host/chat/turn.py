@@ -21,7 +21,7 @@ from tui_host.chat.step import Step, cut_note
 from tui_host.chat.step_calls import CallAnswer, Calls
 from tui_host.chat.turn_result import TurnResult
 from tui_host.errors import ModelError, TuiHostError
-from tui_host.llm.dialects.dialect_table import dialect
+from tui_host.llm.dialects.table import dialect
 from tui_host.llm.events import CallMalformed
 from tui_host.llm.messages import Message, Text
 from tui_host.llm.protocols.foreign_calls import grammar_of

@@ -20,7 +20,7 @@ from tui_host.infer.conversations.host_names import NATIVE
 from tui_host.infer.conversations.model_exchange import ModelExchange, exchange_of
 from tui_host.infer.conversations.request_messages import RequestReader
 from tui_host.infer.conversations.text_protocols import results_of, said_by_person
-from tui_host.llm.dialects.dialect_table import dialect_at
+from tui_host.llm.dialects.table import dialect_at
 from tui_host.llm.exchange_summary import call_words, request_words, said_words
 from tui_host.llm.messages import Usage
 from tui_host.llm.provider_faults import fault_in

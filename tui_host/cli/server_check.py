@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON
-from tui_host.llm.dialects.dialect_table import DIALECTS
+from tui_host.llm.dialects.table import DIALECTS
 from tui_host.llm.outline import estimate_tokens
 from tui_host.llm.schema_adaptation import adapt
 from tui_host.llm.tool_names import NameTable

@@ -10,7 +10,7 @@ from tui_host.capture.http.decoded_body import PlainBody
 from tui_host.capture.record import value_of
 from tui_host.chat import result_words as wording
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
-from tui_host.llm.dialects.dialect_table import dialect_at
+from tui_host.llm.dialects.table import dialect_at
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Message, Text
 from tui_host.llm.protocols.protocol_table import protocol

@@ -67,7 +67,7 @@ async def preview_request(
     from tui_host.chat.exchange_links import Links
     from tui_host.chat.history_repair import new_results
     from tui_host.chat.next_request import build_request, session_protocol
-    from tui_host.llm.dialects.dialect_table import dialect
+    from tui_host.llm.dialects.table import dialect
 
     await host.ready()
     client = host.client

@@ -15,7 +15,7 @@ from tui_host.capture.http.httpx_tap import observed
 from tui_host.capture.http.observer import ObservedExchange
 from tui_host.capture.record import Place, Shift
 from tui_host.errors import ModelError
-from tui_host.llm.dialects.dialect_table import dialect
+from tui_host.llm.dialects.table import dialect
 from tui_host.llm.events import CutOff, Failed, ModelEvent, Stopped, Unreadable
 from tui_host.llm.exchange_errors import fault_of, redacted, refusal_of, where
 from tui_host.llm.messages import Ask, Stop

@@ -13,7 +13,7 @@ from tui_host.capture.http.httpx_tap import exchange_of
 from tui_host.capture.http.observer import header_pairs
 from tui_host.capture.redact.redaction import mark
 from tui_host.errors import ModelError
-from tui_host.llm.dialects.dialect_table import dialect
+from tui_host.llm.dialects.table import dialect
 from tui_host.llm.model_request import Outgoing, credential_place
 from tui_host.settings.schema import Provider
 

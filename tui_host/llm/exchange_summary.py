@@ -9,7 +9,7 @@ from functools import lru_cache
 from tui_host.capture.json.spans import Node, spans
 from tui_host.capture.record import Head, value_of
 from tui_host.llm.dialects.dialect import Decoder, Dialect
-from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
+from tui_host.llm.dialects.table import DIALECTS, dialect_at
 from tui_host.llm.fold import Fold
 
 _MOST = 200

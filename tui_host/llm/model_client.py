@@ -14,7 +14,7 @@ from tui_host.capture.record import NOWHERE, Draft, Place
 from tui_host.capture.recorder_protocol import Recording
 from tui_host.errors import ModelError
 from tui_host.llm.answer_stream import Stream
-from tui_host.llm.dialects.dialect_table import dialect
+from tui_host.llm.dialects.table import dialect
 from tui_host.llm.exchange_errors import fault_of, read_body, refusal_of, where
 from tui_host.llm.messages import Ask
 from tui_host.llm.model_request import Outgoing, models_request

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from tui_host.errors import ModelError, SettingsError
 from tui_host.llm.dialects.dialect import Target, Window
-from tui_host.llm.dialects.dialect_table import dialect
+from tui_host.llm.dialects.table import dialect
 from tui_host.llm.messages import Ask
 from tui_host.llm.request_writing import Growing
 from tui_host.settings.environment_references import Secret, credential, resolve_headers, resolve_options

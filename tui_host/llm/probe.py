@@ -88,7 +88,7 @@ async def _models(base_url: str, spoken: str) -> tuple[str, ...] | None:
     await to_thread.run_sync(import_module, "httpcore")  # httpx would import the module in the event loop
     import httpx
 
-    from tui_host.llm.dialects.dialect_table import dialect
+    from tui_host.llm.dialects.table import dialect
     from tui_host.llm.model_request import join
 
     body, speaks = bytearray(), dialect(spoken)

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON
 from tui_host.llm.dialects.body_kinds import AnswerPart, are_objects
-from tui_host.llm.dialects.dialect_table import DIALECTS, dialect_at
+from tui_host.llm.dialects.table import DIALECTS, dialect_at
 
 
 class Body(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tests.llm.recorded.case import Case, Recorded
-from tui_host.llm.dialects.dialect_table import dialect
+from tui_host.llm.dialects.table import dialect
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.fold import Fold
 

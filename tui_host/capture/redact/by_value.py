@@ -82,6 +82,7 @@ class Spellings:
         words: All words of the long needles; one of them is compared wherever such a needle stands.
         last: Every byte that a part of a needle may end with.
         beginnings: The first bytes of all needles.
+        pieces: Every `_PIECE` bytes that stand in a needle, but not at its end.
     """
 
     def __init__(self, name: str, value: str) -> None:
@@ -97,13 +98,15 @@ class Spellings:
         )
         self.last = frozenset(b"".join(needle.data for needle in needles))
         self.beginnings = frozenset(needle.data[:size] for needle in needles for size in range(1, _PIECE))
+        places = [(needle.data, at) for needle in needles for at in range(len(needle.data) - _PIECE)]
+        self.pieces = frozenset(data[at : at + _PIECE] for data, at in places)
 
 
 class Needles:
     """Searches for many spellings at once.
 
-    A secret has some twenty spellings, and searching for each would take twenty times as long. So one word of several is compared with the
-    words of all long needles, which mostly match nothing. The few short needles are searched for one by one.
+    Searching for each of a secret's twenty spellings takes long. So one word of several is compared with the words of all long needles,
+    which mostly match nothing. The few short needles are searched for one by one.
     """
 
     def __init__(self, secrets: Iterable[Spellings] = ()) -> None:
@@ -113,6 +116,7 @@ class Needles:
         self._words = frozenset[int]().union(*(secret.words for secret in secrets))
         self._last = frozenset[int]().union(*(secret.last for secret in secrets))
         self._beginnings = frozenset[bytes]().union(*(secret.beginnings for secret in secrets))
+        self._pieces = frozenset[bytes]().union(*(secret.pieces for secret in secrets))
 
     def __bool__(self) -> bool:
         return bool(self._short or self._long)
@@ -135,13 +139,10 @@ class Needles:
         if not data or data[-1] not in self._last:
             return size
         longest = max((end for end in range(1, min(_PIECE, size + 1)) if data[-end:] in self._beginnings), default=0)
-        piece = data[-_PIECE:] if size >= _PIECE else b""
-        for needle in self._short + self._long if piece else ():
-            at = needle.data.rfind(piece, 0, -1)  # in the needle, but not at its end
-            while at + _PIECE > longest and at >= 0:
-                if data.endswith(needle.data[: at + _PIECE]):
-                    longest = at + _PIECE
-                at = needle.data.rfind(piece, 0, at + _PIECE - 1)
+        # Called for each event of a stream: this look-up answers nearly always what a search of each needle would.
+        for needle in self._short + self._long if data[-_PIECE:] in self._pieces else ():
+            sizes = range(min(len(needle.data) - 1, size), longest, -1)
+            longest = next((end for end in sizes if data.endswith(needle.data[:end])), longest)
         return size - longest
 
     def beginning(self, data: bytes) -> Needle | None:
@@ -162,11 +163,7 @@ class Needles:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The secrets known at one moment.
-
-    Attributes:
-        learned: The name of each credential that other hosts have shown, by its value.
-    """
+    """The secrets known at one moment; `learned` names each credential that other hosts have shown, by its value."""
 
     learned: Mapping[str, str]
     needles: Needles

@@ -34,12 +34,7 @@ class StreamRedactor:
 
     The values of all members with one name are read as one text, whatever stands between. In place of a secret in this text the first
     value gets the mark, and the others get shorter. One for each body; not for several threads at once.
-
-    Args:
-        needles: Returns the spellings of the secrets known now.
-
-    Attributes:
-        shifts: What was taken out so far, in order.
+    `needles` returns the spellings of the secrets known now; `shifts` is what was taken out so far, in order.
     """
 
     left_out = 0
@@ -77,9 +72,12 @@ class StreamRedactor:
         return self._settle(len(self._held), self._hits())
 
     def _read_deltas(self) -> None:
+        needles = self._needles()
         for delta in _DELTA.finditer(self._held, max(self._read - self._settled, 0)):
             name, text = delta.groups()
             self._read = self._settled + delta.end()
+            if name not in self._open and needles.open_end(text) == len(text):
+                continue  # nearly every event: no secret begins in it, and none was open before it
             pieces = [*self._open.pop(name, ()), (self._settled + delta.start(2), text)]
             rest = self._without_secrets(pieces)
             if rest:

@@ -19,7 +19,7 @@ from tui_host.infer.conversations.text_protocols import protocol_of, readers_of,
 from tui_host.infer.conversations.tool_offers import Offers
 from tui_host.infer.tool_aliases import meant
 from tui_host.llm.dialects.dialect import Decoder, Dialect
-from tui_host.llm.dialects.dialect_table import dialect_at
+from tui_host.llm.dialects.table import dialect_at
 from tui_host.llm.events import ModelEvent, TextDelta
 from tui_host.llm.exchange_summary import ResponseWords
 from tui_host.llm.fold import Fold, FoldedCall

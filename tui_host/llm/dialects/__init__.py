@@ -1,1 +1,1 @@
-"""The dialects, one folder each; `dialect_table` lists them."""
+"""The dialects, one folder each; `table` lists them."""

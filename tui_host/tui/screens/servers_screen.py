@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.errors import ServerError
-from tui_host.llm.dialects.dialect_table import dialect
+from tui_host.llm.dialects.table import dialect
 from tui_host.tui.glyphs import glyphs_of
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import LOW, PageScreen
