@@ -42,6 +42,28 @@ async def test_the_inner_call_is_the_one_that_is_decided_and_sent(bench: Make) -
     assert told[2] == "11"
 
 
+@pytest.mark.parametrize(
+    ("invoked", "sent", "told"),
+    [
+        ('{"name": "math__add", "arguments": {"a": 6, "b": 5}}', [("math.add", b'{"a":6,"b":5}')], "11"),
+        ('{"name": "add", "params": {"a": 6, "b": 5}}', [("math.add", b'{"a":6,"b":5}')], "11"),
+        (
+            '{"name": "math__add"}',
+            [],
+            'Error: params is missing: math__add requires ["a", "b"]. Nothing was run.',
+        ),
+    ],
+)
+async def test_what_is_invoked_never_runs_without_the_arguments_that_it_requires(
+    bench: Make, invoked: str, sent: list[tuple[str, bytes]], told: str
+) -> None:
+    async with bench.hearing(asks((INVOKE, invoked)), says("It is 11."), yes=True, protocol="hub") as at:
+        await at.ask("what is 6 + 5?")
+
+    assert at.pool.sent == sent
+    assert json.loads(at.requests()[1])["messages"][-1]["content"] == told
+
+
 async def test_a_tool_that_there_is_not_is_told_and_nothing_is_sent(bench: Make) -> None:
     wrong = asks(
         (INVOKE, '{"name": "math__power", "params": {}}'),

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_host.llm.messages import ToolSpec
-from tui_host.llm.tool_names import NameTable, nearest
+from tui_host.llm.tool_names import NameTable, nearest, resolve
 
 FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -61,6 +62,33 @@ def test_the_nearest_names_are_offered_for_one_that_does_not_exist() -> None:
     assert nearest("math.add", tools)[0] == "math__add"
     assert nearest("hub__list", tools)[0] == "list_tools"
     assert nearest("zzzzzzzzzzzz", tools) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("math__add", "math__add"),
+        ("multiply", "math__multiply"),
+        ("math__multiply<|channel|>commentary", "math__multiply"),
+        ("functions.math__multiply", "math__multiply"),
+        ("functions.math__multiply:0", "math__multiply"),
+        ("math_multiply", "math__multiply"),
+        ("math-multiply", "math__multiply"),
+        ("mcp__math__multiply", "math__multiply"),
+        ("'multiply'", "math__multiply"),
+        ("math__add'", None),
+        ("math_add", None),
+        ("add", "math__add"),
+        ("twice", None),
+        ("math__multiplies", None),
+        ("<|channel|>", None),
+        ("", None),
+    ],
+)
+def test_a_name_is_resolved_only_where_one_tool_remains(name: str, meant: str | None) -> None:
+    tools = [("math", "add"), ("math", "add_"), ("math", "multiply"), ("a", "twice"), ("b", "twice")]
+
+    assert resolve(name, NameTable.make(tools).known) == meant
 
 
 @settings(max_examples=15)

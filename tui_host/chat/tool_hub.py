@@ -7,14 +7,14 @@ named tool, decided and sent like any other call.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from tui_host.chat.call_arguments import read_arguments
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.messages import ToolCall, ToolSpec
-from tui_host.llm.tool_names import nearest
+from tui_host.llm.tool_names import nearest, tool_meant
 
 HUB = "hub"
 """The tool protocol's name; `hub+NAME` builds on a tool protocol other than `native`."""
@@ -42,11 +42,7 @@ HubCall: TypeAlias = HostAnswer | InvokedCall
 
 
 class Hub:
-    """The three tools that the model uses to find and call all other tools.
-
-    Args:
-        tools: The tools that can be found and called through the hub.
-    """
+    """The three tools that the model uses to find and call all other tools."""
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
         self._tools = {tool.name: tool for tool in tools}
@@ -73,33 +69,23 @@ class Hub:
         )
 
     def interpret(self, call: ToolCall) -> HubCall | None:
-        """Interpret a call of a hub tool; None if the call names none of the three tools.
-
-        Raises:
-            TuiHostError: The arguments are wrong, or the named tool does not exist.
-        """
-        if call.name not in {LIST, INSPECT, INVOKE}:
+        """Interpret a call of a hub tool, or raise why it cannot be done; None if it names none of the three tools."""
+        own = tool_meant(call.name, self.specs)
+        if own is None:
             return None
         given = read_arguments(call.arguments)
-        if call.name == LIST:
+        if own.name == LIST:
             return HostAnswer(text=self._listed(_count(given.get("limit"), _USUAL), _count(given.get("offset"), 0)))
         tool = self._tool(given.get("name"))
-        if call.name == INSPECT:
+        if own.name == INSPECT:
             return HostAnswer(text=f"{tool.name}: {tool.description}\n\nArguments: {_json(tool.schema)}")
-        params = given.get("params", {})
-        if not isinstance(params, dict):
-            raise TuiHostError("params is not a JSON object")
-        return InvokedCall(name=tool.name, arguments=_json(params))
+        return InvokedCall(name=str(given["name"]), arguments=_json(_params(given, tool)))
 
     def refused(self, name: str, spoken: Callable[[str], str]) -> TuiHostError:
-        """Explain why a call that names none of the three tools is not run, and how to make the call.
-
-        Args:
-            name: The name that the model called.
-            spoken: Formats a name for the tool protocol.
-        """
-        if name in self._tools:
-            params = f'{{"name": {_json(name)}, "params": {{…}}}}'
+        """Explain why a call that names none of the three tools is not run, and how to make the call."""
+        tool = tool_meant(name, self._tools.values())
+        if tool is not None:
+            params = f'{{"name": {_json(tool.name)}, "params": {{…}}}}'
             return TuiHostError(f"{name} is not offered by itself", remedy=f"call {spoken(INVOKE)} with {params}")
         own = {tool.name for tool in self.specs}
         near = nearest(name, (*self.specs, *self._tools.values()))
@@ -116,7 +102,7 @@ class Hub:
         return "\n".join([*lines, *(f"- {tool.name}: {' '.join(tool.description.split())}" for tool in some)])
 
     def _tool(self, name: JSON) -> ToolSpec:
-        tool = self._tools.get(name) if isinstance(name, str) else None
+        tool = tool_meant(name, self._tools.values()) if isinstance(name, str) else None
         if tool is None:
             near = nearest(str(name), self._tools.values())
             there = f"there is {', '.join(near)}; " if near else ""
@@ -127,6 +113,20 @@ class Hub:
 def _spec(name: str, description: str, properties: dict[str, JSON], *required: str) -> ToolSpec:
     schema: JSON = {"type": "object", "properties": properties, "required": list(required)}
     return ToolSpec(name=name, description=description, schema=schema, server=HUB, tool=name)
+
+
+def _params(given: Mapping[str, JSON], tool: ToolSpec) -> JSON:
+    """Return the arguments of an invoked tool. Models write either word, whatever the schema says."""
+    params = given.get("params", given.get("arguments"))
+    if params is None:
+        schema = tool.schema if isinstance(tool.schema, dict) else {}
+        required = schema.get("required")
+        if required:  # a call without them would run with other arguments than the model meant
+            raise TuiHostError(f"params is missing: {tool.name} requires {_json(required)}")
+        return {}
+    if not isinstance(params, dict):
+        raise TuiHostError("params is not a JSON object")
+    return params
 
 
 def _count(value: JSON, usual: int) -> int:

@@ -69,12 +69,7 @@ class NameTable:
 
     @classmethod
     def make(cls, tools: Iterable[Known], rule: NameRule = OPENAI_NAMES) -> NameTable:
-        """Name each tool `SERVER__TOOL`, with a hash if the name breaks a vendor's rule or is taken.
-
-        Args:
-            tools: Server and tool, by the servers' names; duplicates count once.
-            rule: The dialect's rule.
-        """
+        """Name each tool `SERVER__TOOL`, with a hash if the name breaks a vendor's rule or is taken."""
         wanted = {
             server_and_tool: f"{server_and_tool[0]}__{server_and_tool[1]}" for server_and_tool in dict.fromkeys(tools)
         }
@@ -108,17 +103,47 @@ class NameTable:
         return self._known.get(name)
 
     def resolve(self, name: str) -> Known | None:
-        """Return server and tool for a name that a model wrote: a name in the table, or a bare tool name that is unique."""
-        found = self._known.get(name)
-        if found is not None:
-            return found
-        bare = [server_and_tool for server_and_tool in self._names if server_and_tool[1] == name]
-        return bare[0] if len(bare) == 1 else None
+        """Return server and tool for a name as a model wrote it."""
+        return self._known.get(resolve(name, self._known) or "")
 
     @property
     def known(self) -> Mapping[str, Known]:
         """Server and tool by name."""
         return self._known
+
+
+_MARKERS = re.compile(r"[<\[][|｜].*|:\d+$", re.DOTALL)
+"""What models write behind a name when the server does not parse their markers: `<|channel|>commentary`, `:0`."""
+_PREFIX = re.compile(r"(?:functions?|tools?|mcp)(?:\.|__)")
+"""What models and hosts put before a name: `functions.`, `mcp__`."""
+
+
+def resolve(name: str, known: Mapping[str, Known]) -> str | None:
+    """Return the name in a table that a model meant; None if it may mean no tool, or several.
+
+    A bare tool name, other signs between server and tool, and markers around a name are understood, but never guessed.
+    """
+    if name in known:
+        return name
+    words = _words(_PREFIX.sub("", _MARKERS.sub("", name.strip()), count=1))
+    bare = [offered for offered, (_, tool) in known.items() if tool == name]
+    alike = [
+        offered
+        for offered, (server, tool) in known.items()
+        if words in {_words(tool), _words(offered), _words(f"{server} {tool}")}
+    ]
+    meant = bare or (alike if words else [])
+    return meant[0] if len(meant) == 1 else None
+
+
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"[^\W_]+", name))
+
+
+def tool_meant(name: str, tools: Iterable[ToolSpec]) -> ToolSpec | None:
+    """Return the tool that a model meant by a name; None if it may mean none, or several."""
+    by_name = {tool.name: tool for tool in tools}
+    return by_name.get(resolve(name, {offered: (tool.server, tool.tool) for offered, tool in by_name.items()}) or "")
 
 
 def nearest(name: str, tools: Iterable[ToolSpec], *, most: int = 3, alike: float = 0.5) -> tuple[str, ...]:

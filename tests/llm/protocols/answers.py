@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from tui_host.errors import JSON
 from tui_host.llm.events import CutOff, ModelEvent, Stopped, TextDelta, ThinkingDelta
 from tui_host.llm.fold import Fold
-from tui_host.llm.messages import Message, Stop, Text, ToolCall, ToolSpec
+from tui_host.llm.messages import Message, Stop, Text, ToolSpec
 from tui_host.llm.protocols.protocol_table import protocol
 from tui_host.llm.protocols.tool_protocol import ToolProtocol
 from tui_host.settings.paths import shipped
@@ -142,11 +142,6 @@ def joined(events: Sequence[ModelEvent]) -> list[ModelEvent]:
 def each(answer: str) -> range:
     """Cuts into deltas of one character."""
     return range(1, len(answer))
-
-
-def asked(name: str, arguments: str = SUM) -> ToolCall:
-    """A call that the history holds, asked for by a vendor's own function calling."""
-    return ToolCall(id="1", wire_id="", name=name, arguments=arguments)
 
 
 def text_of(message: Message) -> str:

@@ -104,14 +104,6 @@ def test_what_is_no_json_object_is_corrected(name: str, arguments: str) -> None:
         assert len(found.malformed) == 1
 
 
-@TAGGED
-def test_a_call_without_a_name_is_corrected(name: str) -> None:
-    wrong = call(name).replace("<name>math__add</name>", "").replace("<tool_name>add</tool_name>", "")
-    found = both_ways(name, wrong.replace('"name": "math__add", ', ""))
-    assert found.calls == []
-    assert "name" in found.malformed[0]
-
-
 LOOK = ToolSpec(
     name="web__look",
     description="",
@@ -229,12 +221,6 @@ def test_an_end_that_is_not_closed_is_closed(left: str) -> None:
 def test_what_clines_own_tools_lack_is_told(answer: str, reason: str) -> None:
     (told,) = both_ways("cline", answer).malformed
     assert reason in told
-
-
-def test_a_question_keeps_its_proposed_answers() -> None:
-    asks = '<ask_followup_question><question>Which?</question><options>["a", "b"]</options></ask_followup_question>'
-    found = both_ways("cline", asks)
-    assert (found.options, found.malformed) == (("a", "b"), [])
 
 
 # JSON.

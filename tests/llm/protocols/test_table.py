@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tests.llm.protocols.answers import (
     PLAIN,
     SEVERAL,
     SUM,
-    TOOLS,
     Reading,
-    asked,
     call,
     each,
     made_up,
     read,
     speaking,
-    text_of,
 )
-from tui_host.chat.tool_hub import INSPECT, INVOKE, LIST, Hub, InvokedCall
 from tui_host.llm.messages import Stop
 
 ONE = [("math__add", SUM)]
@@ -112,19 +106,6 @@ def test_a_call_that_is_quoted_is_text(name: str, around: str) -> None:
 def test_a_fence_around_a_call_alone(name: str) -> None:
     found = read_all_ways(name, f"```xml\n{call(name)}\n```")
     assert (found.calls, found.text) == (ONE, "")
-
-
-@protocols
-def test_hub(name: str) -> None:
-    hub = Hub(TOOLS)
-    prompt = text_of(speaking(name).prepare((), hub.specs).messages[0])
-    inner = json.dumps({"name": "math__add", "params": {"a": 6, "b": 5}})
-    found = read(name, call(name, INVOKE, inner, server="hub"), tools=hub.specs)
-    (called,) = found.calls
-
-    assert all(each in prompt for each in (LIST, INSPECT, INVOKE))
-    assert "math__multiply" not in prompt
-    assert hub.interpret(asked(*called)) == InvokedCall(name="math__add", arguments='{"a": 6, "b": 5}')
 
 
 @protocols

@@ -12,61 +12,41 @@ from tui_host.llm.messages import Message, ToolResult, ToolSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injected:
-    """Text that the protocol or the user's system prompt added to a message.
-
-    Attributes:
-        message: The index of the message in `Prepared.messages`.
-        start: First character of the text in the message's text.
-        end: One past its last.
-        words: The purpose («lists the tools»), or the origin («profile translator»).
-    """
+    """Text that the protocol, or the user's system prompt, added to a message of `Prepared`."""
 
     message: int
-    start: int
+    start: int  # first character in the message's text
     end: int
     words: str
+    """The purpose («lists the tools»), or the origin («profile translator»)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultPlace:
-    """The place of a result in a message's text, for protocols that write results in words.
-
-    Attributes:
-        call: The id of the result's call.
-        message: The index of the message in `Prepared.messages`.
-        start: First character of the result in the message's text.
-        end: One past its last.
-        note: A warning about the result, empty for none.
-    """
+    """The place of a call's result in the text of a message, for protocols that write results in words."""
 
     call: str
     message: int
     start: int
     end: int
     note: str = ""
+    """A warning about the result, empty for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """The conversation for the dialect.
-
-    Attributes:
-        messages: The messages, oldest first.
-        tools: The tools for the vendor's own function calling; empty for protocols of plain text.
-        stop_sequences: The texts that end an answer.
-        injected: The protocol's additions, for the inspector.
-        own: The places of the system prompt's parts, by origin; empty without one.
-        told: The places of the results, oldest first; empty if each result is a message of its own.
-        given: The places of what servers' prompts and resources gave.
-    """
+    """The conversation for the dialect; protocols of plain text leave `tools` empty."""
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     stop_sequences: tuple[str, ...] = ()
     injected: tuple[Injected, ...] = ()
     own: tuple[Injected, ...] = ()
+    """The places of the system prompt's parts, by origin."""
     told: tuple[ResultPlace, ...] = ()
+    """The places of the results, oldest first; empty if each result is a message of its own."""
     given: tuple[Injected, ...] = ()
+    """The places of what servers' prompts and resources gave."""
 
 
 class Reader(Protocol):
@@ -85,9 +65,7 @@ class ToolProtocol(Protocol):
     """A way to offer tools to a model and to read its calls. A single stateless object serves all turns."""
 
     @property
-    def name(self) -> str:
-        """The name in the configuration."""
-        ...
+    def name(self) -> str: ...
 
     @property
     def reads_resources(self) -> bool:
@@ -115,12 +93,7 @@ class ToolProtocol(Protocol):
         ...
 
     def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
-        """Return a tool's name in the form that the model uses.
-
-        Args:
-            name: The name used in calls; may be an unknown tool's.
-            tools: The tools that the model may know.
-        """
+        """Return a tool's name, perhaps an unknown one's, in the form that the model uses."""
         ...
 
     def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
