@@ -203,6 +203,43 @@ async def test_a_cancelled_question_closes_and_the_next_one_is_shown(app: Runnin
     assert ElicitationAnswer(action="decline") in answers
 
 
+async def test_a_form_that_its_server_gave_up_says_so_and_keeps_the_keys_meant_for_it(app: Running) -> None:
+    scope = anyio.CancelScope()
+
+    async def given_up() -> None:
+        with scope:
+            await app.app.asks.elicit(FORM)
+
+    async with asked(app, given_up):
+        await app.type("Ada")
+        scope.cancel()
+        await app.until_shown("math waits no more", "Its server gave this question up", "Who are you?")
+        await app.type(" Lovelace")
+        await press_button(app)
+        await app.until_shown("nothing can be", "Ada Lovelace")
+        assert app.prompt.text == ""
+        await app.press("escape")
+    await app.until(lambda: app.focused is app.prompt)
+    assert app.prompt.text == ""
+
+
+async def test_a_form_without_fields_is_accepted_by_its_button(app: Running) -> None:
+    confirm = replace(FORM, message="Really delete?", schema={"type": "object", "properties": {}})
+    async with asked(app, lambda: app.app.asks.elicit(confirm)) as answers:
+        await press_button(app)
+    assert answers == [ElicitationAnswer(action="accept", content={})]
+
+
+async def test_keys_typed_ahead_behind_tab_land_in_the_field_they_were_typed_for(app: Running) -> None:
+    properties: dict[str, JSON] = {"name": {"type": "string"}, "mail": {"type": "string"}}
+    form = replace(FORM, schema={"type": "object", "properties": properties})
+    async with asked(app, lambda: app.app.asks.elicit(form)) as answers:
+        await app.press_at_once(*"Ada", "tab", *"mail")
+        await app.until_shown("mail")
+        await press_button(app)
+    assert answers == [ElicitationAnswer(action="accept", content={"name": "Ada", "mail": "mail"})]
+
+
 async def test_a_call_of_a_real_server_asks_and_all_its_questions_can_be_declined(tmp_path: Path) -> None:
     async with running(tmp_path, config=asking()) as app:
         await app.until_ready()
@@ -275,13 +312,14 @@ async def test_a_question_of_another_session_is_told_in_the_header(app: Running)
 
 async def test_a_sampling_request_and_its_answer_are_edited_before_they_go(app: Running) -> None:
     async with asked(app, lambda: app.app.asks.review_request(SAMPLING)) as requests:
-        await app.until_shown("demo/openai", "opus", "temperature", "Be brief.", "hello", "100")
+        await app.until_shown("demo/openai", "opus", '"text": "hello"', "Be brief.")
         await app.press("tab")
         await app.type("!")
         await press_button(app)
-    sent = requests[0]
-    assert isinstance(sent, SamplingRequest)
-    assert sent.params == {**PARAMS, "systemPrompt": "Be brief.!"}
+        await app.until_shown("are not JSON")
+        (await until_armed(app)).query_one(TextField).load_text('{"messages": [], "maxTokens": 7}')
+        await press_button(app)
+    assert requests == [replace(SAMPLING, params={"messages": [], "maxTokens": 7})]
     result: dict[str, JSON] = {"role": "assistant", "content": {"type": "text", "text": "Hi"}, "model": "m"}
     async with asked(
         app,

@@ -7,15 +7,23 @@ errors, or null if the schema itself is unusable. Source: JSON Schema 2020-12.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable
+from datetime import datetime
+from functools import cache
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from tui_host.errors import JSON
+
+if TYPE_CHECKING:
+    from jsonschema import FormatChecker
 
 MOST = 10
 """Largest number of errors reported for a call."""
 _LENGTH = 200
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 
 
 def misfits(schema: JSON, value: JSON) -> list[str] | None:
@@ -32,10 +40,29 @@ def misfits(schema: JSON, value: JSON) -> list[str] | None:
     try:
         kind = validator_for(schema, default=Draft202012Validator)
         kind.check_schema(schema)
-        errors = islice(kind(schema, registry=Registry()).iter_errors(value), MOST)
+        errors = islice(kind(schema, registry=Registry(), format_checker=_formats()).iter_errors(value), MOST)
         return [_words(error.absolute_path, error.message) for error in errors]
     except Exception:  # noqa: BLE001 - a foreign schema has endless ways to break what reads it, and none is a defect here
         return None
+
+
+@cache
+def _formats() -> FormatChecker:
+    """Return what checks the formats of forms. jsonschema checks addresses and times only with further packages."""
+    from jsonschema import FormatChecker
+
+    checker = FormatChecker(("email", "date"))
+    checker.checks("uri")(_is_address)
+    checker.checks("date-time", ValueError)(_is_time)
+    return checker
+
+
+def _is_address(value: object) -> bool:
+    return not isinstance(value, str) or _ADDRESS.fullmatch(value) is not None
+
+
+def _is_time(value: object) -> bool:
+    return not isinstance(value, str) or datetime.fromisoformat(value.upper()).tzinfo is not None
 
 
 def _words(path: Iterable[str | int], message: str) -> str:

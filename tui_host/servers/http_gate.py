@@ -29,11 +29,6 @@ _BLANK_LINE = re.compile(rb"\n\n|\n\r\n|\r\r")
 
 class BoundedEvents(httpx2.AsyncByteStream):
     """Passes whole events on unchanged. An event that is too large or has too many parts is replaced by an error, and ends the stream.
-
-    Args:
-        inner: The response's stream, without a content coding.
-        limit: Largest event, in bytes.
-        instead: Makes the event that replaces a refused event, given the reason.
     """
 
     def __init__(self, inner: httpx2.AsyncByteStream, limit: int, instead: Callable[[str], bytes]) -> None:
@@ -140,12 +135,6 @@ class HttpGate(httpx2.AsyncBaseTransport):
         refused: Callable[[str], None],
     ) -> None:
         """Put the gate before the recording transport.
-
-        Args:
-            inner: The next transport; closed with the gate.
-            of_logins: The next transport for the requests of a login that have or bring secrets.
-            streaming_post: Answers come in the response to the POST (streamable HTTP), not on a separate stream (SSE).
-            refused: Called with the reason when nothing accepts a connection any more.
         """
         self._inner = inner
         self._of_logins = of_logins
@@ -280,11 +269,6 @@ class HttpGate(httpx2.AsyncBaseTransport):
         self, response: httpx2.Response, outgoing: OutgoingRequest | None, instead: Callable[[str], bytes]
     ) -> str | None:
         """Limit each event of a stream before the SDK parses it.
-
-        Args:
-            response: A stream; closed if it cannot be limited.
-            outgoing: The pending request, None for a stream of the server's own messages.
-            instead: Makes the replacement of a refused event.
 
         Returns:
             Why the stream cannot be read at all, None if it can.

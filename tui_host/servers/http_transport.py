@@ -45,12 +45,6 @@ async def http_transport(
 ) -> AsyncGenerator[TransportStreams]:
     """Connect to a server behind a URL, over streamable HTTP or the older HTTP with SSE.
 
-    Args:
-        endpoint: The resolved address.
-        wire: Receives the state of the connection.
-        kind: The transport.
-        read_seconds: Longest pause between bytes of an answer; None for no limit.
-
     Raises:
         ServerError: The program that should print the URL did not print it.
     """

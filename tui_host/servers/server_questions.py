@@ -1,6 +1,8 @@
 """What servers ask of the person: answers to a form, visits to a page, answers of a model, a login. Free of the SDK's types.
 
 A front end implements `Answerer`, as it implements the policy's `Approver` for calls. Without a front end, `Declines` answers.
+
+Source: MCP 2025-11-25 and 2026-07-28, Client features.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from tui_host.capture.json.narrowing import items, mapping
 from tui_host.errors import JSON
 from tui_host.settings.login_storage import Logins, MemoryLogins
 
@@ -17,19 +20,19 @@ if TYPE_CHECKING:
 
 Action: TypeAlias = Literal["accept", "decline", "cancel"]
 
+_STEPS = 8
+"""References and single branches to follow, one from the other, until a schema is taken as it stands."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elicitation:
     """A server's question to the person: a form to fill in, or a page to visit. All text is untrusted.
 
-    Source: MCP 2025-11-25 and 2026-07-28, Client features, Elicitation.
-
     Attributes:
-        server: The server's configured name.
         message: Why the server asks.
         schema: The form's schema as received; None if the server asks to visit a page.
         url: The page to visit; empty for a form.
-        id: The elicitation's id, by which the server says that the visit is complete; empty if it gave none.
+        id: By which the server says that the visit is complete; empty if it gave none.
         call: The host's id of the call during which the server asks; empty if unknown.
         is_retry: The call failed because the page was not visited; accepting, after the visit, sends the call again.
         mistake: Why the previous answer does not fit the schema, so that the person is asked again; empty at first.
@@ -62,10 +65,9 @@ class ElicitationAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingRequest:
-    """A server's request for an answer of the person's model. Source: MCP 2025-11-25, Client features, Sampling.
+    """A server's request for an answer of the person's model.
 
     Attributes:
-        server: The server's configured name.
         params: The `CreateMessageRequestParams` as received, or as the person edited them (JSON object).
         model: The model that would answer, as `PROVIDER/MODEL`.
         call: The host's id of the call during which the server asks; empty if unknown.
@@ -79,11 +81,7 @@ class SamplingRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingAnswer:
-    """The model's answer to a sampling request, before it goes to the server.
-
-    Attributes:
-        result: The `CreateMessageResult` (JSON object); the person may edit its text.
-    """
+    """The model's `CreateMessageResult` (JSON object), before it goes to the server; the person may edit its text."""
 
     result: Mapping[str, JSON]
 
@@ -93,10 +91,9 @@ class Login:
     """A login that needs the person's browser.
 
     Attributes:
-        server: The server's configured name.
         url: The address to open, at the authorization server.
         redirect: The address that the browser is sent to afterwards.
-        reason: Why the login is needed: the first one, further scopes, a changed authorization server.
+        reason: Why the login is needed: the first one, further scopes, a token that is no longer taken.
     """
 
     server: str
@@ -118,11 +115,7 @@ class Sampler(Protocol):
         ...
 
     async def sample(self, request: SamplingRequest, place: Place) -> SamplingAnswer:
-        """Ask the model, in an exchange of its own.
-
-        Args:
-            request: The request as reviewed.
-            place: The place of the call during which the server asks.
+        """Ask the model, in an exchange of its own, recorded at the place of the call during which the server asks.
 
         Raises:
             TuiHostError: The model does not answer, or the request cannot be put to it.
@@ -155,11 +148,6 @@ class Answerer(Protocol):
         ...
 
 
-async def unchecked(schema: JSON, value: JSON) -> None:
-    """Return None: without a schema checker, it stays unknown whether a value fits its schema."""
-    del schema, value
-
-
 class Declines:
     """Answers without a person: declines every question and refuses every request."""
 
@@ -181,6 +169,11 @@ class Declines:
         del login
 
 
+async def unchecked(schema: JSON, value: JSON) -> None:
+    """Return None: without a schema checker, it stays unknown whether a value fits its schema."""
+    del schema, value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answering:
     """Who and what answers the requests of servers.
@@ -196,3 +189,45 @@ class Answering:
     sampler: Sampler | None = None
     misfits: Callable[[JSON, JSON], Awaitable[Sequence[str] | None]] = unchecked
     logins: Logins = field(default_factory=MemoryLogins)
+
+
+def properties_of(schema: JSON) -> Mapping[str, Mapping[str, JSON]]:
+    """Return the schema of each property of a form or a tool, in their order, in the plainest form that means the same.
+
+    pydantic, and with it each Python server, writes an enum as `$ref`, one with a default as `allOf` around that, and a value that may be
+    left out as `anyOf` with null. A reference out of the schema is not followed.
+    """
+    root = mapping(schema)
+    return {name: _plain(mapping(written), root, _STEPS) for name, written in mapping(root.get("properties")).items()}
+
+
+def _plain(schema: Mapping[str, JSON], root: Mapping[str, JSON], steps: int) -> Mapping[str, JSON]:
+    if not steps:
+        return schema
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        return _plain(_merged(schema, "$ref", _at(root, reference)), root, steps - 1)
+    for key in ("allOf", "anyOf", "oneOf"):
+        branches = [branch for branch in map(mapping, items(schema.get(key))) if branch.get("type") != "null"]
+        if len(branches) == 1 and "const" not in branches[0]:
+            return _plain(_merged(schema, key, branches[0]), root, steps - 1)
+    types = [name for name in items(schema.get("type")) if name != "null"]
+    if len(types) == 1:
+        schema = {**schema, "type": types[0]}
+    if "items" in schema:
+        schema = {**schema, "items": _plain(mapping(schema["items"]), root, steps - 1)}
+    return schema
+
+
+def _merged(schema: Mapping[str, JSON], key: str, inner: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    """Return a schema with what a member stands for in that member's place; what stands beside it says more."""
+    return {**inner, **{name: value for name, value in schema.items() if name != key}}
+
+
+def _at(root: Mapping[str, JSON], reference: str) -> Mapping[str, JSON]:
+    """Return what a reference inside the schema names; nothing for any other reference."""
+    start, *names = reference.split("/")
+    found: JSON = root if start == "#" else None
+    for name in names:
+        found = mapping(found).get(name.replace("~1", "/").replace("~0", "~"))
+    return mapping(found)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from tui_host.chat.schema_form import Field
+    from tui_host.chat.schema_form import FormField
     from tui_host.chat.session import Session
     from tui_host.errors import JSON
     from tui_host.servers.catalog import ServerStatus, Tool
@@ -34,7 +34,7 @@ class DirectItem:
     name: str
     title: str = ""
     description: str = ""
-    fields: tuple[Field, ...] = ()
+    fields: tuple[FormField, ...] = ()
     tool: Tool | None = None
 
 
@@ -71,14 +71,16 @@ class DirectWork:
 
 def items_of(status: ServerStatus) -> Sequence[DirectItem]:
     """Return everything that a server offers: tools, resources, templates, prompts."""
-    from tui_host.chat.schema_form import Field, fields_of
+    from tui_host.chat.schema_form import FormField, fields_of
     from tui_host.servers.resource_templates import variables
 
-    def item(kind: ItemKind, name: str, title: str, about: str, *fields: Field, tool: Tool | None = None) -> DirectItem:
+    def item(
+        kind: ItemKind, name: str, title: str, about: str, *fields: FormField, tool: Tool | None = None
+    ) -> DirectItem:
         return DirectItem(kind=kind, name=name, title=title, description=about, fields=fields, tool=tool)
 
-    def field(name: str, about: str = "", *, required: bool = False) -> Field:
-        return Field(name=name, kind="text", schema={}, label=name, description=about, required=required)
+    def field(name: str, about: str = "", *, required: bool = False) -> FormField:
+        return FormField(name=name, kind="text", schema={}, label=name, description=about, required=required)
 
     return [
         *(item("tool", it.name, it.title, it.description, *fields_of(it.schema), tool=it) for it in status.tools),

@@ -44,12 +44,14 @@ class Ask:
         asked: The question.
         session: The id of the session whose call it belongs to; empty if unknown.
         since: When the server asked, in monotonic seconds.
+        is_withdrawn: Nobody waits for an answer any more: the server, or its call, gave the question up.
     """
 
     server: str
     asked: Asked
     session: str = ""
     since: float = field(default_factory=time.monotonic)
+    is_withdrawn: bool = False
     _done: asyncio.Event = field(default_factory=asyncio.Event)
     _given: Given = None
 
@@ -69,6 +71,12 @@ class Ask:
         from tui_host.servers.server_questions import Elicitation, ElicitationAnswer
 
         self.give(ElicitationAnswer(action="decline") if isinstance(self.asked, Elicitation) else None)
+
+    def withdraw(self) -> None:
+        """Take the question back, unless it is answered."""
+        if self.open:
+            self.is_withdrawn = True
+            self._done.set()
 
     async def wait(self) -> Given:
         """Wait for the answer."""
@@ -165,7 +173,7 @@ class Asks:
         try:
             return await ask.wait()
         finally:
-            ask.decline()  # has no effect on what is answered
+            ask.withdraw()
             self._open.remove(ask)
             if session is not None and before is not None:
                 self._end(session, before, call)

@@ -21,12 +21,6 @@ _PAGE = "<!doctype html><meta charset=utf-8><title>tui-host</title><p>{words} Yo
 class RedirectListener:
     """A port that the browser returns to.
 
-    Args:
-        port: The port; 0 for any free port.
-
-    Attributes:
-        url: The address to register and to return to.
-
     Raises:
         OSError: The port is in use.
     """
@@ -41,9 +35,6 @@ class RedirectListener:
 
     async def returned(self, state: str) -> str:
         """Wait for the browser; returns the address to which it was sent.
-
-        Args:
-            state: The login's state, without which a request is none of the login's.
         """
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 

@@ -80,12 +80,6 @@ class _Storage:
 @dataclass(slots=True)
 class _Refused:
     """A refused request.
-
-    Attributes:
-        response: The refusal.
-        authorization: The header that was sent with the request.
-        is_renewed: A token was renewed for the request.
-        is_logged_in: The person has logged in for the request.
     """
 
     response: httpx2.Response
@@ -96,12 +90,6 @@ class _Refused:
 
 class ServerLogin(OAuthClientProvider):
     """Authenticates the requests to a server, and logs in when the server demands it.
-
-    Args:
-        url: The server's URL.
-        kind: The transport. Over SSE, the stream is what a server refuses first.
-        services: What the login needs of the connection.
-        observer: Records the visit of the browser.
     """
 
     def __init__(self, url: str, kind: Literal["http", "sse"], services: LoginServices, observer: Observer) -> None:

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from tui_host.answers.sheet import SheetLine, Style
 from tui_host.capture.visible import line
-from tui_host.chat.schema_form import Field, Option
+from tui_host.chat.schema_form import FormField, FormOption
 from tui_host.errors import TuiHostError
 from tui_host.settings.schema import LOG_LEVELS
 from tui_host.tui.host_mask import mask_of
@@ -66,10 +66,10 @@ class LogScreen(PageScreen):
         self._server = server
         spec = None if host.pool is None else host.pool.spec_of(server)
         options = (
-            Option(value=_UNASKED, label="leave it to the server"),
-            *(Option(value=level, label=level) for level in LOG_LEVELS),
+            FormOption(value=_UNASKED, label="leave it to the server"),
+            *(FormOption(value=level, label=level) for level in LOG_LEVELS),
         )
-        level = Field(
+        level = FormField(
             name="level",
             kind="choice",
             schema={},
@@ -77,7 +77,7 @@ class LogScreen(PageScreen):
             options=options,
             default=(spec.log_level if spec is not None else "") or _UNASKED,
         )
-        roots = Field(
+        roots = FormField(
             name="roots",
             kind="text",
             schema={},

@@ -95,7 +95,7 @@ class QuestionOverlay:
         panel = self.panel
         is_first = bool(asks) and not (has_calls and self._calls_since < asks[0].since)
         if isinstance(panel, AskPanel):
-            if panel.ask in asks:
+            if panel.ask in asks or (panel.stays and panel.ask.session in {"", session.id}):
                 panel.look()
                 return
             self.close()

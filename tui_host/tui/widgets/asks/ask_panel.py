@@ -32,6 +32,7 @@ _LONGEST = 20_000
 """Largest number of characters of a server's text to show."""
 _LABEL = 28
 """Largest number of characters of a button, so that no button stands outside of a screen of 60 columns."""
+_GIVEN_UP = "Its server gave this question up: nothing was sent, and nothing can be. What you wrote stays until you press escape."
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n){2,}")
 
 
@@ -92,8 +93,12 @@ class AskPanel(Container, can_focus=True):
         decline_all: Declines all questions of the server.
         behind: Returns the number of further questions of the server.
         quiet_seconds: How long keys mean nothing after a paint.
+
+    Attributes:
+        KEEPS: Whether the panel stays, with what was written in it, once its server gave the question up.
     """
 
+    KEEPS: ClassVar[bool] = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+d", "decline", show=False, priority=True),
         Binding("escape", "cancel", show=False, priority=True),
@@ -142,6 +147,8 @@ class AskPanel(Container, can_focus=True):
         self._armed_at = inf
         self._ignored = ""
         self._is_asked = False  # whether to decline all questions
+        self._is_given_up = False  # and said to be
+        self._is_left = False
         self._body = AskBody()
         self._buttons = Horizontal(id="ask-buttons")
         self._message = Static(id="ask-message", markup=False)
@@ -198,6 +205,11 @@ class AskPanel(Container, can_focus=True):
         if focused is not None and self._body in focused.ancestors:
             self.call_after_refresh(self._body.scroll_to_widget, focused, animate=False)
 
+    @property
+    def stays(self) -> bool:
+        """Whether the panel is to be left open though nobody waits: keys meant for it must not reach the prompt."""
+        return self.KEEPS and self.ask.is_withdrawn and not self._is_left
+
     # From appearing to the answer.
 
     def on_mount(self) -> None:
@@ -216,6 +228,11 @@ class AskPanel(Container, can_focus=True):
         if not self._buttons.is_attached:
             return
         self.note_seen()
+        if self.ask.is_withdrawn and not self._is_given_up:
+            self._is_given_up = True
+            self.border_title = Content(f"{line(self.ask.server, 30)} waits no more")
+            self.query_one("#ask-keys", Static).update(Content("escape closes   ctrl+c copies"))
+            self.say(_GIVEN_UP)
         behind = self._behind()
         if behind == self._waiting_shown:
             return
@@ -295,7 +312,9 @@ class AskPanel(Container, can_focus=True):
     def on_ask_button_pressed(self, event: AskButton.Pressed) -> None:
         """Do what the button says, if the question could be read."""
         event.stop()
-        if self.is_armed:
+        if self.is_armed and self.ask.is_withdrawn:
+            self.say(_GIVEN_UP)
+        elif self.is_armed:
             self.say("")
             event.action()
 
@@ -317,13 +336,16 @@ class AskPanel(Container, can_focus=True):
 
     def action_decline(self) -> None:
         """Decline the question."""
-        if self.is_armed:
-            self.ask.decline()
+        self._leave(self.ask.decline)
 
     def action_cancel(self) -> None:
         """Close the question."""
+        self._leave(self.cancel)
+
+    def _leave(self, answer: Callable[[], None]) -> None:
         if self.is_armed:
-            self.cancel()
+            self._is_left = True
+            answer()  # which nobody hears if the question was given up
 
     def action_scroll_body(self, pages: int) -> None:
         """Scroll the body by a page."""

@@ -78,15 +78,11 @@ class FormPanel(AskPanel):
         if unseen is not None:
             self._body.scroll_to_widget(unseen, animate=False)
             self.say(_UNSEEN)
-        elif self.misfits is not None and (
-            self._form.is_whole or any("pattern" in row.field.schema for row in self._form.rows)
-        ):
-            self.run_worker(self._check(content))
         else:
-            self.ask.give(ElicitationAnswer(action="accept", content=content))
+            self.run_worker(self._check(content))
 
     async def _check(self, content: Mapping[str, JSON]) -> None:
-        """Check what the form cannot: patterns, which may take for ever, in a process of their own."""
+        """Check limits, formats and patterns, which may take for ever, in a process of their own; then send."""
         misfits = None if self.misfits is None else await self.misfits(self._request.schema, content)
         for row in self._form.rows:
             words = next((words for words in misfits or () if words.startswith(f"{row.field.name}: ")), "")
@@ -101,6 +97,7 @@ class FormPanel(AskPanel):
 class AddressPanel(AskPanel):
     """Shows an address and its host, and opens it by a key."""
 
+    KEEPS: ClassVar[bool] = False  # it closes because the browser is back, or the server saw the visit
     BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "open", show=False)]
     opener: Callable[[str], Awaitable[bool]] | None = None
 

@@ -15,7 +15,7 @@ from textual.widget import Widget
 from typing_extensions import override
 
 from tui_host.capture.visible import line, visible
-from tui_host.chat.schema_form import Option
+from tui_host.chat.schema_form import FormOption
 from tui_host.tui.glyphs import Glyphs, glyphs_of
 from tui_host.tui.widgets.approval.approval_lines import Field
 
@@ -99,7 +99,7 @@ class PickField(Widget, can_focus=True):
     class Changed(Message):
         """Posted when a value was chosen or unchosen."""
 
-    def __init__(self, options: Sequence[Option], chosen: Sequence[str], *, is_several: bool) -> None:
+    def __init__(self, options: Sequence[FormOption], chosen: Sequence[str], *, is_several: bool) -> None:
         super().__init__()
         self._options = options
         self._several = is_several

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widget import Widget
@@ -15,12 +17,12 @@ from typing_extensions import override
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.visible import line
-from tui_host.chat.schema_form import Field, Option, value_of, whole_field
+from tui_host.chat.schema_form import FormField, FormOption, value_of, whole_field
 from tui_host.errors import JSON, TuiHostError
 from tui_host.tui.widgets.forms.form_fields import Finished, PickField, TextField
 from tui_host.tui.widgets.status_lines import DIM
 
-_TRUTHS = (Option(value="true", label="yes"), Option(value="false", label="no"))
+_TRUTHS = (FormOption(value="true", label="yes"), FormOption(value="false", label="no"))
 _LABEL, _DESCRIPTION = 120, 600
 SECRET = "This field asks for a secret. A form is no place for passwords, tokens or keys: the server must not ask so."  # noqa: S105 - words
 
@@ -45,7 +47,7 @@ class FieldRow(Vertical):
     }
     """
 
-    def __init__(self, field: Field, text: str, *, warns: bool) -> None:
+    def __init__(self, field: FormField, text: str, *, warns: bool) -> None:
         super().__init__()
         self.field = field
         self._warns = warns and field.asks_secret
@@ -128,9 +130,16 @@ class FormView(Vertical):
         is_whole: Whether one row takes all values.
     """
 
+    # At once, before the app passes on the next key: what was typed ahead behind the tab belongs to the next field.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "app.focus_next", show=False, priority=True),
+        Binding("shift+tab", "app.focus_previous", show=False, priority=True),
+    ]
     DEFAULT_CSS = "FormView { height: auto; }"
 
-    def __init__(self, fields: Sequence[Field], texts: Mapping[str, str] | None = None, *, warns: bool = False) -> None:
+    def __init__(
+        self, fields: Sequence[FormField], texts: Mapping[str, str] | None = None, *, warns: bool = False
+    ) -> None:
         super().__init__()
         given = texts or {}
         whole = whole_field(fields)
@@ -167,7 +176,7 @@ class FormView(Vertical):
             inputs[inputs.index(focused) + 1].focus()
 
 
-def _chosen(field: Field, text: str) -> Sequence[str]:
+def _chosen(field: FormField, text: str) -> Sequence[str]:
     """Return the values that are chosen by a text; none if the text, a default of the server's, is none of the values."""
     try:
         value = value_of(field, text) if text else None
