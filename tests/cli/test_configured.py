@@ -31,13 +31,13 @@ action = "maybe"
 steps = -1
 """
 KEYS = [
-    "limits.steps",
-    "protocoll",
-    "providers.mine.base_url",
-    "providers.mine.colour",
-    "rules #1.action",
-    "servers.a__b",
-    "servers.two.url",
+    "limits.steps, line 16",
+    "protocoll, line 2",
+    "providers.mine.base_url, line 4",
+    "providers.mine.colour, line 5",
+    "rules #1.action, line 14",
+    "servers.a__b, line 6",
+    "servers.two.url, line 10",
 ]
 
 

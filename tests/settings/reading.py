@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_host.errors import SettingsError, TuiHostError
+from tui_host.errors import SettingsError
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.schema import Settings
 
@@ -25,12 +25,8 @@ def read(folder: Path, text: str = "", environment: Mapping[str, str] = NOTHING)
     return load(Overrides(config=write(folder, text), data_dir=folder / "data"), environment)
 
 
-def mistakes(folder: Path, text: str, environment: Mapping[str, str] = NOTHING) -> list[TuiHostError]:
+def refused(folder: Path, text: str, environment: Mapping[str, str] = NOTHING) -> list[str]:
+    """The lines that refuse a configuration."""
     with pytest.raises(SettingsError) as caught:
         read(folder, text, environment)
-    return [caught.value, *caught.value.more]
-
-
-def mistake(folder: Path, text: str, environment: Mapping[str, str] = NOTHING) -> TuiHostError:
-    (only,) = mistakes(folder, text, environment)
-    return only
+    return [str(mistake) for mistake in (caught.value, *caught.value.more)]

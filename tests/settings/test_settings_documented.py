@@ -1,9 +1,9 @@
-"""The document on the configuration names every key that the readers know, and its example is one."""
+"""The document on the configuration names every setting with its default, and its example is a configuration."""
 
 from __future__ import annotations
 
-import ast
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -11,30 +11,54 @@ import pytest
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.model_options import SETTABLE
 from tui_host.settings.presets import PRESETS
-from tui_host.settings.schema import ACTIONS, BUNDLED, DIALECTS, MODES, PROTOCOLS, TRANSPORTS
-from tui_host.settings.table_reader import Table
+from tui_host.settings.schema import (
+    ACTIONS,
+    BUNDLED,
+    DIALECTS,
+    MODES,
+    PROTOCOLS,
+    TRANSPORTS,
+    Limits,
+    Price,
+    Profile,
+    Provider,
+    Rule,
+    ServerSpec,
+    Store,
+    Ui,
+    UserFile,
+)
+from tui_host.settings.table_reader import rules_of
 
-SETTINGS = Path(__file__).parents[2] / "tui_host/settings"
-DOCUMENT = (SETTINGS.parent / "docs/configuration.md").read_text("utf-8")
-METHODS = {name for name in vars(Table) if not name.startswith("_")} - {"where", "mistake"}
+DOCUMENT = (Path(__file__).parents[2] / "tui_host/docs/configuration.md").read_text("utf-8")
+PARTS = {
+    UserFile: "## Top of",
+    Provider: "## `[providers.NAME]`",
+    Price: "## `[providers.NAME]`",
+    ServerSpec: "## `[servers.NAME]`",
+    Rule: "## `[[rules]]`",
+    Profile: "## `[profiles.NAME]`",
+    Limits: "## `[limits]",
+    Store: "## `[limits]",
+    Ui: "## `[limits]",
+}
+ELSEWHERE = {"providers", "servers", "profiles", "rules", "limits", "store", "ui", "registry"}
+"""Tables of the top, which have parts of their own."""
 
 
-def keys_read() -> set[str]:
-    """The literal keys that the code asks tables for."""
-    return {
-        node.args[0].value
-        for file in SETTINGS.glob("*.py")
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS
-        if node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
-    }
-
-
-def test_every_key_is_documented() -> None:
-    keys = {key for key in keys_read() if re.fullmatch(r"[a-z_]+", key)}
-    assert {"model", "base_url", "enabled", "connect_wait", "theme"} <= keys
-    tables = {key for key in ("rules", "limits", "store", "ui") if f"[{key}]" in DOCUMENT}
-    assert sorted(key for key in keys - tables if f"`{key}`" not in DOCUMENT) == []
+@pytest.mark.parametrize("record", PARTS, ids=lambda record: record.__name__)
+def test_every_setting_is_documented_with_its_default(record: type) -> None:
+    part = DOCUMENT[DOCUMENT.index(PARTS[record]) :].partition("\n## ")[0]
+    defaults = {field.name: field.default for field in fields(record)}
+    for name, rule in rules_of(record).items():
+        if record is UserFile and name in ELSEWHERE:
+            continue
+        assert rule.doc
+        assert f"`{name}`" in part or f"{name} = " in part, name
+        row = re.search(rf"^\|[^|\n]*`{name}`[^|\n]*\| ([^|\n]*) \|", part, re.MULTILINE)
+        default = defaults[name]
+        if row is not None and isinstance(default, (bool, float, int)) and default != 0:
+            assert (f"`{str(default).lower()}`" if isinstance(default, bool) else f"`{default:g}`") in row[1], name
 
 
 @pytest.mark.parametrize("words", [PRESETS, SETTABLE, DIALECTS, TRANSPORTS, MODES, ACTIONS, BUNDLED, PROTOCOLS[:8]])

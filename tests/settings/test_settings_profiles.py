@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.settings.reading import mistakes, read, write
-from tui_host.errors import SettingsError
+from tests.settings.reading import read, write
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.model_options import Options
 from tui_host.settings.save import save_state
@@ -44,27 +43,6 @@ def test_a_profile_is_read_whole_from_the_file_or_from_one_of_its_own(tmp_path: 
     assert settings.profile == ""
 
 
-@pytest.mark.parametrize(
-    ("text", "where", "remedy"),
-    [
-        ("sytem = 'x'", "p.sytem", "system"),
-        ("servers = ['maths']", "p.servers", "did you mean math"),
-        ("tools = ['wether.*']", "p.tools", "did you mean weather"),
-        ("tools = ['math']", "p.tools", "time.get_*"),
-        ("model = 'gorq/x'", "p.model", "did you mean groq"),
-        ("options = { seed = 'x' }", "p.options.seed", "a whole number"),
-        ("options = { extra_body = {} }", "p.options.extra_body", "p.extra_body"),
-        ("extra_body = 1", "p.extra_body", "[profiles.p.extra_body]"),
-    ],
-)
-def test_a_mistake_in_a_profile_names_its_key_and_the_remedy(
-    text: str, where: str, remedy: str, tmp_path: Path
-) -> None:
-    (only,) = mistakes(tmp_path, f"[profiles.p]\n{text}")
-    assert f"profiles.{where}" in only.where
-    assert remedy in only.remedy
-
-
 def chosen(settings: Settings) -> tuple[str, str, str]:
     return settings.profile, str(settings.model), settings.protocol
 
@@ -94,12 +72,3 @@ def test_what_was_typed_wins_over_the_profile_and_that_over_what_is_below_it(
 
     assert chosen(settings) == expected
     assert any('no profile "gone"' in notice for notice in settings.notices) == ("gone" in state.values())
-
-
-@pytest.mark.parametrize(("config", "typed"), [('profile = "pp"', None), ("", "pp")])
-def test_a_profile_that_is_not_there_is_a_mistake_where_it_is_named(
-    config: str, typed: str | None, tmp_path: Path
-) -> None:
-    with pytest.raises(SettingsError, match='no profile "pp"') as caught:
-        load(Overrides(config=write(tmp_path, config + NAMING), profile=typed), {})
-    assert ("--profile" in caught.value.where) == (typed is not None)

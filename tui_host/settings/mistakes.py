@@ -20,12 +20,12 @@ class Report:
         """Add a mistake to the report."""
         self.mistakes.append(SettingsError(what, where, remedy))
 
-    def raise_if_any(self) -> None:
-        """Raise an error with all mistakes, if there are any.
+    def typed(self, option: str, what: str, remedy: str) -> None:
+        """Add a mistake in an option of the command line."""
+        self.mistake(what, option, remedy)
 
-        Raises:
-            SettingsError: The first mistake, with all others in `more`.
-        """
+    def raise_if_any(self) -> None:
+        """Raise a `SettingsError` with all mistakes, if there are any: the first one, with the others in `more`."""
         if self.mistakes:
             first, *more = self.mistakes
             raise SettingsError(first.what, first.where, first.remedy, more=tuple(more))
@@ -82,6 +82,12 @@ def nearest(name: str, known: Sequence[str], otherwise: str = "") -> str:
     if otherwise:
         return otherwise
     return f"choose from {', '.join(map(shown, known))}" if known else "remove it"
+
+
+def wrong_choice(text: str, choices: Sequence[str]) -> tuple[str, str]:
+    """Return what is wrong with a text that is none of the choices, and the remedy."""
+    listed = ", ".join(filter(None, choices))
+    return f'found "{shown(text)}", expected one of {listed}', nearest(text, choices, "write one of them")
 
 
 def _digits(value: float) -> str:

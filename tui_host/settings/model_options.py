@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 
 from tui_host.errors import JSON
 
-_NUMBER = "a number"
-_COUNT = "a whole number"
-_TEXT = "a text"
-_TEXTS = "a text, or a list of texts"
-_OBJECT = "a JSON object"
+_NUMBER, _COUNT, _TEXT = "a number", "a whole number", "a text"
+_TEXTS, _OBJECT = "a text, or a list of texts", "a JSON object"
 _KINDS: Mapping[str, str] = {
     "temperature": _NUMBER,
     "top_p": _NUMBER,
@@ -38,18 +35,18 @@ _INNER = ("generationConfig", "options")
 """Members of a request's body that contain the options of some vendors."""
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
+SETTABLE = tuple(_KINDS)
+"""Options that a user can set for a session."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """Options of a model exchange. None, or empty, leaves the choice to the provider.
 
     Attributes:
-        temperature: How random the choice among likely tokens is.
-        top_p: Total probability of the tokens to choose from.
         max_tokens: Largest number of tokens in an answer, including thinking.
         reasoning_effort: How much the model thinks, in the vendor's own words (`low`, `medium`, `high`).
         stop: Texts at which the answer ends.
-        seed: Makes answers reproducible, as far as the provider supports it.
         others: Further options under the vendor's own names, sent unchanged.
         extra_body: Members merged last into the request's body.
     """
@@ -65,18 +62,16 @@ class Options:
 
     def over(self, below: Options) -> Options:
         """Return these options, completed from `below`. An option set under a vendor's own key counts as set."""
-        set_keys = [key for name, keys in _WIRE.items() if value_of(self, name) is not None for key in keys]
-        all_keys = {*set_keys, *self.others}
-        return Options(
-            temperature=below.temperature if self.temperature is None else self.temperature,
-            top_p=below.top_p if self.top_p is None else self.top_p,
-            max_tokens=below.max_tokens if self.max_tokens is None else self.max_tokens,
-            reasoning_effort=below.reasoning_effort if self.reasoning_effort is None else self.reasoning_effort,
-            stop=self.stop or below.stop,
-            seed=below.seed if self.seed is None else self.seed,
+        set_names = [name for name in _WIRE if value_of(self, name) is not None]
+        set_keys = {key for name in set_names for key in _WIRE[name]}
+        whole = replace(
+            below,
             others={**_without(below.others, {*set_keys, *self.extra_body}), **self.others},
-            extra_body={**_without(below.extra_body, all_keys), **self.extra_body},
+            extra_body={**_without(below.extra_body, {*set_keys, *self.others}), **self.extra_body},
         )
+        for name in set_names:
+            whole = with_value(whole, name, value_of(self, name))
+        return whole
 
     def on_wire(self, name: str) -> JSON:
         """Return the value sent for an option. A vendor's own key, or a key in `extra_body`, wins over the common name."""
@@ -84,10 +79,6 @@ class Options:
         places += [inner for place in places for key in _INNER if isinstance(inner := place.get(key), Mapping)]
         values = [place[key] for place in places for key in _WIRE.get(name, ()) if key in place]
         return values[-1] if values else value_of(self, name)
-
-
-SETTABLE = tuple(_KINDS)
-"""Options that a user can set for a session."""
 
 
 def option_of(name: str, text: str) -> JSON:
@@ -98,18 +89,19 @@ def option_of(name: str, text: str) -> JSON:
     Raises:
         ValueError: The value is invalid; the error's text says what is expected.
     """
-    kind, value = _KINDS[name], text.strip()
-    read: JSON = value if kind == _TEXT else None
+    kind, typed = _KINDS[name], text.strip()
+    parse: Mapping[str, Callable[[str], JSON]] = {
+        _NUMBER: float,
+        _COUNT: int,
+        _TEXT: str,
+        _TEXTS: lambda typed: list(_texts(typed)),
+        _OBJECT: lambda typed: json.loads(typed, parse_constant=_refuse),
+    }
     with suppress(ValueError):
-        if kind == _OBJECT:
-            read = json.loads(value, parse_constant=_no_number)
-        elif kind == _TEXTS:
-            read = list(_texts(value))
-        elif kind in {_COUNT, _NUMBER}:
-            read = int(value) if kind == _COUNT else float(value)
-    if read == [] or not _is(kind, read):
-        raise ValueError('texts, with commas between them; "a, b\\n" in quotes' if kind == _TEXTS else kind)
-    return read
+        value = parse[kind](typed)
+        if _is(kind, value):
+            return value
+    raise ValueError('texts, with commas between them; "a, b\\n" in quotes' if kind == _TEXTS else kind)
 
 
 def text_of(value: JSON) -> str:
@@ -123,16 +115,10 @@ def text_of(value: JSON) -> str:
 
 def value_of(options: Options, name: str) -> JSON:
     """Return an option's value by the option's name, None if not set."""
-    values: Mapping[str, JSON] = {
-        "temperature": options.temperature,
-        "top_p": options.top_p,
-        "max_tokens": options.max_tokens,
-        "reasoning_effort": options.reasoning_effort,
-        "seed": options.seed,
-        "stop": list(options.stop) or None,
-        "extra_body": dict(options.extra_body) or None,
-    }
-    return values[name]
+    value: JSON = getattr(options, name)
+    if isinstance(value, tuple):
+        return list(value) or None
+    return (dict(value) or None) if isinstance(value, Mapping) else value
 
 
 def with_value(options: Options, name: str, value: JSON) -> Options:
@@ -153,41 +139,34 @@ def wrong_options(values: Mapping[str, JSON]) -> dict[str, str]:
 
 def options_of(values: Mapping[str, JSON]) -> Options:
     """Build options from values by name; a value of the wrong type is ignored."""
-    valid = {name: values.get(name) for name, kind in _KINDS.items() if _is(kind, values.get(name))}
-    temperature, top_p, most, effort, seed, stop, extra = (valid.get(name) for name in SETTABLE)
-    return Options(
-        temperature=temperature if isinstance(temperature, int | float) else None,
-        top_p=top_p if isinstance(top_p, int | float) else None,
-        max_tokens=most if isinstance(most, int) else None,
-        reasoning_effort=effort if isinstance(effort, str) else None,
-        stop=(stop,) if isinstance(stop, str) else tuple(map(str, stop)) if isinstance(stop, list) else (),
-        seed=seed if isinstance(seed, int) else None,
-        others={name: value for name, value in values.items() if name not in _KINDS},
-        extra_body=extra if isinstance(extra, Mapping) else {},
-    )
-
-
-def _without(values: Mapping[str, JSON], keys: Collection[str]) -> dict[str, JSON]:
-    """Return the values without some keys, also inside `_INNER` members."""
-    kept = {name: value for name, value in values.items() if name not in keys}
-    return {
-        name: _without(value, keys) if name in _INNER and isinstance(value, Mapping) else value
-        for name, value in kept.items()
-    }
+    valid: dict[str, object] = {name: values[name] for name, kind in _KINDS.items() if _is(kind, values.get(name))}
+    if "stop" in valid:
+        stop = values["stop"]
+        valid["stop"] = tuple(stop) if isinstance(stop, list) else (stop,)
+    return replace(Options(others={name: values[name] for name in values if name not in _KINDS}), **valid)
 
 
 def _is(kind: str, value: JSON) -> bool:
     if isinstance(value, bool):
-        return False
+        return False  # true and false are numbers to Python
     if kind == _NUMBER:
         return isinstance(value, int) or (isinstance(value, float) and isfinite(value))
     if kind == _COUNT:
         return isinstance(value, int) and value >= 0
     if kind == _OBJECT:
         return isinstance(value, Mapping)
-    if kind == _TEXTS and isinstance(value, list):
-        return all(isinstance(item, str) and item for item in value)
-    return isinstance(value, str) and bool(value)
+    texts = value if kind == _TEXTS and isinstance(value, list) else [value]
+    return bool(texts) and all(isinstance(text, str) and text for text in texts)
+
+
+def _without(values: Mapping[str, JSON], keys: Collection[str]) -> dict[str, JSON]:
+    """Return the values without some keys, also inside `_INNER` members."""
+    kept = {name: value for name, value in values.items() if name not in keys}
+    for name in _INNER:
+        inner = kept.get(name)
+        if isinstance(inner, Mapping):
+            kept[name] = _without(inner, keys)
+    return kept
 
 
 def _texts(typed: str) -> Iterator[str]:
@@ -211,5 +190,5 @@ def _typed(text: str) -> str:
     return text if is_plain else json.dumps(text, ensure_ascii=False)
 
 
-def _no_number(name: str) -> JSON:
-    raise ValueError(name)
+def _refuse(constant: str) -> JSON:
+    raise ValueError(constant)  # JSON has no NaN, though Python reads it

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tui_host.errors import SettingsError
-from tui_host.settings.table_reader import is_array, is_table
+from tui_host.settings.toml_files import is_array, is_table
 
 _VARIABLE = re.compile(r"\{([A-Za-z_][\w-]*)\}")
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tui_host.settings.mistakes import Report, shown
-from tui_host.settings.schema import ACTIONS, Action, Rule
+from tui_host.settings.schema import Rule
 from tui_host.settings.table_reader import Table
 
 _SERVER_PATTERN = re.compile(r"[\w*-]{1,80}")
@@ -22,18 +22,17 @@ def matches(name: str, pattern: str) -> bool:
 def read_rules(table: Table) -> Iterator[Rule]:
     """Yield the rules of a file in order. An invalid rule is reported and skipped."""
     for entry in table.array("rules"):
-        server, tool = entry.text("server"), entry.text("tool")
-        action: Action = entry.choice("action", ACTIONS, "ask")
+        rule = entry.read(Rule, where=table.file)
         for key in ("server", "tool", "action"):
             if key not in entry:
                 entry.mistake(key, "missing", "write server, tool and action; * stands for any characters")
-        if server is not None and not _SERVER_PATTERN.fullmatch(server):
-            entry.mistake("server", f'"{shown(server)}" fits no server\'s name', "use letters, digits, -, _ and *")
-        if tool is not None and not tool:
+        if "server" in entry and not _SERVER_PATTERN.fullmatch(rule.server):
+            what = f'"{shown(rule.server)}" fits no server\'s name'
+            entry.mistake("server", what, "use letters, digits, -, _ and *")
+        if entry.data.get("tool") == "":
             entry.mistake("tool", "empty", "name the tool, or write * for all")
-        entry.finish()
-        if server and tool and "action" in entry:
-            yield Rule(server=server, tool=tool, action=action, where=table.file)
+        if rule.server and rule.tool and "action" in entry:
+            yield rule
 
 
 def read_patterns(patterns: Sequence[str], report: Report) -> tuple[str, ...]:
@@ -42,7 +41,6 @@ def read_patterns(patterns: Sequence[str], report: Report) -> tuple[str, ...]:
         server, dot, tool = pattern.partition(".")
         matches_something = _TOOL_PATTERN.fullmatch(tool) if dot else "*" in pattern
         if not matches_something or not _SERVER_PATTERN.fullmatch(server):
-            report.mistake(
-                f'found "{shown(pattern)}", expected SERVER.TOOL', "--allow", "write it like time.get_* or math.*"
-            )
+            what = f'found "{shown(pattern)}", expected SERVER.TOOL'
+            report.mistake(what, "--allow", "write it like time.get_* or math.*")
     return tuple(patterns)

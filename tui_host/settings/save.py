@@ -5,48 +5,37 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 
 from tui_host.errors import SettingsError
 from tui_host.settings.mistakes import Report
 from tui_host.settings.paths import ensure_private_dir
-from tui_host.settings.schema import Settings
-from tui_host.settings.table_reader import is_table
-from tui_host.settings.toml_files import read_document, shown_path
+from tui_host.settings.schema import SavedChoices, Settings
+from tui_host.settings.toml_files import is_table, read_document, shown_path
 
 STATE_FILE = "state.toml"
-STATE_KEYS = ("model", "protocol", "profile", "theme")
-"""Choices that the app remembers; each applies only if `config.toml` does not set it."""
 SWITCHES = "switches"
-"""Table in the state file: whether a server (key `SERVER`) or a tool (key `SERVER.TOOL`) is switched on."""
 
 
-def save_state(settings: Settings, choices: Mapping[str, str | None]) -> None:
-    """Remember choices for the next start; the value None forgets a choice. Blocks on the disk.
+def save_state(settings: Settings, choices: Mapping[str, object]) -> None:
+    """Remember choices for the next start, by field of `SavedChoices`; None forgets a choice. Blocks on the disk.
 
     If two processes save at once, the later one wins and may undo the other's change.
-
-    Args:
-        settings: Provides the folder to write to.
-        choices: New values by key from `STATE_KEYS`, written as in `config.toml`, such as `deepseek/deepseek-chat`.
 
     Raises:
         SettingsError: The folder or file cannot be written, or the existing file cannot be read.
     """
-    for key in choices:
-        if key not in STATE_KEYS:
-            raise ValueError(f"{key} is not remembered")
-    state = _read_state(settings)
-    _change(state, choices)
-    _write_state(settings, state)
+    unknown = choices.keys() - {field.name for field in fields(SavedChoices)}
+    if unknown:
+        raise ValueError(f"not remembered: {', '.join(unknown)}")
+    if not settings.config_dir.exists():
+        ensure_private_dir(settings.config_dir)
+    write_toml(settings.config_dir / STATE_FILE, _changed(_read_state(settings), choices))
 
 
 def save_switches(settings: Settings, switches: Mapping[str, bool | None]) -> None:
-    """Remember whether servers and tools are switched on; the value None forgets a switch. Blocks on the disk.
-
-    Args:
-        settings: Provides the folder to write to.
-        switches: New values by `SERVER` or `SERVER.TOOL`.
+    """Remember whether servers and tools, by `SERVER` or `SERVER.TOOL`, are on; None forgets. Blocks on the disk.
 
     Raises:
         SettingsError: The configuration file itself sets `enabled` of a server, or the file cannot be written.
@@ -55,40 +44,12 @@ def save_switches(settings: Settings, switches: Mapping[str, bool | None]) -> No
         key = f"servers.{name}.enabled"
         if key in settings.fixed:
             raise SettingsError(f"{key} is set there", str(settings.config_file), "change it in that file")
-    state = _read_state(settings)
-    table = state.get(SWITCHES)
-    kept = {str(name): value for name, value in table.items()} if is_table(table) else {}
-    _change(kept, switches)
-    _change(state, {SWITCHES: kept or None})
-    _write_state(settings, state)
-
-
-def _change(table: dict[str, object], values: Mapping[str, object]) -> None:
-    for key, value in values.items():
-        table.pop(key, None)
-        if value is not None:
-            table[key] = value
-
-
-def _read_state(settings: Settings) -> dict[str, object]:
-    report = Report()
-    state = read_document(settings.config_dir / STATE_FILE, report, needed=False) or {}
-    report.raise_if_any()
-    return state
-
-
-def _write_state(settings: Settings, state: Mapping[str, object]) -> None:
-    if not settings.config_dir.exists():
-        ensure_private_dir(settings.config_dir)
-    write_toml(settings.config_dir / STATE_FILE, state)
+    kept = _read_state(settings).get(SWITCHES)
+    save_state(settings, {SWITCHES: _changed(kept if is_table(kept) else {}, switches) or None})
 
 
 def write_toml(path: Path, table: Mapping[str, object]) -> None:
-    """Write a table to a TOML file, atomically.
-
-    Raises:
-        SettingsError: The file cannot be written, or a text is not valid Unicode.
-    """
+    """Write a table to a TOML file, atomically; raises a `SettingsError` if it cannot be written."""
     import tomli_w
 
     try:
@@ -125,9 +86,20 @@ def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:
                 new.unlink()
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise SettingsError(
-            f"cannot be written: {reason}", shown_path(path), "check the folder's permissions and free space"
-        ) from error
+        remedy = "check the folder's permissions and free space"
+        raise SettingsError(f"cannot be written: {reason}", shown_path(path), remedy) from error
+
+
+def _read_state(settings: Settings) -> Mapping[str, object]:
+    report = Report()
+    document = read_document(settings.config_dir / STATE_FILE, report, needed=False)
+    report.raise_if_any()
+    return {} if document is None else document.values
+
+
+def _changed(table: Mapping[str, object], values: Mapping[str, object]) -> dict[str, object]:
+    """Return the table with values replaced, and without those that are None."""
+    return {key: value for key, value in {**table, **values}.items() if value is not None}
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,4 +1,8 @@
-"""The configuration as frozen dataclasses without behaviour."""
+"""The configuration as frozen dataclasses. A field made by `setting` is a key of a file, and its own rule.
+
+To add a setting, add one field here. The reader takes the kind of the value from the annotation, reports what the rule
+forbids, and knows the key when it looks for the nearest one; a test compares the fields with `docs/configuration.md`.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from typing_extensions import override
 
+from tui_host.settings.field_rule import setting
 from tui_host.settings.model_options import Options
 
 Dialect = Literal["openai", "openai-responses", "anthropic", "gemini", "ollama"]
@@ -17,53 +22,30 @@ Transport = Literal["stdio", "http", "sse"]
 Mode = Literal["auto", "legacy", "2026-07-28"]
 Action = Literal["allow", "ask", "deny"]
 
-DIALECTS: tuple[Dialect, ...] = ("openai", "openai-responses", "anthropic", "gemini", "ollama")
-"""All supported dialects."""
-
+DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
+ACTIONS: tuple[Action, ...] = get_args(Action)
+TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
+MODES: tuple[Mode, ...] = get_args(Mode)
 _SPOKEN = ("native", "cline", "cherry", "json", "function", "react", "hermes")
 PROTOCOLS: tuple[str, ...] = (*_SPOKEN, "hub", *(f"hub+{name}" for name in _SPOKEN[1:]))
 """All supported tool protocols. `hub` builds on `native`, and `hub+NAME` on the tool protocol NAME."""
-
-TRANSPORTS: tuple[Transport, ...] = ("stdio", "http", "sse")
-MODES: tuple[Mode, ...] = ("auto", "legacy", "2026-07-28")
 LOG_LEVELS: tuple[str, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """The levels of a server's log messages, least severe first."""
-ACTIONS: tuple[Action, ...] = ("allow", "ask", "deny")
-
 BUNDLED: tuple[str, ...] = ("math", "weather", "orders")
 """The bundled servers, in display order."""
-
-THEMES: tuple[str, ...] = (
-    "ansi-dark",
-    "ansi-light",
-    "atom-one-dark",
-    "atom-one-light",
-    "catppuccin-frappe",
-    "catppuccin-latte",
-    "catppuccin-macchiato",
-    "catppuccin-mocha",
-    "dracula",
-    "flexoki",
-    "gruvbox",
-    "monokai",
-    "nord",
-    "rose-pine",
-    "rose-pine-dawn",
-    "rose-pine-moon",
-    "solarized-dark",
-    "solarized-light",
-    "textual-dark",
-    "textual-light",
-    "tokyo-night",
+_THEMES = (
+    "ansi-dark ansi-light atom-one-dark atom-one-light catppuccin-frappe catppuccin-latte catppuccin-macchiato "
+    "catppuccin-mocha dracula flexoki gruvbox monokai nord rose-pine rose-pine-dawn rose-pine-moon solarized-dark "
+    "solarized-light textual-dark textual-light tokyo-night"
 )
+THEMES = tuple(_THEMES.split())
 """Names of Textual's themes, listed here to check a name without importing Textual."""
-
 REGISTRY = "https://registry.modelcontextprotocol.io"
 """The official registry of MCP servers."""
-
+AS_INPUT = -1.0
+"""Stands for a price that a file leaves out, until the provider is read: it is that of other input tokens."""
 DEMO = "demo"
 """Provider name of the demo model; no other provider may use it."""
-
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
 """A reference to an environment variable: group 1 is the name, group 2 the default (None without a default)."""
 
@@ -75,7 +57,6 @@ class Template:
     The repr shows only the names of the variables and hides other text, which may be a key.
 
     Attributes:
-        text: The string as configured.
         literal: The text contains no references: it was typed as an argument, and the shell has expanded it.
     """
 
@@ -84,9 +65,13 @@ class Template:
 
     @override
     def __repr__(self) -> str:
-        names_found = () if self.literal else tuple(match.group(1) for match in REFERENCE.finditer(self.text))
-        names = "".join(f"${{{name}}}, " for name in names_found)
+        names = "".join(f"${{{name}}}, " for name in self.references)
         return f"Template({names}{len(self.text)} characters)"
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The names of the variables, in order, without repetition."""
+        return () if self.literal else tuple(dict.fromkeys(match[1] for match in REFERENCE.finditer(self.text)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,19 +88,12 @@ class ModelRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What a model's tokens cost, for a million of them, in whatever currency the person counts.
+    """What a million of a model's tokens cost, in whatever currency the person counts."""
 
-    Attributes:
-        input: Of input tokens.
-        output: Of output tokens.
-        cached: Of input tokens read from the cache.
-        cache_written: Of input tokens written to the cache.
-    """
-
-    input: float
-    output: float
-    cached: float
-    cache_written: float
+    input: float = setting(0.0, doc="input tokens")
+    output: float = setting(0.0, doc="output tokens")
+    cached: float = setting(AS_INPUT, doc="input tokens read from the cache; as others if it is not given")
+    cache_written: float = setting(AS_INPUT, doc="input tokens written to the cache; as others likewise")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,19 +102,7 @@ class Provider:
 
     Attributes:
         name: The part PROVIDER of `PROVIDER/MODEL`.
-        dialect: The wire format, one of `DIALECTS`.
-        base_url: The URL before the dialect's path; empty for the demo model.
-        api_key: The key; None if the preset's variable holds it, or if no key is needed.
         key_variable: The preset's environment variable for the key; None for a provider without a preset.
-        headers: Headers to send with each request.
-        options: Default model options, including `extra_body`; profile and session override them.
-        models: The models to offer; if empty, the provider is asked.
-        default_model: The model to start with, None if there is no obvious one.
-        ca_file: A file of certificates to trust instead of the system's; None for the system's.
-        timeout: Longest time between received bytes, in seconds.
-        allow_http: Whether plain http to another machine is permitted.
-        api_version: The API's version, for dialects that have one.
-        prices: The price of each model, by its name.
         preset: Whether the provider comes from the built-in table and not from a file.
         label: The name to display.
         embedded: Whether this is the demo model, whose process the host starts.
@@ -145,19 +111,21 @@ class Provider:
     """
 
     name: str
-    base_url: Template
-    dialect: str = "openai"
-    api_key: Template | None = None
+    dialect: str = setting("openai", choices=DIALECTS, doc="the wire format")
+    base_url: Template = setting(
+        Template(text=""), is_secret=True, doc="the URL before the dialect's path; empty for the demo model"
+    )
+    api_key: Template | None = setting(None, is_secret=True, doc="the key; None if the preset's variable may hold it")
+    headers: Mapping[str, Template] = setting({}, is_secret=True, doc="headers to send with each request")
+    options: Options = setting(Options(), doc="model options, which profile and session override; with extra_body")
+    models: tuple[str, ...] = setting((), doc="the models to offer; if empty, the provider is asked")
+    default_model: str | None = setting(None, doc="the model to start with, None if there is no obvious one")
+    ca_file: Path | None = setting(None, doc="certificates to trust instead of the system's")
+    timeout: float = setting(600.0, low=0.001, doc="longest time between received bytes, in seconds")
+    allow_http: bool = setting(False, doc="whether plain http to another machine is permitted")
+    api_version: str | None = setting(None, doc="the API's version, for dialects that have one")
+    prices: Mapping[str, Price] = setting({}, record=Price, doc="the price of each model, by its name")
     key_variable: str | None = None
-    headers: Mapping[str, Template] = field(default_factory=dict[str, Template])
-    options: Options = field(default_factory=Options)
-    models: tuple[str, ...] = ()
-    default_model: str | None = None
-    ca_file: Path | None = None
-    timeout: float = 600.0
-    allow_http: bool = False
-    api_version: str | None = None
-    prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
     preset: bool = False
     label: str = ""
     embedded: bool = False
@@ -171,138 +139,114 @@ class ServerSpec:
 
     Attributes:
         name: 1 to 40 letters of any script, digits, `-` and `_`, without `__`.
-        transport: How to connect: stdio, http or sse.
-        command: The program to start, for stdio; None for a bundled or remote server.
-        args: The program's arguments, passed without a shell.
-        env: Environment variables to add for the program.
-        cwd: The program's working directory; None for this program's own.
-        url: The address for http and sse; None for a bundled server, whose process prints its address.
-        headers: Headers to send with each request to `url`.
-        enabled: Whether to connect at start.
-        timeout: Longest time for a request, in seconds; 0 for no limit.
-        mode: Which era of MCP to speak.
-        bundled: Name of the bundled server, None for other servers.
-        watch: Patterns of files, relative to `cwd` or to the folder of `file`; a change restarts the server.
-        allow_http: Whether plain http to another machine is permitted.
-        client_id: The client's id at the authorization server, where it was given; None to register.
-        client_secret: The secret that belongs to `client_id`, if any.
-        client_metadata_url: The address of a document that describes the client, for servers that take one as id; may be empty.
-        redirect_port: The port that a login returns to; 0 for any free port.
         file: The file that configures the server, empty for a bundled or typed server.
-        sampling: Whether the server may ask for answers of the model.
-        instructions: Whether the server's instructions are sent to the model.
-        roots: Folders whose paths the server may know.
-        timeout_max: Longest time for a call that reports progress, in seconds.
-        log_level: Least severe level of the log messages that the server is asked for; empty leaves it to the server.
     """
 
     name: str
-    transport: Transport = "stdio"
-    command: Template | None = None
-    args: tuple[Template, ...] = ()
-    env: Mapping[str, Template] = field(default_factory=dict[str, Template])
-    cwd: Template | None = None
-    url: Template | None = None
-    headers: Mapping[str, Template] = field(default_factory=dict[str, Template])
-    enabled: bool = True
-    timeout: float = 60.0
-    mode: Mode = "auto"
-    bundled: str | None = None
-    watch: tuple[str, ...] = ()
-    allow_http: bool = False
-    client_id: Template | None = None
-    client_secret: Template | None = None
-    client_metadata_url: str = ""
-    redirect_port: int = 0
+    command: Template | None = setting(None, doc="the program to start, for stdio")
+    args: tuple[Template, ...] = setting((), doc="the program's arguments, passed without a shell")
+    cwd: Template | None = setting(None, doc="the program's working directory; None for this program's own")
+    url: Template | None = setting(None, is_secret=True, doc="the address of a remote server")
+    bundled: str | None = setting(None, choices=BUNDLED, doc="the name of a bundled server")
+    transport: Transport = setting("stdio", choices=TRANSPORTS, doc="how to connect; http if there is a URL")
+    env: Mapping[str, Template] = setting({}, is_secret=True, doc="environment variables to add for the program")
+    headers: Mapping[str, Template] = setting({}, is_secret=True, doc="headers to send with each request to `url`")
+    enabled: bool = setting(True, doc="whether to connect at start")
+    timeout: float = setting(60.0, doc="longest time for a request, in seconds; 0 for no limit")
+    timeout_max: float = setting(600.0, low=0.001, doc="longest time for a call that reports progress, in seconds")
+    mode: Mode = setting("auto", choices=MODES, doc="which era of MCP to speak")
+    instructions: bool = setting(False, doc="whether the server's instructions are sent to the model")
+    sampling: bool = setting(False, doc="whether the server may ask for answers of the model")
+    roots: tuple[str, ...] = setting((), doc="folders whose paths the server may know")
+    log_level: str = setting("", choices=("", *LOG_LEVELS), doc="least severe log messages to ask for; empty asks none")
+    watch: tuple[str, ...] = setting((), doc="patterns of files, relative to cwd or to `file`; a change restarts it")
+    allow_http: bool = setting(False, doc="whether plain http to another machine is permitted")
+    client_id: Template | None = setting(None, doc="the client's id at the authorization server; None to register")
+    client_secret: Template | None = setting(None, is_secret=True, doc="the secret that belongs to `client_id`")
+    client_metadata_url: str = setting("", doc="the address of a document that describes the client")
+    redirect_port: int = setting(0, high=65535, doc="the port that a login returns to; 0 for any free port")
     file: str = field(default="", compare=False)
-    sampling: bool = False
-    instructions: bool = False
-    roots: tuple[str, ...] = ()
-    timeout_max: float = 600.0
-    log_level: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A named set of system prompt, model, tool protocol, servers and options: an agent. A field of None changes nothing.
-
-    Attributes:
-        name: The profile's name.
-        system: The system prompt. Its placeholders `{time}`, `{servers}` and `{server_instructions}` are filled in when a turn begins.
-        servers: Names of the servers whose tools are offered.
-        tools: Patterns `SERVER.TOOL` of the tools to offer, with `*` as wildcard.
-        model: The model to switch to.
-        protocol: The tool protocol to switch to.
-        options: Model options, which override the provider's. The session's options override these.
-        file: The file that configures the profile.
-    """
+    """A named set of system prompt, model, tool protocol, servers and options: an agent. A field of None changes nothing."""
 
     name: str
-    system: Template | None = None
-    servers: tuple[str, ...] | None = None
-    tools: tuple[str, ...] | None = None
-    model: ModelRef | None = None
-    protocol: str | None = None
-    options: Options = field(default_factory=Options)
+    system: Template | None = setting(
+        None, doc="the system prompt; {time}, {servers} and {server_instructions} are filled in when a turn begins"
+    )
+    servers: tuple[str, ...] | None = setting(None, doc="names of the servers whose tools are offered")
+    tools: tuple[str, ...] | None = setting(None, doc="patterns SERVER.TOOL of the tools to offer, with * as wildcard")
+    model: ModelRef | None = setting(None, doc="the model to switch to")
+    protocol: str | None = setting(None, choices=PROTOCOLS, doc="the tool protocol to switch to")
+    options: Options = setting(Options(), doc="model options over the provider's; the session's override these")
     file: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A rule that decides calls without asking: deny beats ask beats allow.
+    """A rule that decides calls without asking: deny beats ask beats allow. `where` is the file that contains the rule."""
 
-    Attributes:
-        server: A server's name, with `*` as wildcard.
-        tool: A tool's name, with `*` as wildcard.
-        action: What to do with a call that matches.
-        where: The file that contains the rule.
-    """
-
-    server: str
-    tool: str
-    action: Action
+    server: str = setting("", doc="a server's name, with * as wildcard")
+    tool: str = setting("", doc="a tool's name, with * as wildcard")
+    action: Action = setting("ask", choices=ACTIONS, doc="what to do with a call that matches")
     where: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of a turn.
+    """Limits of a turn."""
 
-    Attributes:
-        steps: Largest number of model exchanges in a turn.
-        connect_wait: Longest wait for connecting servers, in seconds from the later of the turn's and the server's start.
-        retries: Largest number of automatic retries of a request that is refused temporarily (429, 5xx).
-    """
-
-    steps: int = 25
-    connect_wait: float = 10.0
-    retries: int = 3
+    steps: int = setting(25, low=1, doc="largest number of model exchanges in a turn")
+    connect_wait: float = setting(
+        10.0, doc="longest wait for connecting servers, in seconds from the later of the turn's and the server's start"
+    )
+    retries: int = setting(3, doc="largest number of automatic retries of a request that is refused temporarily")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """How long sessions are stored, and how large the database may grow.
+    """How long sessions are stored, and how large the database may grow."""
 
-    Attributes:
-        keep: Seconds to keep a session; None keeps sessions for ever.
-        max: Largest size of the database in bytes; None for no limit.
-    """
-
-    keep: float | None = None
-    max: int | None = None
+    keep: float | None = setting(None, unit="duration", doc="seconds to keep a session; None keeps sessions for ever")
+    max: int | None = setting(None, unit="size", doc="largest size of the database in bytes; None for no limit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ui:
-    """The appearance of the app.
+    """The appearance of the app."""
 
-    Attributes:
-        theme: The theme's name, None for the default theme.
-        ascii: Whether to draw with ASCII characters only; None decides by the terminal.
-    """
+    theme: str | None = setting(None, choices=THEMES, doc="the theme's name, None for the default theme")
+    ascii: bool | None = setting(None, doc="draw with ASCII characters only; None decides by the terminal")
 
-    theme: str | None = None
-    ascii: bool | None = None
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserFile:
+    """The top of `config.toml`. The person writes this file, the program never does."""
+
+    model: str | None = setting(None, doc="the model to start with, PROVIDER/MODEL")
+    protocol: str | None = setting(None, choices=PROTOCOLS, doc="the tool protocol to start with")
+    profile: str | None = setting(None, doc="the profile to start with")
+    providers: Mapping[str, Provider] = setting({}, doc="the providers by name")
+    servers: Mapping[str, ServerSpec] = setting({}, doc="the servers by name")
+    profiles: Mapping[str, Profile] = setting({}, doc="the profiles by name")
+    rules: tuple[Rule, ...] = setting((), doc="which calls are decided without asking")
+    limits: Limits = setting(Limits(), record=Limits, doc="limits of a turn")
+    store: Store = setting(Store(), record=Store, doc="how long sessions are stored")
+    ui: Ui = setting(Ui(), record=Ui, doc="the appearance of the app")
+    registry: str = setting(REGISTRY, doc="base URL of the MCP registry")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedChoices:
+    """The file `state.toml`: what the program remembers. Each applies only if `config.toml` does not set it."""
+
+    model: str | None = setting(None, doc="the last model, PROVIDER/MODEL")
+    protocol: str | None = setting(None, doc="the last tool protocol")
+    profile: str | None = setting(None, doc="the last profile")
+    theme: str | None = setting(None, doc="the last theme")
+    switches: Mapping[str, bool] = setting({}, doc="whether a server, or a tool SERVER.TOOL, is switched on")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,21 +258,15 @@ class Settings:
         config_dir: The folder in which the app saves files.
         data_dir: The folder of the database.
         model: The model to start with; None means the demo model.
-        protocol: The tool protocol to start with.
         profile: Name of the profile to start with, empty for none; already applied to `model` and `protocol`.
-        profiles: The profiles by name.
         providers: The providers by name: configured ones first, then presets, then the demo model's.
         servers: The servers by name, in the order of the files.
         rules: The rules from config.toml, then the rules saved by the app.
         allow: The patterns of `--allow`, `SERVER.TOOL` with `*`.
-        limits: Limits of a turn.
-        store: How long sessions are stored.
-        ui: The appearance of the app.
         environment: The environment variables at the program's start.
         notices: Warnings, one sentence each, without secrets.
         default_servers: Whether the bundled servers are used, because no server is configured.
         fixed: Keys of remembered choices that `config.toml` overrides, such as `model` or `servers.NAME.enabled`.
-        registry: Base URL of the MCP registry for `servers add --registry`.
         switches: Remembered switches by `SERVER` or `SERVER.TOOL`; those of servers are already applied to `servers`.
     """
 
@@ -336,7 +274,7 @@ class Settings:
     data_dir: Path
     config_file: Path | None = None
     model: ModelRef | None = None
-    protocol: str = "native"
+    protocol: str = PROTOCOLS[0]
     profile: str = ""
     profiles: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
     providers: Mapping[str, Provider] = field(default_factory=dict[str, Provider])

@@ -27,7 +27,7 @@ def read_entry(name: str, table: Mapping[str, object]) -> tuple[ServerSpec, tupl
         SettingsError: The table or the name is invalid. Contains all mistakes.
     """
     report = Report()
-    spec = read_server(name, Table(table, file=f"servers.{name}", report=report))
+    spec = read_server(name, Table(data=table, file=f"servers.{name}", report=report))
     report.raise_if_any()
     return spec, tuple(report.notices)
 

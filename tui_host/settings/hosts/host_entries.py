@@ -17,7 +17,7 @@ from tui_host.settings.hosts.jsonc import Array, Node, Object, Scalar, parse
 from tui_host.settings.hosts.known_hosts import HOSTS, PASTED, KnownHost
 from tui_host.settings.server_entries import read_entry
 from tui_host.settings.server_tables import SERVER_NAME, server_from_arguments, server_name
-from tui_host.settings.table_reader import is_array, is_table
+from tui_host.settings.toml_files import is_array, is_table
 
 MOST_SECONDS = 3600
 """A longer time limit is taken for milliseconds."""
