@@ -28,8 +28,7 @@ _BLANK_LINE = re.compile(rb"\n\n|\n\r\n|\r\r")
 
 
 class BoundedEvents(httpx2.AsyncByteStream):
-    """Passes whole events on unchanged. An event that is too large or has too many parts is replaced by an error, and ends the stream.
-    """
+    """Passes whole events on unchanged. An event that is too large or has too many parts is replaced by an error, and ends the stream."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, limit: int, instead: Callable[[str], bytes]) -> None:
         self._inner = inner
@@ -134,8 +133,7 @@ class HttpGate(httpx2.AsyncBaseTransport):
         of_logins: httpx2.AsyncBaseTransport,
         refused: Callable[[str], None],
     ) -> None:
-        """Put the gate before the recording transport.
-        """
+        """Put the gate before the recording transport."""
         self._inner = inner
         self._of_logins = of_logins
         self._streaming_post = streaming_post

@@ -34,8 +34,7 @@ class RedirectListener:
         self._socket.close()
 
     async def returned(self, state: str) -> str:
-        """Wait for the browser; returns the address to which it was sent.
-        """
+        """Wait for the browser; returns the address to which it was sent."""
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -79,8 +79,7 @@ class _Storage:
 
 @dataclass(slots=True)
 class _Refused:
-    """A refused request.
-    """
+    """A refused request."""
 
     response: httpx2.Response
     authorization: str | None
@@ -89,8 +88,7 @@ class _Refused:
 
 
 class ServerLogin(OAuthClientProvider):
-    """Authenticates the requests to a server, and logs in when the server demands it.
-    """
+    """Authenticates the requests to a server, and logs in when the server demands it."""
 
     def __init__(self, url: str, kind: Literal["http", "sse"], services: LoginServices, observer: Observer) -> None:
         super().__init__(
