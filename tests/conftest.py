@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
-settings.register_profile("project", deadline=None, max_examples=60)
+settings.register_profile("project", deadline=None, max_examples=15)
+settings.register_profile("exhaustive", deadline=None, max_examples=60)
 settings.load_profile("project")
 
 # Behind a shell's `&` it is ignored, and would be by every program that is tried.
@@ -29,7 +30,7 @@ KEYS_OF_PROVIDERS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "G
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Two workers a core for the whole suite, which waits much: for processes, sockets, screens. Tests that are named run here.
+    """A worker for each core for the whole suite: each imports and collects all of it. Tests that are named run here.
 
     Without a worker between them a debugger reaches them, and `tests/bench` and `tests/interop` have the machine for themselves.
     """
@@ -39,7 +40,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     if not any(Path(each.partition("::")[0]).resolve() in whole for each in config.args):
         return 0
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    return min(max(2 * cores, 2), 8)
+    return min(max(cores, 2), 8)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,9 +52,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Try more examples of each property where time is no object."""
+    if config.option.markexpr == "exhaustive":
+        settings.load_profile("exhaustive")
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tenth of the exhaustive tests that `--exhaustive-tenth` chooses. The same seed chooses the same tests on any machine."""
+    """Count properties among the exhaustive tests too, and keep the tenth of these that `--exhaustive-tenth` chooses.
+
+    The same seed chooses the same tests on any machine.
+    """
     seed = config.getoption("exhaustive_tenth")
+    if config.option.markexpr == "exhaustive":
+        for item in items:
+            if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
+                item.add_marker("exhaustive")
     if seed is None:
         return
     chosen = [item for item in items if zlib.crc32(f"{seed} {item.nodeid}".encode("utf-8", "replace")) % 10 == 0]

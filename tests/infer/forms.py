@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tests.infer.dialects import DIALECTS, SYSTEM, Answer, Call, Entry, Form, OpenAI, Results, User, dumped
+from tests.infer.dialects import DIALECTS, SYSTEM, Answer, Call, Entry, Form, Results, Spoken, User, dumped
 from tests.infer.worded import WORDED, Worded, words_of
 
 NAMES: Sequence[str] = (*DIALECTS, *WORDED)
@@ -16,7 +16,7 @@ def form(name: str, names: Sequence[str] = (), dialect: str = "openai") -> Form:
 
 
 def _usual(name: str) -> Form:
-    return DIALECTS.get(name) or Worded(words_of(())[name], OpenAI("deepseek-chat"))
+    return DIALECTS.get(name) or Worded(words_of(())[name], Spoken(model="deepseek-chat"))
 
 
 FORMS: Mapping[str, Form] = {name: _usual(name) for name in NAMES}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.infer.dialects import Offering
+from tests.infer.dialects import offering
 from tests.infer.forms import Answer, Call, Results, User
 from tests.infer.kept import KeptModelTap, KeptServerTap
 from tui_host.capture.store.store import Store
@@ -34,7 +34,7 @@ def test_a_model_is_not_said_to_be_asked_by_the_host_of_a_server_where_nothing_s
     calls: int,
     hosts: list[str],
 ) -> None:
-    form, call = Offering(dict.fromkeys(offered, "")), Call(uuid.uuid4().hex, "math__add", {"a": 1, "b": 2})
+    form, call = offering(dict.fromkeys(offered, "")), Call(uuid.uuid4().hex, "math__add", {"a": 1, "b": 2})
     model, math = KeptModelTap(tmp_path, "example"), KeptServerTap(tmp_path, "math")
     math.start(["add"], client=client)
     asked = [User("what is it?")]

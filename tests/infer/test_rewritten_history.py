@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from typing_extensions import override
 
-from tests.infer.dialects import OpenAI
+from tests.infer.dialects import Spoken
 from tests.infer.forms import Answer, Call, Entry, dumped
 from tests.infer.world import MS, World, found_in
 from tui_host.errors import JSON
@@ -18,7 +18,7 @@ WRITTEN = '{"tool": "math__add", "arguments": {"a": 1, "b": 2}}'
 RENDERED = "Calling tools:\n[{'id': 'call_1', 'type': 'function', 'function': {'name': 'math__add', 'arguments': {'a': 1, 'b': 2}}}]"
 
 
-class Rewritten(OpenAI):
+class Rewritten(Spoken):
     """A host whose requests are these messages."""
 
     def __init__(self, *messages: tuple[str, str]) -> None:

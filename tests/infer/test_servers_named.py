@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.infer.dialects import Offering
+from tests.infer.dialects import offering
 from tests.infer.forms import FORMS, Answer, Call, Results, User
 from tests.infer.scene import chat_of
 from tests.infer.world import MS, World, found_in
@@ -30,7 +30,7 @@ def served(world: World, name: str, tools: Mapping[str, str], listed: bool = Tru
 
 def carried(name: str, offered: Mapping[str, str], tap: str, tools: Mapping[str, str]) -> bool:
     """Whether a call is joined with the frame at a tap, before it is told and after."""
-    world, form, call = World(), Offering(offered), Call("c1", name, SUM)
+    world, form, call = World(), offering(offered), Call("c1", name, SUM)
     model = world.model()
     exchange = model.ask(form, [User("sum")])
     list(model.answer(form, exchange, Answer("", [call])))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import anyio
 from typing_extensions import override
 
-from tests.cli.provider import provider
 from tests.host.test_host import asked, serving, until
-from tests.recorded.scripted_model import Scripted
+from tests.kit.mcp_server import mcp_server
+from tests.kit.peer import peer
+from tests.recorded.scripted_model import scripted
 from tests.recorded.stories import STORIES, Story
 from tui_host.capture.record import Draft
 from tui_host.chat.policy import Question, Refuse
@@ -24,8 +24,6 @@ from tui_host.host.host import Host
 from tui_host.host.request_preview import preview_request
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.schema import Settings
-
-SERVER = Path(__file__).with_name("scripted_server.py")
 
 
 class Person(Refuse):
@@ -59,13 +57,25 @@ def configured(folder: Path, urls: Sequence[str], pace: float) -> Settings:
         text += f"system = {quoted(story.system)}\nservers = {quoted(list(story.servers))}\n"
         for name, script in story.servers.items():
             file = folder / f"{name}.json"
-            file.write_text(json.dumps(script), encoding="utf-8")
-            text += f"[servers.{quoted(name)}]\ncommand = {quoted(sys.executable)}\n"
-            text += f"args = {quoted([str(SERVER), str(file), str(pace)])}\n"
+            file.write_text(json.dumps(at_pace(script, pace)), encoding="utf-8")
+            text += mcp_server({"file": file}).table(quoted(name))
     (folder / "config.toml").write_text(text, encoding="utf-8")
     environment = {f"{name}_API_KEY": "sk-test-0123456789abcdef" for name in ("OPENAI", "MISTRAL", "DEEPSEEK")}
     environment |= {"HOME": str(folder), "PATH": os.environ["PATH"]}
     return load(Overrides(config=folder / "config.toml", data_dir=folder), environment)
+
+
+def at_pace(script: JSON, pace: float) -> JSON:
+    """The script of a server whose waits are as long as this pace has them."""
+    match script:
+        case {"wait": int() | float() as seconds}:
+            return {"wait": seconds * pace}
+        case Mapping():
+            return {name: at_pace(member, pace) for name, member in script.items()}
+        case list():
+            return [at_pace(member, pace) for member in script]
+        case _:
+            return script
 
 
 def quoted(value: JSON) -> str:
@@ -100,17 +110,15 @@ async def play(host: Host, story: Story) -> Draft:
 
 async def record(folder: Path, pace: float = 1.0) -> Mapping[str, Draft]:
     """Record the stories, all at once; by their names the requests that come next, which name their sessions."""
-    with ExitStack() as stack:
-        peers = [stack.enter_context(provider()) for _ in STORIES]
-        for story, peer in zip(STORIES, peers, strict=True):
-            answers = [says for _, said, _ in story.turns for says in said]
-            peer.answers.extend(Scripted(says=says, provider=peer, pace=pace) for says in answers)
+    async with AsyncExitStack() as stack:
+        answers = [scripted([says for _, said, _ in story.turns for says in said], pace) for story in STORIES]
+        peers = [await stack.enter_async_context(peer(*each)) for each in answers]
         coming: dict[str, Draft] = {}
 
         async def keep(story: Story) -> None:
             coming[story.name] = await play(host, story)
 
-        async with serving(configured(folder, [peer.url for peer in peers], pace)) as host:
+        async with serving(configured(folder, [each.url for each in peers], pace)) as host:
             host.approver = Person(pace)
             async with anyio.create_task_group() as group:
                 for story in STORIES:
