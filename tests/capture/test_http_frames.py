@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -11,7 +10,8 @@ import anyio
 import httpx2
 import pytest
 
-from tests.capture.wires import Answer, Kept, Peer, chunked, response, rpc, serving
+from tests.capture.wires import Kept
+from tests.kit.peer import Answer, Exchange, Peer, chunked, cuts, hangs, peer, response, rpc
 from tui_host.capture.http.httpx2_tap import RecordingTransport
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import NOWHERE, Draft, Place, current_place
@@ -29,20 +29,20 @@ async def client(kept: Kept) -> AsyncGenerator[httpx2.AsyncClient]:
         yield opened
 
 
-async def post(kept: Kept, peer: Peer, body: bytes = ASK) -> httpx2.Response:
+async def post(kept: Kept, there: Peer, body: bytes = ASK) -> httpx2.Response:
     token = current_place.set(CALL)
     try:
         with anyio.fail_after(90):
             async with client(kept) as opened:
-                return await opened.post(peer.url, content=body)
+                return await opened.post(there.url, content=body)
     finally:
         current_place.reset(token)
 
 
 async def recorded(answer: Answer, body: bytes = ASK) -> Kept:
     kept = Kept()
-    async with serving(answer) as peer:
-        await post(kept, peer, body)
+    async with peer(answer) as there:
+        await post(kept, there, body)
     return kept
 
 
@@ -82,7 +82,7 @@ async def test_an_event_stream_gives_a_frame_for_each_event_as_it_comes(size: in
     body = event(PROGRESS) + b": ping\n\n" + event(RESULT)
     sent = gzip.compress(body) if coding else body
     chunks = [sent[at : at + size] for at in range(0, len(sent), size)]
-    kept = await recorded(chunked(chunks, more=f"Content-Encoding: {coding}\r\n" if coding else ""))
+    kept = await recorded(chunked(*chunks, more=f"Content-Encoding: {coding}\r\n" if coding else ""))
     head = kept.of("request")[0].head
     assert head is not None
     assert ("Accept-Encoding", "identity") in head.headers
@@ -93,10 +93,10 @@ async def test_an_event_stream_gives_a_frame_for_each_event_as_it_comes(size: in
 async def test_the_address_that_an_older_server_sends_is_no_frame() -> None:
     kept = Kept()
     async with (
-        serving(chunked([b"event: endpoint\ndata: /messages?s=1\n\n", event(RESULT)])) as peer,
+        peer(chunked(b"event: endpoint\ndata: /messages?s=1\n\n", event(RESULT))) as there,
         client(kept) as opened,
     ):
-        await opened.get(peer.url)
+        await opened.get(there.url)
     assert frames(kept) == [("in", RESULT)]
 
 
@@ -113,13 +113,13 @@ async def test_an_answer_that_comes_on_another_stream_is_in_the_place_of_its_req
     late = rpc(id=9, result={})
     with anyio.fail_after(90):
         async with (
-            serving(response(status="202 Accepted"), chunked([event(RESULT), event(late)])) as peer,
+            peer(response(b"", status="202 Accepted"), chunked(event(RESULT), event(late))) as there,
             client(kept) as opened,
         ):
             token = current_place.set(CALL)
-            await opened.post(peer.url, content=ASK)
+            await opened.post(there.url, content=ASK)
             current_place.reset(token)
-            await opened.get(peer.url)
+            await opened.get(there.url)
     assert [draft.place for draft in kept.of("frame")] == [CALL, CALL, NOWHERE]
     assert kept.of("frame")[2].malformed == "an answer to nothing that was asked"
 
@@ -127,20 +127,19 @@ async def test_an_answer_that_comes_on_another_stream_is_in_the_place_of_its_req
 async def test_calls_at_the_same_time_keep_apart() -> None:
     kept = Kept()
 
-    def answer(body: bytes) -> Answer:
-        asked = json.loads(body)["id"]
-        return chunked(
-            [event(rpc(method="notifications/message", params={"data": asked})), event(rpc(id=asked, result={}))]
-        )
+    async def answer(exchange: Exchange) -> None:
+        asked = exchange.request.json["id"]
+        said = rpc(method="notifications/message", params={"data": asked})
+        await exchange.send(*chunked(event(said), event(rpc(id=asked, result={}))))
 
     async def call(number: int, opened: httpx2.AsyncClient, url: str) -> None:
         current_place.set(Place(session="s", turn=1, step=1, call=str(number)))
         await opened.post(url, content=rpc(id=number, method="tools/call", params={"name": "add"}))
 
     with anyio.fail_after(90):
-        async with serving(answer) as peer, client(kept) as opened, anyio.create_task_group() as group:
+        async with peer(always=answer) as there, client(kept) as opened, anyio.create_task_group() as group:
             for number in range(5):
-                group.start_soon(call, number, opened, peer.url)
+                group.start_soon(call, number, opened, there.url)
     for number in range(5):
         own = [draft for draft in kept.of("frame") if draft.place.call == str(number)]
         assert len(own) == 3
@@ -148,7 +147,7 @@ async def test_calls_at_the_same_time_keep_apart() -> None:
 
 
 async def test_a_message_that_is_no_json_is_a_frame_marked_so() -> None:
-    kept = await recorded(chunked([event(b'{"jsonrpc": "2.0", "id": 4, "result": NaN}'), event(b"hello")]))
+    kept = await recorded(chunked(event(b'{"jsonrpc": "2.0", "id": 4, "result": NaN}'), event(b"hello")))
     reasons = [draft.malformed or "" for draft in kept.of("frame")[1:]]
     assert reasons[0] == "not JSON: NaN is no number"
     assert reasons[1].startswith("not JSON")
@@ -156,13 +155,10 @@ async def test_a_message_that_is_no_json_is_a_frame_marked_so() -> None:
 
 async def test_half_a_message_is_no_frame() -> None:
     kept = Kept()
-    cut = Answer(
-        pieces=[b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n" + RESULT],
-        close=True,
-    )
-    async with serving(cut) as peer:
+    cut = cuts(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n" + RESULT)
+    async with peer(cut) as there:
         with pytest.raises(httpx2.RemoteProtocolError):
-            await post(kept, peer)
+            await post(kept, there)
     assert frames(kept) == [("out", ASK)]
     assert kept.body() == RESULT
     assert (kept.ending().reason, kept.ending().size) == ("cut by peer", len(RESULT))
@@ -186,9 +182,9 @@ async def test_a_login_is_recorded_and_gives_no_frame() -> None:
 
 async def test_a_stream_that_the_client_leaves_after_its_answer_was_closed_by_the_host() -> None:
     kept = Kept()
-    async with serving(chunked([event(RESULT)], wait=True)) as peer, client(kept) as opened:
+    async with peer(hangs(*chunked(event(RESULT), is_whole=False))) as there, client(kept) as opened:
         with anyio.fail_after(90):
-            async with opened.stream("POST", peer.url, content=ASK) as answer:
+            async with opened.stream("POST", there.url, content=ASK) as answer:
                 async for _ in answer.aiter_raw():
                     break
     assert kept.ending().reason == "closed by host"

@@ -10,7 +10,8 @@ import anyio.lowlevel
 import httpx
 import pytest
 
-from tests.capture.wires import Answer, Kept, Peer, chunked, response, serving
+from tests.capture.wires import Kept
+from tests.kit.peer import Peer, chunked, cuts, hangs, peer, response
 from tui_host.capture.http.httpx_tap import RecordingTransport, exchange_of
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import Place, current_place
@@ -27,26 +28,26 @@ async def client(kept: Kept, *, limit: int = 64 << 20) -> AsyncGenerator[httpx.A
         yield opened
 
 
-async def post(kept: Kept, peer: Peer, body: bytes = b"{}", **headers: str) -> httpx.Response:
+async def post(kept: Kept, there: Peer, body: bytes = b"{}", **headers: str) -> httpx.Response:
     with anyio.fail_after(90):
         async with client(kept) as opened:
-            return await opened.post(peer.url + "/chat/completions", content=body, headers=headers)
+            return await opened.post(there.url + "/chat/completions", content=body, headers=headers)
 
 
 async def test_request_and_response_are_recorded_as_they_were_on_the_wire() -> None:
     kept = Kept()
-    async with serving(response(b'{"ok":true}', more="X-Request-Id: 7\r\n")) as peer:
+    async with peer(response(b'{"ok":true}', more="X-Request-Id: 7\r\n")) as there:
         token = current_place.set(PLACE)
-        answer = await post(kept, peer, b'{"model":"m"}')
+        answer = await post(kept, there, b'{"model":"m"}')
         current_place.reset(token)
     request, head, chunk, end = kept.drafts
     assert [request.kind, head.kind, chunk.kind, end.kind] == ["request", "response", "chunk", "end"]
     assert [draft.direction for draft in kept.drafts] == ["out", "in", "in", "in"]
     assert {(draft.exchange, draft.place) for draft in kept.drafts} == {("x1", PLACE)}
-    assert request.data == peer.requests[0][1] == b'{"model":"m"}'
+    assert request.data == there.requests[0].body == b'{"model":"m"}'
     assert request.head is not None
-    assert (request.head.method, request.head.url) == ("POST", peer.url + "/chat/completions")
-    sent = peer.requests[0][0].split(b"\r\n")[1:]
+    assert (request.head.method, request.head.url) == ("POST", there.url + "/chat/completions")
+    sent = there.requests[0].head.split(b"\r\n")[1:]
     assert [f"{name}: {value}".encode() for name, value in request.head.headers] == sent
     assert head.head is not None
     assert head.head.status == 200
@@ -60,16 +61,16 @@ async def test_a_stream_in_chunks_of_any_size_is_recorded_byte_for_byte(size: in
     body = b"".join(EVENTS) * 5
     pieces = [body[at : at + size] for at in range(0, len(body), size)]
     kept = Kept()
-    async with serving(chunked(pieces)) as peer:
-        answer = await post(kept, peer)
+    async with peer(chunked(*pieces)) as there:
+        answer = await post(kept, there)
     assert kept.body() == body == answer.content
 
 
 async def test_a_chunk_is_recorded_when_it_comes_and_not_when_the_exchange_ends() -> None:
     kept = Kept()
-    async with serving(chunked(EVENTS[:1], wait=True)) as peer, client(kept) as opened:
+    async with peer(hangs(*chunked(*EVENTS[:1], is_whole=False))) as there, client(kept) as opened:
         with anyio.fail_after(90):
-            async with opened.stream("POST", peer.url) as answer:
+            async with opened.stream("POST", there.url) as answer:
                 async for _ in answer.aiter_raw():
                     break
                 await anyio.lowlevel.checkpoint()
@@ -80,16 +81,16 @@ async def test_a_chunk_is_recorded_when_it_comes_and_not_when_the_exchange_ends(
 
 async def test_chunks_that_come_together_are_one_record() -> None:
     kept = Kept()
-    async with serving(Answer(pieces=[b"".join(chunked(EVENTS).pieces)])) as peer:
-        answer = await post(kept, peer)
+    async with peer(b"".join(chunked(*EVENTS))) as there:
+        answer = await post(kept, there)
     assert [draft.data for draft in kept.of("chunk")] == [answer.content] == [b"".join(EVENTS)]
 
 
 async def test_a_body_that_breaks_off_is_told_with_what_came() -> None:
     kept = Kept()
-    async with serving(chunked(EVENTS[:2], close=True)) as peer:
+    async with peer(cuts(*chunked(*EVENTS[:2], is_whole=False))) as there:
         with pytest.raises(httpx.RemoteProtocolError):
-            await post(kept, peer)
+            await post(kept, there)
     assert kept.body() == b"".join(EVENTS[:2])
     assert kept.ending().reason == "cut by peer"
     assert "RemoteProtocolError" in kept.ending().error
@@ -98,28 +99,28 @@ async def test_a_body_that_breaks_off_is_told_with_what_came() -> None:
 
 async def test_a_refused_connection_is_told_in_the_systems_words() -> None:
     kept = Kept()
-    async with serving(response()) as peer:
+    async with peer() as there:
         pass
     with pytest.raises(httpx.ConnectError):
-        await post(kept, peer)
+        await post(kept, there)
     assert kept.ending().reason == "not connected"
     assert "refused" in kept.ending().error.lower()
 
 
 async def test_silence_is_told_as_a_timeout() -> None:
     kept = Kept()
-    async with serving(Answer(wait=True)) as peer, client(kept) as opened:
+    async with peer(always=hangs()) as there, client(kept) as opened:
         with pytest.raises(httpx.ReadTimeout):
-            await opened.get(peer.url, timeout=httpx.Timeout(5, read=0.05))
+            await opened.get(there.url, timeout=httpx.Timeout(5, read=0.05))
     assert kept.ending().reason == "timed out"
 
 
 async def test_a_request_that_is_stopped_is_told_as_closed_by_the_host() -> None:
     kept = Kept()
-    async with serving(Answer(wait=True)) as peer, client(kept) as opened, anyio.create_task_group() as group:
-        group.start_soon(opened.get, peer.url)
+    async with peer(always=hangs()) as there, client(kept) as opened, anyio.create_task_group() as group:
+        group.start_soon(opened.get, there.url)
         with anyio.fail_after(90):
-            while not peer.requests:
+            while not there.requests:
                 await anyio.lowlevel.checkpoint()
         group.cancel_scope.cancel()
     assert kept.ending().reason == "closed by host"
@@ -127,9 +128,9 @@ async def test_a_request_that_is_stopped_is_told_as_closed_by_the_host() -> None
 
 async def test_every_hop_of_a_redirect_is_an_exchange() -> None:
     kept = Kept()
-    moved = response(status="307 Temporary Redirect", more="Location: /other\r\n")
-    async with serving(moved, response(b"{}")) as peer, client(kept) as opened:
-        await opened.post(peer.url, content=b"{}", follow_redirects=True)
+    moved = response(b"", status="307 Temporary Redirect", more="Location: /other\r\n")
+    async with peer(moved, response()) as there, client(kept) as opened:
+        await opened.post(there.url, content=b"{}", follow_redirects=True)
     assert [draft.exchange for draft in kept.of("request")] == ["x1", "x2"]
     assert [draft.head.status for draft in kept.of("response") if draft.head] == [307, 200]
 
@@ -138,9 +139,9 @@ async def test_a_credential_goes_out_on_the_wire_and_never_into_a_record() -> No
     kept = Kept(("API_KEY", KEY))
     echo = b"data: your key is " + KEY.encode() + b" indeed\n\n"
     pieces = [echo[at : at + 5] for at in range(0, len(echo), 5)]
-    async with serving(chunked(pieces)) as peer:
-        answer = await post(kept, peer, b'{"k":"' + KEY.encode() + b'"}', Authorization=f"Bearer {KEY}")
-    assert KEY.encode() in peer.requests[0][0]
+    async with peer(chunked(*pieces)) as there:
+        answer = await post(kept, there, b'{"k":"' + KEY.encode() + b'"}', Authorization=f"Bearer {KEY}")
+    assert KEY.encode() in there.requests[0].head
     assert answer.content == echo
     assert KEY not in repr(kept.drafts)
     assert kept.body() == echo.replace(KEY.encode(), "⟨secret:API_KEY⟩".encode())
@@ -149,8 +150,8 @@ async def test_a_credential_goes_out_on_the_wire_and_never_into_a_record() -> No
 
 async def test_bytes_beyond_the_limit_are_counted_and_told() -> None:
     kept = Kept()
-    async with serving(chunked([b"x" * 1000] * 10)) as peer, client(kept, limit=2500) as opened:
-        answer = await opened.post(peer.url, content=b"y" * 3000)
+    async with peer(chunked(*[b"x" * 1000] * 10)) as there, client(kept, limit=2500) as opened:
+        answer = await opened.post(there.url, content=b"y" * 3000)
     assert len(answer.content) == 10_000
     assert kept.body() == b"x" * 2500
     assert (kept.ending().size, kept.ending().kept) == (10_000, 2500)
