@@ -90,6 +90,7 @@ class Link(ByteStream):
     async def receive(self, max_bytes: int = 65536) -> bytes:
         data = await self.stream.receive(max_bytes)
         self.received += data
+        self._unread = len(self.received)
         return data
 
     @override
@@ -116,22 +117,26 @@ class Link(ByteStream):
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     async def head(self) -> bytes:
-        """Receive up to the end of the next head; all that came since the last one."""
+        """Receive until a head is whole; all that has come since the last look, what is behind the head too."""
         start = self._unread
-        while (end := self.received.find(b"\r\n\r\n", start)) < 0:
-            await self.receive()
-        self._unread = end + 4
-        return bytes(self.received[start : end + 4])
+        await self._end_of_head()
+        self._unread = len(self.received)
+        return bytes(self.received[start:])
 
     async def request(self) -> Request:
         """Receive one request whole; its body has a length."""
-        head = (await self.head()).removesuffix(b"\r\n\r\n")
+        start, end = self._unread, await self._end_of_head()
+        head = bytes(self.received[start : end - 4])
         length = int(Request(head, b"").headers.get("content-length", "0"))
-        start = self._unread
-        while len(self.received) < start + length:
-            await self.receive()
-        self._unread = start + length
-        return Request(head, bytes(self.received[start : self._unread]))
+        while len(self.received) < end + length:
+            self.received += await self.stream.receive()
+        self._unread = end + length
+        return Request(head, bytes(self.received[end : end + length]))
+
+    async def _end_of_head(self) -> int:
+        while (found := self.received.find(b"\r\n\r\n", self._unread)) < 0:
+            self.received += await self.stream.receive()
+        return found + 4
 
     async def until_closed(self) -> None:
         """Wait until the other side has gone."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import struct
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
-from anyio.abc import ByteStream, SocketAttribute, SocketStream
-from typing_extensions import override
+from anyio.abc import ByteStream, SocketStream
 
 from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.record import Place, Record
@@ -111,93 +108,6 @@ async def relaying(
     async with listening(service) as origin:
         found.origin = origin
         yield found
-
-
-Script = Callable[[ByteStream], Awaitable[None]]
-
-
-@dataclass(slots=True)
-class Peer:
-    """An upstream that a test plays.
-
-    Attributes:
-        port: Where it listens.
-        received: What each connection has sent, in the order they came.
-        ended: How many connections have ended, as their own script saw it.
-    """
-
-    port: int
-    received: list[bytearray] = field(default_factory=list[bytearray])
-    ended: int = 0
-
-    @property
-    def origin(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-
-class Kept(ByteStream):
-    """A stream that keeps what it receives."""
-
-    def __init__(self, stream: ByteStream, kept: bytearray) -> None:
-        self._stream = stream
-        self._kept = kept
-
-    @override
-    async def receive(self, max_bytes: int = 65536) -> bytes:
-        data = await self._stream.receive(max_bytes)
-        self._kept += data
-        return data
-
-    @override
-    async def send(self, item: bytes) -> None:
-        await self._stream.send(item)
-
-    @override
-    async def send_eof(self) -> None:
-        await self._stream.send_eof()
-
-    @override
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    def has(self, data: bytes) -> bool:
-        """Whether this has been received."""
-        return data in self._kept
-
-    def reset(self) -> None:
-        """Let its end be a reset."""
-        raw = self._stream.extra(SocketAttribute.raw_socket)  # noqa: S610 - anyio's, not Django's
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-
-    async def head(self) -> bytes:
-        """Receive until the end of a head has come."""
-        start = len(self._kept)
-        while b"\r\n\r\n" not in self._kept[start:]:
-            await self.receive()
-        return bytes(self._kept[start:])
-
-
-@asynccontextmanager
-async def peer(script: Callable[[Kept], Awaitable[None]]) -> AsyncGenerator[Peer]:
-    """Plays each connection by the script, and closes it."""
-    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-    found = Peer(listener.extra(SocketAttribute.local_port))  # noqa: S610 - anyio's, not Django's
-
-    async def play(stream: SocketStream) -> None:
-        kept = bytearray()
-        found.received.append(kept)
-        async with stream:
-            try:
-                await script(Kept(stream, kept))
-            except (anyio.EndOfStream, anyio.BrokenResourceError):
-                pass
-            finally:
-                found.ended += 1
-
-    async with listener, anyio.create_task_group() as group:
-        group.start_soon(listener.serve, play)
-        yield found
-        group.cancel_scope.cancel()
 
 
 async def rest_of(stream: ByteStream) -> bytes:

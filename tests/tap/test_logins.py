@@ -8,7 +8,8 @@ from functools import cache
 
 import pytest
 
-from tests.tap.relaying import Kept, answer, origin_of, peer, relaying, request
+from tests.kit.peer import Link, peer
+from tests.tap.relaying import answer, origin_of, relaying, request
 from tui_host.errors import JSON
 from tui_host.tap.http.logins import LOG_IN_AGAIN, Logins
 from tui_host.tap.http.relay import redirection
@@ -194,22 +195,22 @@ def test_a_head_with_more_than_its_lines_is_never_written() -> None:
 
 
 async def test_an_authorization_server_elsewhere_sends_nobody_on_to_the_server_and_shares_no_cookies_with_it() -> None:
-    async def servers(stream: Kept) -> None:
+    async def servers(stream: Link) -> None:
         asked = await stream.head()
         origin = origin_of(asked)
         if b"authorization-server" in asked:
             await stream.send(answer(b'{"issuer": "%s", "token_endpoint": "%s/t/give"}' % (origin, origin)))
             return
-        more = b"Location: ../moved?a=b\r\nSet-Cookie: theirs=1; Path=/\r\nX-Kept: 1\r\n"
+        more = b"Location: ../moved?a=b\r\nSet-Cookie: theirs=1; Path=/\r\nX-Link: 1\r\n"
         await stream.send(answer(b"", status=b"307 Temporary Redirect", more=more))
 
-    async with peer(servers) as login:
+    async with peer(connection=servers) as login:
 
-        async def script(stream: Kept) -> None:
+        async def script(stream: Link) -> None:
             await stream.head()
             await stream.send(answer(b'{"authorization_servers": ["%s"]}' % login.origin.encode()))
 
-        async with peer(script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
+        async with peer(connection=script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
             place = b"/tui-host-authorization/http/127.0.0.1:%d" % login.port
             target = place + b"/t/give"
             unknown = await relay.ask(request(relay.host, target=target))
@@ -220,6 +221,6 @@ async def test_an_authorization_server_elsewhere_sends_nobody_on_to_the_server_a
     assert len(relay.told) == 1  # that it was refused
     assert b"Location: %s/moved?a=b\r\n" % login.origin.encode() in said
     assert b"Set-Cookie" not in said
-    assert b"X-Kept: 1" in said
+    assert b"X-Link: 1" in said
     assert b"POST /t/give" in login.received[-1]
     assert b"servers=1" not in b"".join(login.received)

@@ -8,7 +8,8 @@ from functools import cache
 
 import pytest
 
-from tests.tap.relaying import Kept, answer, peer
+from tests.kit.peer import Link, peer
+from tests.tap.relaying import answer
 from tui_host.errors import SettingsError
 from tui_host.tap.http.address_scope import Depth, Reach, depth_of
 from tui_host.tap.http.upstream import Upstream, upstream_of
@@ -86,10 +87,10 @@ def test_a_server_names_encrypted_places_and_beside_itself_plain_ones(
 
 
 async def test_what_leads_further_in_than_the_server_is_is_not_connected_to() -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.send(answer(b""))
 
-    async with peer(script) as inner:
+    async with peer(connection=script) as inner:
         found = replace(upstream_of(inner.origin, {}), within=Reach("mcp.example"))
         with pytest.raises(ConnectionError, match="further inside"):
             await found.connect(asyncio.Protocol)

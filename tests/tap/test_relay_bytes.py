@@ -12,13 +12,14 @@ import pytest
 from anyio.abc import SocketStream
 
 from tests.interop.rawhttp import exchanges_in
-from tests.tap.relaying import Kept, Relaying, answer, peer, relaying, request, rest_of, until_has
+from tests.kit.peer import Link, peer
+from tests.tap.relaying import Relaying, answer, relaying, request, rest_of, until_has
 
 BODY = b'{"model":"m","text":"\xe4\xb8\xad\xe6\x96\x87 \\u2028 \xff not utf-8","messages":[]}'
 ANSWER = b'data: {"choices":[{"delta":{"content":"\xe4\xb8\xad"}}]}\r\n\r\ndata: [DONE]\n\n\x00\xff'
 
 
-async def in_pieces(stream: Kept | SocketStream, data: bytes, size: int) -> None:
+async def in_pieces(stream: Link | SocketStream, data: bytes, size: int) -> None:
     for at in range(0, len(data), size):
         await stream.send(data[at : at + size])
 
@@ -39,12 +40,12 @@ async def test_both_sides_get_what_the_other_sent_however_it_is_cut(size: int, f
         said = head + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(ANSWER, size, b"X-Sum: 1\r\n")
         asking = b"Transfer-Encoding: chunked\r\n\r\n" + chunked(BODY, size)
 
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         while not stream.has(b"0\r\n\r\n" if framing == "chunked" else BODY[-20:]):
             await stream.receive()
         await in_pieces(stream, said, size)
 
-    async with peer(script) as up, relaying(up.origin) as relay:
+    async with peer(connection=script) as up, relaying(up.origin) as relay:
         top = b"POST /v1/x?a=%%41&b=/../c HTTP/1.1\r\nHOST: %s\r\nx-b: 2\r\nX-A: 1\r\nx-b: 3\r\nContent-Type: application/json\r\n"
         async with await relay.client() as client:
             await in_pieces(client, top % relay.host + asking, size)
@@ -71,14 +72,14 @@ async def test_both_sides_get_what_the_other_sent_however_it_is_cut(size: int, f
 async def test_an_event_has_arrived_before_the_next_is_written() -> None:
     taken = anyio.Event()
 
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
         await stream.send(b"6\r\ndata: \r\n")
         await taken.wait()
         await stream.send(b"3\r\nx\n\n\r\n0\r\n\r\n")
 
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+    async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
         await client.send(request(relay.host))
         data = b""
         with anyio.fail_after(90):
@@ -92,12 +93,12 @@ async def test_an_event_has_arrived_before_the_next_is_written() -> None:
 async def test_one_connection_carries_many_requests_each_way_and_those_that_were_sent_ahead() -> None:
     numbers = count()
 
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         while True:
             await stream.head()
             await stream.send(answer(b"%d" % next(numbers)))
 
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+    async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
         asking = request(relay.host, body=b"").replace(b"Connection: close\r\n", b"")
         for wanted in (b"0", b"1"):
             await client.send(asking)
@@ -133,11 +134,11 @@ async def test_one_connection_carries_many_requests_each_way_and_those_that_were
     ],
 )
 async def test_every_way_to_frame_an_answer_is_read(method: bytes, said: bytes, body: bytes) -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(said)
 
-    async with peer(script) as up, relaying(up.origin) as relay:
+    async with peer(connection=script) as up, relaying(up.origin) as relay:
         with anyio.fail_after(90):
             answered = await relay.ask(method + b" / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % relay.host)
     assert answered == said
@@ -157,12 +158,12 @@ async def test_each_line_of_a_head_passes_as_it_came(end: bytes, *, is_mcp: bool
     top = b"HTTP/1.1  200\t OK  \r\n" + ODD_LINES.replace(b"x-tight:", b"x tight :")
     said = top + b"Connection:keep-alive ,Close\r\nKeep-Alive:timeout=1\r\nContent-Length:2 " + end * 2 + b"ok"
 
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         while not stream.has(end * 2):
             await stream.receive()
         await stream.send(said)
 
-    async with peer(script) as up, relaying(up.origin, is_mcp=is_mcp) as relay:
+    async with peer(connection=script) as up, relaying(up.origin, is_mcp=is_mcp) as relay:
         asking = b"GET /v1 HTTP/1.1" + end + b"HOST:\t%s \r\n" + ODD_LINES + b"Connection:keep-alive,close" + end * 2
         with anyio.fail_after(90):
             assert await relay.ask(asking % relay.host) == said
@@ -175,14 +176,14 @@ async def test_each_line_of_a_head_passes_as_it_came(end: bytes, *, is_mcp: bool
 
 
 async def test_what_leads_back_is_changed_within_its_line() -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         place = (up.origin.encode(), up.origin.encode())
         await stream.send(
             b"HTTP/1.1 302\r\nlocation:%s/a \r\nContent-Location:\r\n %s/b\nContent-Length:0\r\n\r\n" % place
         )
 
-    async with peer(script) as up, relaying(up.origin) as relay:
+    async with peer(connection=script) as up, relaying(up.origin) as relay:
         asking = b"GET / HTTP/1.1\r\nhost:%s\r\norigin: \thttp://%s \r\nConnection: close\r\n\r\n"
         answered = await relay.ask(asking % (relay.host, relay.host))
     place = (relay.origin.encode(), relay.origin.encode())
@@ -206,11 +207,11 @@ async def test_what_leads_back_is_changed_within_its_line() -> None:
 async def test_a_target_and_headers_of_any_kind_and_length_pass_as_they_are(target: bytes) -> None:
     odd = b"X-Long: %s\r\nX-Odd: \xe4\xb8\xad \xff \x01\tz\r\nx-None: \r\n" % (b"l" * 65536)
 
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(answer(more=odd))
 
-    async with peer(script) as up, relaying(up.origin) as relay:
+    async with peer(connection=script) as up, relaying(up.origin) as relay:
         assert odd in await relay.ask(request(relay.host, target=target, more=odd))
     assert up.received[0].startswith(b"POST %s HTTP/1.1\r\nHost: " % target)
     assert odd in up.received[0]
@@ -218,7 +219,7 @@ async def test_a_target_and_headers_of_any_kind_and_length_pass_as_they_are(targ
 
 @pytest.mark.parametrize("size", [1, 1000])
 async def test_a_request_in_chunks_passes_in_these_and_what_was_sent_behind_it_is_the_next(size: int) -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         for wanted in (b"X-Sum:1 \r\n\r\n", b"Connection: close\r\n\r\n"):
             while not stream.has(wanted):
                 await stream.receive()
@@ -229,7 +230,7 @@ async def test_a_request_in_chunks_passes_in_these_and_what_was_sent_behind_it_i
         b'3;a="b;c"; d\r\none\r\n00A \r\n0123456789\r\n000;x\r\nX-Sum:1 \r\n\r\n'
         b"GET /next HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n"
     )
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+    async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
         with anyio.fail_after(90):
             await in_pieces(client, asking % (relay.host, relay.host), size)
             assert await rest_of(client) == answer(b"ok") * 2
@@ -240,14 +241,14 @@ async def test_a_request_in_chunks_passes_in_these_and_what_was_sent_behind_it_i
 
 @pytest.mark.parametrize("kind", [b"application/json", b"application/x-www-form-urlencoded"])
 async def test_a_client_that_asks_before_it_sends_hears_the_upstreams_word(kind: bytes) -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(b"HTTP/1.1 100 Continue\r\n\r\n")
         while not stream.has(b"body"):
             await stream.receive()
         await stream.send(answer())
 
-    async with peer(script) as up, relaying(up.origin, is_mcp=True) as relay, await relay.client() as client:
+    async with peer(connection=script) as up, relaying(up.origin, is_mcp=True) as relay, await relay.client() as client:
         asked = request(relay.host, body=b"body", more=b"Expect: 100-continue\r\n")
         await client.send(asked.replace(b"application/json", kind)[:-4])
         with anyio.fail_after(90):
@@ -257,7 +258,7 @@ async def test_a_client_that_asks_before_it_sends_hears_the_upstreams_word(kind:
 
 
 async def test_a_websocket_passes_as_it_is() -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         asked = await stream.head()
         assert b"Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n" in asked
         await stream.send(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81")
@@ -265,7 +266,7 @@ async def test_a_websocket_passes_as_it_is() -> None:
             await stream.receive()
         await stream.send(b"\x05GET /")
 
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+    async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
         more = b"Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n\r\n"
         await client.send(b"GET /v1/realtime HTTP/1.1\r\nHost: %s\r\n" % relay.host + more)
         data = b""
@@ -280,7 +281,7 @@ async def test_a_websocket_passes_as_it_is() -> None:
 
 
 async def test_streams_at_once_each_get_their_own() -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         asked = await stream.head()
         while not asked.endswith(b"."):
             asked += await stream.receive()
@@ -292,7 +293,7 @@ async def test_streams_at_once_each_get_their_own() -> None:
     async def ask(relay: Relaying, body: bytes) -> None:
         assert (await relay.ask(request(relay.host, body=body))).endswith(b"\r\n\r\n" + 20 * body)
 
-    async with peer(script) as up, relaying(up.origin) as relay:
+    async with peer(connection=script) as up, relaying(up.origin) as relay:
         async with anyio.create_task_group() as group:
             for number in range(30):
                 group.start_soon(ask, relay, b"stream %d." % number)
@@ -320,7 +321,7 @@ async def stalled(sent: Callable[[], int]) -> int:
 async def test_what_the_client_does_not_take_is_not_read_from_the_upstream() -> None:
     sent = 0
 
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         nonlocal sent
         await stream.head()
         await stream.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % SIZE)
@@ -328,7 +329,7 @@ async def test_what_the_client_does_not_take_is_not_read_from_the_upstream() -> 
             await stream.send(bytes(SIZE // 256))
             sent += SIZE // 256
 
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+    async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
         await client.send(request(relay.host))
         assert await stalled(lambda: sent) < KERNEL
         got = len(await client.receive())

@@ -12,7 +12,8 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 from typing_extensions import override
 
-from tests.tap.relaying import PLACE, Kept, answer, ending, peer, relaying, request, rest_of, until, until_has
+from tests.kit.peer import Link, peer
+from tests.tap.relaying import PLACE, answer, ending, relaying, request, rest_of, until, until_has
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.record import Draft
 from tui_host.capture.recorder import Recorder
@@ -48,13 +49,13 @@ WAYS = {"closed": anyio.EndOfStream, "reset": anyio.BrokenResourceError}
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_client_that_goes_takes_the_upstreams_connection_with_it_in_the_same_way(way: str) -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(CHUNKED)
         with pytest.raises(WAYS["reset"] if way == "reset" else (*WAYS.values(),)):
             await stream.receive()
 
-    async with peer(script) as up, relaying(up.origin) as relay:
+    async with peer(connection=script) as up, relaying(up.origin) as relay:
         async with await relay.client() as client:
             await client.send(request(relay.host))
             await until_has(client, b"hello")
@@ -73,11 +74,11 @@ async def test_a_client_that_goes_takes_the_upstreams_connection_with_it_in_the_
     ],
 )
 async def test_an_answer_that_breaks_off_breaks_off_for_the_client(framing: bytes) -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(HEAD + framing)
 
-    async with peer(script) as up, relaying(up.origin) as relay:
+    async with peer(connection=script) as up, relaying(up.origin) as relay:
         answered = await relay.ask(request(relay.host))
     assert answered == HEAD + framing
     assert (ending(relay).reason, ending(relay).size) == ("cut by peer", 5)
@@ -88,13 +89,13 @@ async def test_an_answer_that_breaks_off_breaks_off_for_the_client(framing: byte
 )
 @pytest.mark.parametrize("size", [1, 1000])
 async def test_what_an_upstream_frames_wrongly_passes_as_it_is_for_the_client_to_judge(wrong: bytes, size: int) -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         said = CHUNKED[:-2] + wrong + b"and more"
         for at in range(0, len(said), size):
             await stream.send(said[at : at + size])
 
-    async with peer(script) as up, relaying(up.origin) as relay:
+    async with peer(connection=script) as up, relaying(up.origin) as relay:
         answered = await relay.ask(request(relay.host))
     assert answered == CHUNKED[:-2] + wrong + b"and more"
     assert relay.body() == b"hello"
@@ -108,14 +109,14 @@ async def test_what_an_upstream_frames_wrongly_passes_as_it_is_for_the_client_to
 async def test_an_upstream_that_ends_in_the_middle_ends_the_client_in_the_same_way(said: bytes, way: str) -> None:
     taken = anyio.Event()
 
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(said)
         await taken.wait()
         if way == "reset":
             stream.reset()
 
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+    async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
         await client.send(request(relay.host))
         got = b""
         if b"\r\n\r\n" in said:
@@ -131,11 +132,11 @@ async def test_an_upstream_that_ends_in_the_middle_ends_the_client_in_the_same_w
 
 @pytest.mark.parametrize("missing", [0, 5], ids=["all", "half"])
 async def test_a_client_may_end_its_side_and_still_hears_the_answer(missing: int) -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await rest_of(stream)
         await stream.send(CHUNKED + b"0\r\n\r\n")
 
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+    async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
         asking = request(relay.host, body=b"0123456789")
         await client.send(asking[: len(asking) - missing])
         await client.send_eof()
@@ -145,13 +146,13 @@ async def test_a_client_may_end_its_side_and_still_hears_the_answer(missing: int
 
 
 async def test_an_answer_may_come_before_the_request_is_complete() -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(answer(b"too large", status=b"413 Content Too Large"))
         while not stream.has(b"rest"):
             await stream.receive()
 
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+    async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
         await client.send(request(relay.host, body=b"the rest")[:-4])
         await until_has(client, b"too large")
         await client.send(b"rest")
@@ -162,11 +163,11 @@ async def test_an_answer_may_come_before_the_request_is_complete() -> None:
 
 
 async def test_a_client_that_is_refused_while_it_sends_much_can_read_that() -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(answer(b"too large", status=b"413 Content Too Large", more=b"Connection: close\r\n"))
 
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+    async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
         await client.send(request(relay.host, body=bytes(32 << 20)))
         assert (await until_has(client, b"too large")).startswith(b"HTTP/1.1 413 ")
 
@@ -183,12 +184,12 @@ async def test_a_client_that_is_refused_while_it_sends_much_can_read_that() -> N
     ],
 )
 async def test_what_the_upstream_says_that_is_no_answer_is_told_as_the_taps_own_words(said: bytes) -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(said)
         await stream.receive()
 
-    async with peer(script) as up, relaying(up.origin if said else "http://127.0.0.1:1") as relay:
+    async with peer(connection=script) as up, relaying(up.origin if said else "http://127.0.0.1:1") as relay:
         async with await relay.client() as client:
             await client.send(request(relay.host))
             answered = await until_has(client, b"}\n")
@@ -200,25 +201,25 @@ async def test_what_the_upstream_says_that_is_no_answer_is_told_as_the_taps_own_
 
 @pytest.mark.parametrize("unasked", [b"", answer(b"poison")], ids=["ends", "says more"])
 async def test_an_upstream_that_ends_or_speaks_between_requests_closes_the_clients_connection(unasked: bytes) -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(answer() + unasked)
         if unasked:
             await stream.receive()
 
-    async with peer(script) as up, relaying(up.origin) as relay, await relay.client() as client:
+    async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
         await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
         with anyio.fail_after(90):
             assert (await rest_of(client)).endswith(b"{}")
 
 
 async def test_the_end_of_the_tap_cuts_what_is_on_its_way() -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(HEAD + b"\r\nhello")  # a body that ends with the connection
         await stream.receive()
 
-    async with peer(script) as up:
+    async with peer(connection=script) as up:
         async with relaying(up.origin) as relay:
             client = await relay.client()
             await client.send(request(relay.host))
@@ -231,12 +232,12 @@ async def test_the_end_of_the_tap_cuts_what_is_on_its_way() -> None:
 
 
 async def test_nothing_that_goes_wrong_with_recording_reaches_what_passes() -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(CHUNKED + b"0\r\n\r\n")
 
     broken = BrokenRecorder(None, Redactor(), capture="c", kind="tap")
-    async with peer(script) as up, relaying(up.origin, recorder=broken) as relay:
+    async with peer(connection=script) as up, relaying(up.origin, recorder=broken) as relay:
         assert (await relay.ask(request(relay.host))).endswith(b"hello\r\n0\r\n\r\n")
     assert "the recorder is broken" in relay.told[0]
 
@@ -246,12 +247,16 @@ LARGE = bytes(range(251)) * 40_000 + b"the end"
 
 
 async def test_what_passes_by_itself_comes_whole_however_slowly_it_is_taken_and_what_follows_it_is_an_answer() -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         for body in (LARGE, b"small"):
             await stream.head()
             await stream.send(answer(body))
 
-    async with peer(script) as up, relaying(up.origin, answer_limit=4) as relay, await relay.client() as client:
+    async with (
+        peer(connection=script) as up,
+        relaying(up.origin, answer_limit=4) as relay,
+        await relay.client() as client,
+    ):
         await client.send(request(relay.host, body=b"").replace(b"Connection: close\r\n", b""))
         got = await until_has(client, b"\r\n\r\n")
         wanted = got.index(b"\r\n\r\n") + 4 + len(LARGE)
@@ -267,14 +272,14 @@ async def test_what_passes_by_itself_comes_whole_however_slowly_it_is_taken_and_
 
 
 async def test_a_client_that_goes_while_something_passes_by_itself_takes_the_upstreams_connection_with_it() -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(HEAD + b"\r\n")
         while True:
             await stream.send(LARGE)
 
     before = descriptors()
-    async with peer(script) as up, relaying(up.origin, answer_limit=4) as relay:
+    async with peer(connection=script) as up, relaying(up.origin, answer_limit=4) as relay:
         async with await relay.client() as client:
             await client.send(request(relay.host))
             got = len(await client.receive())

@@ -8,7 +8,8 @@ import socket
 import anyio
 import pytest
 
-from tests.tap.relaying import Kept, answer, peer, relaying, request, until_has
+from tests.kit.peer import Link, peer
+from tests.tap.relaying import answer, relaying, request, until_has
 from tui_host.capture.exports.jsonl_export import record_line
 from tui_host.tap.http.request_gate import Gate
 from tui_host.tap.message_heads import HeadError, RequestHead, new_field
@@ -82,7 +83,7 @@ TAKEN = {
 }
 
 
-async def answering(stream: Kept) -> None:
+async def answering(stream: Link) -> None:
     while True:
         await stream.head()
         await stream.send(answer(b"ok"))
@@ -91,7 +92,7 @@ async def answering(stream: Kept) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 async def test_of_what_is_refused_the_upstream_sees_nothing(name: str) -> None:
     status, asking = REFUSED[name]
-    async with peer(answering) as up, relaying(up.origin) as relay, await relay.client() as client:
+    async with peer(connection=answering) as up, relaying(up.origin) as relay, await relay.client() as client:
         port = b"%d" % relay.port
         await client.send(asking.replace(b"PORT", port))
         with anyio.fail_after(90):
@@ -112,13 +113,13 @@ async def test_of_what_is_refused_the_upstream_sees_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", TAKEN)
 async def test_what_programs_send_is_passed_on(name: str) -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         while not stream.has(TAKEN[name].splitlines(keepends=True)[-1]):
             await stream.receive()
         await stream.send(answer(b"ok"))
 
     async with (
-        peer(script) as up,
+        peer(connection=script) as up,
         relaying(up.origin, allowed_origins=("app://cherry",), allowed_hosts=("Host.Docker.internal",)) as relay,
         await relay.client() as client,
     ):
@@ -146,7 +147,7 @@ def test_a_refused_host_is_told_what_would_let_it_in(host: bytes, words: str) ->
 
 
 async def test_what_belongs_to_one_hop_alone_goes_no_farther_and_nothing_is_added() -> None:
-    async with peer(answering) as up, relaying(up.origin) as relay:
+    async with peer(connection=answering) as up, relaying(up.origin) as relay:
         more = b"Proxy-Authorization: Basic x\r\nTE: trailers\r\nX-Mine: 1\r\nUpgrade: h2c\r\nHTTP2-Settings: y\r\n"
         asking = request(relay.host, more=more).replace(b"Connection: close", b"Connection: close, X-Mine, Upgrade")
         await relay.ask(asking)
@@ -159,7 +160,7 @@ async def test_what_belongs_to_one_hop_alone_goes_no_farther_and_nothing_is_adde
 
 async def test_the_clients_credential_goes_through_and_is_not_kept() -> None:
     secret = b"sk-live-0123456789"
-    async with peer(answering) as up, relaying(up.origin) as relay:
+    async with peer(connection=answering) as up, relaying(up.origin) as relay:
         more = b"Authorization: Bearer %s\r\nx-api-key: %s\r\n" % (secret, secret)
         await relay.ask(request(relay.host, target=b"/v1/x?key=" + secret, more=more))
     assert bytes(up.received[0]).count(secret) == 3
@@ -176,12 +177,12 @@ async def test_it_listens_on_the_loopback_interface_alone() -> None:
                 assert attempt.connect_ex((str(address), relay.port)) != 0
 
 
-async def silent(stream: Kept) -> None:
+async def silent(stream: Link) -> None:
     await stream.head()
 
 
 async def test_of_an_origin_that_is_refused_nothing_is_told_or_kept_but_scheme_host_and_port() -> None:
-    async with peer(silent) as up, relaying(up.origin) as relay:
+    async with peer(connection=silent) as up, relaying(up.origin) as relay:
         answered = await relay.ask(request(relay.host, more=b"Origin: http://u:pass-1@evil.example:8/?key=key-1\r\n"))
     everything = answered + b"".join(map(record_line, relay.records())) + "".join(relay.told).encode()
     everything += b"".join(record.draft.data for record in relay.records())

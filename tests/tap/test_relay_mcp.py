@@ -9,7 +9,8 @@ import anyio
 import pytest
 
 from tests.interop.rawhttp import exchanges_in
-from tests.tap.relaying import Kept, Relaying, answer, origin_of, peer, relaying, request, rest_of
+from tests.kit.peer import Link, peer
+from tests.tap.relaying import Relaying, answer, origin_of, relaying, request, rest_of
 from tui_host.capture.exports.jsonl_export import record_line
 from tui_host.tap.http.logins import Origin
 from tui_host.tap.http.url_rewriting import EndpointFilter
@@ -31,7 +32,7 @@ STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 async def test_an_endpoint_that_is_announced_leads_back_and_is_recorded_as_it_was(named: bytes) -> None:
     said = b""
 
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         nonlocal said
         asked = await stream.head()
         origin = origin_of(asked)
@@ -41,7 +42,7 @@ async def test_an_endpoint_that_is_announced_leads_back_and_is_recorded_as_it_wa
         for at in range(0, len(said), 5):
             await stream.send(said[at : at + 5])
 
-    async with peer(script) as up, relaying(up.origin + "/sse", is_mcp=True) as relay:
+    async with peer(connection=script) as up, relaying(up.origin + "/sse", is_mcp=True) as relay:
         answered = await relay.ask(GET % (b"/sse", relay.host))
     origin = up.origin.encode()
     changed = named.replace(b"ORIGIN/", relay.origin.encode() + b"/").replace(b"ORIGIN", origin)
@@ -100,7 +101,7 @@ def test_of_an_event_stream_no_byte_waits_but_those_of_an_url_that_may_have_to_b
 
 
 async def test_what_has_to_be_read_is_read_if_it_is_compressed_though_nobody_asked_for_that() -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         asked = await stream.head()
         assert b"accept-encoding" not in asked.lower()
         origin = origin_of(asked)
@@ -111,7 +112,7 @@ async def test_what_has_to_be_read_is_read_if_it_is_compressed_though_nobody_ask
         chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in zlib.compress(body))
         await stream.send(b"HTTP/1.1 200 OK\r\n" + more + chunks + b"0\r\n\r\n")
 
-    async with peer(script) as up, relaying(up.origin + "/sse", is_mcp=True) as relay:
+    async with peer(connection=script) as up, relaying(up.origin + "/sse", is_mcp=True) as relay:
         for target, wanted in (
             (b"/sse", b"event: endpoint\ndata: %s/m\n\n"),
             (b"/.well-known/oauth-protected-resource/sse", b'{"resource": "%s/mcp"}'),
@@ -127,7 +128,7 @@ async def test_a_servers_metadata_names_what_the_client_was_given_wherever_the_s
     def document(origin: str) -> bytes:
         return json.dumps({"resource": f"{origin}/mcp", "authorization_servers": [origin], "a": origin}).encode()
 
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         asked = await stream.head()
         origin = origin_of(asked).decode()
         if asked.startswith(b"GET"):
@@ -138,7 +139,7 @@ async def test_a_servers_metadata_names_what_the_client_was_given_wherever_the_s
         more = f"WWW-Authenticate: {challenge}\r\nLocation: {origin}/mcp/\r\n".encode()
         await stream.send(answer(b"", status=b"401 Unauthorized", more=more))
 
-    async with peer(script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
+    async with peer(connection=script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
         refused = await relay.ask(request(relay.host, target=b"/mcp", body=INITIALIZE))
         plain = GET.replace(b"Accept: text/event-stream\r\n", b"")
         for target in (b"/about?x=1", b"/.well-known/oauth-protected-resource/mcp", b"/other"):
@@ -156,12 +157,12 @@ async def test_a_servers_metadata_names_what_the_client_was_given_wherever_the_s
 async def test_what_a_login_is_made_of_goes_through_and_is_not_kept() -> None:
     tokens = b'{"access_token": "abc", "token_type": "Bearer", "refresh_token":"d\\"ef", "expires_in": 3600}'
 
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(answer(tokens))
 
     form = b"grant_type=authorization_code&code=xyz%2F1&code_verifier=verify&client_id=me&resource=http%3A%2F%2Fx"
-    async with peer(script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
+    async with peer(connection=script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
         asking = request(relay.host, target=b"/token", body=form)
         asking = asking.replace(b"application/json", b"application/x-www-form-urlencoded")
         assert (await relay.ask(asking)).endswith(tokens)
@@ -190,7 +191,7 @@ async def test_what_a_login_is_made_of_goes_through_and_is_not_kept() -> None:
 async def test_two_clients_with_the_same_ids_are_two_connections() -> None:
     sessions = iter((b"one", b"two"))
 
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         asked = await stream.head()
         while not asked.endswith(b"}}"):
             asked += await stream.receive()
@@ -199,7 +200,7 @@ async def test_two_clients_with_the_same_ids_are_two_connections() -> None:
         else:
             await stream.send(answer(RESULT % 7))
 
-    async with peer(script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
+    async with peer(connection=script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
         for _ in range(2):
             await relay.ask(request(relay.host, target=b"/mcp", body=INITIALIZE + b" " * 0))
         for session in (b"two", b"one"):
@@ -215,9 +216,9 @@ async def test_messages_to_an_announced_endpoint_belong_to_the_stream_that_annou
     session: bytes, key: bytes
 ) -> None:
     """The session's id passes, and where it is one it is not kept, as the one in the header."""
-    streams: list[Kept] = []
+    streams: list[Link] = []
 
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         asked = await stream.head()
         if asked.startswith(b"GET"):
             streams.append(stream)
@@ -238,7 +239,7 @@ async def test_messages_to_an_announced_endpoint_belong_to_the_stream_that_annou
             await rest_of(client)
 
     async with (
-        peer(script) as up,
+        peer(connection=script) as up,
         relaying(up.origin + "/sse", is_mcp=True) as relay,
         anyio.create_task_group() as group,
     ):

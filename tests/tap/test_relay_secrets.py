@@ -7,7 +7,8 @@ import json
 import pytest
 
 from tests.capture.codings import coded
-from tests.tap.relaying import Kept, answer, peer, relaying, request
+from tests.kit.peer import Link, peer
+from tests.tap.relaying import answer, relaying, request
 from tui_host.capture.exports.jsonl_export import record_line
 
 KEY = b"sk-of-the-host-0123456789"
@@ -21,13 +22,13 @@ async def test_a_key_that_comes_back_or_is_said_again_passes_and_is_not_kept(*, 
     named = b"Content-Encoding: %s\r\n" % coding.encode() if coding else b""
     body = b'{"jsonrpc":"2.0","id":1,"method":"a","params":{"again":"Bearer %s"}}' % KEY
 
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         whole = answer(sent, status=b"401 No", more=named)
         await stream.send(whole[:-20])  # the key is cut in two
         await stream.send(whole[-20:])
 
-    async with peer(script) as up, relaying(up.origin, is_mcp=is_mcp) as relay:
+    async with peer(connection=script) as up, relaying(up.origin, is_mcp=is_mcp) as relay:
         answered = await relay.ask(request(relay.host, body=body, more=b"X-MyCo-Token: %s\r\n" % KEY))
     assert answered.endswith(sent)
     assert up.received[0].endswith(body)
@@ -43,11 +44,11 @@ async def test_what_a_request_tells_of_keys_by_their_place_is_known_in_the_answe
     tools = b'[{"type":"mcp","headers":{"X-Team":"blue-0123456789"}}]'
     told = b'{"tools":%s,"api_key":"sk-0123456789","n":%s}' % (tools, number)
 
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(answer(b'{"echo":%s,"again":["blue-0123456789","sk-0123456789"]}' % told))
 
-    async with peer(script) as up, relaying(up.origin) as relay:
+    async with peer(connection=script) as up, relaying(up.origin) as relay:
         await relay.ask(request(relay.host, body=told))
     assert up.received[0].endswith(told)
     kept = b"".join(record.draft.data for record in relay.records())
@@ -56,11 +57,11 @@ async def test_what_a_request_tells_of_keys_by_their_place_is_known_in_the_answe
 
 
 async def test_a_login_before_a_model_passes_and_its_tokens_are_not_kept() -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(answer(b'{"access_token":"at-1","token_type":"Bearer","code":"c-1"}'))
 
-    async with peer(script) as up, relaying(up.origin) as relay:
+    async with peer(connection=script) as up, relaying(up.origin) as relay:
         answered = await relay.ask(request(relay.host, target=b"/oauth/token", body=b'{"client_secret":"cs-1"}'))
     kept = b"".join(record.draft.data for record in relay.records())
     assert b"at-1" in answered

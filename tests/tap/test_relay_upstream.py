@@ -9,9 +9,10 @@ import anyio
 import pytest
 from anyio.streams.tls import TLSStream
 
+from tests.kit.peer import Link, peer
 from tests.llm.test_model_reach import certificate
 from tests.ports import unused_port
-from tests.tap.relaying import Kept, answer, peer, relaying, request
+from tests.tap.relaying import answer, relaying, request
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.errors import SettingsError, TuiHostError
 from tui_host.tap.http.upstream import upstream_of
@@ -38,11 +39,11 @@ async def answer_once(stream: TLSStream) -> bytes:
 async def test_an_encrypted_upstream_is_reached_if_its_certificate_is_trusted(tmp_path: Path, way: str) -> None:
     own, context = encrypting(tmp_path)
 
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         async with await TLSStream.wrap(stream, server_side=True, ssl_context=context) as secret:
             await answer_once(secret)
 
-    async with peer(script) as up:
+    async with peer(connection=script) as up:
         url = up.origin.replace("http:", "https:")
         ca_file, environment = (own, {}) if way == "--ca-file" else (None, {"SSL_CERT_FILE": str(own)})
         async with relaying(url, environment=environment, ca_file=ca_file) as relay:
@@ -62,11 +63,11 @@ async def test_a_certificate_that_nobody_signed_or_for_another_name_is_refused_w
 ) -> None:
     own, context = encrypting(tmp_path)
 
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         with pytest.raises((ssl.SSLError, anyio.BrokenResourceError, anyio.EndOfStream)):
             await TLSStream.wrap(stream, server_side=True, ssl_context=context)
 
-    async with peer(script) as up:
+    async with peer(connection=script) as up:
         url = up.origin.replace("http:", "https:").replace("127.0.0.1", host)
         async with relaying(url, ca_file=own if trusts else None) as relay:
             answered = await relay.ask(request(relay.host))
@@ -76,11 +77,11 @@ async def test_a_certificate_that_nobody_signed_or_for_another_name_is_refused_w
 
 
 async def test_where_an_upstream_does_not_encrypt_the_url_that_may_be_meant_is_named() -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.receive()
         await stream.send(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
 
-    async with peer(script) as up, relaying(up.origin.replace("http:", "https:")) as relay:
+    async with peer(connection=script) as up, relaying(up.origin.replace("http:", "https:")) as relay:
         answered = await relay.ask(request(relay.host))
     assert b"does not answer in TLS: " in answered
     assert b"write --upstream %s/" % up.origin.encode() in answered
@@ -88,11 +89,11 @@ async def test_where_an_upstream_does_not_encrypt_the_url_that_may_be_meant_is_n
 
 
 async def test_another_machine_is_reached_through_the_proxy_of_the_environment() -> None:
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(answer(b"by proxy"))
 
-    async with peer(script) as proxy:
+    async with peer(connection=script) as proxy:
         environment = {"http_proxy": proxy.origin.replace("://", "://ann:p%40ss@")}
         async with relaying("http://model.example/v1", environment=environment) as relay:
             assert (await relay.ask(request(relay.host))).endswith(b"by proxy")
@@ -107,7 +108,7 @@ async def test_an_encrypted_one_through_a_proxy_that_sees_nothing_of_it(tmp_path
     own, context = encrypting(tmp_path)
     seen: list[bytes] = []
 
-    async def script(stream: Kept) -> None:
+    async def script(stream: Link) -> None:
         seen.append(await stream.head())
         if not consents:
             await stream.send(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
@@ -116,7 +117,7 @@ async def test_an_encrypted_one_through_a_proxy_that_sees_nothing_of_it(tmp_path
         async with await TLSStream.wrap(stream, server_side=True, ssl_context=context) as secret:
             seen.append(await answer_once(secret))
 
-    async with peer(script) as proxy:
+    async with peer(connection=script) as proxy:
         environment = {"https_proxy": proxy.origin}
         async with relaying("https://model.example/v1", environment=environment, ca_file=own) as relay:
             answered = await relay.ask(request(relay.host))
