@@ -39,6 +39,22 @@ def test_a_request_sent_again_and_a_refusal_deserve_a_look() -> None:
     ]
 
 
+def test_a_call_that_nobody_read_deserves_a_look_and_an_explanation_does_not() -> None:
+    wires = Wires()
+    for number, text in enumerate(
+        (
+            '<tool_call>\n{"name": "math__add", "arguments": {}}\n</tool_call>',
+            'Qwen writes\n```\n<tool_call>\n{"name": "math__add", "arguments": {}}\n</tool_call>\n```',
+        )
+    ):
+        request = wires.request(request_body(MESSAGES), 1.0 + number, exchange=f"x{number}", step=number + 1)
+        wires.end(wires.response(request, 1.1 + number, *events_of({"content": text})), 1.2 + number)
+    what = (
+        "the model called a tool, but its call stands unread in the text, in the form of Qwen's or Hermes' <tool_call>"
+    )
+    assert reasons(wires) == [("LLM 1", what)]
+
+
 def test_rows_are_looked_through_again_once_they_change() -> None:
     wires = Wires(live=False)
     request = wires.request(request_body(MESSAGES), 1.0, exchange="x1")

@@ -18,7 +18,7 @@ from tui_host.errors import JSON
 from tui_host.llm.dialects.table import dialect
 from tui_host.llm.messages import Message, Text
 from tui_host.llm.model_request import Outgoing, model_request
-from tui_host.llm.protocols.protocol_table import protocol
+from tui_host.llm.protocols.table import protocol
 from tui_host.servers.catalog import Tool
 from tui_host.settings.protocol_prompts import template_of
 from tui_host.settings.schema import ModelRef, Provider, Template

@@ -11,7 +11,7 @@ from tui_host.chat.server_part import ServerPart, server_parts
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.table import DIALECTS
 from tui_host.llm.messages import Ask, Message, Text
-from tui_host.llm.protocols.protocol_table import PROTOCOLS, protocol
+from tui_host.llm.protocols.table import PROTOCOLS, protocol
 from tui_host.llm.tool_names import TEXT_NAMES
 from tui_host.servers.catalog import Tool
 from tui_host.settings.protocol_prompts import template_of

@@ -175,24 +175,30 @@ async def test_a_call_behind_the_call_is_told_not_to_have_been_run(bench: Make, 
     assert note.remedy == "the model was told"
 
 
-@pytest.mark.parametrize(
-    ("answer", "form"),
-    [
-        (CALL, "cherry"),
-        ('[TOOL_CALLS][{"name": "math__add", "arguments": {"a": 6, "b": 5}}]', "Mistral's [TOOL_CALLS]"),
-        ('<|python_tag|>{"name": "math__add", "parameters": {"a": 6, "b": 5}}', "Llama's <|python_tag|>"),
-        ("<|channel|>commentary to=functions.math__add <|message|>{}", "gpt-oss's channels"),
-    ],
-)
-async def test_a_call_in_another_grammar_is_told_to_be_one(bench: Make, answer: str, form: str) -> None:
-    async with bench.hearing(says(answer), says("So be it."), yes=True, protocol="hermes") as at:
+async def test_a_call_in_another_grammar_is_told_to_be_one(bench: Make) -> None:
+    async with bench.hearing(says(CALL), says("So be it."), yes=True, protocol="hermes") as at:
         result = await at.ask("what is 6 + 5?")
 
     assert (result.stop, result.answer, at.pool.sent) == ("done", "So be it.", [])
-    role, correction = texts(at, 1)[-1]
-    assert role == "user"
-    assert f"the form of {form}" in correction
-    assert "<tool_call>" in correction
+    form = '<tool_call>\n{"name": "NAME", "arguments": {"key": "value"}}\n</tool_call>'
+    fault = "it uses the form of cherry, not the agreed one"
+    told = f"Your call could not be read: {fault}. Nothing of it was run. The exact form is:\n\n{form}"
+    assert texts(at, 1)[-1] == ("user", told)
+
+
+async def test_a_call_that_the_server_left_in_the_text_is_told_to_the_user_and_not_run(bench: Make) -> None:
+    call_in_text = '<tool_call>\n{"name": "math__add", "arguments": {"a": 6, "b": 5}}\n</tool_call>'
+    async with bench.hearing(says(call_in_text), says("Anything else?"), yes=True) as at:
+        result = await at.ask("what is 6 + 5?")
+        later = await at.ask("and now?")
+
+    assert (result.stop, result.answer, at.pool.sent) == ("error", call_in_text, [])
+    assert str(result.error) == (
+        "demo: the model called a tool, but its call stands unread in the text, in the form of Qwen's or Hermes'"
+        " <tool_call> (use the server's parser for them (vLLM, SGLang: --tool-call-parser hermes; llama.cpp: --jinja),"
+        " or the tool protocol hermes (f4, --protocol))"
+    )
+    assert (later.stop, later.answer) == ("done", "Anything else?")
 
 
 @pytest.mark.parametrize("name", PLAIN)

@@ -36,7 +36,7 @@ from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Draft, Head, Place
 from tui_host.errors import JSON
 from tui_host.llm.messages import ToolSpec
-from tui_host.llm.protocols.protocol_table import protocol
+from tui_host.llm.protocols.table import protocol
 from tui_host.llm.protocols.text_protocol import TextProtocol
 from tui_host.settings.schema import Price
 from tui_host.tui.widgets.details.detail_panel import ANSWERS, OF_SECTIONS, page_of, tabs_of

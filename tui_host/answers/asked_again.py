@@ -23,15 +23,7 @@ _MOST = 3
 def later_attempts(
     wires: Wires, rows: Sequence[Row], tool: str, arguments: JSON, *, has_failed: bool
 ) -> Iterator[tuple[Row, str]]:
-    """Yield the rows of calls that ask for the same, in words: with the same arguments, or after a failure with others.
-
-    Args:
-        wires: The wires of the session.
-        rows: The rows of the call.
-        tool: `server.tool`.
-        arguments: What the model asked for.
-        has_failed: Whether the call brought no result.
-    """
+    """Yield the rows of calls that ask for the same, in words: with the same arguments, or after a failure with others."""
     ladder = wires.ladder
     seen = {call for row in rows for call in row.calls}
     count = 0

@@ -36,14 +36,7 @@ _OF_ALL_OTHERS = frozenset(("frame", "line", "decision", "error"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """A row's bytes.
-
-    Attributes:
-        wire: As they were on the wire.
-        data: After content decoding, as far as that was possible.
-        notes: What a reader has to know, in our words.
-        redacted: What was taken out of the records it was made of.
-    """
+    """A row's bytes: as they were on the wire, and after content decoding, as far as that was possible."""
 
     wire: bytes
     data: bytes

@@ -81,13 +81,7 @@ class CallChain:
 
 
 def why_missing(rows: Iterable[Row], sent: Row | None, verdict: str) -> Mapping[Happened, str]:
-    """Return why each step would be missing.
-
-    Args:
-        rows: The rows of the call.
-        sent: The last request to the server; None if none was sent.
-        verdict: What was decided; empty if nothing was.
-    """
+    """Return why each step would be missing; `sent` is the last request to the server."""
     refused = f"not sent: {verdict}" if verdict in UNSENT else ""
     return {
         "asked": "not asked by the model here: the response was not recorded, or a person made the call",

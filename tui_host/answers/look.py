@@ -1,7 +1,8 @@
-"""Which rows deserve a look: errors, missing answers, retries, changed definitions, broken prefixes, edits, what was not told."""
+"""Which rows deserve a look: errors, missing answers, unread calls, retries, changed definitions, broken prefixes, edits, what was not told."""
 
 from __future__ import annotations
 
+import re
 import time
 from bisect import insort
 from collections.abc import Iterator, Sequence
@@ -11,12 +12,15 @@ from typing import TYPE_CHECKING
 from tui_host.answers.bodies import body_of, first_data
 from tui_host.answers.chain_values import contents_of, names_of, not_told, parsed, told_in_part, words_in
 from tui_host.answers.changes_page import path_of
-from tui_host.answers.outlines import marks_of
+from tui_host.answers.outlines import fold_of, marks_of
 from tui_host.answers.sheet import Sheet, SheetLine
+from tui_host.answers.steps import made
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
+from tui_host.llm.messages import ToolSpec
 from tui_host.llm.outline import common_prefix, compare
+from tui_host.llm.protocols.unread_calls import unread_call
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,41 +31,29 @@ if TYPE_CHECKING:
 
 MOST = 2 << 20
 """Bytes of a body that is compared with another one."""
+_MARKERS = re.compile(rb"tool_|TOOL_|[|]>|\xef\xbd\x9c|uff5c|function|[Aa]ction|arguments|parameters")
+"""What every form of a call holds: most responses hold nothing of it and are not read."""
 _EDITED = "edited"
 _PROBE = "server/discover"
 """What this host asks each server first, to learn its era."""
 EMPTY = (
-    "Nothing here needs a look: no errors, cut answers, retries, changed definitions, broken prefixes, edited calls,"
+    "Nothing here needs a look: no errors, cut answers, unread calls, retries, changed definitions, broken prefixes, edited calls,"
     " or results that the model was not told."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """A row to look at.
-
-    Attributes:
-        row: Capture and number of the row's first record.
-        name: How the row is called: `LLM 3`, `lab #4`.
-        turn: The row's turn, 0 without one.
-        reason: Why, in a few words.
-    """
+    """A row to look at, by capture and number of its first record: its name (`LLM 3`), its turn, and why."""
 
     row: tuple[str, int]
     name: str
-    turn: int
+    turn: int  # 0 without one
     reason: str
 
 
 class Looks:
-    """Finds the rows to look at, as rows come and change.
-
-    Args:
-        wires: The rows and their bytes.
-
-    Attributes:
-        numbers: The rows to look at, in the order of the list.
-    """
+    """Finds the rows to look at, as rows come and change."""
 
     def __init__(self, wires: Wires) -> None:
         self._wires = wires
@@ -70,7 +62,7 @@ class Looks:
         self._pending: list[int] = []
         self._reasons: dict[int, str] = {}
         self._definitions: dict[tuple[str, str], str] = {}
-        self.numbers: list[int] = []
+        self.numbers: list[int] = []  # in the order of the list
 
     @property
     def is_behind(self) -> bool:
@@ -138,12 +130,33 @@ class Looks:
         return self._definition(row) if row.answer and row.method == "tools/list" else ""
 
     def _of_model(self, row: Row) -> str:
+        if row.kind == "response":
+            return self._unread(row)
         if row.kind != "request" or row.method == "GET":
             return ""
         before = self._wires.before(row)
         if row.turn and before is not None and (before.turn, before.step) == (row.turn, row.step):
             return f"sent again after {self._numbers.name(before)}" if self._has_failed(before) else ""
         return self._prefix(row, before)
+
+    def _unread(self, row: Row) -> str:
+        """Return in which form a response holds a call that nobody read; empty where text may be the agreed form."""
+        request, dialect = self._wires.ladder.partner(row.number), self._wires.dialect(row)
+        if request is None or dialect is None or row.missing or row.size > MOST:
+            return ""
+        body = body_of(self._wires, row)
+        if _MARKERS.search(body.data) is None:
+            return ""
+        if b'"tools"' not in body_of(self._wires, self._wires.ladder.rows[request]).data:
+            return ""
+        fold = made(fold_of(self._wires, row, body, dialect))
+        tools = [
+            ToolSpec(name=name, description="", schema={}, server=server, tool=tool)
+            for name, (server, tool) in self._wires.names(row).items()
+        ]
+        text = fold.text if fold.text.strip() else fold.thinking
+        unread = None if fold.calls else unread_call(text, tools, is_thinking=text is fold.thinking)
+        return "" if unread is None else line(unread.what, 120)
 
     def _has_failed(self, request: Row) -> bool:
         partner = self._wires.ladder.partner(request.number)

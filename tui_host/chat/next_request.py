@@ -11,7 +11,7 @@ from tui_host.chat.history_repair import complete_history
 from tui_host.chat.offered_tools import Offer
 from tui_host.chat.tool_hub import HUB, Hub
 from tui_host.llm.messages import Ask, Message, Part, Text, ToolSpec
-from tui_host.llm.protocols.protocol_table import protocol
+from tui_host.llm.protocols.table import protocol
 from tui_host.llm.protocols.tool_protocol import Injected
 from tui_host.llm.tool_names import TEXT_NAMES, NameTable
 from tui_host.settings.protocol_prompts import template_of

@@ -13,7 +13,7 @@ from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.table import DIALECTS
 from tui_host.llm.messages import Ask, Message, Text
 from tui_host.llm.outline import estimate_tokens
-from tui_host.llm.protocols.protocol_table import PROTOCOLS
+from tui_host.llm.protocols.table import PROTOCOLS
 from tui_host.llm.protocols.text_protocol import TextProtocol
 from tui_host.llm.tool_names import TEXT_NAMES
 

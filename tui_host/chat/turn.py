@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 import anyio
@@ -24,9 +25,10 @@ from tui_host.errors import ModelError, TuiHostError
 from tui_host.llm.dialects.table import dialect
 from tui_host.llm.events import CallMalformed
 from tui_host.llm.messages import Message, Text
-from tui_host.llm.protocols.foreign_calls import grammar_of
 from tui_host.llm.protocols.native import Native
-from tui_host.llm.protocols.text_reader import calls_after_call
+from tui_host.llm.protocols.reader import called_in
+from tui_host.llm.protocols.text_protocol import TextProtocol
+from tui_host.llm.protocols.unread_calls import UnreadCall, unread_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,31 +50,26 @@ MOST_SAME = 3
 
 
 class CallMistakes:
-    """Counts the model's mistakes during a turn.
-
-    Attributes:
-        malformed: Number of answers in a row whose calls could not be read or run.
-        repeats: Number of times in a row that the model asked for the same calls.
-        calls_behind: Names of the tools called in text that was cut after an answer's call, as in the tool protocol.
-    """
+    """Counts the model's mistakes during a turn."""
 
     def __init__(self) -> None:
-        self.malformed = 0
-        self.repeats = 0
-        self.calls_behind: list[str] = []
+        self.malformed = 0  # answers in a row whose calls could not be read or run
+        self.repeats = 0  # times in a row that the model asked for the same calls
+        self.calls_behind: list[str] = []  # tools called in text that was cut after an answer's call
+        self.unread: UnreadCall | None = None  # the call that the server left in the answer
         self._last: tuple[tuple[str, str], ...] = ()
 
     def examine(self, fold: Fold, protocol: ToolProtocol, tools: Sequence[ToolSpec]) -> None:
-        """Examine an answer for mistakes; adds further faults to the answer's `malformed`.
-
-        Args:
-            fold: The answer.
-            protocol: The tool protocol.
-            tools: Tools whose names the model may know.
-        """
+        """Examine an answer for mistakes; adds further faults to the answer's `malformed`."""
         cut = "".join(piece.text for piece in fold.cut_off) if fold.calls else ""
-        self.calls_behind = [protocol.spoken(name, tools) for name in calls_after_call(cut, protocol, tools)]
-        if protocol.name != "native":  # native calls need no check: the vendor's API separates them from the text
+        behind = called_in(cut[:20_000], protocol.grammar, tools) if isinstance(protocol, TextProtocol) else ()
+        self.calls_behind = [protocol.spoken(name, tools) for name in islice(behind, 8)]
+        self.unread = None
+        if (
+            protocol.name == "native"
+        ):  # the text is the answer, which goes back unchanged: the user is told, not the model
+            self.unread = _unread(fold, tools, protocol.name)
+        else:
             reason = _reason(fold, protocol, tools)
             if reason:
                 fold.add(CallMalformed(reason=reason, start=0, end=0))
@@ -94,10 +91,19 @@ def _reason(fold: Fold, protocol: ToolProtocol, tools: Sequence[ToolSpec]) -> st
         isinstance(part, Text) and part.written for part in parts
     ):  # the text is inside the tool protocol's element for answers
         return ""
-    if not fold.text.strip():
-        return "the answer was empty"
-    grammar = grammar_of(fold.text, tools, besides=protocol.name)
-    return f"it uses the form of {grammar}, not the agreed one" if grammar else ""
+    unread = _unread(fold, tools, protocol.name)
+    if unread is not None:
+        return unread.reason
+    return "" if fold.text.strip() else "the answer was empty"
+
+
+def _unread(fold: Fold, tools: Sequence[ToolSpec], protocol: str) -> UnreadCall | None:
+    """Return the call that nobody read in an answer, or in the thinking if there is no answer."""
+    if fold.calls or fold.malformed or fold.stop not in {"end", "tools"}:
+        return None
+    if fold.text.strip():
+        return unread_call(fold.text, tools, besides=protocol)
+    return unread_call(fold.thinking, tools, is_thinking=True)
 
 
 MOST_SOURCES = 10
@@ -237,13 +243,7 @@ class Turn:
         return is_stuck
 
     def _corrected(self, fold: Fold, tools: Sequence[ToolSpec], invalid: Sequence[str]) -> bool:
-        """Report faulty calls to the model and the user; returns whether the turn goes on.
-
-        Args:
-            fold: The answer.
-            tools: The offered tools.
-            invalid: Faults of readable calls, if none of the calls could be run; the results report them to the model.
-        """
+        """Report faulty calls to the model (results report `invalid` ones) and the user; returns whether the turn goes on."""
         if self._mistakes.calls_behind:
             self._tell(wording.not_run_behind_of(self._mistakes.calls_behind))
         if self._mistakes.repeats == MOST_SAME:
@@ -297,6 +297,10 @@ class Turn:
         self._tell_left_out(answered.fold)
         if answered.fold.malformed:
             return False
+        unread = self._mistakes.unread
+        if unread is not None:
+            self._fail(ModelError(unread.what, self._session.model.provider, unread.remedy))
+            return True
         command = self._protocol.command(message) if message is not None else ""
         if command:
             self._note(wording.command_of(command))
@@ -391,13 +395,7 @@ class Turn:
             self._session.say(message)
 
     def _keep(self, running: str, waiting: str, *, state: Literal["stopped", "cut"]) -> None:
-        """Add everything so far to the history; may be called at any point of the turn.
-
-        Args:
-            running: Text for the model about calls that were running.
-            waiting: Text for the model about calls that were not sent.
-            state: State to show for the answer.
-        """
+        """Add everything so far to the history, with what to say of running and of waiting calls."""
         step, self._step = self._step, None
         if step is not None:
             step.close(state)

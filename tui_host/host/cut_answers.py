@@ -13,7 +13,7 @@ from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.llm.dialects.table import dialect_at
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Message, Text
-from tui_host.llm.protocols.protocol_table import protocol
+from tui_host.llm.protocols.table import protocol
 
 if TYPE_CHECKING:
     from tui_host.capture.store.store import Store

@@ -10,7 +10,7 @@ from tui_host.errors import JSON
 from tui_host.llm.events import CutOff, ModelEvent, Stopped, TextDelta, ThinkingDelta
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Message, Stop, Text, ToolSpec
-from tui_host.llm.protocols.protocol_table import protocol
+from tui_host.llm.protocols.table import protocol
 from tui_host.llm.protocols.tool_protocol import ToolProtocol
 from tui_host.settings.paths import shipped
 
@@ -23,10 +23,10 @@ TOOLS = tuple(
     ToolSpec(name=f"math__{name}", description=f"{name} two numbers", schema=NUMBERS, server="math", tool=name)
     for name in ("add", "multiply")
 )
+WORD: JSON = {"type": "object", "properties": {"word": {"type": "string"}}}
+LOOK = ToolSpec(name="web__look", description="", schema=WORD, server="web", tool="look")
 PLAIN = ("cline", "cherry", "json", "function", "react", "hermes")
 """The protocols of plain text."""
-SEVERAL = ("cherry", "hermes")
-"""Those in which one call may stand behind another."""
 SUM = '{"a": 6, "b": 5}'
 
 

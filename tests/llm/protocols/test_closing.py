@@ -14,7 +14,7 @@ from tui_host.capture.http.exchange_end import read_ending
 from tui_host.llm.answer_stream import CLOSED, MADE_UP_LIMIT
 from tui_host.llm.fold import Fold
 from tui_host.llm.model_client import ModelClient
-from tui_host.llm.protocols.protocol_table import protocol
+from tui_host.llm.protocols.table import protocol
 
 
 @pytest.mark.parametrize("name", PLAIN)

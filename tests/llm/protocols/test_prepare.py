@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, call, read, speaking, text_of
 from tui_host.llm.messages import Image, Message, ResourceSpec, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.protocol_table import PROTOCOLS
+from tui_host.llm.protocols.table import PROTOCOLS
 from tui_host.llm.protocols.text_protocol import INSTRUCTIONS
 from tui_host.llm.protocols.text_protocol import TOOLS as LIST
 from tui_host.settings.paths import shipped

@@ -1,1 +1,1 @@
-"""The tool protocols, one module each; `protocol_table` lists them."""
+"""The tool protocols, one module each; `table` lists them."""

@@ -3,61 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from typing_extensions import override
 
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.call_grammar import Broken, Ending, Read, ReadCall, elements, read_arguments
-from tui_host.llm.protocols.tag_reader import TagReader
+from tui_host.llm.protocols.grammar import Broken, Found, Grammar, read_call
+from tui_host.llm.protocols.tags import elements, tag_grammar
 from tui_host.llm.protocols.text_protocol import TextProtocol, result_text
 
-TAG = "tool_use"
 
-
-class CherryGrammar:
-    """`<tool_use><name>…</name><arguments>{…}</arguments></tool_use>`."""
-
-    tags: Mapping[str, Sequence[str]] = {TAG: ("<name>", "<arguments>")}
-    several: bool = True
-    streamed: Mapping[str, str] = MappingProxyType({})
-    results: Sequence[str] = ("tool_use_result",)
-    thinking_with_calls: Sequence[str] = ("thinking",)  # Cherry removes <think> only after looking for calls
-
-    def ending(self, tag: str) -> Ending:
-        """Find the closing tag after the arguments, in which the same tag may occur."""
-        return Ending(f"</{tag}>", json_from="<arguments>", json_to="</arguments>")
-
-    def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
-        """Read the call."""
-        del tag, tools
-        values = elements(inside, ("name", "arguments"), json_in="arguments")
-        name = values.get("name")
-        if not name:
-            return Broken(reason="there is no <name> in it")
-        if "arguments" not in values:
-            return Broken(reason=f"the call of {name} has no <arguments> that end with </arguments>")
-        read = read_arguments(values["arguments"])
-        return (
-            Broken(reason=f"{name}: {read.reason}") if isinstance(read, Broken) else ReadCall(name=name, arguments=read)
-        )
+def _read(tag: str, inside: str, tools: Sequence[ToolSpec]) -> Found:
+    del tag
+    values = elements(inside, "name", "arguments", json_in="arguments")
+    name = values.get("name")
+    if not name:
+        return Broken(reason="there is no <name> in it")
+    if "arguments" not in values:
+        return Broken(reason=f"the call of {name} has no <arguments> that end with </arguments>")
+    return read_call(name, values["arguments"], tools)
 
 
 class Cherry(TextProtocol):
-    """Calls and results between tags, several at once."""
+    """`<tool_use><name>…</name><arguments>{…}</arguments></tool_use>`, and results between tags."""
 
     name: str = "cherry"
     stops: tuple[str, ...] = ("<tool_use_result>",)
     envelope: str = "</result>"
-
-    @override
-    def reader(self, tools: Sequence[ToolSpec]) -> TagReader:
-        return TagReader(CherryGrammar(), tools)
+    grammar: Grammar = tag_grammar(
+        {"tool_use": ("<name>", "<arguments>")},
+        _read,
+        json_after="<arguments>",
+        json_before="</arguments>",
+        results="tool_use_result",
+        thinking_with_calls=("thinking",),  # Cherry removes <think> only after looking for calls
+    )
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
-        """Write name, description and schema of each tool between tags."""
         listed = [
             f"<tool>\n  <name>{tool.name}</name>\n  <description>{tool.description}</description>\n"
             f"  <arguments>\n    {json.dumps(tool.schema, ensure_ascii=False, separators=(',', ':'))}\n  </arguments>\n</tool>"
@@ -66,12 +49,10 @@ class Cherry(TextProtocol):
         return "<tools>\n\n" + "\n\n".join(listed) + "\n\n</tools>"
 
     @override
-    def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
-        del tools
-        return f"<{TAG}>\n  <name>{call.name}</name>\n  <arguments>{call.arguments}</arguments>\n</{TAG}>"
+    def write(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
+        return f"<tool_use>\n  <name>{call.name}</name>\n  <arguments>{call.arguments}</arguments>\n</tool_use>"
 
     @override
     def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:
-        del tools
         before = f"<tool_use_result>\n  <name>{result.call.name}</name>\n  <result>"
         return before, result_text(result), "</result>\n</tool_use_result>"

@@ -9,93 +9,57 @@ from typing_extensions import override
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import Message, ResourceSpec, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.call_grammar import (
-    Broken,
-    Ending,
-    Read,
-    ReadCall,
-    ReadQuestion,
-    ReadText,
-    element,
-    elements,
-    read_arguments,
-)
-from tui_host.llm.protocols.tag_reader import TagReader
+from tui_host.llm.protocols.grammar import Broken, Found, Grammar, ReadText, read_call
+from tui_host.llm.protocols.tags import element, elements, tag_grammar
 from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
 from tui_host.llm.request_writing import json_lines
+from tui_host.llm.thinktags import beginning_of
 
 USE, RESOURCE, ASK, END = "use_mcp_tool", "access_mcp_resource", "ask_followup_question", "attempt_completion"
 _OTHERS = (
-    "execute_command",
-    "read_file",
-    "write_to_file",
-    "replace_in_file",
-    "search_files",
-    "list_files",
-    "list_code_definition_names",
-    "browser_action",
-    "load_mcp_documentation",
-    "new_task",
-    "plan_mode_respond",
+    "execute_command|read_file|write_to_file|replace_in_file|search_files|list_files|list_code_definition_names|"
+    "browser_action|load_mcp_documentation|new_task|plan_mode_respond"
 )
 """Cline's own tools. They are not offered, but a model trained on Cline may call them."""
 
 
-class ClineGrammar:
-    """The outer tag names the tool, the inner tags are the parameters, in any order."""
-
-    tags: Mapping[str, Sequence[str]] = {
-        USE: ("<server_name>", "<tool_name>", "<arguments>"),
-        RESOURCE: ("<server_name>", "<uri>"),
-        ASK: ("<question>", "<options>"),
-        END: ("<result>", "<command>"),
-        **dict.fromkeys(_OTHERS, ("<",)),
-    }
-    several: bool = False
-    streamed: Mapping[str, str] = {END: "result"}
-    results: Sequence[str] = ()
-    thinking_with_calls: Sequence[str] = ("thinking", "think")
-
-    def ending(self, tag: str) -> Ending:
-        """Find the closing tag; of a call, the one after the arguments, in which the same tag may occur."""
-        if tag == USE:
-            return Ending(f"</{tag}>", json_from="<arguments>", json_to="</arguments>")
-        return Ending(f"</{tag}>")
-
-    def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
-        """Read a call, a question, the final answer, or a fault."""
-        match tag:
-            case "use_mcp_tool":
-                return _use(inside, tools)
-            case "ask_followup_question":
-                return _question(inside)
-            case "attempt_completion":
-                result = element(inside, "result", is_last=True)
-                return ReadText(text=result[0]) if result is not None else Broken(reason=f"{END} has no <result>")
-            case "access_mcp_resource":
-                return _access(inside, tools)
-            case _:
-                reads = f" {RESOURCE}," if any(spec.resources is not None for spec in tools) else ""
-                return Broken(reason=f"there is no tool {tag} here; there are {USE},{reads} {ASK} and {END}")
+def _read(tag: str, inside: str, tools: Sequence[ToolSpec]) -> Found:
+    """Read a call, a question, the final answer, or a fault. The tag names the tool, the inner tags are parameters."""
+    match tag:
+        case "use_mcp_tool":
+            return _use(inside, tools)
+        case "ask_followup_question":
+            return _question(inside)
+        case "attempt_completion":
+            result = element(inside, "result", is_last=True)
+            if result is None:  # the end of the answer may have cut the closing tag, or stand within it
+                whole = inside[: len(inside) - beginning_of("</result>", inside)]
+                result = element(f"{whole}</result>", "result", is_last=True)
+            return ReadText(text=result[0]) if result is not None else Broken(reason=f"{END} has no <result>")
+        case "access_mcp_resource":
+            return _access(inside, tools)
+        case _:
+            reads = f" {RESOURCE}," if any(spec.resources is not None for spec in tools) else ""
+            return Broken(reason=f"there is no tool {tag} here; there are {USE},{reads} {ASK} and {END}")
 
 
-def _use(inside: str, tools: Sequence[ToolSpec]) -> Read:
-    values = elements(inside, ("server_name", "tool_name", "arguments"), json_in="arguments")
+def _use(inside: str, tools: Sequence[ToolSpec]) -> Found:
+    values = elements(inside, "server_name", "tool_name", "arguments", json_in="arguments")
     missing = next((name for name in ("server_name", "tool_name") if not values.get(name)), "")
     if missing:
         return Broken(reason=f"missing value for the required parameter {missing}")
     server, tool = values["server_name"], values["tool_name"]
     if "arguments" not in values and "<arguments>" in inside:
         return Broken(reason=f"{server} {tool}: the <arguments> do not end with </arguments>")
-    read = read_arguments(values.get("arguments", ""))
+    name = next((spec.name for spec in tools if (spec.server, spec.tool) == (server, tool)), f"{server}__{tool}")
+    read = read_call(name, values.get("arguments", ""), tools)
     if isinstance(read, Broken):
-        return Broken(reason=f"{server} {tool}: {read.reason}")
-    spec_name = next((spec.name for spec in tools if (spec.server, spec.tool) == (server, tool)), f"{server}__{tool}")
-    return ReadCall(name=spec_name, arguments=read)
+        return Broken(reason=read.reason.replace(name, f"{server} {tool}", 1))
+    return read
 
 
-def _access(inside: str, tools: Sequence[ToolSpec]) -> Read:
-    values = elements(inside, ("server_name", "uri"))
+def _access(inside: str, tools: Sequence[ToolSpec]) -> Found:
+    values = elements(inside, "server_name", "uri")
     missing = next((name for name in ("server_name", "uri") if not values.get(name)), "")
     if missing:
         return Broken(reason=f"missing value for the required parameter {missing}")
@@ -104,10 +68,10 @@ def _access(inside: str, tools: Sequence[ToolSpec]) -> Read:
     if server not in readers:
         readable = f"only {', '.join(readers)} does" if readers else f"no server does; use {USE}"
         return Broken(reason=f"{server} offers no resources; {readable}")
-    return ReadCall(name=readers[server], arguments=json.dumps({"uri": values["uri"]}, ensure_ascii=False))
+    return read_call(readers[server], json.dumps({"uri": values["uri"]}, ensure_ascii=False), tools)
 
 
-def _question(inside: str) -> Read:
+def _question(inside: str) -> Found:
     question = element(inside, "question")
     if question is None or not question[0]:
         return Broken(reason=f"{ASK} has no <question>")
@@ -117,22 +81,32 @@ def _question(inside: str) -> Read:
     except ValueError:
         value = None
     if not isinstance(value, list):  # malformed, so it is shown unchanged
-        return ReadQuestion(text=f"{question[0]}\n\n{options[0] if options is not None else ''}".strip())
-    return ReadQuestion(
-        text=question[0], options=tuple(option for option in value if isinstance(option, str) and option)[:9]
-    )
+        return ReadText(text=f"{question[0]}\n\n{options[0] if options is not None else ''}".strip(), options=())
+    texts = (option for option in value if isinstance(option, str) and option)
+    return ReadText(text=question[0], options=tuple(texts)[:9])
 
 
 class Cline(TextProtocol):
     """Cline's protocol, without its file and terminal tools."""
 
     name: str = "cline"
+    any_name: str = "SERVER__TOOL"
     reads_resources: bool = True
     between: str = "\n\n"
-
-    @override
-    def reader(self, tools: Sequence[ToolSpec]) -> TagReader:
-        return TagReader(ClineGrammar(), tools)
+    grammar: Grammar = tag_grammar(
+        {
+            USE: ("<server_name>", "<tool_name>", "<arguments>"),
+            RESOURCE: ("<server_name>", "<uri>"),
+            ASK: ("<question>", "<options>"),
+            END: ("<result>", "<command>"),
+            _OTHERS: ("<",),
+        },
+        _read,
+        json_after="<arguments>",
+        json_before="</arguments>",
+        several=False,
+        thinking_with_calls=("thinking", "think"),
+    )
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
@@ -162,7 +136,7 @@ class Cline(TextProtocol):
             words.add(f"\n\n<environment_details>\n{details}\n</environment_details>", "details of the environment")
 
     @override
-    def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
+    def write(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
         server, tool = _place_of(call.name, tools)
         uri = _uri_of(call, tools)
         if uri:
@@ -191,15 +165,6 @@ class Cline(TextProtocol):
         beside = ending.partition("<result>")[0] + ending.rpartition("</result>")[2]
         element_found = element(beside, "command", is_last=True)
         return "" if element_found is None else element_found[0]
-
-    @override
-    def form(self, tool: ToolSpec | None) -> str:
-        server, name = (tool.server, tool.tool) if tool is not None else ("SERVER", "TOOL")
-        schema = f"\n\nwith arguments by this schema: {json.dumps(tool.schema, ensure_ascii=False)}" if tool else ""
-        return (
-            f"<{USE}>\n<server_name>{server}</server_name>\n<tool_name>{name}</tool_name>\n"
-            f'<arguments>\n{{"key": "value"}}\n</arguments>\n</{USE}>{schema}'
-        )
 
 
 def _place_of(name: str, tools: Sequence[ToolSpec]) -> tuple[str, str]:

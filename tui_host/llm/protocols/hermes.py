@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from typing_extensions import override
 
@@ -14,69 +13,47 @@ from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import spans
 from tui_host.errors import JSON
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.call_grammar import Broken, Ending, Read, ReadCall, read_arguments
-from tui_host.llm.protocols.tag_reader import TagReader
+from tui_host.llm.protocols.grammar import Broken, Found, Grammar, ReadCall, parameters, read_arguments, read_call
+from tui_host.llm.protocols.tags import tag_grammar
 from tui_host.llm.protocols.text_protocol import TextProtocol, result_text
-
-TAG = "tool_call"
-
+from tui_host.llm.tool_names import tool_meant
 
 _FUNCTION = re.compile(r"<function=([^>\s]+)\s*>(.*?)(?:</function>)?\s*", re.DOTALL)
 _PARAMETER = re.compile(r"\s*<parameter=([^>]+)>\n?(.*?)\n?</parameter>\s*", re.DOTALL)
 """The form of Qwen's coder models. Source: the chat template of Qwen3-Coder."""
 
 
-class HermesGrammar:
-    """A JSON object with `name` and `arguments` between the tags, or Qwen's `<function=…>` with parameters."""
-
-    tags: Mapping[str, Sequence[str]] = {TAG: ("{", "<function=")}
-    several: bool = True
-    streamed: Mapping[str, str] = MappingProxyType({})
-    results: Sequence[str] = ("tool_response",)
-    thinking_with_calls: Sequence[str] = ()
-
-    def ending(self, tag: str) -> Ending:
-        """Find the closing tag outside the object's strings."""
-        return Ending(f"</{tag}>", json_from="{")
-
-    def read(self, tag: str, inside: str, tools: Sequence[ToolSpec]) -> Read:
-        """Read the call; the bytes of the arguments stay unchanged."""
-        del tag
-        text = inside.strip()
-        if text.startswith("<function="):
-            return _function_call(text, tools)
-        whole = read_arguments(text)
-        if isinstance(whole, Broken):
-            return Broken(reason=whole.reason.replace("the arguments are", "what stands between the tags is", 1))
-        body = whole.encode("utf-8", "replace")
-        root = spans(body)
-        node = root.get("arguments") or root.get("parameters") if root is not None else None
-        name = root.get("name") if root is not None else None
-        called = name.text(body) if name is not None else ""
-        if not called:
-            return Broken(reason='there is no "name" in it')
-        if node is None:
-            return Broken(reason=f'the call of {called} has no "arguments"')
-        # Arguments may be a string that holds the object: it is decoded once.
-        written = node.text(body) if node.kind == "string" else body[node.start : node.end].decode()
-        read = read_arguments(written)
-        return (
-            Broken(reason=f"{called}: {read.reason}")
-            if isinstance(read, Broken)
-            else ReadCall(name=called, arguments=read)
-        )
+def _read(tag: str, inside: str, tools: Sequence[ToolSpec]) -> Found:
+    """Read an object with `name` and `arguments`, whose bytes stay unchanged, or `<function=…>` with parameters."""
+    del tag
+    text = inside.strip()
+    if text.startswith("<function="):
+        return _function_call(text, tools)
+    whole = read_arguments(text, "what stands between the tags is")
+    if isinstance(whole, Broken):
+        return whole
+    body = whole.encode("utf-8", "replace")
+    root = spans(body)
+    node = root.get("arguments") or root.get("parameters") if root is not None else None
+    name = root.get("name") if root is not None else None
+    called = name.text(body) if name is not None else ""
+    if not called:
+        return Broken(reason='there is no "name" in it')
+    if node is None:
+        return Broken(reason=f'the call of {called} has no "arguments"')
+    # Arguments may be a string that holds the object: it is decoded once.
+    return read_call(called, node.text(body) if node.kind == "string" else body[node.start : node.end].decode(), tools)
 
 
-def _function_call(text: str, tools: Sequence[ToolSpec]) -> Read:
+def _function_call(text: str, tools: Sequence[ToolSpec]) -> Found:
     """Read a function with parameters. A value is text if the schema says so; else it is JSON, if it can be parsed."""
     function = _FUNCTION.fullmatch(text)
     rest = _PARAMETER.sub("", function[2]) if function is not None else ""
     if function is None or rest.strip():
         return Broken(reason="<function=NAME> is not followed by <parameter=NAME>…</parameter> alone, and </function>")
-    schema = next((tool.schema for tool in tools if tool.name == function[1]), None)
-    properties = mapping(mapping(schema).get("properties"))
+    schemas = parameters(tool_meant(function[1], tools))
     arguments = {
-        name.strip(): _value(value, mapping(properties.get(name.strip())).get("type"))
+        name.strip(): _value(value, mapping(schemas.get(name.strip())).get("type"))
         for name, value in _PARAMETER.findall(function[2])
     }
     return ReadCall(name=function[1], arguments=_json(arguments))
@@ -97,10 +74,7 @@ class Hermes(TextProtocol):
     name: str = "hermes"
     stops: tuple[str, ...] = ("<tool_response>",)
     envelope: str = "</tool_response>"
-
-    @override
-    def reader(self, tools: Sequence[ToolSpec]) -> TagReader:
-        return TagReader(HermesGrammar(), tools)
+    grammar: Grammar = tag_grammar({"tool_call": ("{", "<function=")}, _read, json_after="{", results="tool_response")
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
@@ -108,14 +82,13 @@ class Hermes(TextProtocol):
         return "<tools>\n" + "\n".join(_json(_function(tool)) for tool in tools) + "\n</tools>"
 
     @override
-    def call_words(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
-        del tools
-        return f'<{TAG}>\n{{"name": {_json(call.name)}, "arguments": {call.arguments.strip() or "{}"}}}\n</{TAG}>'
+    def write(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
+        arguments = call.arguments.strip() or "{}"
+        return f'<tool_call>\n{{"name": {_json(call.name)}, "arguments": {arguments}}}\n</tool_call>'
 
     @override
     def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:
         """Return an object. The tool's name tells parallel calls apart."""
-        del tools
         before = f'<tool_response>\n{{"name": {_json(result.call.name)}, "content": '
         return before, _json(result_text(result)), "}\n</tool_response>"
 

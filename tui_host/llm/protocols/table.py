@@ -15,29 +15,13 @@ from tui_host.llm.protocols.react import React
 from tui_host.llm.protocols.tool_protocol import ToolProtocol
 
 PROTOCOLS: Mapping[str, Callable[[str], ToolProtocol]] = MappingProxyType(
-    {
-        "native": Native,
-        "cline": Cline,
-        "cherry": Cherry,
-        "json": JsonCalls,
-        "function": FunctionCalls,
-        "react": React,
-        "hermes": Hermes,
-    }
+    {made.name: made for made in (Native, Cline, Cherry, JsonCalls, FunctionCalls, React, Hermes)}
 )
 """The constructors, called with the prompt's template."""
 
 
 def protocol(name: str, template: str = "") -> ToolProtocol:
-    """Return the tool protocol with a name.
-
-    Args:
-        name: As in the configuration.
-        template: The protocol's prompt (`settings.templates`).
-
-    Raises:
-        SettingsError: There is none.
-    """
+    """Return the tool protocol with a name in the configuration, and its prompt."""
     make = PROTOCOLS.get(name)
     if make is None:
         raise SettingsError(f"no tool protocol {name!r}", "protocol", f"one of: {', '.join(PROTOCOLS)}")

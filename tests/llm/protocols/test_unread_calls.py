@@ -1,0 +1,97 @@
+"""Calls that stand in the text, because a server did not parse its model's markers, or in another protocol's form."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, call
+from tui_host.llm.protocols.unread_calls import unread_call
+
+KIMI = f"functions.math__add:0<|tool_call_argument_begin|>{SUM}<|tool_call_end|><|tool_calls_section_end|>"
+DSML = (
+    '<｜DSML｜function_calls>\n<｜DSML｜invoke name="math__add">\n<｜DSML｜parameter name="a">6</｜DSML｜parameter>\n'
+    "</｜DSML｜invoke>\n</｜DSML｜function_calls>"
+)
+MARKERS = {
+    KIMI: "Kimi's <|tool_call_begin|>",
+    f"<|tool_calls_section_begin|><|tool_call_begin|>{KIMI}": "Kimi's <|tool_call_begin|>",
+    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>math__add\n```json\n{}\n```<｜tool▁call▁end｜>": (
+        "DeepSeek's special tokens"
+    ),
+    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>math__add<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>": (
+        "DeepSeek's special tokens"
+    ),
+    DSML: "DeepSeek's special tokens",
+    '<minimax:tool_call>\n<invoke name="math__add">\n</invoke>\n</minimax:tool_call>': "MiniMax's <tool_call>",
+    '<tool_calls>\n{"name": "math__add", "arguments": {}}\n</tool_calls>': "MiniMax's <tool_call>",
+    call("hermes"): "Qwen's or Hermes' <tool_call>",
+    "<tool_call>\n<function=math__add>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>": (
+        "Qwen's <tool_call><function=…>"
+    ),
+    "<tool_call>math__add\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>": (
+        "GLM's <tool_call> with <arg_key>"
+    ),
+    '[TOOL_CALLS] [{"name": "math__add", "arguments": {}}]': "Mistral's [TOOL_CALLS]",
+    "[TOOL_CALLS]math__add[ARGS]{}": "Mistral's [TOOL_CALLS]",
+    '<|python_tag|>{"name": "math__add", "parameters": {}}': "Llama's <|python_tag|>",
+    "<function=math__add>{}</function>": "Llama's <function=…>",
+    "<|channel|>commentary to=functions.math__add <|constrain|>json<|message|>{}<|call|>": "gpt-oss's channels",
+    "<|start|>assistant<|channel|>commentary to=functions.math__add<|message|>{}": "gpt-oss's channels",
+    "```tool_code\nmath__add(a=1, b=2)\n```": "Gemma's tool_code",
+    '<|tool_call|>[{"name": "math__add", "arguments": {}}]': "Granite's or Phi's <|tool_call|>",
+    '[TOOL_REQUEST]\n{"name": "math__add", "arguments": {}}\n[END_TOOL_REQUEST]': "LM Studio's [TOOL_REQUEST]",
+    '{"name": "math__add", "parameters": {"a": 6}}': "json",
+    call("cline"): "cline",
+    call("cherry"): "cherry",
+    call("react"): "react",
+}
+
+
+@pytest.mark.parametrize("protocol", ["native", *PLAIN])
+def test_every_form_of_a_call_is_named_that_the_protocol_does_not_read(protocol: str) -> None:
+    for text, form in MARKERS.items():
+        if form == ("json" if protocol == "function" else protocol):
+            continue
+        for answer in (text, f"I add the two.\n\n{text}\n", text.replace("math__add", "add")):
+            unread = unread_call(answer, TOOLS, besides="native" if protocol == "native" else protocol)
+            own = protocol == "hermes" and "<tool_call>" in text and form.startswith(("Qwen", "GLM"))
+            if not own:
+                assert unread is not None, answer
+                assert unread.reason == f"it uses the form of {form}, not the agreed one"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"Kimi writes a call so:\n\n```\n{KIMI}\n```\n\nand Qwen in `<tool_call>`.",
+        f"It writes\n{call('hermes')}\nand then it waits for the result.",
+        call("hermes").replace("math__add", "hammer"),
+        '{"sum": 11}',
+        "The sum is 11.",
+        "",
+    ],
+)
+def test_an_explanation_of_markers_is_no_call(answer: str) -> None:
+    assert unread_call(answer, TOOLS) is None
+
+
+def test_the_user_is_told_whose_markers_they_are_where_they_stand_and_what_helps() -> None:
+    in_text, in_thinking = unread_call(KIMI, TOOLS), unread_call(call("cherry"), TOOLS, is_thinking=True)
+    assert in_text is not None
+    assert in_thinking is not None
+    form = "in the form of Kimi's <|tool_call_begin|>"
+    assert in_text.what == f"the model called a tool, but its call stands unread in the text, {form}"
+    parsers = "the server's parser for them (vLLM, SGLang: --tool-call-parser kimi_k2; llama.cpp: --jinja)"
+    assert in_text.remedy == f"use {parsers}, or the tool protocol hermes (f4, --protocol)"
+    assert (in_thinking.what, in_thinking.remedy, in_thinking.reason) == (
+        "the model called a tool, but its call stands unread in the thinking, in the form of cherry",
+        "use the tool protocol cherry (f4, --protocol)",
+        "the call stands in the thinking alone; write it in the answer",
+    )
+
+
+def test_an_object_behind_words_in_its_line_is_told_to_stand_alone() -> None:
+    for protocol in ("json", "function"):
+        unread = unread_call(f"助手: {call('function')}", TOOLS, besides=protocol)
+        assert unread is not None
+        assert unread.reason == "the object stands behind words in its line; it must stand alone"

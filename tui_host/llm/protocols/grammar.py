@@ -1,0 +1,146 @@
+"""What a tool protocol of plain text is to its reader: where a call may begin, and a pure function that parses held text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_host.errors import JSON
+from tui_host.llm.messages import ToolSpec
+from tui_host.llm.tool_names import tool_meant
+
+_AROUND = 40
+_STRING = r'"(?:[^"\\]|\\.)*+"?'
+_BRACKETS = re.compile(rf"{_STRING}|[{{}}\[\]]", re.DOTALL)
+
+Ending: TypeAlias = Literal["open", "end", "length"]
+"""Whether more text may come, the answer has ended, or it was cut at the token limit."""
+CUT = "the call was cut at the token limit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadCall:
+    """A call: the tool's name and the arguments as the model wrote them, and its own words if several share a block."""
+
+    name: str
+    arguments: str
+    written: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadText:
+    """A text that is the answer, or a question to the user with proposed answers."""
+
+    text: str
+    options: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A call too broken to run, with a reason that the model can understand."""
+
+    reason: str
+
+
+Found: TypeAlias = ReadCall | ReadText | Broken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """What held text begins with: what was found in its first `size` characters, nothing if they are mere words."""
+
+    size: int
+    found: tuple[Found, ...] = ()
+    is_dropped: bool = False
+    """Whether the words are no part of the answer, such as «no action»."""
+    closing: str = ""
+    """The closing tag that the model left out, for the history."""
+
+
+Parse: TypeAlias = Callable[[str, Sequence[ToolSpec], Ending], Parsed | None]
+"""Parses held text; None if more text must come first, never once the answer has ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grammar:
+    """A tool protocol as its reader sees it.
+
+    `signs` matches what may stand at the beginning of a line. The last named group says what it is: a `call`, the
+    tag of `thinking`, the label of a `thought`, the `answer`, or a result that is `made_up`.
+    """
+
+    signs: re.Pattern[str]
+    begins: re.Pattern[str]
+    """Matches a whole short text that may grow into a sign."""
+    closes: str
+    """The characters that may complete a call: parsing is tried when one of them comes."""
+    parse: Parse
+    has_tags: bool = False
+    """A sign may also follow another tag on its line, and results count as made up only after a call."""
+    several: bool = False
+    thinking_with_calls: tuple[str, ...] = ()
+    """The tags of thinking whose calls other hosts do run, since they remove the tags only for display."""
+
+
+def read_call(name: str, given: str, tools: Sequence[ToolSpec]) -> ReadCall | Broken:
+    """Return the call of a tool, or what is wrong with its arguments, said of the tool that the model meant."""
+    read = read_arguments(given)
+    if isinstance(read, Broken):
+        tool = tool_meant(name, tools)
+        return Broken(reason=f"{name if tool is None else tool.name}: {read.reason}")
+    return ReadCall(name=name, arguments=read)
+
+
+def read_arguments(text: str, what: str = "the arguments are") -> str | Broken:
+    """Return the arguments as written if they are a JSON object, else the fault and its place."""
+    text = text.strip()
+    if not text:
+        return "{}"
+    try:
+        value: JSON = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        return Broken(reason=f"{what} not JSON: {json_fault(text, error)}")
+    if not isinstance(value, dict):
+        return Broken(reason=f"{what} no JSON object but {text[:_AROUND]!r}")
+    return text
+
+
+def json_fault(text: str, error: Exception) -> str:
+    """Say why a text is not JSON: the fault, its place, and the characters around the place."""
+    if not isinstance(error, json.JSONDecodeError):
+        return str(error)
+    near = text[max(0, error.pos - _AROUND // 2) : error.pos + _AROUND // 2]
+    return f"{error.msg}, line {error.lineno}, column {error.colno}, near {near!r}"
+
+
+def _no_constant(word: str) -> JSON:
+    raise ValueError(f"{word} is no JSON value")
+
+
+def end_of_value(text: str, start: int = 0) -> int:
+    """Return the end of the JSON object or array that begins at a place, by its brackets; -1 if it does not end."""
+    depth = 0
+    for found in _BRACKETS.finditer(text, start):
+        if found[0] in "{[":
+            depth += 1
+        elif found[0] in "}]":
+            depth -= 1
+            if depth <= 0:
+                return found.end()
+    return -1
+
+
+def end_outside_strings(text: str, wanted: str, start: int = 0) -> int:
+    """Return the end of a wanted text that does not stand in a JSON string; -1 if there is none."""
+    places = re.compile(f"{re.escape(wanted)}|{_STRING}", re.DOTALL).finditer(text, start)
+    return next((found.end() for found in places if found[0] == wanted), -1)
+
+
+def parameters(tool: ToolSpec | None) -> dict[str, JSON]:
+    """Return the schemas of a tool's parameters, in the schema's order."""
+    schema = tool.schema if tool is not None and isinstance(tool.schema, dict) else {}
+    properties = schema.get("properties")
+    return dict(properties) if isinstance(properties, dict) else {}

@@ -1,0 +1,382 @@
+"""Reads calls out of an answer's text as it comes, for all tool protocols of plain text.
+
+Text is passed on until a line may begin a call, and held from there: the protocol's `parse` says what it is once it may
+be whole, or the answer ends. So no part of a call is ever shown. A fence with a call alone is that call; other code
+is code. Text after a call is held too: if another call follows, it belongs to the answer, else the model made it up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from tui_host.llm.events import (
+    CallArguments,
+    CallMalformed,
+    CallStarted,
+    CutOff,
+    ModelEvent,
+    PartEnded,
+    QuestionAsked,
+    Stopped,
+    TextDelta,
+    TextRead,
+    TextWasThinking,
+    ThinkingDelta,
+)
+from tui_host.llm.messages import ToolSpec
+from tui_host.llm.protocols.grammar import Broken, Ending, Found, Grammar, ReadCall, ReadText
+from tui_host.llm.thinktags import beginning_of
+
+_MOST_WAITING = 8 << 10
+"""The most characters after a call in which another call is waited for."""
+_LONGEST_SIGN = 400
+"""The longest text that is held because it may grow into a sign, white space included."""
+_LONGEST_LINE = 4000
+_SLICE = 1024
+_MARKS = "`~"
+_FENCE = re.compile(r"(`{3,}|~{3,})[^\n`]*\n\s*")
+_FENCE_BEGUN = re.compile(r"(`{1,3}|~{1,3}|(?:```|~~~)[^\n]*)")
+_TAG = re.compile(r"</?[A-Za-z_|][^<>\n]*>[ \t]*$")
+
+Piece: TypeAlias = TextDelta | ThinkingDelta
+_Step: TypeAlias = list[ModelEvent] | None
+"""What held text gave. None if more text must come first."""
+
+
+class HeldText:
+    """Pieces of text that are searched as one text and given out with their bytes, in linear time."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._new: list[str] = []
+        self._pieces: deque[Piece] = deque()
+        self._last = (0, 0)
+
+    @property
+    def text(self) -> str:
+        """The held text, joined on each access."""
+        if self._new:
+            self._text = "".join((self._text, *self._new))
+            self._new.clear()
+        return self._text
+
+    def add(self, piece: Piece) -> None:
+        """Hold more text."""
+        if piece.text:
+            self._new.append(piece.text)
+            self._pieces.append(piece)
+
+    def take(self, size: int) -> list[Piece]:
+        """Return the first `size` characters. If a piece is split, both parts keep the piece's bytes."""
+        taken: list[Piece] = []
+        left = min(size, len(self.text))
+        self._text = self._text[left:]
+        while left:
+            piece = self._pieces.popleft()
+            self._last = (piece.start, piece.end)
+            if len(piece.text) > left:
+                self._pieces.appendleft(replace(piece, text=piece.text[left:]))
+                piece = replace(piece, text=piece.text[:left])
+            left -= len(piece.text)
+            taken.append(piece)
+        return taken
+
+    def cut(self, size: int) -> TextDelta:
+        """Return the first `size` characters as one piece."""
+        pieces = self.take(size)
+        start, end = (pieces[0].start, pieces[-1].end) if pieces else self._last
+        return TextDelta(text="".join(piece.text for piece in pieces), start=start, end=end)
+
+
+class TextReader:
+    """Reads an answer. A call by the vendor's own function calling is a fault, since no tool was declared there."""
+
+    def __init__(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
+        self._grammar = grammar
+        self._tools = tools
+        self._is_anywhere = False
+        self._native: dict[int, CallStarted] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self._held = HeldText()
+        self._look: Callable[[str], _Step] = self._in_text  # reads held text; what it is inside of
+        self._closes = ""  # a block is looked at again when one of these characters comes
+        self._tried = 0  # characters of the block that were looked at in vain
+        self._ending: Ending = "open"
+        self._line = ""  # what was given out of the current line
+        self._tag = ""  # the tag or label of the current thinking
+        self._fence = ("", 0)  # the marks of the current fence, and where the text inside begins
+        self._answer: list[str] = []  # the words of the answer as the model wrote them
+        self._calls = self._blocks = 0  # blocks are calls, faults and answers
+        self._has_words = False  # whether there are words beside the blocks
+        self._waiting: list[Piece] = []  # the text after a call
+        self._has_cut = False
+
+    def anywhere(self) -> TextReader:
+        """Accept calls after words and in code too, as other hosts do, who show the text after a call; return the reader."""
+        self._is_anywhere = self._grammar.has_tags
+        return self
+
+    def feed(self, event: ModelEvent) -> list[ModelEvent]:
+        """Read an event."""
+        match event:
+            case TextDelta():
+                return self._read(event)
+            case ThinkingDelta() if self._is_anywhere and event.tag in self._grammar.thinking_with_calls:
+                return self._read(event)
+            case Stopped():
+                self._ending = "length" if event.stop == "length" else "end"
+                return [*self.finish(), event]
+            case CallStarted():
+                self._native.setdefault(event.index, event)
+                return []
+            case CallArguments():
+                return []
+            case TextWasThinking():
+                found = self.finish()  # so that the thinking gets the held text
+                self._begin()
+                return [*found, event]
+            case _:
+                return [event]
+
+    def finish(self) -> list[ModelEvent]:
+        """Return everything still held back."""
+        events = self._read_rest("end" if self._ending == "open" else self._ending)
+        for call in self._native.values():
+            reason = f"{call.name} was asked for by the vendor's own function calling, by which nothing is offered here"
+            events.append(CallMalformed(reason=reason, start=call.start, end=call.end))
+        self._native.clear()
+        return events
+
+    def read_whole(self, text: TextDelta, ending: Ending = "end") -> list[ModelEvent]:
+        """Read a whole answer at once."""
+        self._held.add(text)
+        return self._read_rest(ending)
+
+    def _read_rest(self, ending: Ending) -> list[ModelEvent]:
+        self._ending = ending
+        events = self._scan()
+        if self._answer:
+            end = self._held.cut(0).end
+            events.append(PartEnded(kind="text", start=end, end=end, written="".join(self._answer).rstrip()))
+            self._answer, self._look = [], self._cut_rest
+        return [*events, *self._cut_waiting()]
+
+    def _read(self, event: Piece) -> list[ModelEvent]:
+        events: list[ModelEvent] = []
+        for start in range(0, len(event.text), _SLICE):  # short pieces are cheap to search
+            piece = replace(event, text=event.text[start : start + _SLICE])
+            self._held.add(piece)
+            if not self._closes or any(mark in piece.text for mark in self._closes):
+                events += self._scan()
+        return events
+
+    def _scan(self) -> list[ModelEvent]:
+        events: list[ModelEvent] = []
+        while text := self._held.text:
+            if self._ending == "open" and self._tried > 16 * len(text) + (1 << 16):
+                break  # so that a long block, looked at again and again, takes linear time
+            step = self._look(text)
+            if step is None:
+                self._tried += len(text)
+                break
+            events += step
+        return events
+
+    def _hold(self, look: Callable[[str], _Step], closes: str) -> list[ModelEvent]:
+        self._look, self._closes, self._tried = look, closes, 0
+        return []
+
+    def _go_on(self, look: Callable[[str], _Step]) -> None:
+        self._look, self._closes, self._tried, self._tag, self._line = look, "", 0, "", ""
+
+    def _in_text(self, text: str) -> _Step:
+        """Pass on text up to the next sign."""
+        blank = len(text) - len(text.lstrip())
+        if blank:
+            return self._say(blank)
+        if self._is_anywhere or self._may_begin:
+            may_grow = self._ending == "open" and len(text) <= _LONGEST_SIGN
+            sign = self._grammar.signs.match(text)
+            if may_grow and (self._grammar.begins.fullmatch(text) or (sign is not None and sign.end() == len(text))):
+                return None
+            if sign is not None:
+                return self._at_sign(sign)
+            if text[0] in _MARKS and not self._line.strip() and not self._is_anywhere:
+                return self._at_fence(text, may_grow=may_grow)
+        end = text.find("\n") + 1 or len(text)
+        tag = text.find("<", 1, end) if self._grammar.has_tags else -1
+        return self._say(end if tag < 0 else tag)
+
+    @property
+    def _may_begin(self) -> bool:
+        """Whether a sign here is one, and is not just mentioned in a sentence or in code."""
+        if not self._line.strip():
+            return True
+        return self._grammar.has_tags and self._line.count("`") % 2 == 0 and _TAG.search(self._line) is not None
+
+    def _at_sign(self, sign: re.Match[str]) -> list[ModelEvent]:
+        kind = sign.lastgroup or ""
+        is_mentioned = kind == "made_up" and self._grammar.has_tags and (self._is_anywhere or not self._calls)
+        if is_mentioned or (kind == "thinking" and not self._may_begin):
+            return self._say(sign.end())
+        self._tag = ""
+        if kind == "call":
+            return self._hold(self._in_block, self._grammar.closes)
+        if kind == "made_up":
+            return self._hold(self._cut_rest, "")
+        words = self._held.cut(sign.end())
+        self._line = words.text.rpartition("\n")[2]
+        if kind == "answer":
+            self._blocks, self._answer, self._look = self._blocks + 1, [words.text], self._in_answer
+            return [PartEnded(kind="text", start=words.end, end=words.end)]  # the words before are not the answer
+        self._tag = sign[kind]
+        self._look = self._in_thinking if kind == "thinking" else self._in_text
+        return []
+
+    def _in_block(self, text: str) -> _Step:
+        parsed = self._grammar.parse(text, self._tools, self._ending)
+        if parsed is None:
+            return None
+        self._go_on(self._in_text)
+        if not parsed.found:
+            words = self._held.take(max(1, parsed.size))
+            return [] if parsed.is_dropped else self._give(words)
+        self._blocks += 1
+        waiting, self._waiting = self._waiting, []
+        broken = [found.reason for found in parsed.found if isinstance(found, Broken)]
+        if broken:  # of several calls, none counts
+            words = self._held.take(parsed.size)
+            events = [*words, CallMalformed(reason="; ".join(broken), start=words[0].start, end=words[-1].end)]
+        else:
+            whole = self._held.cut(parsed.size)
+            whole = replace(whole, text=whole.text.strip() + parsed.closing)
+            events = [event for found in parsed.found for event in self._found(found, whole)]
+        if not self._grammar.several or not (self._is_anywhere or isinstance(parsed.found[0], ReadCall)):
+            self._look = self._cut_rest
+        return [*waiting, *events]
+
+    def _found(self, found: Found, words: TextDelta) -> list[ModelEvent]:
+        start, end = words.start, words.end
+        if isinstance(found, ReadText):
+            events: list[ModelEvent] = [TextRead(text=found.text, written=words.text, start=start, end=end)]
+            asked = [] if found.options is None else [QuestionAsked(options=found.options, start=start, end=end)]
+            return [*events, *asked]
+        if isinstance(found, Broken):
+            return []
+        index, written = self._calls, found.written or words.text
+        self._calls += 1
+        return [
+            CallStarted(index=index, wire_id="", name=found.name, start=start, end=end, written=written),
+            CallArguments(index=index, text=found.arguments, start=start, end=end),
+        ]
+
+    def _at_fence(self, text: str, *, may_grow: bool) -> _Step:
+        opening = _FENCE.match(text)
+        if opening is None:
+            may_grow = may_grow and _FENCE_BEGUN.fullmatch(text) is not None
+            return None if may_grow else self._say(text.find("\n") + 1 or len(text))
+        inside = text[opening.end() :]
+        if may_grow and (not inside or self._grammar.begins.fullmatch(inside)):
+            return None
+        self._fence = (opening[1], opening.end())
+        if self._grammar.signs.match(inside):
+            return self._hold(self._in_fence, "\n" + _MARKS)
+        self._look = self._in_code
+        return self._say(opening.end())
+
+    def _in_fence(self, text: str) -> _Step:
+        """Read a fence that begins with a sign, once it is closed: as a call if there is nothing else, else as code."""
+        marks, body = self._fence
+        closing = re.compile(rf"\n[ \t]*{marks}{marks[0]}*[ \t]*(?=\n|\Z)").search(text, body)
+        if self._ending == "open" and (closing is None or closing.end() == len(text)):  # more marks may follow
+            return None
+        end, size = (len(text), len(text)) if closing is None else closing.span()
+        fence = self._held.cut(size)
+        inner = TextReader(self._grammar, self._tools)
+        inner._calls = self._calls
+        inside = replace(fence, text=fence.text[body:end])
+        events = inner.read_whole(inside, self._ending if closing is None else "end")
+        self._go_on(self._in_text)
+        if inner._blocks != 1 or inner._has_words:
+            return self._give([fence])
+        if inner._calls == self._calls + 1 and isinstance(events[0], CallStarted):
+            own = fence.text.strip()  # the model's own words, for the history
+            events = [replace(event, written=own) if isinstance(event, CallStarted) else event for event in events]
+        waiting, self._waiting = self._waiting, []
+        self._calls, self._blocks = inner._calls, self._blocks + 1
+        if inner._look == inner._cut_rest:
+            self._look = self._cut_rest
+        return [*waiting, *events]
+
+    def _in_code(self, text: str) -> _Step:
+        end = text.find("\n") + 1
+        line, marks = (self._line + text[:end]).strip(), self._fence[0]
+        if end and line.startswith(marks) and not line.strip(marks[0]):
+            self._look = self._in_text
+        return self._say(end or len(text))
+
+    def _in_thinking(self, text: str) -> _Step:
+        closing = f"</{self._tag}>"
+        end = text.find(closing)
+        if end < 0:
+            held = beginning_of(closing, text) if self._ending == "open" else 0
+            return self._say(len(text) - held) or None
+        events = self._say(end)
+        self._held.take(len(closing))
+        self._go_on(self._in_text)
+        return events
+
+    def _in_answer(self, text: str) -> _Step:
+        self._answer.append(text)
+        return [*self._held.take(len(text))]
+
+    def _say(self, size: int) -> list[ModelEvent]:
+        return self._give(self._held.take(size))
+
+    def _give(self, pieces: Sequence[Piece]) -> list[ModelEvent]:
+        """Give out text, as thinking where it is; after a call it waits for another call."""
+        said = "".join(piece.text for piece in pieces)
+        self._line = (self._line + said).rpartition("\n")[2][-_LONGEST_LINE:]
+        if self._tag:
+            tag = self._tag
+            return [ThinkingDelta(text=piece.text, start=piece.start, end=piece.end, tag=tag) for piece in pieces]
+        self._has_words = self._has_words or bool(said.strip())
+        if not self._calls or self._is_anywhere:
+            return list(pieces)
+        self._waiting += pieces
+        is_made_up = sum(len(piece.text) for piece in self._waiting) > _MOST_WAITING
+        return self._cut_waiting() if is_made_up else []
+
+    def _cut_rest(self, text: str) -> _Step:
+        """Cut off what follows the last call; other hosts show it."""
+        if self._is_anywhere:
+            return self._say(len(text))
+        self._has_words = self._has_words or bool(text.strip())
+        self._waiting += self._held.take(len(text))
+        return self._cut_waiting()
+
+    def _cut_waiting(self) -> list[ModelEvent]:
+        """Return text after a call as cut off, without the white space before it."""
+        waiting, self._waiting = self._waiting, []
+        text = "".join(piece.text for piece in waiting)
+        text = text if self._has_cut else text.lstrip()
+        if not text:
+            return []
+        self._has_cut = True
+        return [CutOff(text=text, start=waiting[0].start, end=waiting[-1].end)]
+
+
+def called_in(text: str, grammar: Grammar, tools: Sequence[ToolSpec]) -> Iterator[str]:
+    """Yield the names of tools that a text would call, also after its first call; none is run."""
+    rest = text
+    while rest := rest.lstrip(" \t\r\n,;"):
+        events = TextReader(grammar, tools).read_whole(TextDelta(text=rest, start=0, end=0))
+        names = [event.name for event in events if isinstance(event, CallStarted)]
+        yield from names
+        rest = "".join(event.text for event in events if isinstance(event, CutOff)) if names else ""

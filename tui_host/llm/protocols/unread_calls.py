@@ -1,0 +1,113 @@
+"""Finds calls that nobody read: a model's own markers, which its server left in the text, and another protocol's form.
+
+An explanation of markers is no call: they count at the beginning of a line, outside code, where a tool's name follows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tui_host.llm.messages import ToolSpec
+from tui_host.llm.protocols.cherry import Cherry
+from tui_host.llm.protocols.cline import Cline
+from tui_host.llm.protocols.grammar import ReadCall
+from tui_host.llm.protocols.hermes import Hermes
+from tui_host.llm.protocols.json_calls import JsonCalls
+from tui_host.llm.protocols.react import React
+from tui_host.llm.protocols.reader import called_in
+from tui_host.llm.tool_names import tool_meant
+
+_MARKERS = (
+    (
+        "Kimi's <|tool_call_begin|>",
+        "kimi_k2",
+        r"<\|tool_calls?_(?:section_)?begin\|>|\S+\s*<\|tool_call_argument_begin\|>",
+    ),
+    ("DeepSeek's special tokens", "deepseek_v3", r"<[|｜](?:DSML[|｜]|tool[▁_]calls?[▁_]begin[|｜]>)"),
+    ("MiniMax's <tool_call>", "minimax_m2", r"<minimax:tool_call>|<tool_calls>\s*\{"),
+    ("Qwen's <tool_call><function=…>", "qwen3_coder", r"<tool_call>\s*<function=|<function=[^>\n]+>\s*<parameter="),
+    ("GLM's <tool_call> with <arg_key>", "glm45", r"<tool_call>[^\n<{]+\s*(?:<arg_key>|</tool_call>)"),
+    ("Granite's or Phi's <|tool_call|>", "granite", r"<\|tool_call\|>|<tool_call>\s*\["),
+    ("Mistral's [TOOL_CALLS]", "mistral", r"\[TOOL_CALLS\]"),
+    ("Qwen's or Hermes' <tool_call>", "hermes", r"<tool_call>\s*\{"),
+    ("LM Studio's [TOOL_REQUEST]", "NAME", r"\[TOOL_REQUEST\]"),
+    ("Llama's <|python_tag|>", "llama3_json", r"<\|python_tag\|>"),
+    ("Llama's <function=…>", "llama3_json", r"<function="),
+    ("gpt-oss's channels", "openai", r"(?:<\|start\|>assistant)?<\|channel\|>\w+ to="),
+    ("Gemma's tool_code", "functiongemma", r"```tool_(?:code|call)\b"),
+)
+"""Whose markers a model was trained on, the name of the parser for them in vLLM and SGLang, and how a call begins."""
+_FORMS = tuple((whose, parser, re.compile(rf"^[ \t]*(?:{begun})", re.MULTILINE)) for whose, parser, begun in _MARKERS)
+_FENCE = re.compile(
+    r"^[ \t]*(`{3,}|~{3,})(?!tool_code|tool_call).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
+)
+_NAME = re.compile(r"[\w.:-]+")
+_BEHIND_WORDS = re.compile(r"^[^\n`{]+(?=\{)", re.MULTILINE)
+_MOST, _MOST_NAMES = 20_000, 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadCall:
+    """A call that nobody read: what it is and what helps, for the user, and the reason, for the model."""
+
+    what: str
+    remedy: str
+    reason: str
+
+
+def unread_call(
+    text: str, tools: Sequence[ToolSpec], *, besides: str = "native", is_thinking: bool = False
+) -> UnreadCall | None:
+    """Return the call of a known tool in a whole answer, or in its thinking; None if there is none.
+
+    Args:
+        text: The answer or the thinking.
+        tools: The tools that the model may know.
+        besides: The tool protocol that has read the answer.
+        is_thinking: Whether the text is the thinking, in which no protocol looks for calls.
+    """
+    text = text[-_MOST:].strip()
+    plain = _FENCE.sub("", text)
+    is_native = besides == "native"
+    if is_native and not text.endswith((">", "}", "]", ")", "`")):  # words behind a form explain it
+        return None
+    for whose, parser, begun in _FORMS:
+        found = None if parser == besides else begun.search(plain)
+        if found is not None and _names_a_tool(plain[found.start() :], tools):
+            helps = f"the server's parser for them (vLLM, SGLang: --tool-call-parser {parser}; llama.cpp: --jinja)"
+            return _unread(whose, f"{helps}, or the tool protocol hermes", is_thinking=is_thinking)
+    for kind in (Cline, Cherry, Hermes, JsonCalls, React):
+        if kind.name == besides or (kind is JsonCalls and besides == "function"):
+            continue
+        names = called_in(plain if is_native else text, kind.grammar, tools)
+        if any(tool_meant(name, tools) for name in names):
+            return _unread(kind.name, f"the tool protocol {kind.name}", is_thinking=is_thinking)
+    return _behind_words(plain, tools) if besides in {"json", "function"} else None
+
+
+def _unread(form: str, helps: str, *, is_thinking: bool) -> UnreadCall:
+    where = "thinking" if is_thinking else "text"
+    reason = f"it uses the form of {form}, not the agreed one"
+    return UnreadCall(
+        what=f"the model called a tool, but its call stands unread in the {where}, in the form of {form}",
+        remedy=f"use {helps} (f4, --protocol)",
+        reason="the call stands in the thinking alone; write it in the answer" if is_thinking else reason,
+    )
+
+
+def _names_a_tool(text: str, tools: Sequence[ToolSpec]) -> bool:
+    words = [word[0] for word, _ in zip(_NAME.finditer(text), range(_MOST_NAMES), strict=False)]
+    return any(tool_meant(word, tools) is not None for word in words)
+
+
+def _behind_words(text: str, tools: Sequence[ToolSpec]) -> UnreadCall | None:
+    """Return a call as JSON that ends the answer, but stands behind words in its line. It may be an example: it is not run."""
+    for words in _BEHIND_WORDS.finditer(text):
+        parsed = JsonCalls.grammar.parse(text[words.end() :], tools, "end")
+        is_last = parsed is not None and words.end() + parsed.size == len(text)
+        if parsed is not None and is_last and any(isinstance(found, ReadCall) for found in parsed.found):
+            reason = "the object stands behind words in its line; it must stand alone"
+            return UnreadCall(what=reason, remedy="", reason=reason)
+    return None
