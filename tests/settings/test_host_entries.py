@@ -62,7 +62,25 @@ def test_references_are_kept_in_our_form(tmp_path: Path) -> None:
     args: list[JSON] = ["${env:TOKEN}", "${userHome}/a", "${workspaceFolder}/b", "${A:-b}", "${input:my-key}"]
     table = read({"command": "x", "args": args}, "vscode", tmp_path)
     assert table["args"] == ["${TOKEN}", "${HOME}/a", f"{tmp_path}/b", "${A:-b}", "${MY_KEY}"]
-    assert read({"command": "x", "env": {"K": "$TOKEN"}}, "gemini-cli")["env"] == {"K": "${TOKEN}"}
+
+
+def test_gemini_writes_references_without_braces_too() -> None:
+    remote: JSON = {"httpUrl": "https://$HOST/mcp", "headers": {"X": "$TOKEN", "Authorization": "Bearer ${TOKEN}"}}
+    program: JSON = {"command": "$HOME/bin/x", "args": ["--t=$TOKEN", "$5"], "env": {"P": "pre-$KEY"}}
+    text = json.dumps({"mcpServers": {"a": remote, "b": program}})
+    first, second = read_host_entries(text, host("gemini-cli"))
+    assert dict(first.table) == {
+        "url": "https://${HOST}/mcp",
+        "headers": {"X": "${TOKEN}", "Authorization": "Bearer ${TOKEN}"},
+        "enabled": False,
+    }
+    assert dict(second.table) == {
+        "command": "${HOME}/bin/x",
+        "args": ["--t=${TOKEN}", "$5"],
+        "env": {"P": "pre-${KEY}"},
+        "enabled": False,
+    }
+    assert (first.notes, second.notes) == ((), ())
 
 
 def test_what_is_not_imported_is_said() -> None:

@@ -9,7 +9,6 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from tui_host.cli import standard_output as output
 from tui_host.cli.terminal_question import ask_on_terminal
 from tui_host.errors import JSON, SettingsError
 from tui_host.settings.hosts import host_files as files
-from tui_host.settings.hosts.host_files import HostFile, Restored
+from tui_host.settings.hosts.host_files import HostFile
 from tui_host.settings.hosts.host_servers import Entry, servers_in
 from tui_host.settings.hosts.jsonc import BrokenJsonError
 from tui_host.settings.hosts.known_hosts import FLATPAKS, KnownHost, files_of, known_host
@@ -42,7 +41,7 @@ class _Plan:
 
     Attributes:
         data: The new content of the file.
-        restored: The copies that the new content comes from, None if it is not restored.
+        untapped: The present content of the file without any tap.
         has_changed: Whether the file was edited since taps were written.
         skipped: The servers that were asked for but stay unchanged.
         names: Names of all servers in the file.
@@ -50,7 +49,7 @@ class _Plan:
 
     file: HostFile
     data: bytes
-    restored: Restored | None
+    untapped: bytes
     has_changed: bool
     changes: tuple[ChangedServer, ...]
     skipped: tuple[SkippedServer, ...]
@@ -157,27 +156,17 @@ def _installed(file: HostFile, host: KnownHost, names: Sequence[str], program: S
 
 
 def _uninstalled(file: HostFile, host: KnownHost, names: Sequence[str]) -> _Plan:
-    """Plan to restore a file that was not edited, or to remove the taps from an edited file."""
     servers = _servers(file, file.text, host)
-    before = files.restored(file)
-    if before is None or names:
-        outcome = uninstall(file.text, servers, names)
-    else:
-        text = before.data.decode()
-        earlier = () if before.is_whole else _servers(file, text, host)
-        outcome = uninstall(text, earlier, ())
-    return _plan(file, host, servers, outcome, before)
+    return _plan(file, host, servers, uninstall(file.text, servers, names))
 
 
-def _plan(
-    file: HostFile, host: KnownHost, servers: tuple[Entry, ...], outcome: ChangedFile, before: Restored | None = None
-) -> _Plan:
-    data = outcome.text.encode()
+def _plan(file: HostFile, host: KnownHost, servers: tuple[Entry, ...], outcome: ChangedFile) -> _Plan:
+    untapped = uninstall(file.text, servers, ()).text.encode()
     return _Plan(
         file=file,
-        data=data,
-        restored=before if before is not None and before.data == data else None,
-        has_changed=(before is None or not before.is_whole) and files.is_known(file.path),
+        data=outcome.text.encode(),
+        untapped=untapped,
+        has_changed=files.has_changed(file, untapped),
         changes=differences(servers, _servers(file, outcome.text, host)),
         skipped=outcome.skipped,
         names=frozenset(entry.name for entry in servers),
@@ -262,23 +251,19 @@ def _asked() -> bool:
 
 
 def _write(plan: _Plan, *, is_install: bool) -> Path | None:
-    """Write a file; returns the path of the copy of its old content, None if the file was restored from a copy."""
+    """Write a file; returns its backup, None if the file has its content from before taps again."""
     path = shown_path(plan.file.path)
-    if plan.restored is not None:
-        files.put_back(plan.file, plan.restored)
+    backup = files.replace_content(plan.file, plan.data, plan.untapped)
+    if backup is None:
         diagnostics.tell(f"{path} is restored to the byte")
         return None
-    replace = files.replace_with_tapped if is_install else files.replace_with_untapped
-    copy = replace(plan.file, plan.data, datetime.now(UTC))
     if is_install and FLATPAKS in str(plan.file.path):
         advice = "«uv tool install --managed-python tui-host» makes that possible"
         diagnostics.tell(f"{path} belongs to a Flatpak with its own /usr, where tui-host must start too; {advice}")
     how = "is written" if is_install or not plan.has_changed else _HAS_CHANGED
-    diagnostics.tell(f"{path} {how}; the old file is kept as {shown_path(copy)}")
-    if not is_install:
-        kept = ", ".join(map(shown_path, files.copies(plan.file.path)))
-        diagnostics.tell(f"these copies stay, with all keys of the file: {kept}; delete those you do not need")
-    return copy
+    kept = "its content from before taps" if not plan.has_changed else "its content from before this change"
+    diagnostics.tell(f"{path} {how}; {kept} is kept as {shown_path(backup)}, with all keys of the file")
+    return backup
 
 
 def _tell_next(host: KnownHost, typed: Path | None, *, is_install: bool) -> None:

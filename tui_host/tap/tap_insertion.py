@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from tui_host.settings.hosts.host_servers import Entry
-from tui_host.settings.hosts.jsonc import Array, Edit, Member, Object, Scalar, after_space, edited
+from tui_host.settings.hosts.jsonc import Edit, Node, after_space, edited
 from tui_host.tap.stdio_arguments import read_stdio_arguments
 
 PROGRAMS = ("tui-host", "tui_host")
@@ -132,7 +132,7 @@ def tapped_from(words: Sequence[str]) -> int | None:
 
 def _installed(text: str, entry: Entry, program: Sequence[str]) -> SkippedServer | list[Edit]:
     words = entry.words
-    command = entry.node.member("command")
+    command = entry.node.members.get("command")
     if entry.url:
         return SkippedServer(place=entry.place, url=entry.url)
     if words is None or command is None or not words[0]:
@@ -145,36 +145,36 @@ def _installed(text: str, entry: Entry, program: Sequence[str]) -> SkippedServer
         )
     if _is_debugged(entry.node):
         return SkippedServer(place=entry.place, why="its host starts it under a debugger; remove «debug» first")
-    arguments = entry.node.member("args")
+    arguments = entry.node.members.get("args")
     before = [*program[1:], _peer(entry.name), "--"]
     if arguments is not None and _is_like_ours(text, words, arguments, command):
         before.pop()  # taps do not need it, so its presence shows which `args` came with the tap
-    inserted = [*map(_string, before), text[command.value.start : command.value.end]]
-    edits = [Edit(start=command.value.start, end=command.value.end, text=_string(program[0]))]
-    if arguments is not None and isinstance(arguments.value, Array):
-        edits.append(_at_the_front(text, arguments.value, inserted))
-    elif arguments is not None:  # the value is `null`
-        edits.append(Edit(start=arguments.value.start, end=arguments.value.end, text=f"[{', '.join(inserted)}]"))
+    inserted = [*map(_string, before), text[command.start : command.end]]
+    edits = [Edit(start=command.start, end=command.end, text=_string(program[0]))]
+    if arguments is not None and arguments.value is not None:
+        edits.append(_at_the_front(text, arguments, inserted))
+    elif arguments is not None:
+        edits.append(Edit(start=arguments.start, end=arguments.end, text=f"[{', '.join(inserted)}]"))
     else:
         edits.append(_arguments_before(text, command, inserted))
     return edits
 
 
-def _wrong_in(command: Member | None) -> str:
+def _wrong_in(command: Node | None) -> str:
     """Describe why an entry has no usable command and arguments; empty if it has."""
     if command is None:
         return "neither a command nor a URL"
-    is_text = isinstance(command.value, Scalar) and isinstance(command.value.value, str) and command.value.value
+    is_text = isinstance(command.value, str) and command.value
     return "its arguments are not a list of strings" if is_text else "its command is not text, or is empty"
 
 
-def _is_debugged(server: Object) -> bool:
+def _is_debugged(server: Node) -> bool:
     """Whether Visual Studio Code starts the server under a debugger, which needs the interpreter as command."""
-    dev = server.member("dev")
-    return dev is not None and isinstance(dev.value, Object) and dev.value.member("debug") is not None
+    dev = server.members.get("dev")
+    return dev is not None and "debug" in dev.members
 
 
-def _at_the_front(text: str, array: Array, inserted: Sequence[str]) -> Edit:
+def _at_the_front(text: str, array: Node, inserted: Sequence[str]) -> Edit:
     """Insert words as an array's first elements, each on its own line if the array has its elements so."""
     at = array.start + 1
     if not array.elements:
@@ -184,40 +184,39 @@ def _at_the_front(text: str, array: Array, inserted: Sequence[str]) -> Edit:
     return Edit(start=at, end=at, text=words)
 
 
-def _arguments_before(text: str, command: Member, inserted: Sequence[str]) -> Edit:
+def _arguments_before(text: str, command: Node, inserted: Sequence[str]) -> Edit:
     """Insert a member `args` before the member with the command."""
-    before = text[: command.start]
+    before = text[: command.key_start]
     space = before[len(before.rstrip(" \t\r\n")) :]
-    colon = ": " if ": " in text[command.start : command.value.start] else ":"
-    return Edit(start=command.start, end=command.start, text=f'"args"{colon}[{", ".join(inserted)}],{space}')
+    colon = ": " if ": " in text[command.key_start : command.start] else ":"
+    return Edit(start=command.key_start, end=command.key_start, text=f'"args"{colon}[{", ".join(inserted)}],{space}')
 
 
 def _uninstalled(text: str, entry: Entry) -> SkippedServer | list[Edit]:
     words = entry.words
-    command = entry.node.member("command")
-    arguments = entry.node.member("args")
+    command = entry.node.members.get("command")
+    arguments = entry.node.members.get("args")
     own_at = None if words is None else tapped_from(words)
     if words is None or command is None or own_at is None:
         return SkippedServer(place=entry.place, why="not tapped", is_done=True)
-    if arguments is None or not isinstance(arguments.value, Array):
+    if arguments is None or not arguments.elements:
         return SkippedServer(place=entry.place, why="a tap without arguments")
-    array = arguments.value
-    own = array.elements[own_at - 1]
-    edits = [Edit(start=command.value.start, end=command.value.end, text=text[own.start : own.end])]
+    own = arguments.elements[own_at - 1]
+    edits = [Edit(start=command.start, end=command.end, text=text[own.start : own.end])]
     if words[own_at - 1] == "--" and _is_like_ours(text, words[own_at:], arguments, command):
-        edits.append(Edit(start=arguments.start, end=command.start, text=""))
+        edits.append(Edit(start=arguments.key_start, end=command.key_start, text=""))
     else:
-        edits.append(Edit(start=array.start + 1, end=_end_of_ours(text, array, own.end), text=""))
+        edits.append(Edit(start=arguments.start + 1, end=_end_of_ours(text, arguments, own.end), text=""))
     return edits
 
 
-def _is_like_ours(text: str, words: Sequence[str], arguments: Member, command: Member) -> bool:
+def _is_like_ours(text: str, words: Sequence[str], arguments: Node, command: Node) -> bool:
     """Whether the `args` of a server without arguments is where `_arguments_before` writes it: right before the command."""
-    is_before = arguments.start < command.start and text[arguments.value.end : command.start].strip(" \t\r\n") == ","
+    is_before = arguments.start < command.start and text[arguments.end : command.key_start].strip(" \t\r\n") == ","
     return len(words) == 1 and is_before
 
 
-def _end_of_ours(text: str, array: Array, end: int) -> int:
+def _end_of_ours(text: str, array: Node, end: int) -> int:
     """Return the end of the inserted words: after their comma, and in a one-line array also after the space."""
     comma = after_space(text, end)
     if not text.startswith(",", comma):

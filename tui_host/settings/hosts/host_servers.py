@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tui_host.settings.hosts.jsonc import Array, Node, Object, Scalar, parse
+from tui_host.settings.hosts.jsonc import Node, parse
 from tui_host.settings.hosts.known_hosts import ANY, KnownHost
 
 
@@ -21,9 +21,9 @@ class Entry:
     """
 
     place: tuple[str, ...]
-    node: Object
+    node: Node
     url: str
-    outer: Object
+    outer: Node
 
     @property
     def name(self) -> str:
@@ -33,73 +33,48 @@ class Entry:
     @property
     def words(self) -> tuple[str, ...] | None:
         """The command and its arguments; None without a command, or if the arguments are not a list of strings."""
-        command = self.node.member("command")
-        if command is None or not isinstance(command.value, Scalar) or not isinstance(command.value.value, str):
+        command, arguments = self.node.members.get("command"), self.node.members.get("args")
+        if command is None or not (arguments is None or arguments.value is None or isinstance(arguments.value, list)):
             return None
-        arguments = self.node.member("args")
-        if arguments is None or is_null(arguments.value):
-            return (command.value.value,)
-        if not isinstance(arguments.value, Array):
-            return None
-        words = [
-            element.value
-            for element in arguments.value.elements
-            if isinstance(element, Scalar) and isinstance(element.value, str)
-        ]
-        return (command.value.value, *words) if len(words) == len(arguments.value.elements) else None
+        nodes = [command, *([] if arguments is None else arguments.elements)]
+        words = [node.value for node in nodes if isinstance(node.value, str)]
+        return tuple(words) if len(words) == len(nodes) else None
 
     @property
     def no_arguments(self) -> str:
         """How the file writes an empty argument list (`null` or `[]`); empty if it has no `args`, or arguments."""
-        arguments = self.node.member("args")
-        if arguments is None or not (is_null(arguments.value) or isinstance(arguments.value, Array)):
+        arguments = self.node.members.get("args")
+        if arguments is None or arguments.value not in (None, []):
             return ""
-        return "null" if not isinstance(arguments.value, Array) else "" if arguments.value.elements else "[]"
-
-
-def is_null(node: Node) -> bool:
-    """Whether a node is JSON's `null`."""
-    return isinstance(node, Scalar) and node.value is None
+        return "null" if arguments.value is None else "[]"
 
 
 def servers_in(text: str, host: KnownHost) -> tuple[Entry, ...]:
-    """Return all server entries in the text of a host's file.
-
-    Raises:
-        BrokenJsonError: The text is not JSON.
-    """
-    return tuple(_entries(parse(text), host))
-
-
-def _entries(root: Node | None, host: KnownHost) -> Iterator[Entry]:
-    for keys in host.servers:
-        for place, servers in _below(root, keys, ()):
-            for name in dict.fromkeys(member.key for member in servers.members):
-                member = servers.member(name)
-                if member is not None and isinstance(member.value, Object):
-                    yield _entry((*place, name), member.value, host)
+    """Return all server entries in the text of a host's file; raises a `BrokenJsonError` if the text is not JSON."""
+    root = parse(text)
+    return tuple(
+        _entry((*place, name), node, host)
+        for keys in host.servers
+        for place, servers in _below(root, keys, ())
+        for name, node in servers.members.items()
+        if isinstance(node.value, dict)
+    )
 
 
-def _entry(place: tuple[str, ...], node: Object, host: KnownHost) -> Entry:
-    outer = node
-    inner = node.member(host.inside) if host.inside else None
-    if inner is not None and isinstance(inner.value, Object):
-        node = inner.value
-    url_members = (node.member(key) for key in host.urls)
-    values = (member.value.value for member in url_members if member is not None and isinstance(member.value, Scalar))
-    url = next((value for value in values if isinstance(value, str)), "")
-    return Entry(place=place, node=node, url="" if node.member("command") else url, outer=outer)
+def _entry(place: tuple[str, ...], outer: Node, host: KnownHost) -> Entry:
+    inner = outer.members.get(host.inside)
+    node = inner if inner is not None and isinstance(inner.value, dict) else outer
+    urls = (node.members[key].value for key in host.urls if key in node.members)
+    url = next((url for url in urls if isinstance(url, str)), "")
+    return Entry(place=place, node=node, url="" if "command" in node.members else url, outer=outer)
 
 
-def _below(
-    node: Node | None, keys: tuple[str, ...], place: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], Object]]:
-    if not isinstance(node, Object):
+def _below(node: Node | None, keys: tuple[str, ...], place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Node]]:
+    """Yield the objects that keys lead to, each with its place."""
+    if node is None or not isinstance(node.value, dict):
         return
     if not keys:
         yield place, node
         return
-    for key in dict.fromkeys(member.key for member in node.members) if keys[0] == ANY else keys[:1]:
-        member = node.member(key)
-        if member is not None:
-            yield from _below(member.value, keys[1:], (*place, key))
+    for key in node.members if keys[0] == ANY else keys[:1]:
+        yield from _below(node.members.get(key), keys[1:], (*place, key))

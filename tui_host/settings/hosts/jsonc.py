@@ -1,33 +1,31 @@
 """Parses JSON with comments and trailing commas, and keeps the position of every value.
 
-Texts are never rewritten as a whole: an edit replaces a range, and every other character stays. Source: RFC 8259; for
-comments and trailing commas, Visual Studio Code's "JSON with Comments".
+Texts are never rewritten as a whole: an edit replaces a range, and every other character stays. Comments and trailing
+commas are first blanked out at equal length, so that `json` checks the rest, and positions are those of the file. Source: RFC 8259;
+for comments and trailing commas, Visual Studio Code's "JSON with Comments".
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tui_host.errors import JSON
 
 DEPTH = 200
 """Deepest nesting to accept; no host's file has ten levels."""
 
-# No possessive group around a backtracking part: Python before 3.11.5 matches those wrongly.
 _SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
-_STRING = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*"')
-_SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null")
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/|^\ufeff", re.DOTALL)
+_TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
+_TOKEN = re.compile(rf"{_STRING}|[{{}}\[\]]|[^\s{{}}\[\],:\"]+", re.DOTALL)
 
 
 class BrokenJsonError(ValueError):
-    """The text is not JSON.
-
-    Attributes:
-        line: Line of the fault, from 1.
-        column: Column of the fault, from 1.
-    """
+    """The text is not JSON. `line` and `column` of the fault count from 1."""
 
     def __init__(self, what: str, text: str, at: int) -> None:
         super().__init__(what)
@@ -35,53 +33,23 @@ class BrokenJsonError(ValueError):
         self.column = at - text.rfind("\n", 0, at)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scalar:
-    """A string, a number, true, false or null.
+@dataclass(slots=True, kw_only=True)
+class Node:
+    """A value and its position; `end` is the position after it.
 
     Attributes:
-        start: Position of the first character.
-        end: Position after the last character.
-        value: The parsed value.
+        value: The value without positions, None for JSON's `null`.
+        members: The members of an object; of a key that occurs more than once the last, as JSON readers do.
+        elements: The elements of an array.
+        key_start: The position of the key, if the value is a member of an object.
     """
 
     start: int
-    end: int
-    value: str | int | float | bool | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Array:
-    """An array. `start` is the position of the opening bracket, `end` the position after the closing bracket."""
-
-    start: int
-    end: int
-    elements: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
-    """A member of an object: its key, the key's position, and its value."""
-
-    start: int
-    key: str
-    value: Node
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Object:
-    """An object. `start` is the position of the opening brace, `end` the position after the closing brace."""
-
-    start: int
-    end: int
-    members: tuple[Member, ...]
-
-    def member(self, key: str) -> Member | None:
-        """Return the member with a key; the last one if the key occurs more than once, as JSON readers do."""
-        return next((member for member in reversed(self.members) if member.key == key), None)
-
-
-Node: TypeAlias = Scalar | Array | Object
+    end: int = 0
+    value: JSON = None
+    members: dict[str, Node] = field(default_factory=dict[str, "Node"])
+    elements: list[Node] = field(default_factory=list["Node"])
+    key_start: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,100 +71,68 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
     return "".join((*pieces, text[at:]))
 
 
-def parse(text: str) -> Node | None:
-    """Parse a text; None if it contains only space and comments.
-
-    Raises:
-        BrokenJsonError: The text is not JSON, even if comments and trailing commas are allowed.
-    """
-    reader = _Reader(text)
-    at = reader.space(1 if text.startswith("\ufeff") else 0)
-    if at == len(text):
-        return None
-    node = reader.value(at, 0)
-    end = reader.space(node.end)
-    if end < len(text):
-        raise BrokenJsonError("text after the end", text, end)
-    return node
-
-
 def after_space(text: str, at: int) -> int:
     """Return the position after any space and comments."""
     space = _SPACE.match(text, at)
     return at if space is None else space.end()
 
 
-def _scalar(text: str) -> int | float | bool | None:
+def parse(text: str) -> Node | None:
+    """Parse a text; None if it contains only space and comments.
+
+    Raises:
+        BrokenJsonError: The text is not JSON, even if comments and trailing commas are allowed.
+    """
+    plain = _TRAILING_COMMA.sub(_blank, _COMMENT.sub(_blank, text))
+    if not plain.strip(" \t\r\n"):
+        return None
     try:
-        return json.loads(text)
+        json.loads(plain, parse_int=float, parse_constant=_refuse)  # a longer integer than Python reads is JSON too
+    except json.JSONDecodeError as error:
+        raise BrokenJsonError(error.msg, text, error.pos) from None
+    except (ValueError, RecursionError) as error:
+        raise BrokenJsonError(str(error), text, 0) from None
+    return _node(plain, _TOKEN.finditer(plain), 0)
+
+
+def _node(plain: str, tokens: Iterator[re.Match[str]], depth: int, token: re.Match[str] | None = None) -> Node:
+    """Read one value of a text that is valid JSON; commas and colons are no tokens."""
+    token = token or next(tokens)
+    if depth > DEPTH:
+        raise BrokenJsonError("nested too deeply", plain, token.start())
+    node = Node(start=token.start(), end=token.end())
+    if token[0] == "{":
+        for key in iter(lambda: next(tokens), None):
+            if key[0] == "}":
+                node.end = key.end()
+                break
+            member = _node(plain, tokens, depth + 1)
+            member.key_start = key.start()
+            node.members[str(json.loads(key[0]))] = member
+        node.value = {name: member.value for name, member in node.members.items()}
+    elif token[0] == "[":
+        for element in iter(lambda: next(tokens), None):
+            if element[0] == "]":
+                node.end = element.end()
+                break
+            node.elements.append(_node(plain, tokens, depth + 1, element))
+        node.value = [element.value for element in node.elements]
+    else:
+        node.value = _scalar(token[0])
+    return node
+
+
+def _scalar(token: str) -> JSON:
+    try:
+        return json.loads(token)
     except ValueError:  # an integer has more digits than Python converts; its text stays unchanged
-        return float(text)
+        return float(token)
 
 
-class _Reader:
-    def __init__(self, text: str) -> None:
-        self._text = text
+def _blank(match: re.Match[str]) -> str:
+    """Replace a comment or a comma by as many spaces; strings stay."""
+    return match[0] if match[0].startswith('"') else re.sub(r"[^\r\n]", " ", match[0])
 
-    def space(self, at: int) -> int:
-        return after_space(self._text, at)
 
-    def value(self, at: int, depth: int) -> Node:
-        if depth > DEPTH:
-            raise BrokenJsonError("nested too deeply", self._text, at)
-        match self._text[at : at + 1]:
-            case "{":
-                return self._object(at, depth)
-            case "[":
-                return self._array(at, depth)
-            case '"':
-                string, end = self._string(at)
-                return Scalar(start=at, end=end, value=string)
-            case _:
-                scalar = _SCALAR.match(self._text, at)
-                if scalar is None:
-                    raise BrokenJsonError("a value is missing", self._text, at)
-                return Scalar(start=at, end=scalar.end(), value=_scalar(scalar[0]))
-
-    def _string(self, at: int) -> tuple[str, int]:
-        string = _STRING.match(self._text, at)
-        if string is None:
-            raise BrokenJsonError("a string has no end, or contains a control character", self._text, at)
-        if "\\" not in string[0]:
-            return string[0][1:-1], string.end()  # avoids a slow call of `json` for each string
-        try:
-            return str(json.loads(string[0])), string.end()
-        except ValueError:
-            raise BrokenJsonError("a string has an unknown escape", self._text, at) from None
-
-    def _object(self, start: int, depth: int) -> Object:
-        members: list[Member] = []
-        at = self.space(start + 1)
-        while not self._text.startswith("}", at):
-            if not self._text.startswith('"', at):
-                raise BrokenJsonError("a key in quotes, or }, is missing", self._text, at)
-            key, end = self._string(at)
-            colon = self.space(end)
-            if not self._text.startswith(":", colon):
-                raise BrokenJsonError(": is missing", self._text, colon)
-            value = self.value(self.space(colon + 1), depth + 1)
-            members.append(Member(start=at, key=key, value=value))
-            at = self._next(value.end, "}")
-        return Object(start=start, end=at + 1, members=tuple(members))
-
-    def _array(self, start: int, depth: int) -> Array:
-        elements: list[Node] = []
-        at = self.space(start + 1)
-        while not self._text.startswith("]", at):
-            value = self.value(at, depth + 1)
-            elements.append(value)
-            at = self._next(value.end, "]")
-        return Array(start=start, end=at + 1, elements=tuple(elements))
-
-    def _next(self, at: int, bracket: str) -> int:
-        """Return the position of the next member or of the closing bracket."""
-        at = self.space(at)
-        if self._text.startswith(",", at):
-            return self.space(at + 1)
-        if self._text.startswith(bracket, at):
-            return at
-        raise BrokenJsonError(f", or {bracket} is missing", self._text, at)
+def _refuse(constant: str) -> JSON:
+    raise ValueError(f"{constant} is no JSON")

@@ -1,7 +1,7 @@
 """The hosts whose configuration files this program knows.
 
-Source: each host's documentation and, for Cline and Gemini CLI, its code, as of autumn 2026. `{config}` is the folder for desktop
-applications: `~/.config` on Linux, `~/Library/Application Support` on macOS.
+Source: each host's documentation and, for Cline and Gemini CLI, its code, as of autumn 2026. In a path, `{config}` is the folder for
+desktop applications: `~/.config` on Linux, `~/Library/Application Support` on macOS.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from pathlib import Path
 from tui_host.errors import SettingsError
 from tui_host.settings.mistakes import nearest, shown
 
-VSCODES = (
-    *("{config}/Code", "{config}/Code - Insiders", "{config}/VSCodium"),
-    *("{home}/.var/app/com.visualstudio.code/config/Code", "{home}/.var/app/com.vscodium.codium/config/VSCodium"),
-)
-"""Folders of Visual Studio Code; the snap uses the first."""
-KIN = ("{config}/Cursor", "{config}/Windsurf")
-"""Folders of forks of Visual Studio Code, which can run the same extensions."""
 FLATPAKS = "/.var/app/"
 """Part of the path of every file in a Flatpak."""
 ANY = "*"
 """Stands for any key in `servers`."""
+_VSCODES = (  # the snap uses the first
+    *("{config}/Code", "{config}/Code - Insiders", "{config}/VSCodium"),
+    *("{home}/.var/app/com.visualstudio.code/config/Code", "{home}/.var/app/com.vscodium.codium/config/VSCodium"),
+)
+_CLINES = (  # forks of Visual Studio Code, and its remote ends, run the same extension
+    *(*_VSCODES, "{config}/Cursor", "{config}/Windsurf"),
+    *("{home}/.vscode-server/data", "{home}/.cursor-server/data"),
+)
+_OF_CLINE = "User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +34,7 @@ class KnownHost:
     """A host, the paths of its configuration files, and where they list servers.
 
     Attributes:
-        name: The name to type.
-        title: Display name.
+        name: The name to type; empty for text of any host.
         files: Patterns of the user's own files; `{…}` names an entry of `_places`.
         project_files: Files in a project's folder, often shared; used only if the user names one.
         servers: The keys that lead to an object with the servers by name.
@@ -42,7 +43,8 @@ class KnownHost:
         url_is_sse: Whether a server behind a plain `url` speaks the older transport, HTTP+SSE.
         is_toml: Whether the files are TOML. Such files are only read.
         milliseconds: Whether `timeout` is in milliseconds.
-        note: What a user of this host has to know; may be empty.
+        has_bare_references: Whether `$NAME` stands for a variable, as `${NAME}` does.
+        note: What a user of this host has to know.
     """
 
     name: str
@@ -55,6 +57,7 @@ class KnownHost:
     url_is_sse: bool = False
     is_toml: bool = False
     milliseconds: bool = False
+    has_bare_references: bool = False
     note: str = ""
 
 
@@ -83,8 +86,7 @@ HOSTS = (
         name="vscode",
         title="VS Code",
         files=(
-            *(f"{folder}/User/mcp.json" for folder in VSCODES),
-            *(f"{folder}/User/profiles/*/mcp.json" for folder in VSCODES),
+            *(f"{folder}/User/{name}" for name in ("mcp.json", "profiles/*/mcp.json") for folder in _VSCODES),
             "{home}/.vscode-server/data/User/mcp.json",
         ),
         project_files=(".vscode/mcp.json",),
@@ -93,13 +95,7 @@ HOSTS = (
     KnownHost(
         name="cline",
         title="Cline",
-        files=(
-            "{cline}",
-            *(
-                f"{folder}/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
-                for folder in (*VSCODES, *KIN, "{home}/.vscode-server/data", "{home}/.cursor-server/data")
-            ),
-        ),
+        files=("{cline}", *(f"{folder}/{_OF_CLINE}" for folder in _CLINES)),
         inside="transport",
         url_is_sse=True,
     ),
@@ -117,6 +113,7 @@ HOSTS = (
         urls=("httpUrl", "url"),
         url_is_sse=True,
         milliseconds=True,
+        has_bare_references=True,
     ),
     KnownHost(
         name="lm-studio",
@@ -128,7 +125,6 @@ HOSTS = (
         title="Codex",
         files=("{codex}/config.toml",),
         project_files=(".codex/config.toml",),
-        servers=(("mcp_servers",),),
         is_toml=True,
     ),
 )
@@ -143,7 +139,6 @@ PASTED = KnownHost(
     urls=("httpUrl", "serverUrl", "url", "baseUrl", "uri"),
 )
 """Stands for any host: text in one of the common forms. Cherry Studio and Goose exchange such text."""
-
 _SHORT = {"claude": "claude-desktop", "code": "vscode", "gemini": "gemini-cli"}
 
 
@@ -158,10 +153,9 @@ def known_host(typed: str) -> KnownHost:
         if plain in {_plain(host.name), _plain(host.title)} or _SHORT.get(plain) == host.name:
             return host
     names = [host.name for host in TAPPED]
-    otherwise = (
-        f"choose from {', '.join(names)}, or write «tui-host tap stdio NAME --» in front of a server's command by hand"
-    )
-    raise SettingsError(f"unknown host {shown(typed)}", "HOST", nearest(typed, names, otherwise))
+    by_hand = "write «tui-host tap stdio NAME --» in front of a server's command by hand"
+    remedy = nearest(typed, names, f"choose from {', '.join(names)}, or {by_hand}")
+    raise SettingsError(f"unknown host {shown(typed)}", "HOST", remedy)
 
 
 def files_of(host: KnownHost, environment: Mapping[str, str], platform: str = sys.platform) -> list[Path]:
@@ -206,4 +200,4 @@ def _places(environment: Mapping[str, str], platform: str) -> dict[str, str]:
 
 
 def _plain(name: str) -> str:
-    return "".join(character for character in name.casefold() if character.isalnum())
+    return "".join(filter(str.isalnum, name.casefold()))
