@@ -25,9 +25,11 @@ _TRANSPORTS = {"": "", "stdio": "stdio", "http": "http", "streamablehttp": "http
 _COMMANDS = ("command", "cmd")
 _APPROVALS = ("autoApprove", "alwaysAllow", "trust")
 _OFF = (("disabled", True), ("enabled", False), ("isActive", False))
-_READ = frozenset(
-    ["type", "transport", "transportType", "command", "cmd", "args", "env", "envs", "env_vars", "cwd", "name", "description", "headers", "http_headers", "env_http_headers", "bearer_token_env_var", "timeout", "tool_timeout_sec", "disabled", "enabled", "isActive"]
-).union(PASTED.urls, _APPROVALS)
+_WORDS_READ = (
+    "type transport transportType command cmd args env envs env_vars cwd name description headers http_headers "
+    "env_http_headers bearer_token_env_var timeout tool_timeout_sec disabled enabled isActive"
+)
+_READ = frozenset((*_WORDS_READ.split(), *PASTED.urls, *_APPROVALS))
 _REFERENCE = re.compile(r"\$\{(env:|input:)?([A-Za-z_][\w.-]*)\}|\$\{/\}")
 _BARE_REFERENCE = re.compile(r"\$([A-Za-z_]\w*)")
 _WRAPPER = re.compile(r"mcp-remote(?:@.*)?")
