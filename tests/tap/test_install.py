@@ -10,7 +10,7 @@ import pytest
 from tests.tap.host_files import CLAUDE_CODE, SAMPLES
 from tui_host.errors import JSON
 from tui_host.settings.hosts.host_servers import servers_in
-from tui_host.settings.hosts.jsonc import BrokenJsonError, Node, parse
+from tui_host.settings.hosts.jsonc import BrokenJsonError, PlacedValue, parse
 from tui_host.settings.hosts.known_hosts import KnownHost, known_host
 from tui_host.tap.stdio_arguments import read_stdio_arguments
 from tui_host.tap.tap_insertion import differences, install, uninstall
@@ -27,7 +27,7 @@ FORMS: dict[str, Callable[[str], str]] = {
 """The same file as different hands and hosts leave it."""
 
 
-def value_of(node: Node | None) -> JSON:
+def value_of(node: PlacedValue | None) -> JSON:
     return None if node is None else node.value
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from tui_host.settings.hosts.host_servers import Entry
-from tui_host.settings.hosts.jsonc import Edit, Node, after_space, edited
+from tui_host.settings.hosts.jsonc import Edit, PlacedValue, after_space, edited
 from tui_host.tap.stdio_arguments import read_stdio_arguments
 
 PROGRAMS = ("tui-host", "tui_host")
@@ -160,7 +160,7 @@ def _installed(text: str, entry: Entry, program: Sequence[str]) -> SkippedServer
     return edits
 
 
-def _wrong_in(command: Node | None) -> str:
+def _wrong_in(command: PlacedValue | None) -> str:
     """Describe why an entry has no usable command and arguments; empty if it has."""
     if command is None:
         return "neither a command nor a URL"
@@ -168,13 +168,13 @@ def _wrong_in(command: Node | None) -> str:
     return "its arguments are not a list of strings" if is_text else "its command is not text, or is empty"
 
 
-def _is_debugged(server: Node) -> bool:
+def _is_debugged(server: PlacedValue) -> bool:
     """Whether Visual Studio Code starts the server under a debugger, which needs the interpreter as command."""
     dev = server.members.get("dev")
     return dev is not None and "debug" in dev.members
 
 
-def _at_the_front(text: str, array: Node, inserted: Sequence[str]) -> Edit:
+def _at_the_front(text: str, array: PlacedValue, inserted: Sequence[str]) -> Edit:
     """Insert words as an array's first elements, each on its own line if the array has its elements so."""
     at = array.start + 1
     if not array.elements:
@@ -184,7 +184,7 @@ def _at_the_front(text: str, array: Node, inserted: Sequence[str]) -> Edit:
     return Edit(start=at, end=at, text=words)
 
 
-def _arguments_before(text: str, command: Node, inserted: Sequence[str]) -> Edit:
+def _arguments_before(text: str, command: PlacedValue, inserted: Sequence[str]) -> Edit:
     """Insert a member `args` before the member with the command."""
     before = text[: command.key_start]
     space = before[len(before.rstrip(" \t\r\n")) :]
@@ -210,13 +210,13 @@ def _uninstalled(text: str, entry: Entry) -> SkippedServer | list[Edit]:
     return edits
 
 
-def _is_like_ours(text: str, words: Sequence[str], arguments: Node, command: Node) -> bool:
+def _is_like_ours(text: str, words: Sequence[str], arguments: PlacedValue, command: PlacedValue) -> bool:
     """Whether the `args` of a server without arguments is where `_arguments_before` writes it: right before the command."""
     is_before = arguments.start < command.start and text[arguments.end : command.key_start].strip(" \t\r\n") == ","
     return len(words) == 1 and is_before
 
 
-def _end_of_ours(text: str, array: Node, end: int) -> int:
+def _end_of_ours(text: str, array: PlacedValue, end: int) -> int:
     """Return the end of the inserted words: after their comma, and in a one-line array also after the space."""
     comma = after_space(text, end)
     if not text.startswith(",", comma):

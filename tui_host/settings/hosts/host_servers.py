@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tui_host.settings.hosts.jsonc import Node, parse
+from tui_host.settings.hosts.jsonc import PlacedValue, parse
 from tui_host.settings.hosts.known_hosts import ANY, KnownHost
 
 
@@ -21,9 +21,9 @@ class Entry:
     """
 
     place: tuple[str, ...]
-    node: Node
+    node: PlacedValue
     url: str
-    outer: Node
+    outer: PlacedValue
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ def servers_in(text: str, host: KnownHost) -> tuple[Entry, ...]:
     )
 
 
-def _entry(place: tuple[str, ...], outer: Node, host: KnownHost) -> Entry:
+def _entry(place: tuple[str, ...], outer: PlacedValue, host: KnownHost) -> Entry:
     inner = outer.members.get(host.inside)
     node = inner if inner is not None and isinstance(inner.value, dict) else outer
     urls = (node.members[key].value for key in host.urls if key in node.members)
@@ -69,7 +69,9 @@ def _entry(place: tuple[str, ...], outer: Node, host: KnownHost) -> Entry:
     return Entry(place=place, node=node, url="" if "command" in node.members else url, outer=outer)
 
 
-def _below(node: Node | None, keys: tuple[str, ...], place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Node]]:
+def _below(
+    node: PlacedValue | None, keys: tuple[str, ...], place: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], PlacedValue]]:
     """Yield the objects that keys lead to, each with its place."""
     if node is None or not isinstance(node.value, dict):
         return

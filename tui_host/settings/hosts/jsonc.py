@@ -34,7 +34,7 @@ class BrokenJsonError(ValueError):
 
 
 @dataclass(slots=True, kw_only=True)
-class Node:
+class PlacedValue:
     """A value and its position; `end` is the position after it.
 
     Attributes:
@@ -47,8 +47,8 @@ class Node:
     start: int
     end: int = 0
     value: JSON = None
-    members: dict[str, Node] = field(default_factory=dict[str, "Node"])
-    elements: list[Node] = field(default_factory=list["Node"])
+    members: dict[str, PlacedValue] = field(default_factory=dict[str, "PlacedValue"])
+    elements: list[PlacedValue] = field(default_factory=list["PlacedValue"])
     key_start: int = 0
 
 
@@ -77,7 +77,7 @@ def after_space(text: str, at: int) -> int:
     return at if space is None else space.end()
 
 
-def parse(text: str) -> Node | None:
+def parse(text: str) -> PlacedValue | None:
     """Parse a text; None if it contains only space and comments.
 
     Raises:
@@ -95,12 +95,12 @@ def parse(text: str) -> Node | None:
     return _node(plain, _TOKEN.finditer(plain), 0)
 
 
-def _node(plain: str, tokens: Iterator[re.Match[str]], depth: int, token: re.Match[str] | None = None) -> Node:
+def _node(plain: str, tokens: Iterator[re.Match[str]], depth: int, token: re.Match[str] | None = None) -> PlacedValue:
     """Read one value of a text that is valid JSON; commas and colons are no tokens."""
     token = token or next(tokens)
     if depth > DEPTH:
         raise BrokenJsonError("nested too deeply", plain, token.start())
-    node = Node(start=token.start(), end=token.end())
+    node = PlacedValue(start=token.start(), end=token.end())
     if token[0] == "{":
         for key in iter(lambda: next(tokens), None):
             if key[0] == "}":
