@@ -17,7 +17,7 @@ from textual.app import App, ComposeResult
 from textual.widgets import TextArea
 from typing_extensions import override
 
-from tests.bench.heartbeat import stalls
+from tests.bench.apps import stalls
 from tests.bench.kept import recorder_on
 from tests.bench.measure import Table, at_least, at_most, interleaved
 from tests.tui.inspector_wires import MESSAGES, Wires, events_of, request_body, to_json

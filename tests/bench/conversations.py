@@ -26,16 +26,9 @@ SYSTEM = "You are a helpful assistant. Answer shortly, and use the tools where t
 
 
 class Traffic:
-    """One conversation as drafts: each turn a request, a tool's call in every third, and a streamed answer.
+    """One conversation as drafts: each turn a request, which tells the last `told` messages (0 for all), and a streamed answer.
 
     Its words are random, so that nothing repeats but what requests repeat of each other.
-
-    Args:
-        shape: How each request is made.
-        turns: How many.
-        session: Whose records they are.
-        words: Of an answer, each in an event of its own.
-        told: How many of the last messages a request tells, 0 for all.
     """
 
     def __init__(self, shape: Shape, turns: int, *, session: str = SESSION, words: int = 120, told: int = 0) -> None:

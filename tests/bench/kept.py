@@ -30,15 +30,11 @@ ANSWER = (
 )
 
 
-def answer(number: int) -> str:
-    return ANSWER.format(number=number)
-
-
 def conversation_of(messages: int, *, last: str = "") -> Sequence[Item]:
     """So many messages, questions and answers in turn; the last answer is what is given."""
     items: list[Item] = []
     for turn in range(1, messages // 2 + 1):
-        text = last if last and turn == messages // 2 else answer(turn)
+        text = last if last and turn == messages // 2 else ANSWER.format(number=turn)
         items.append(UserItem(turn=turn, text=f"question {turn}: what is it?"))
         items.append(AnswerItem(turn=turn, step=1, text=text, state="done", seconds=1.0))
     return items

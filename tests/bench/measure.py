@@ -14,7 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-WIDTHS = (62, 14, 14, 12, 12)
+HERE = Path(__file__).parent
+QUICK_SERVER = (sys.executable, "-I", "-S", str(HERE / "peer.py"), "mcp")
+"""The command of an MCP server over stdio that answers at once."""
+WIDTHS = (70, 14, 14, 12, 12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +41,7 @@ def at_least(value: float) -> Goal:
 
 @dataclass(slots=True)
 class Table:
-    """What was measured, printed as it comes.
-
-    Attributes:
-        is_quick: Fewer and smaller rounds are wanted, for trying and not for telling.
-        missed: What did not meet its goal.
-    """
+    """What was measured, printed as it comes; quick rounds are fewer and smaller, for trying and not for telling."""
 
     is_quick: bool = False
     missed: list[str] = field(default_factory=list[str])
@@ -65,15 +63,11 @@ class Table:
         """A line with two medians and ours over theirs; `swapped` is for rates out of times: theirs over ours."""
         our, their = statistics.median(ours), statistics.median(theirs)
         ratio = their / our if swapped else our / their
-        spread = f"  ({amount(min(ours), unit)} to {amount(max(ours), unit)}; {amount(min(theirs), unit)} to {amount(max(theirs), unit)})"
-        self._row(
-            what,
-            amount(our, unit),
-            amount(their, unit),
-            f"{ratio:.3g} ×",
-            told(goal, "×"),
-            spread if len(ours) > 1 else "",
-        )
+        spread = ""
+        if len(ours) > 1:
+            spread = "; ".join(f"{amount(min(each), unit)} to {amount(max(each), unit)}" for each in (ours, theirs))
+            spread = f"  ({spread})"
+        self._row(what, amount(our, unit), amount(their, unit), f"{ratio:.3g} ×", told(goal, "×"), spread)
         self._judge(what, ratio, goal)
         return ratio
 
@@ -131,9 +125,10 @@ def interleaved(rounds: int, *works: Callable[[], float]) -> list[list[float]]:
 
 
 @contextmanager
-def peer(script: Path, *options: str) -> Generator[int]:
-    """A script that serves in a process of its own and prints its port; the port."""
-    with subprocess.Popen([sys.executable, *options, str(script)], stdout=subprocess.PIPE) as process:
+def peer(kind: str) -> Generator[int]:
+    """The server of `peer.py` in a process of its own; its port."""
+    command = [sys.executable, "-I", str(HERE / "peer.py"), kind]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         try:
             yield int(process.stdout.readline())

@@ -8,8 +8,10 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TypeAlias
 
 from tests.bench.measure import Table, at_most
+from tests.kit.bodies import DIALECTS, Answer, Call, Entry, Results, Tool, User
 from tui_host.capture.record import Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
@@ -17,62 +19,49 @@ from tui_host.errors import JSON
 from tui_host.opening import importing
 from tui_host.opening.session_intake import SessionIntake
 
+CHAT = DIALECTS["openai"]
 MEBIBYTE = 1 << 20
-TOOLS: JSON = [
-    {
-        "type": "function",
-        "function": {"name": name, "description": "Do the thing. " * 10, "parameters": {"type": "object"}},
-    }
-    for name in ("multiply", "add", "sub", "div")
-]
+TOOLS = [Tool(name, "Do the thing. " * 10) for name in ("multiply", "add", "sub", "div")]
 MODEL, SERVER = "https://api.deepseek.com/v1/chat/completions", "https://mcp.example.com/mcp"
+Talk: TypeAlias = tuple[str, str, tuple[JSON, JSON] | None]
 
 
-def talks() -> Iterator[tuple[list[JSON], str, int]]:
-    """The messages of each request, the stream that answers it, and the number of the call that this asks for; 0 for none."""
-    messages: list[JSON] = []
+def talks() -> Iterator[Talk]:
+    """A request, the stream that answers it, and the frames of the call that this asks for."""
+    entries: list[Entry] = []
     for number in range(1, 1 << 30):
         if number % 12 == 1:
-            messages = [{"role": "system", "content": "You are a helpful assistant. " * 40}]
-        messages.append({"role": "user", "content": f"what's {number} x 5? use the tools {'please ' * 20}"})
-        function: dict[str, JSON] = {"name": "multiply", "arguments": json.dumps({"a": number, "b": 5})}
-        call: JSON = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
-        words = "Let me compute that for you with the tool " * 4
-        yield list(messages), stream(words, call, number), number
-        result = f"{number * 5} {'detail ' * 50}"
-        messages.append({"role": "assistant", "content": words, "tool_calls": [call]})
-        messages.append({"role": "tool", "tool_call_id": f"call_{number}", "content": result})
-        yield list(messages), stream("The answer is quite clear now " * 6, None, -number), 0
+            entries = []
+        entries.append(User(f"what's {number} x 5? use the tools {'please ' * 20}"))
+        call = Call(f"call_{number}", "multiply", {"a": number, "b": 5})
+        asks = Answer("Let me compute that for you with the tool " * 4, [call])
+        text = f"{number * 5} {'detail ' * 50}"
+        params: JSON = {"name": "multiply", "arguments": call.arguments}
+        asked: JSON = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+        told: JSON = {"jsonrpc": "2.0", "id": number, "result": {"content": [{"type": "text", "text": text}]}}
+        yield request(entries), stream(asks), (asked, told)
+        entries += [asks, Results([(call, text)])]
+        yield request(entries), stream(Answer("The answer is quite clear now " * 6)), None
 
 
-def stream(words: str, call: JSON, number: int) -> str:
-    deltas: list[JSON] = [{"content": f"{word} "} for word in words.split()]
-    deltas += [] if call is None else [{"tool_calls": [call]}]
-    choices: list[JSON] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
-    choices.append({"index": 0, "delta": {}, "finish_reason": "stop" if call is None else "tool_calls"})
-    chunks = (
-        {"id": f"c{number}", "object": "chat.completion.chunk", "model": "m", "choices": [each]} for each in choices
-    )
-    return "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+def request(entries: Sequence[Entry]) -> str:
+    return CHAT.request(entries, system="You are a helpful assistant. " * 40, tools=TOOLS).decode()
 
 
-def frames(number: int) -> tuple[JSON, JSON]:
-    params: JSON = {"name": "multiply", "arguments": {"a": number, "b": 5}}
-    content: JSON = [{"type": "text", "text": f"{number * 5} {'detail ' * 50}"}]
-    return (
-        {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params},
-        {"jsonrpc": "2.0", "id": number, "result": {"content": content}},
-    )
+def stream(answer: Answer) -> str:
+    return b"".join(CHAT.events(answer, 6)).decode()
 
 
 def write_log(path: Path, size: int) -> None:
     at = datetime(2026, 11, 22, 10, tzinfo=UTC)
     with path.open("w") as file:
-        for messages, answer, number in talks():
-            lines = [f"POST {MODEL}\n{json.dumps({'model': 'm', 'messages': messages, 'tools': TOOLS})}\n{answer}"]
-            if number:
-                asked, told = frames(number)
-                lines += [f"client -> server: {json.dumps(asked)}\n", f"server -> client: {json.dumps(told)}\n"]
+        for sent, answer, frames in talks():
+            lines = [f"POST {MODEL}\n{sent}\n{answer}"]
+            if frames:
+                lines += [
+                    f"client -> server: {json.dumps(frames[0])}\n",
+                    f"server -> client: {json.dumps(frames[1])}\n",
+                ]
             for line in lines:
                 at += timedelta(milliseconds=40)
                 file.write(f"{at.isoformat(timespec='milliseconds')} {line}")
@@ -85,28 +74,25 @@ def write_har(path: Path, size: int) -> None:
     with path.open("w") as file:
         file.write('{"log":{"version":"1.2","creator":{"name":"Firefox"},"entries":[')
         comma = ""
-        for messages, answer, number in talks():
-            entries: list[tuple[str, JSON, str, str]] = [
-                (MODEL, {"model": "m", "messages": messages, "tools": TOOLS}, answer, "text/event-stream")
-            ]
-            if number:
-                asked, told = frames(number)
-                entries.append((SERVER, asked, json.dumps(told), "application/json"))
-            for url, sent, came, kind in entries:
+        for sent, answer, frames in talks():
+            entries = [(MODEL, sent, answer, "text/event-stream")]
+            if frames:
+                entries.append((SERVER, json.dumps(frames[0]), json.dumps(frames[1]), "application/json"))
+            for each in entries:
                 at += timedelta(milliseconds=500)
-                file.write(comma + json.dumps(entry(at, url, sent, came, kind)))
+                file.write(comma + json.dumps(entry(at, *each)))
                 comma = ","
             if file.tell() > size:
                 break
         file.write("]}}")
 
 
-def entry(at: datetime, url: str, sent: JSON, came: str, kind: str) -> JSON:
+def entry(at: datetime, url: str, sent: str, came: str, kind: str) -> JSON:
     credential: JSON = {"name": "Authorization", "value": "Bearer sk-12345678901234567890"}
     return {
         "startedDateTime": at.isoformat(timespec="milliseconds"),
         "time": 400,
-        "request": {"method": "POST", "url": url, "headers": [credential], "postData": {"text": json.dumps(sent)}},
+        "request": {"method": "POST", "url": url, "headers": [credential], "postData": {"text": sent}},
         "response": {
             "status": 200,
             "headers": [{"name": "Content-Type", "value": kind}],

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
 from tests.bench.conversations import SHAPES, Traffic
 from tests.bench.kept import recorder_on
@@ -30,41 +30,6 @@ def frames(count: int) -> list[Draft]:
     ]
 
 
-class BareWriter:
-    """The baseline: a thread that commits all that waits, in rows of four columns."""
-
-    def __init__(self, path: Path) -> None:
-        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = NORMAL")
-        self._connection.execute("CREATE TABLE frames (key INTEGER PRIMARY KEY, time INTEGER, peer TEXT, data BLOB)")
-        self._queue: SimpleQueue[tuple[int, int, str, bytes] | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._write)
-        self._thread.start()
-
-    def append(self, number: int, draft: Draft) -> None:
-        self._queue.put((number, time.time_ns(), draft.peer, draft.data))
-
-    def close(self) -> None:
-        self._queue.put(None)
-        self._thread.join()
-        self._connection.close()
-
-    def _write(self) -> None:
-        while True:
-            rows = [self._queue.get()]
-            while len(rows) < 1024:
-                try:
-                    rows.append(self._queue.get_nowait())
-                except Empty:
-                    break
-            self._connection.execute("BEGIN")
-            self._connection.executemany("INSERT INTO frames VALUES (?, ?, ?, ?)", [row for row in rows if row])
-            self._connection.execute("COMMIT")
-            if rows[-1] is None:
-                return
-
-
 def recorded(folder: Path, drafts: Sequence[Draft], name: str) -> float:
     """Seconds until all is on the disk."""
     with recorder_on(folder, name) as recorder:
@@ -76,13 +41,31 @@ def recorded(folder: Path, drafts: Sequence[Draft], name: str) -> float:
 
 
 def written(folder: Path, drafts: Sequence[Draft], name: str) -> float:
-    """The same of the bare writer."""
-    writer = BareWriter(folder / f"{name}.db")
+    """The same of the baseline: a thread that commits all that waits, in rows of four columns."""
+    connection = sqlite3.connect(folder / f"{name}.db", isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("CREATE TABLE frames (key INTEGER PRIMARY KEY, time INTEGER, peer TEXT, data BLOB)")
+    queue: SimpleQueue[tuple[int, int, str, bytes] | None] = SimpleQueue()
+
+    def write() -> None:
+        rows: list[tuple[int, int, str, bytes] | None] = []
+        while None not in rows:
+            rows = [queue.get(), *(queue.get() for _ in range(min(queue.qsize(), 1023)))]
+            connection.execute("BEGIN")
+            connection.executemany("INSERT INTO frames VALUES (?, ?, ?, ?)", [row for row in rows if row])
+            connection.execute("COMMIT")
+
+    thread = threading.Thread(target=write)
+    thread.start()
     began = time.perf_counter()
     for number, draft in enumerate(drafts):
-        writer.append(number, draft)
-    writer.close()
-    return time.perf_counter() - began
+        queue.put((number, time.time_ns(), draft.peer, draft.data))
+    queue.put(None)
+    thread.join()
+    took = time.perf_counter() - began
+    connection.close()
+    return took
 
 
 def taken_from_caller(folder: Path, drafts: Sequence[Draft], name: str, pause: float) -> list[float]:

@@ -18,10 +18,9 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.bench.measure import HERE
 from tests.system.terminal import ROOT, Family, environment_of
 
-HERE = Path(__file__).parent
-BARE = (sys.executable, str(HERE / "bare_app.py"))
 SIZE = (140, 45)
 _ESCAPES = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[^\[\]]")
 _LONGEST = 64
@@ -30,19 +29,12 @@ PLACEHOLDER = "sk anything"  # the cursor may stand on its first letter
 
 
 class OnPty:
-    """One run of a program.
-
-    Attributes:
-        started: When, on `time.perf_counter`.
-        typed: When the last key was pressed.
-        written: How many bytes it has written.
-        writes: How many times there was something to read.
-    """
+    """One run of a program: `started` and `typed` are moments, `written` and `writes` count what came."""
 
     def __init__(self, command: Sequence[str], home: Path, *, size: tuple[int, int] = SIZE) -> None:
         self.written = self.writes = 0
         self._rest = bytearray()
-        self._painted = ""
+        self.painted = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
@@ -58,18 +50,9 @@ class OnPty:
 
     def type(self, keys: str) -> None:
         """Send what a terminal sends for these keys; only what is painted from now on counts."""
-        self.forget()
+        self.painted = ""
         self.typed = time.perf_counter()
         os.write(self._master, keys.encode())
-
-    def forget(self) -> None:
-        """Look only at what is painted from now on."""
-        self._painted = ""
-
-    @property
-    def painted(self) -> str:
-        """What was painted since `type` or `forget`, without how it was placed and coloured; the end of it if it was much."""
-        return self._painted
 
     def _take_in(self, data: bytes) -> None:
         self._rest += data
@@ -78,7 +61,7 @@ class OnPty:
             whole = len(self._rest)
         text = _ESCAPES.sub(b"", self._rest[:whole])
         del self._rest[:whole]
-        self._painted = self._painted[-_KEPT:] + self._decoder.decode(text)
+        self.painted = self.painted[-_KEPT:] + self._decoder.decode(text)
 
     def read(self, seconds: float) -> bool:
         """Take in what is there, waiting so long for it."""
@@ -101,8 +84,7 @@ class OnPty:
         while time.perf_counter() < end:
             if self.read(0.2):
                 now = time.perf_counter()
-                painted = self.painted
-                if all(text in painted for text in texts):
+                if all(text in self.painted for text in texts):
                     return now
             elif self._process.poll() is not None:
                 break
@@ -118,12 +100,6 @@ class OnPty:
         """Read on until nothing comes for so long."""
         while self.read(seconds):
             pass
-
-    def ended(self, seconds: float = 60.0) -> None:
-        """Read to its end."""
-        end = time.perf_counter() + seconds
-        while self._process.poll() is None and time.perf_counter() < end:
-            self.read(0.05)
 
     # What it costs. Linux's /proc.
 
@@ -173,8 +149,13 @@ def running(command: Sequence[str], home: Path) -> Generator[OnPty]:
         program.close()
 
 
-def app_command(folder: Path, config: str) -> Sequence[str]:
-    """What starts our app with its data in this folder, configured so."""
+def app(folder: Path, config: str) -> Sequence[str]:
+    """The command of our app with its data in this folder, configured so."""
     file = folder / "config.toml"
     file.write_text(config)
     return (sys.executable, "-m", "tui_host", "--config", str(file), "--data-dir", str(folder / "data"))
+
+
+def bench_app(*words: object) -> Sequence[str]:
+    """The command of one of `apps.py`."""
+    return (sys.executable, str(HERE / "apps.py"), *map(str, words))

@@ -1,0 +1,204 @@
+"""What benches speak to, in a process of its own and of the standard library alone: `peer.py streams|bodies` over HTTP prints its port.
+
+- `streams` answers `/COUNT/DIALECT/…` as a vendor does, with so many events of 175 bytes, each a chunk that is flushed by itself
+- `bodies` answers `/echo` with a few bytes, `/events/COUNT/PAUSE` with events that say when they were sent, `/big/SIZE` with a body,
+  and takes one at `/upload`
+- `mcp [SECONDS]` is an MCP server over stdio that answers at once, once so many seconds have passed, as servers that import much do
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from typing import BinaryIO
+
+SIZE = 175
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\ntransfer-encoding: chunked\r\n\r\n"
+WORDS = ("some ", "words ", "of an ", "answer ", "in 中文 ", "and `code`,\\n")
+EVENTS = {
+    "openai": (
+        "",
+        (
+            'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1760000000,"model":"gpt-5",'
+            '"choices":[{"index":0,"delta":{"content":"WORDS"},"finish_reason":null}]}\n\n'
+        ),
+        'data: {"id":"1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
+    ),
+    "openai-responses": (
+        (
+            'event: response.output_item.added\ndata: {"type":"response.output_item.added","output_index":0,'
+            '"item":{"id":"msg_1","type":"message","role":"assistant","content":[]}}\n\n'
+        ),
+        (
+            'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","item_id":"msg_1",'
+            '"output_index":0,"content_index":0,"delta":"WORDS","sequence_number":7}\n\n'
+        ),
+        (
+            'event: response.completed\ndata: {"type":"response.completed",'
+            '"response":{"id":"r","status":"completed","output":[]}}\n\n'
+        ),
+    ),
+    "anthropic": (
+        (
+            'event: message_start\ndata: {"type":"message_start","message":{"id":"m","type":"message",'
+            '"role":"assistant","content":[],"model":"m"}}\n\nevent: content_block_start\n'
+            'data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n'
+        ),
+        (
+            'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,'
+            '"delta":{"type":"text_delta","text":"WORDS"}}\n\n'
+        ),
+        (
+            'event: content_block_stop\ndata: {"type":"content_block_stop","index":0}\n\nevent: message_delta\n'
+            'data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}\n\n'
+            'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+        ),
+    ),
+    "gemini": (
+        "",
+        (
+            'data: {"candidates":[{"content":{"parts":[{"text":"WORDS"}],"role":"model"},"index":0}],'
+            '"modelVersion":"gemini-3-pro","responseId":"r1"}\n\n'
+        ),
+        'data: {"candidates":[{"content":{"parts":[],"role":"model"},"finishReason":"STOP"}]}\n\n',
+    ),
+    "ollama": (
+        "",
+        (
+            '{"model":"qwen3:8b","created_at":"2026-01-01T00:00:00.123456789Z",'
+            '"message":{"role":"assistant","content":"WORDS"},"done":false}\n'
+        ),
+        '{"model":"m","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}\n',
+    ),
+}
+"""By the dialect: what begins an answer, an event of it, and what ends it."""
+DIALECTS = tuple(EVENTS)
+
+
+@lru_cache(maxsize=2)
+def pieces(dialect: str, count: int) -> list[bytes]:
+    """The chunks of a whole answer, each framed as HTTP wants it; an event has exactly the size: what it lacks is said."""
+    before, event, after = EVENTS[dialect]
+    events = [event.replace("WORDS", words).encode() for words in WORDS]
+    events = [
+        event.replace("WORDS", words + "x" * (SIZE - len(short))).encode()
+        for words, short in zip(WORDS, events, strict=True)
+    ]
+    body = [before.encode(), *(events[number % len(events)] for number in range(count)), after.encode()]
+    return [b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in body if chunk]
+
+
+def send_answer(connection: socket.socket, path: str) -> None:
+    """The whole answer of a model."""
+    _, count, dialect, *_ = path.split("/")
+    kind = b"application/x-ndjson" if dialect == "ollama" else b"text/event-stream"
+    connection.sendall(HEAD % kind)
+    for piece in pieces(dialect, int(count)):
+        connection.sendall(piece)
+    connection.sendall(b"0\r\n\r\n")
+
+
+BLOCK = bytes(range(256)) * 1024
+SHORT = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+
+
+def send_body(connection: socket.socket, path: str) -> None:
+    """What the bench of relays asks for."""
+    _, what, *numbers = path.split("/")
+    if what == "events":
+        connection.sendall(HEAD % b"text/event-stream")
+        for _ in range(int(numbers[0])):
+            event = b'data: {"at":%d}\n\n' % time.monotonic_ns()
+            connection.sendall(b"%x\r\n%b\r\n" % (len(event), event))
+            time.sleep(float(numbers[1]))
+        connection.sendall(b"0\r\n\r\n")
+    elif what == "big":
+        left = int(numbers[0])
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % left)
+        while left:
+            connection.sendall(BLOCK[:left])
+            left -= min(left, len(BLOCK))
+    else:
+        connection.sendall(SHORT)
+
+
+def request(reader: BinaryIO) -> str | None:
+    """Read a request and its body; its path."""
+    line = reader.readline()
+    if not line:
+        return None
+    left = 0
+    while (header := reader.readline()).strip():
+        name, _, value = header.partition(b":")
+        left = int(value) if name.lower() == b"content-length" else left
+    while left:
+        left -= len(reader.read(min(left, 1 << 20)))
+    return line.split()[1].decode()
+
+
+def serve(connection: socket.socket, answer: Callable[[socket.socket, str], None]) -> None:
+    """Answer every request of one client."""
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    with connection, connection.makefile("rb") as reader:
+        try:
+            while path := request(reader):
+                answer(connection, path)
+        except OSError:
+            return  # the client has what it wants
+
+
+def listen(answer: Callable[[socket.socket, str], None]) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    print(listener.getsockname()[1], flush=True)
+    while True:
+        connection, _ = listener.accept()
+        threading.Thread(target=serve, args=(connection, answer), daemon=True).start()
+
+
+TOOLS = [
+    {"name": name, "description": f"{name}.", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+    for name in ("echo", "long")
+]
+LONG = "x" * 10_000_000
+
+
+def result_of(method: str, params: dict[str, object]) -> object:
+    match method:
+        case "initialize":
+            info = {"name": "quick", "version": "1"}
+            return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
+        case "tools/list":
+            return {"tools": TOOLS}
+        case "tools/call":
+            text = LONG if params["name"] == "long" else json.dumps(params.get("arguments"))
+            return {"content": [{"type": "text", "text": text}]}
+        case "ping":
+            return {}
+        case _:
+            return None
+
+
+def serve_mcp(seconds: float) -> None:
+    """Answer each line until there is none."""
+    time.sleep(seconds)
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        if "id" not in message or "method" not in message:
+            continue
+        result = result_of(message["method"], message.get("params") or {})
+        error = {"code": -32601, "message": "no such method"}
+        answer = {"error": error} if result is None else {"result": result}
+        sys.stdout.buffer.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}).encode() + b"\n")
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "mcp":
+        serve_mcp(float(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    else:
+        listen(send_answer if sys.argv[1] == "streams" else send_body)
