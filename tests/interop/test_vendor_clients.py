@@ -1,6 +1,6 @@
-"""Each vendor's own Python client against the demo model: the check on the demo model, which other tests rely on.
+"""Each vendor's own Python client reads what `tests/kit` writes in its dialect: the check on the writer that other tests rely on.
 
-Each runs in an environment of its own, from PyPI's packages of exactly these versions, and prints what it saw.
+Each runs in an environment of its own, from PyPI's packages of exactly these versions, and prints what it read.
 """
 
 from __future__ import annotations
@@ -10,113 +10,56 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.demo.played import BUNDLED
-from tests.demo.running import model_at
-from tests.interop.exported import array_of, object_of
 from tests.interop.others import HOME
-from tui_host.errors import JSON
+from tests.kit.bodies import Answer, Call, Usage, says
+from tests.kit.peer import head, peer_in_thread
 
 pytestmark = pytest.mark.timeout(300)
 
-OPENAI, ANTHROPIC, GENAI, OLLAMA = "openai==3.52.0", "anthropic==2.11.0", "google-genai==3.4.0", "ollama==0.6.3"
-CLIENTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "openai_chat": (OPENAI, ("openai", "openai-responses")),
-    "openai_responses": (OPENAI, ("openai", "openai-responses")),
-    "anthropic_messages": (ANTHROPIC, ("anthropic",)),
-    "gemini_content": (GENAI, ("gemini",)),
-    "ollama_chat": (OLLAMA, ("ollama",)),
+CLIENTS: Mapping[str, tuple[str, str, str]] = {
+    "openai": ("openai==3.52.0", "tool_calls", "RateLimitError"),
+    "openai-responses": ("openai==3.52.0", "completed", "RateLimitError"),
+    "anthropic": ("anthropic==2.11.0", "tool_use", "RateLimitError"),
+    "gemini": ("google-genai==3.4.0", "STOP", "ClientError"),
+    "ollama": ("ollama==0.6.3", "stop", "ResponseError"),
 }
-ERRORS: Mapping[str, tuple[str, str]] = {
-    "openai_chat": ("RateLimitError", "APIError"),
-    "openai_responses": ("RateLimitError", "error"),
-    "anthropic_messages": ("RateLimitError", "APIStatusError"),
-    "gemini_content": ("ClientError", "ServerError"),
-    "ollama_chat": ("ResponseError", "ResponseError"),
-}
-"""What the client makes of a status 429, and of an error in mid-stream."""
-
-QUESTION = "what is (1 + 2) * (3 + 4)?"
-PARALLEL = "weather in Paris and Tokyo"
-TOOLS: list[JSON] = [
-    {
-        "name": name,
-        "description": tool.description,
-        "parameters": {"type": "object", "properties": dict(tool.properties), "required": list(tool.properties)},
-    }
-    for name, tool in BUNDLED.items()
-]
-CALLED: tuple[tuple[str, dict[str, JSON]], ...] = (
-    ("math__add", {"a": 1, "b": 2}),
-    ("math__add", {"a": 3, "b": 4}),
-    ("math__multiply", {"a": 3, "b": 7}),
-    ("weather__get_forecast", {"city": "Paris"}),
-    ("weather__get_forecast", {"city": "Tokyo"}),
-)
-RESULTS: dict[str, JSON] = {
-    f"{name} {json.dumps(arguments, sort_keys=True)}": BUNDLED[name].call(dict(arguments)).text
-    for name, arguments in CALLED
-}
+"""By the dialect: its package, how it calls the end, and what it makes of status 429."""
+ANSWER = Answer("Let me see… 看", [Call("c1", "add", {"a": 1.5})], usage=Usage(120, 48))
+BUSY = head("429 Too Many Requests", kind="application/json") + b'{"error":{"message":"slow down","code":429}}'
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with model_at("--pace", "0") as (process, port):
-        yield f"http://127.0.0.1:{port}"
-        process.terminate()
-        assert process.communicate(timeout=10) == (b"", b"")
+@pytest.mark.parametrize("dialect", CLIENTS)
+def test_a_vendors_own_client_reads_what_the_kit_writes(dialect: str) -> None:
+    with peer_in_thread(*answers(dialect)) as there:
+        reads_all(dialect, there.origin)
 
 
-@pytest.mark.parametrize("name", CLIENTS)
-def test_a_vendors_own_client_reads_all_that_the_demo_model_writes(name: str, address: str) -> None:
-    reads_all(name, address)
+def answers(dialect: str) -> tuple[list[bytes], list[bytes], bytes]:
+    """A stream, a whole answer, and a refusal."""
+    return says(dialect, ANSWER, size=5), says(dialect, ANSWER, is_streamed=False), BUSY
 
 
-def reads_all(name: str, address: str) -> None:
-    """Let a client have every kind of turn with the demo model at an address, and look at what it made of them."""
-    package, models = CLIENTS[name]
-    seen = _run(name, package, address)
-
-    assert array_of(seen["models"]) == list(models)
-    for way in ("streamed", "whole"):
-        turn = object_of(seen[way])
-        assert turn["steps"] == [
-            [["math__add", {"a": 1, "b": 2}], ["math__add", {"a": 3, "b": 4}]],
-            [["math__multiply", {"a": 3, "b": 7}]],
-        ]
-        assert "**21**" in str(turn["answer"])
-        assert (turn["finish"], turn["usage"]) == ("stop", True)
-    parallel = object_of(seen["parallel"])
-    assert parallel["steps"] == [
-        [["weather__get_forecast", {"city": "Paris"}], ["weather__get_forecast", {"city": "Tokyo"}]]
-    ]
-    assert str(RESULTS['weather__get_forecast {"city": "Tokyo"}']) in str(parallel["answer"])
-    assert seen["thinking"] is True
-    for where, kind in zip(("refused", "broken"), ERRORS[name], strict=True):
-        found, words = array_of(seen[where])
-        assert found == kind
-        assert "demo model was asked for" in str(words)
-
-
-def _run(name: str, package: str, address: str) -> Mapping[str, JSON]:
+def reads_all(dialect: str, origin: str) -> None:
+    """Let a vendor's client ask three times at an origin, and look at what it made of the answers."""
     if shutil.which("uv") is None:  # it brings the vendors' clients: without it there is nothing to test
         pytest.skip("uv is not installed")
+    package, stop, error = CLIENTS[dialect]
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    script = Path(__file__).parent / "vendors" / f"{name}.py"
-    command = ["uv", "run", "--quiet", "--no-project", "--python", version, "--with", package, "python", str(script)]
-    given = json.dumps([QUESTION, PARALLEL, TOOLS, RESULTS])
+    words = ["uv", "run", "--quiet", "--no-project", "--python", version, "--with", package, "python"]
+    script = Path(__file__).with_name("vendors.py")
     environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
     done = subprocess.run(
-        [*command, address, given],
+        [*words, str(script), dialect, origin],
         env={**environment, "HOME": HOME},
         capture_output=True,
         check=False,
         timeout=240,
-        cwd=script.parent,
     )
     assert done.returncode == 0, done.stderr.decode()
-    return object_of(json.loads(done.stdout))
+    read = [ANSWER.text, [["add", {"a": 1.5}]], [120, 48], stop]
+    assert json.loads(done.stdout) == {"streamed": read, "whole": read, "refused": error}

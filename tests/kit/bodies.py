@@ -133,6 +133,7 @@ class OpenAI:
     """Chat Completions."""
 
     path = "/v1/chat/completions"
+    begin: Mapping[str, JSON] = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     done = b"data: [DONE]\n\n"
 
     def request(
@@ -168,14 +169,14 @@ class OpenAI:
                 found.append(self.calls({"index": number, "function": {"arguments": piece}}))
         found.append(self.chunk({}, self._finish(answer)))
         if answer.usage is not None:
-            found.append(event({"id": "c1", "choices": [], **self._usage(answer)}))
+            found.append(event({**self.begin, "choices": [], **self._usage(answer)}))
         return [*found, self.done]
 
     @staticmethod
     def chunk(delta: JSON, finish: str | None = None, **more: JSON) -> bytes:
         """One event with this delta."""
         choice: JSON = {"index": 0, "delta": delta, "finish_reason": finish}
-        return event({"id": "c1", "object": "chat.completion.chunk", "created": 1, "choices": [choice], **more})
+        return event({**OpenAI.begin, "choices": [choice], **more})
 
     def calls(self, *fragments: JSON) -> bytes:
         """One event with these pieces of calls."""
@@ -239,11 +240,17 @@ class Responses:
         return dumped(self._response(answer, self._items(answer)))
 
     def events(self, answer: Answer, size: int = 0) -> list[bytes]:
-        found: list[dict[str, JSON]] = []
+        begun: JSON = {**self._response(Answer(), []), "status": "in_progress"}
+        found: list[dict[str, JSON]] = [{"type": "response.created", "response": begun}]
         for number, item in enumerate(self._items(answer)):
             place: dict[str, JSON] = {"item_id": item["id"], "output_index": number}
-            kind, text, begun = self._streamed(item)
+            kind, text, begun, part = self._streamed(item)
             found.append({"type": "response.output_item.added", "output_index": number, "item": begun})
+            if part is not None:
+                index = "summary_index" if "summary" in kind else "content_index"
+                place[index] = 0
+                name = "reasoning_summary_part" if "summary" in kind else "content_part"
+                found.append({"type": f"response.{name}.added", **place, "part": part})
             found += [{"type": f"response.{kind}.delta", **place, "delta": piece} for piece in pieces(text, size)]
             found.append({"type": "response.output_item.done", "output_index": number, "item": item})
         response = self._response(answer, self._items(answer))
@@ -251,15 +258,15 @@ class Responses:
         return [event({**value, "sequence_number": number}, str(value["type"])) for number, value in enumerate(found)]
 
     @staticmethod
-    def _streamed(item: Mapping[str, JSON]) -> tuple[str, str, JSON]:
-        """The name of an item's deltas, all of their text, and the item before the first of them."""
+    def _streamed(item: Mapping[str, JSON]) -> tuple[str, str, JSON, JSON]:
+        """The name of an item's deltas, all of their text, the item before the first of them, and its part if it has some."""
         match dict(item):
-            case {"type": "reasoning", "summary": [{"text": str() as text}, *_]}:
-                return "reasoning_summary_text", text, {**item, "summary": []}
-            case {"type": "message", "content": [{"text": str() as text}, *_]}:
-                return "output_text", text, {**item, "content": []}
+            case {"type": "reasoning", "summary": [{"text": str() as text} as part, *_]}:
+                return "reasoning_summary_text", text, {**item, "summary": []}, {**part, "text": ""}
+            case {"type": "message", "content": [{"text": str() as text} as part, *_]}:
+                return "output_text", text, {**item, "content": []}, {**part, "text": ""}
             case _:
-                return "function_call_arguments", str(item["arguments"]), {**item, "arguments": ""}
+                return "function_call_arguments", str(item["arguments"]), {**item, "arguments": ""}, None
 
     @staticmethod
     def _items(answer: Answer) -> list[dict[str, JSON]]:
