@@ -354,10 +354,10 @@ def large_bodies(table: Table, places: Sequence[int], process: int) -> None:
         before, began = peak(process), processor_time(process)
         direct, own, *rest = interleaved(rounds, *(partial(way, client, size) for client in clients))
         if rest:
-            table.ratio(f"throughput of {what}s of {size >> 20} MiB", own, rest[0], goal, swapped=True)
+            table.ratio(f"throughput of a {what} of {size >> 20} MiB", own, rest[0], goal, swapped=True)
         table.ratio("  the same against direct", own, direct, swapped=True)
         spent = (processor_time(process) - began) * 1000 / rounds
         table.figure("  processor time of the relay for one", spent, "ms")
         settle(process)
-        title = f"memory that {rounds} {what}s took at most, with what records"
+        title = f"memory that {rounds} times a {what} took at most, with what records"
         table.figure(title, peak(process) - before, "B", at_most(160 << 20))

@@ -15,7 +15,8 @@ import pytest
 from jsonschema import Draft6Validator
 
 from tests.capture.drafts import SESSION, FixedClock, frame, llm
-from tests.cli.provider import provider, text
+from tests.kit.bodies import text
+from tests.kit.peer import peer_in_thread
 from tests.opening.captured import seen
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.exports.exported import keys_in_words
@@ -155,7 +156,7 @@ def test_the_script_sends_every_request_again_byte_for_byte_with_the_credential_
         '{"天气":"🌦","pad":"'.encode() + b"x" * 200_000 + b'"}',
         b"\x00\xff\x1b'%d\\7" + "\u202e".encode(),
     ]
-    with provider(text("a"), text("b"), text("c")) as peer:
+    with peer_in_thread(text("a"), text("b"), text("c")) as peer:
         drafts = [
             replace(
                 llm("request", f"x{number}", body),
@@ -176,7 +177,7 @@ def test_the_script_sends_every_request_again_byte_for_byte_with_the_credential_
         assert done.stderr == b""
     assert peer.bodies == bodies
     for request in peer.requests:
-        first, *lines = request.partition(b"\r\n\r\n")[0].decode().split("\r\n")
+        first, *lines = request.head.decode().split("\r\n")
         assert first == f"POST /v1/chat?key={KEY} HTTP/1.1"
         assert {f"Authorization: Bearer {KEY}", "X-It's: a 'b'", "content-type: application/json"} <= {*lines}
 

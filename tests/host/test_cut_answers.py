@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import socket
 import sys
-import threading
-from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import pytest
 
-from tests.cli.provider import provider, text
 from tests.host.test_host import asked, configured, serving, until
-from tests.llm.peer import head
-from tests.llm.streams import calls, chunk, fragment
+from tests.kit.bodies import calls, chunk, fragment, text
+from tests.kit.peer import Exchange, hangs, head, peer, peer_in_thread
 from tui_host.capture.store.search import search
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
@@ -43,18 +39,15 @@ def kept(folder: Path) -> tuple[str, bytes]:
 
 async def killed(folder: Path, rest: bytes, *options: str) -> None:
     """Run `ask`, let the first words come, then the rest, and kill the program once all of it is on the disk."""
-    more = threading.Event()
+    more = anyio.Event()
 
-    def script(link: socket.socket) -> None:
-        link.sendall(head() + chunk({"reasoning_content": "hm"}) + chunk({"content": FIRST}))
-        more.wait(90)
-        link.sendall(rest)
-        with suppress(OSError):  # the program has gone, which is what is waited for
-            while link.recv(1 << 16):
-                pass
+    async def script(exchange: Exchange) -> None:
+        await exchange.send(head(), chunk({"reasoning_content": "hm"}), chunk({"content": FIRST}))
+        await more.wait()
+        await hangs(rest)(exchange)
 
-    with provider(script) as peer:
-        settings = configured(folder, peer.url)
+    async with peer(script) as there:
+        settings = configured(folder, there.url)
         words = ("--config", str(settings.config_file), "--data-dir", str(settings.data_dir), *options)
         command = [sys.executable, "-m", "tui_host", "ask", *words, "say much"]
         process = await anyio.open_process(command, env=dict(settings.environment))
@@ -85,7 +78,7 @@ async def test_an_answer_whose_process_was_killed_comes_back_whole(
     tmp_path: Path, protocol: str, rest: bytes, called: str
 ) -> None:
     await killed(tmp_path, rest, "--protocol", protocol)
-    with provider(text("going on")) as peer:
+    with peer_in_thread(text("going on")) as peer:
         async with serving(configured(tmp_path, peer.url)) as host:
             store = host.store
             assert store is not None

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import socket
 import stat
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,10 +11,9 @@ import anyio
 from typing_extensions import override
 
 from tests.cli.desk import server
-from tests.cli.provider import asks, provider, text
 from tests.host.test_host import PATIENCE, answers, asked, configured, serving, until
-from tests.llm.peer import head
-from tests.llm.streams import DONE, chunk
+from tests.kit.bodies import DONE, asks, chunk, text
+from tests.kit.peer import Exchange, head, peer, peer_in_thread
 from tui_host.chat.conversation import CallItem, NoteItem
 from tui_host.chat.policy import Question, Refuse
 from tui_host.host.host import Host
@@ -60,26 +57,29 @@ async def broken_turn(host: Host) -> NoteItem:
 
 
 async def test_a_defect_in_one_turn_leaves_its_history_the_other_turns_and_the_servers_whole(tmp_path: Path) -> None:
-    release = threading.Event()
+    release = anyio.Event()
 
-    def slowly(link: socket.socket) -> None:
-        link.sendall(head() + chunk({"content": "half"}))
-        release.wait(PATIENCE)
-        link.sendall(chunk({"content": " and half"}) + chunk(finish="stop") + DONE)
+    async def slowly(exchange: Exchange) -> None:
+        await exchange.send(head(), chunk({"content": "half"}))
+        await release.wait()
+        await exchange.send(chunk({"content": " and half"}), chunk(finish="stop"), DONE)
 
-    with provider(asks(("good__echo", "{}")), text("I will")) as first, provider(slowly) as second:
-        async with serving(two_providers(tmp_path, first.url, second.url)) as host:
-            assert host.pool is not None
-            await host.pool.settled(PATIENCE)
-            other = host.sessions.new(model=ModelRef(provider="other", model="m"))
-            host.send(other, "hello")
-            await until(lambda: answers(other) == ["half"])
-            card = await broken_turn(host)
-            assert other.busy
-            release.set()
-            await until(lambda: not other.busy)
-            assert answers(other) == ["half and half"]
-            assert [status.state for status in host.pool.statuses()] == ["ready"]
+    async with (
+        peer(asks(("good__echo", "{}")), text("I will")) as first,
+        peer(slowly) as second,
+        serving(two_providers(tmp_path, first.url, second.url)) as host,
+    ):
+        assert host.pool is not None
+        await host.pool.settled(PATIENCE)
+        other = host.sessions.new(model=ModelRef(provider="other", model="m"))
+        host.send(other, "hello")
+        await until(lambda: answers(other) == ["half"])
+        card = await broken_turn(host)
+        assert other.busy
+        release.set()
+        await until(lambda: not other.busy)
+        assert answers(other) == ["half and half"]
+        assert [status.state for status in host.pool.statuses()] == ["ready"]
 
     assert card.what == "a bug in tui-host ended this turn (RuntimeError)"
     assert card.where.startswith("tui_host/chat/step_calls.py:")
@@ -95,7 +95,7 @@ async def test_a_defect_in_one_turn_leaves_its_history_the_other_turns_and_the_s
 
 
 async def test_without_a_record_a_defect_leaves_no_log(tmp_path: Path) -> None:
-    with provider(asks(("good__echo", "{}")), text("I will")) as peer:
+    with peer_in_thread(asks(("good__echo", "{}")), text("I will")) as peer:
         async with serving(configured(tmp_path, peer.url, server("good", "good")), record=False) as host:
             card = await broken_turn(host)
     assert card.remedy == "report it, and try again"

@@ -19,9 +19,8 @@ import anyio
 import pytest
 
 from tests.cli.desk import server
-from tests.cli.provider import hangs, provider, text
-from tests.llm.peer import head
-from tests.llm.streams import chunk
+from tests.kit.bodies import chunk, text
+from tests.kit.peer import hangs, head, peer_in_thread
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
@@ -76,7 +75,7 @@ def answers(session: Session) -> list[str]:
 
 
 async def test_what_is_sent_before_the_host_is_ready_is_answered_when_it_is(tmp_path: Path) -> None:
-    with provider(text("early")) as peer:
+    with peer_in_thread(text("early")) as peer:
         host = Host(configured(tmp_path, peer.url))
         session = host.sessions.new()
         host.send(session, "good morning")
@@ -94,7 +93,10 @@ async def test_what_is_sent_before_the_host_is_ready_is_answered_when_it_is(tmp_
 
 
 async def test_turns_of_several_sessions_run_at_once_and_each_is_stopped_alone(tmp_path: Path) -> None:
-    with provider(hangs(head() + chunk({"content": "slow"}))) as slow, provider(text("quick"), text("more")) as quick:
+    with (
+        peer_in_thread(hangs(head() + chunk({"content": "slow"}))) as slow,
+        peer_in_thread(text("quick"), text("more")) as quick,
+    ):
         settings = configured(tmp_path, slow.url)
         (tmp_path / "providers.d").mkdir()
         (tmp_path / "providers.d" / "quick.toml").write_text(f'base_url = "{quick.url}"\n')
@@ -102,7 +104,7 @@ async def test_turns_of_several_sessions_run_at_once_and_each_is_stopped_alone(t
         async with serving(settings) as host:
             first, second = host.sessions.new(), host.sessions.new(model=ModelRef(provider="quick", model="m"))
             host.send(first, "one")
-            await until(slow.is_asked)
+            await until(lambda: bool(slow.requests))
             await asked(host, second, "two")
             assert first.busy
             assert host.result(first) is None
@@ -115,11 +117,11 @@ async def test_turns_of_several_sessions_run_at_once_and_each_is_stopped_alone(t
             assert ended is not None
             assert (ended.stop, ended.answer) == ("stopped", "slow")
             assert answers(second) == ["quick", "more"]
-            assert await anyio.to_thread.run_sync(slow.closed.wait, PATIENCE)
+            await until(lambda: slow.ended > 0)
 
 
 async def test_a_turn_that_failed_is_sent_again_with_the_same_words(tmp_path: Path) -> None:
-    with provider(head("400 Oops", kind="application/json") + b"{}", text("now")) as peer:
+    with peer_in_thread(head("400 Oops", kind="application/json") + b"{}", text("now")) as peer:
         async with serving(configured(tmp_path, peer.url)) as host:
             session = host.sessions.new()
             host.again(session)  # there is nothing to send again
@@ -133,7 +135,7 @@ async def test_a_turn_that_failed_is_sent_again_with_the_same_words(tmp_path: Pa
 
 
 async def test_a_session_comes_back_whole_in_another_host(tmp_path: Path) -> None:
-    with provider(text("Ann, ", "I see"), text("Ann")) as peer:
+    with peer_in_thread(text("Ann, ", "I see"), text("Ann")) as peer:
         settings = configured(tmp_path, peer.url)
         async with serving(settings) as host:
             before = host.sessions.new()
@@ -157,7 +159,7 @@ async def test_a_session_comes_back_whole_in_another_host(tmp_path: Path) -> Non
 
 
 async def test_a_session_that_is_left_is_freed_and_comes_back_from_the_disk(tmp_path: Path) -> None:
-    with provider(text("one"), text("two"), text("three")) as peer:
+    with peer_in_thread(text("one"), text("two"), text("three")) as peer:
         async with serving(configured(tmp_path, peer.url)) as host:
             session = host.sessions.new()
             host.leave(session)
@@ -176,7 +178,7 @@ async def test_a_session_that_is_left_is_freed_and_comes_back_from_the_disk(tmp_
 
 
 async def test_what_was_remembered_of_a_sessions_requests_is_freed_when_it_is_left(tmp_path: Path) -> None:
-    with provider(text("one"), text("two")) as peer:
+    with peer_in_thread(text("one"), text("two")) as peer:
         async with serving(configured(tmp_path, peer.url)) as host:
             await asked(host, host.sessions.new(), "what is loaded once?")
             session = host.sessions.new()
@@ -187,6 +189,7 @@ async def test_what_was_remembered_of_a_sessions_requests_is_freed_when_it_is_le
             try:
                 await asked(host, session, "".join(f"{number} " for number in range(200_000)))
                 peer.requests.clear()
+                peer.links.clear()
                 host.leave(session)
                 del session
                 assert host.recorder is not None
@@ -198,7 +201,7 @@ async def test_what_was_remembered_of_a_sessions_requests_is_freed_when_it_is_le
 
 
 async def test_a_session_comes_back_with_its_profile_and_its_options(tmp_path: Path) -> None:
-    with provider(text("yes")) as peer:
+    with peer_in_thread(text("yes")) as peer:
         settings = configured(tmp_path, peer.url)
         known = {"p": Profile(name="p", model=ModelRef(provider="mine", model="other"), protocol="json")}
         settings = replace(settings, profiles=known)
@@ -224,7 +227,7 @@ async def test_a_new_session_is_on_no_list_before_its_first_turn(tmp_path: Path)
 
 
 async def test_without_a_record_nothing_is_opened_and_nothing_can_be_gone_on_with(tmp_path: Path) -> None:
-    with provider(text("gone")) as peer:
+    with peer_in_thread(text("gone")) as peer:
         async with serving(configured(tmp_path, peer.url), record=False) as host:
             session = host.sessions.new()
             await asked(host, session, "hello")
@@ -246,7 +249,7 @@ async def test_a_database_that_cannot_be_opened_is_the_hosts_fault_and_no_except
 
 
 async def test_stopping_ends_a_turn_at_work_and_keeps_what_came(tmp_path: Path) -> None:
-    with provider(hangs(head() + chunk({"content": "half an answer"})), text("whole")) as peer:
+    with peer_in_thread(hangs(head() + chunk({"content": "half an answer"})), text("whole")) as peer:
         settings = configured(tmp_path, peer.url, server("good", "good"))
         async with serving(settings) as host:
             session = host.sessions.new()
@@ -261,7 +264,7 @@ async def test_stopping_ends_a_turn_at_work_and_keeps_what_came(tmp_path: Path) 
 
 
 async def test_a_host_that_is_cancelled_still_writes_what_it_has_recorded(tmp_path: Path) -> None:
-    with provider(hangs(head() + chunk({"content": "half"}))) as peer:
+    with peer_in_thread(hangs(head() + chunk({"content": "half"}))) as peer:
         host = Host(configured(tmp_path, peer.url))
         with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as group:
@@ -341,7 +344,7 @@ def demo_models() -> list[int]:
 async def test_a_demo_model_that_does_not_start_is_an_error_of_the_turn_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
-    with provider(text("still here")) as peer:
+    with peer_in_thread(text("still here")) as peer:
         async with serving(configured(tmp_path, peer.url)) as host:
             with monkeypatch.context() as patched:
                 patched.setattr(sys, "executable", shutil.which(program) or program)
@@ -369,7 +372,7 @@ async def test_secrets_are_taken_out_of_what_a_front_prints(tmp_path: Path) -> N
 
 
 async def test_a_chat_under_way_says_once_that_a_server_went_and_once_that_it_is_back(tmp_path: Path) -> None:
-    with provider(text("hi")) as peer:
+    with peer_in_thread(text("hi")) as peer:
         async with serving(configured(tmp_path, peer.url, servers=server("mine", "dies"))) as host:
             pool = host.pool
             assert pool is not None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.cli.provider import Answer, provider, text
 from tests.host.test_host import answers, asked, configured, serving, until
-from tests.llm.peer import head
+from tests.kit.bodies import text
+from tests.kit.peer import Answer, head, peer_in_thread
 from tui_host.chat.conversation import NoteItem
 from tui_host.chat.omitted_turns import oldest_turns, omit_turns
 from tui_host.chat.session import Session
@@ -19,7 +19,7 @@ REFUSES: Answer = head("400 Bad Request", kind="application/json") + json.dumps(
 
 
 async def test_a_full_context_goes_on_without_the_turns_that_the_user_saw(tmp_path: Path) -> None:
-    with provider(text("one"), text("two"), REFUSES, text("three"), text("four")) as peer:
+    with peer_in_thread(text("one"), text("two"), REFUSES, text("three"), text("four")) as peer:
         settings = configured(tmp_path, peer.url)
         async with serving(settings) as host:
             session = host.sessions.new()

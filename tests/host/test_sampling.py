@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 from tests.answers.chained import steps_of
-from tests.cli.provider import asks, provider, text
 from tests.host.test_host import asked, configured, serving
+from tests.kit.bodies import asks, text
+from tests.kit.peer import peer_in_thread
 from tests.servers.answers import Scripted
 from tests.servers.running import ASKING_SERVER, sdk_configured
 from tui_host.chat.sampling import sampling_ask
@@ -20,7 +21,7 @@ ALLOWED = '[[rules]]\nserver = "*"\ntool = "*"\naction = "allow"\n'
 
 async def test_a_server_asks_the_model_of_the_session_in_its_call(tmp_path: Path) -> None:
     answers = [asks(("colours__ask_the_model", "{}")), text("blue"), text("It is blue.")]
-    with provider(*answers) as peer:
+    with peer_in_thread(*answers) as peer:
         server = sdk_configured("colours", program=ASKING_SERVER) + "sampling = true\n"
         async with serving(configured(tmp_path, peer.url, server + ALLOWED)) as host:
             person = host.answerer = Scripted()

@@ -10,8 +10,9 @@ import anyio.lowlevel
 import pytest
 from typing_extensions import override
 
-from tests.cli.provider import asks, provider, text
 from tests.host.test_host import asked, configured, serving
+from tests.kit.bodies import asks, text
+from tests.kit.peer import peer_in_thread
 from tui_host.chat.policy import Question, Refuse
 from tui_host.errors import JSON
 from tui_host.guard.guard_client import Guard
@@ -52,7 +53,7 @@ async def test_arguments_that_do_not_fit_are_told_before_anybody_decides(tmp_pat
             seen.extend(questions)
             await anyio.lowlevel.checkpoint()
 
-    with provider(asks(("math__add", '{"a": "1"}')), text("so be it")) as peer:
+    with peer_in_thread(asks(("math__add", '{"a": "1"}')), text("so be it")) as peer:
         settings = configured(tmp_path, peer.url, '[servers.math]\nbundled = "math"\n')
         async with serving(settings) as host:
             host.approver = Refuses()

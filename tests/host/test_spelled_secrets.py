@@ -5,24 +5,21 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from itertools import product
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.provider import provider
 from tests.host.test_host import asked, serving
+from tests.kit.bodies import DIALECTS, DONE, Answer, Call, chunk
+from tests.kit.peer import head, peer
 from tests.llm.asking import ASK, PLACE
-from tests.llm.peer import body_of, head, peer, provider_at, saying
+from tests.llm.peer import body_of, provider_at
 from tests.llm.recorded.reading import fold_of
-from tests.llm.recorded.wire import event, line
-from tests.llm.streams import DONE, chunk, fragment
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.redact.stream_redactor import BEGINNING
-from tui_host.errors import JSON
 from tui_host.llm import answer_stream
 from tui_host.llm.fold import Fold
 from tui_host.llm.model_client import ModelClient
@@ -45,57 +42,7 @@ command = "true"
 enabled = false
 env = {{ TOKEN = "${{TOKEN}}" }}
 """
-Write = Callable[[str], bytes]
-
-
-def _responses(kind: str, **more: JSON) -> bytes:
-    return event({"type": kind, "output_index": 0, "item_id": "i1", **more}, kind)
-
-
-def _gemini(**part: JSON) -> bytes:
-    return event({"candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0}]})
-
-
-def _block(kind: str, index: int = 0, **delta: JSON) -> bytes:
-    return event({"type": "content_block_delta", "index": index, "delta": {"type": kind, **delta}})
-
-
-def _ollama(**message: JSON) -> bytes:
-    return line({"model": "m", "message": {"role": "assistant", **message}, "done": False})
-
-
-WAYS: Mapping[str, tuple[Write, ...]] = {
-    "openai": (
-        lambda piece: chunk({"content": piece}),
-        lambda piece: chunk({"reasoning_content": piece}),
-        lambda piece: chunk({"tool_calls": [fragment(index=0, name="f", arguments=piece)]}),
-    ),
-    "openai-responses": (
-        lambda piece: _responses("response.output_text.delta", delta=piece),
-        lambda piece: _responses("response.reasoning_summary_text.delta", delta=piece, summary_index=0),
-        lambda piece: _responses("response.function_call_arguments.delta", delta=piece, output_index=1, item_id="i2"),
-    ),
-    "anthropic": (
-        lambda piece: _block("text_delta", text=piece),
-        lambda piece: _block("thinking_delta", thinking=piece),
-        lambda piece: _block("input_json_delta", 1, partial_json=piece),
-    ),
-    "gemini": (lambda piece: _gemini(text=piece), lambda piece: _gemini(text=piece, thought=True)),
-    "ollama": (lambda piece: _ollama(content=piece), lambda piece: _ollama(thinking=piece)),
-}
-"""How each dialect streams text, thoughts and arguments."""
-
-CALLS: Mapping[str, bytes] = {
-    "openai-responses": _responses(
-        "response.output_item.added",
-        output_index=1,
-        item={"type": "function_call", "id": "i2", "call_id": "c1", "name": "f", "arguments": ""},
-    ),
-    "anthropic": event(
-        {"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "c1", "name": "f"}}
-    ),
-}
-"""How a dialect begins a call, where it does so apart."""
+DIALECTS_HERE = ("openai", "openai-responses", "anthropic", "gemini", "ollama")
 
 
 def spellings() -> Iterator[str]:
@@ -107,13 +54,11 @@ def spellings() -> Iterator[str]:
         ]  # what the secret alone decides
 
 
-def spelled(dialect: str) -> bytes:
-    """An answer with every secret in every spelling, one and three characters an event."""
-    body = CALLS.get(dialect, b"")
-    for write, text, size in product(WAYS[dialect], spellings(), (1, 3)):
-        words = f"it is {text}, I think"
-        body += b"".join(write(words[start : start + size]) for start in range(0, len(words), size))
-    return body
+def spelled(dialect: str, size: int) -> list[bytes]:
+    """An answer with every secret in every spelling in text and thinking, and in arguments where these are streamed."""
+    words = "".join(f"it is {spelling}, I think" for spelling in spellings())
+    calls = [Call("c1", "f", {}, written=words)] if dialect.startswith("openai") else []
+    return DIALECTS[dialect].events(Answer(words, calls, thinking=words), size)
 
 
 def said(dialect: str, body: bytes) -> str:
@@ -122,15 +67,16 @@ def said(dialect: str, body: bytes) -> str:
     return "\n".join((fold.text, fold.thinking, *(folded.call.arguments for folded in fold.calls)))
 
 
-@pytest.mark.parametrize("dialect", WAYS)
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("dialect", DIALECTS_HERE)
 async def test_a_secret_that_a_model_spells_is_neither_on_the_disk_nor_in_an_export(
-    tmp_path: Path, dialect: str
+    tmp_path: Path, dialect: str, size: int
 ) -> None:
-    body = spelled(dialect)
+    body = b"".join(spelled(dialect, size))
     assert all(text in said(dialect, body) for text in spellings())
     kind = "application/x-ndjson" if dialect == "ollama" else "text/event-stream"
-    with provider(head(kind=kind) + body) as peer_at:
-        (tmp_path / "config.toml").write_text(CONFIG.format(dialect=dialect, url=peer_at.url.removesuffix("/v1")))
+    async with peer(head(kind=kind) + body) as there:
+        (tmp_path / "config.toml").write_text(CONFIG.format(dialect=dialect, url=there.origin))
         variables = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], **SECRETS}
         settings = load(Overrides(config=tmp_path / "config.toml", data_dir=tmp_path / "data"), variables)
         async with serving(settings) as host:
@@ -145,8 +91,9 @@ async def test_a_secret_that_a_model_spells_is_neither_on_the_disk_nor_in_an_exp
             files = [path.read_bytes() for path in (tmp_path / "data").iterdir() if path.is_file()]
             shown = repr(session.conversation.items)
     kept = said(dialect, body_of(records))
+    body_count = 3 if dialect.startswith("openai") else 2
     assert kept.count("⟨secret:KEY⟩") == kept.count("⟨secret:TEAM⟩") == kept.count("⟨secret:TOKEN⟩") > 0
-    assert kept.count("it is ⟨") == kept.count("⟩, I think") == 2 * len(WAYS[dialect]) * len(tuple(spellings()))
+    assert kept.count("it is ⟨") == kept.count("⟩, I think") == body_count * len(tuple(spellings()))
     for text in spellings():
         assert text not in kept
         assert text not in shown
@@ -160,7 +107,7 @@ async def _streamed(redactor: Redactor, *pieces: bytes) -> tuple[list[str], str]
     """The answer's text after each batch, and what was recorded."""
     kept = Recorder(None, redactor, capture="c")
     client, fold, texts = ModelClient(kept, {}), Fold(provider="mine", model="m", call_id=str), list[str]()
-    async with peer(saying(head(), *pieces, chunk(finish="stop"), DONE)) as served:
+    async with peer([head(), *pieces, chunk(finish="stop"), DONE]) as served:
         async with client.stream(provider_at(served.url), ASK, place=PLACE) as stream:
             async for events in stream.batches():
                 for read in events:

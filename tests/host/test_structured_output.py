@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.provider import asks, provider, text
 from tests.host.test_host import asked, configured, serving
+from tests.kit.bodies import asks, text
+from tests.kit.peer import peer_in_thread
 from tui_host.chat.conversation import CallItem
 from tui_host.chat.result_contents import NO_STRUCTURE
 
@@ -27,7 +28,7 @@ RICH = Path(__file__).parent.parent / "servers" / "rich_server.py"
 async def test_a_mismatch_stands_beside_the_result(
     tmp_path: Path, tool: str, misfits: list[str] | None, result: str
 ) -> None:
-    with provider(asks((f"rich__{tool}", "{}")), text("so be it")) as peer:
+    with peer_in_thread(asks((f"rich__{tool}", "{}")), text("so be it")) as peer:
         server = f'[servers.rich]\ncommand = "{sys.executable}"\nargs = ["{RICH}"]\n'
         rule = '[[rules]]\nserver = "rich"\ntool = "*"\naction = "allow"\n'
         async with serving(configured(tmp_path, peer.url, server + rule)) as host:

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import rule, server
-from tests.cli.provider import asks, provider, text
 from tests.host.test_host import PATIENCE, answers, asked, configured, serving, until
-from tests.servers.raw_http import Asked, raw_http
+from tests.kit.bodies import asks, text
+from tests.kit.mcp_http import mcp_http
+from tests.kit.mcp_server import tool
+from tests.kit.peer import Exchange, peer, peer_in_thread
 from tui_host.capture.record import Draft, Head
 from tui_host.servers import reconnection
 
@@ -19,7 +21,7 @@ MARK = "⟨secret:MY_TOKEN⟩"
 
 async def told(folder: Path, spec: str, *, has_words: bool = False) -> tuple[str, tuple[str, ...]]:
     """What the model is told of its call to `bad.echo`, and what a person reads of the server's standard error, if it has words."""
-    with provider(asks(("bad__echo", "{}")), text("so be it")) as peer:
+    with peer_in_thread(asks(("bad__echo", "{}")), text("so be it")) as peer:
         settings = configured(folder, peer.url, spec + rule("bad.*", "allow"), MY_TOKEN=TOKEN)
         async with serving(settings) as host:
             assert host.pool is not None
@@ -30,7 +32,7 @@ async def told(folder: Path, spec: str, *, has_words: bool = False) -> tuple[str
             pool = host.pool
             await until(lambda: bool(pool.statuses()[0].stderr) or not has_words)
             [status] = pool.statuses()
-        assert TOKEN.encode() not in b"".join(peer.requests)
+        assert TOKEN.encode() not in b"".join(request.data for request in peer.requests)
         return str(peer.messages(1)[-1]["content"]), status.stderr
 
 
@@ -45,7 +47,7 @@ async def test_a_server_s_last_words_are_for_the_person_alone(tmp_path: Path, mo
 async def test_a_secret_too_short_to_be_found_anywhere_is_taken_out_of_the_header_it_was_configured_for(
     tmp_path: Path,
 ) -> None:
-    with provider(text("fine")) as peer:
+    with peer_in_thread(text("fine")) as peer:
         servers = '[servers.x]\nurl = "http://127.0.0.1:9"\nenabled = false\nheaders = { X-Team = "${TEAM}" }\n'
         settings = configured(
             tmp_path, peer.url, servers + '[providers.mine.headers]\nX-Own = "${OWN}"\n', TEAM="ab", OWN="cd"
@@ -60,14 +62,16 @@ async def test_a_secret_too_short_to_be_found_anywhere_is_taken_out_of_the_heade
             head = Head(headers=(("x-team", "ab"), ("x-other", "ab")))
             sent = host.recorder.redactor.draft(Draft(wire="mcp", kind="request", head=head)).head
         assert sent == Head(headers=(("x-team", "⟨secret:TEAM⟩"), ("x-other", "ab")))
-        assert b"X-Own: cd" in peer.requests[0]
+        assert b"X-Own: cd" in peer.requests[0].head
 
 
 async def test_a_credential_that_a_server_repeats_in_its_refusal_is_not_told(tmp_path: Path) -> None:
-    async def refuse(asked: Asked) -> None:
-        await asked.answer("401 Unauthorized", f"not with {asked.headers['authorization']}".encode())
+    async def refuse(exchange: Exchange) -> None:
+        body = f"not with {exchange.request.headers['authorization']}".encode()
+        await exchange.respond("401 Unauthorized", body)
 
-    async with raw_http(call=refuse) as there:
+    script = mcp_http({"tools": [tool("echo")]}, **{"tools/call": refuse})
+    async with peer(always=script, path="/mcp") as there:
         headers = 'headers = { Authorization = "Bearer ${MY_TOKEN}" }'
         words, _ = await told(tmp_path, f'[servers.bad]\nurl = "{there.url}"\n{headers}\n')
     assert words.startswith(f"Error: bad: HTTP 401 Unauthorized: not with Bearer {MARK}")

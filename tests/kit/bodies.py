@@ -5,7 +5,8 @@
     DIALECTS["anthropic"].request(talk, tools=[Tool("math__add", "Add.", {"type": "object"})])     # the body of a request
     DIALECTS["gemini"].whole(Answer("It is 3."))                                                 # the body of an answer
     DIALECTS["ollama"].events(Answer("It is 3."), size=4)                                       # events, four letters a piece
-    peer(*(says("openai", answer) for answer in (Answer(calls=[add]), Answer("It is 3."))))         # what a provider sends
+    peer(says("anthropic", Answer(calls=[add])), says("anthropic", Answer("It is 3.")))             # what a provider sends
+    peer_in_thread(asks(("math__add", "{}")), text("It ", "is 3."))                            # the same of Chat Completions
 
 The bodies are written here by hand, from the vendors' documents, and know nothing of the program: they are what it is tried against.
 """
@@ -129,12 +130,38 @@ def pieces(text: str, size: int = 0) -> Iterator[str]:
     return (text[place : place + (size or len(text))] for place in range(0, len(text), size or len(text) or 1))
 
 
+CHUNK: Mapping[str, JSON] = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+DONE = b"data: [DONE]\n\n"
+
+
+def chunk(delta: JSON = None, *, finish: str | None = None, **more: JSON) -> bytes:
+    """One event of Chat Completions with this delta."""
+    choice: JSON = {"index": 0, "delta": {} if delta is None else delta, "finish_reason": finish}
+    return event({**CHUNK, "choices": [choice], **more})
+
+
+def calls(*fragments: JSON) -> bytes:
+    """One event of Chat Completions with these pieces of calls."""
+    return chunk({"tool_calls": list(fragments)})
+
+
+def fragment(
+    *, index: int | None = None, wire_id: str | None = None, name: str | None = None, arguments: JSON = None
+) -> dict[str, JSON]:
+    """A piece of a call of Chat Completions; what is None is left out."""
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
+    found: dict[str, JSON] = {"function": function}
+    if index is not None:
+        found["index"] = index
+    if wire_id is not None:
+        found |= {"id": wire_id, "type": "function"}
+    return found
+
+
 class OpenAI:
     """Chat Completions."""
 
     path = "/v1/chat/completions"
-    begin: Mapping[str, JSON] = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    done = b"data: [DONE]\n\n"
 
     def request(
         self, entries: Sequence[Entry], *, system: str = SYSTEM, tools: Sequence[Tool] = (), model: str = "m"
@@ -157,30 +184,18 @@ class OpenAI:
     def whole(self, answer: Answer) -> bytes:
         message = self._message(answer) | ({"reasoning_content": answer.thinking} if answer.thinking else {})
         choice: JSON = {"index": 0, "message": message, "finish_reason": self._finish(answer)}
-        return dumped({"id": "c1", "object": "chat.completion", "choices": [choice], **self._usage(answer)})
+        return dumped({"id": "c1", "object": "chat.completion", "choices": [choice], **self.usage(answer.usage)})
 
     def events(self, answer: Answer, size: int = 0) -> list[bytes]:
-        found = [self.chunk({"reasoning_content": piece}) for piece in pieces(answer.thinking, size)]
-        found += [self.chunk({"content": piece}) for piece in pieces(answer.text, size)]
+        found = [chunk({"reasoning_content": piece}) for piece in pieces(answer.thinking, size)]
+        found += [chunk({"content": piece}) for piece in pieces(answer.text, size)]
         for number, call in enumerate(answer.calls):
-            function: JSON = {"name": call.name, "arguments": ""}
-            found.append(self.calls({"index": number, "id": call.id, "type": "function", "function": function}))
-            for piece in pieces(call.text, size):
-                found.append(self.calls({"index": number, "function": {"arguments": piece}}))
-        found.append(self.chunk({}, self._finish(answer)))
+            found.append(calls(fragment(index=number, wire_id=call.id, name=call.name, arguments="")))
+            found += [calls(fragment(index=number, arguments=piece)) for piece in pieces(call.text, size)]
+        found.append(chunk(finish=self._finish(answer)))
         if answer.usage is not None:
-            found.append(event({**self.begin, "choices": [], **self._usage(answer)}))
-        return [*found, self.done]
-
-    @staticmethod
-    def chunk(delta: JSON, finish: str | None = None, **more: JSON) -> bytes:
-        """One event with this delta."""
-        choice: JSON = {"index": 0, "delta": delta, "finish_reason": finish}
-        return event({**OpenAI.begin, "choices": [choice], **more})
-
-    def calls(self, *fragments: JSON) -> bytes:
-        """One event with these pieces of calls."""
-        return self.chunk({"tool_calls": list(fragments)})
+            found.append(event({**CHUNK, "choices": [], **self.usage(answer.usage)}))
+        return [*found, DONE]
 
     @staticmethod
     def _message(answer: Answer) -> dict[str, JSON]:
@@ -197,8 +212,8 @@ class OpenAI:
         return answer.stop or ("tool_calls" if answer.calls else "stop")
 
     @staticmethod
-    def _usage(answer: Answer) -> dict[str, JSON]:
-        if (usage := answer.usage) is None:
+    def usage(usage: Usage | None) -> dict[str, JSON]:
+        if usage is None:
             return {}
         counts: dict[str, JSON] = {
             "prompt_tokens": usage.input,
@@ -554,3 +569,15 @@ def says(dialect: str, answer: Answer, *, size: int = 0, is_streamed: bool = Tru
         return [response(form.whole(answer))]
     kind = "application/x-ndjson" if dialect == "ollama" else "text/event-stream"
     return [head(kind=kind), *form.events(answer, size)]
+
+
+def text(*words: str, tokens: tuple[int, int] = (10, 5)) -> list[bytes]:
+    """An answer of Chat Completions in words, in these pieces, as a provider sends it."""
+    usage = event({**CHUNK, "choices": [], **OpenAI.usage(Usage(*tokens))})
+    return [head(), *(chunk({"content": word}) for word in words), chunk(finish="stop"), usage, DONE]
+
+
+def asks(*called: tuple[str, str], words: str = "") -> list[bytes]:
+    """An answer of Chat Completions that asks for calls: names and arguments as they are written."""
+    wanted = [Call(f"call_{number}", name, {}, written=written) for number, (name, written) in enumerate(called)]
+    return says("openai", Answer(words, wanted, usage=Usage()))

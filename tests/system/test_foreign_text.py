@@ -6,9 +6,8 @@ import json
 import re
 from pathlib import Path
 
-from tests.cli.provider import asks, provider, text
-from tests.llm.peer import head
-from tests.llm.streams import DONE, calls, chunk, fragment
+from tests.kit.bodies import DONE, asks, calls, chunk, fragment, text
+from tests.kit.peer import head, peer_in_thread
 from tests.system.noise import MARK, said
 from tests.system.terminal import ROOT, Terminal, program, server
 
@@ -62,7 +61,7 @@ ANSWERS = (
 
 
 def test_nothing_that_a_server_or_a_model_says_acts_on_the_terminal(tmp_path: Path) -> None:
-    with provider(*ANSWERS) as peer:
+    with peer_in_thread(*ANSWERS) as peer:
         mine = f'model = "mine/m"\n[providers.mine]\ndialect = "openai"\nbase_url = "{peer.url}"\n'
         config = mine + server("noisy", ROOT / "tests/system/noisy_server.py")
         with program(tmp_path, config=config, size=(140, 40)) as terminal:
