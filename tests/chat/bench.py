@@ -12,25 +12,26 @@ from pathlib import Path
 from typing import TypeVar
 
 import anyio
-from anyio.abc import ByteStream
 from typing_extensions import override
 
 from tests.capture.codings import undone
-from tests.llm.peer import Script, head, saying
-from tests.llm.streams import DONE, calls, chunk, fold_of, fragment
+from tests.kit import bodies
+from tests.kit.bodies import Call
+from tests.kit.peer import PATIENCE, head
 from tui_host.capture.http.exchange import fold_exchanges
 from tui_host.capture.link import Link, read_link
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
+from tui_host.chat.conversation import NoteItem
 from tui_host.chat.policy import Approver, Policy, Question, Refuse
+from tui_host.chat.result_words import text_of
 from tui_host.chat.session import Session
-from tui_host.chat.step_calls import text_of
 from tui_host.chat.turn import Turn
 from tui_host.chat.turn_result import TurnResult
 from tui_host.chat.turn_services import Services
 from tui_host.errors import JSON, ServerError
-from tui_host.llm.messages import ToolCall, ToolResult
+from tui_host.llm.messages import Text, ToolCall, ToolResult
 from tui_host.llm.model_client import ModelClient
 from tui_host.servers.catalog import Content, Progress, ServerStatus, Tool, ToolOutput
 from tui_host.settings.schema import Limits, ModelRef, Provider, Settings, Template
@@ -46,7 +47,7 @@ OPERATIONS: dict[str, Callable[[float, float], float]] = {
     "multiply": lambda a, b: a * b,
     "divide": lambda a, b: a / b,
 }
-PATIENCE = 90.0
+SUM = ("math__add", '{"a":6,"b":5}')
 SECRET = "hunter2-hunter2"  # noqa: S105 - one that the tests give away
 
 
@@ -192,12 +193,31 @@ class Bench:
                 group.start_soon(turn.run)
                 yield turn
 
+    def speaking(self, dialect: str, **limits: int) -> None:
+        """Let the provider speak another dialect."""
+        plain = self.services.provider
+
+        async def find(model: ModelRef) -> Provider:
+            return replace(await plain(model), dialect=dialect)
+
+        self.services.provider = find
+        self.services.settings = replace(self.services.settings, limits=Limits(**limits))
+
     async def until(self, condition: Callable[[], bool]) -> None:
         while not condition():
             await anyio.sleep(0.001)
 
+    def notes(self) -> list[str]:
+        """The host's notes and error cards, whole: what, and what to do."""
+        return [f"{note.what} / {note.remedy}" for note in self.items(NoteItem)]
+
     def items(self, kind: type[T]) -> list[T]:
         return [item for item in self.session.conversation.items if isinstance(item, kind)]
+
+    def said(self) -> list[tuple[str, str]]:
+        """The texts of the history: who, and what."""
+        parts = [(message.role, part) for message in self.session.messages for part in message.parts]
+        return [(role, part.text) for role, part in parts if isinstance(part, Text)]
 
     def told(self) -> list[str]:
         """What the model is told of its calls, in order."""
@@ -250,29 +270,21 @@ def session_of(policy: Policy) -> Session:
     )
 
 
-def in_turn(*answers: Sequence[bytes]) -> Script:
-    """A provider's script: the first answer to the first request, and so on; the last one to all that follow."""
-    left = list(answers)
-
-    async def script(stream: ByteStream) -> None:
-        await saying(*(left.pop(0) if len(left) > 1 else left[0]))(stream)
-
-    return script
-
-
-def asks(*called: tuple[str, str], text: str = "", finish: str = "tool_calls") -> list[bytes]:
+def asks(*called: tuple[str, str], text: str = "", finish: str = "") -> list[bytes]:
     """An answer that asks for calls: names and arguments."""
-    said = [chunk({"content": text})] if text else []
-    opened = [
-        calls(fragment(index=number, wire_id=f"w{number}", name=name, arguments=arguments))
-        for number, (name, arguments) in enumerate(called)
-    ]
-    return [head(), *said, *opened, chunk({}, finish=finish), DONE]
+    made = [Call(f"w{number}", name, {}, arguments) for number, (name, arguments) in enumerate(called)]
+    return bodies.says("openai", bodies.Answer(text, made, stop=finish))
 
 
-def says(text: str, finish: str = "stop") -> list[bytes]:
+def says(text: str, finish: str = "") -> list[bytes]:
     """An answer of words."""
-    return [head(), chunk({"content": text}), chunk({}, finish=finish), DONE]
+    return bodies.says("openai", bodies.Answer(text, stop=finish))
+
+
+def refuses(status: str, message: str = "", more: str = "") -> list[bytes]:
+    """A provider's refusal in its own words."""
+    body = json.dumps({"error": {"message": message}}).encode() if message else b""
+    return [head(status, kind="application/json", more=more), body]
 
 
 # What holds whatever happened.
@@ -290,7 +302,8 @@ def check_requests(bodies: Sequence[bytes]) -> None:
                 assert message["tool_call_id"] == waiting.pop(0)
                 assert message["content"]
             else:
-                assert (before, role) in {
+                is_images = before == "tool" and isinstance(message["content"], list)
+                assert is_images or (before, role) in {
                     ("", "system"),
                     ("", "user"),
                     ("system", "user"),
@@ -320,23 +333,26 @@ def check_links(at: Bench) -> None:
         exchange = exchanges["c1", link.span.exchange or ""]
         pieces = link.span.pieces(undone(exchange, link.span.side)[0])
         if link.relation == "told":
-            (piece,) = pieces
-            said = json.loads(piece)
+            said = json.loads(b"".join(pieces))
             assert said["role"] == "tool"
             text = re.sub("[\ud800-\udfff]", "\ufffd", kept(text_of(results[link.call])))
             assert said["content"].startswith(text)
         elif link.call in known:
-            read = [piece + b"\n\n" if piece.startswith(b"data:") else _event_of(piece) for piece in pieces]
-            (folded,) = fold_of(*read, DONE).calls
-            assert (folded.call.name, folded.call.arguments) == (
-                kept(known[link.call].name),
-                kept(known[link.call].arguments),
-            )
+            call = known[link.call]
+            assert call_in(pieces) == (kept(call.name), kept(call.arguments))
     asked = [link.call for link in at.links() if link.relation == "asked"]
     assert len(set(asked)) == len(asked), "one link for each call"
     assert set(known) <= set(asked)
 
 
-def _event_of(call: bytes) -> bytes:
-    """A call's own bytes as an event again."""
-    return b'data: {"choices":[{"index":0,"delta":{"tool_calls":[' + call + b"]}}]}\n\n"
+def call_in(pieces: Sequence[bytes]) -> tuple[str, str]:
+    """Name and arguments of the call that these bytes are: events with nothing else, or a call alone."""
+    name = arguments = ""
+    for line in b"\n".join(pieces).splitlines():
+        value = json.loads(line.removeprefix(b"data: ") or b"{}")
+        for choice in value.get("choices", ()):
+            (value,) = choice["delta"]["tool_calls"]
+        function = value.get("function", {})
+        name += function.get("name", "")
+        arguments += function.get("arguments", "")
+    return name, arguments

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.chat.bench import Bench, check_links, check_requests, in_turn, made
-from tests.llm.peer import peer
+from tests.chat.bench import Bench, check_links, check_requests, made
+from tests.kit.peer import Answer, peer
 from tui_host.chat.policy import Approver, Policy
 
 
@@ -26,11 +26,7 @@ def demo_url() -> Iterator[str]:
 
 
 class Make:
-    """Makes sessions.
-
-    Attributes:
-        made: All of them.
-    """
+    """Makes sessions."""
 
     def __init__(self, demo_url: str, folder: Path) -> None:
         self.made: list[Bench] = []
@@ -47,14 +43,14 @@ class Make:
     @asynccontextmanager
     async def hearing(
         self,
-        *answers: Sequence[bytes],
+        *answers: Answer,
         approver: Approver | None = None,
         yes: bool = False,
         policy: Policy | None = None,
         protocol: str = "native",
     ) -> AsyncGenerator[Bench]:
         """A session whose provider gives these answers, one to each request and the last one to all that follow."""
-        async with peer(in_turn(*answers)) as there:
+        async with peer(*answers[:-1], always=answers[-1]) as there:
             at = self(approver=approver, yes=yes, policy=policy, url=there.url)
             at.session.protocol = protocol
             yield at

@@ -66,20 +66,7 @@ async def test_parts_tell_what_was_put_in_read_out_and_cut(bench: Make, name: st
     assert {found for row in wires.ladder.rows for found in row.calls} == {"1.1.1"}, "what is of no call joins no rows"
 
 
-@pytest.mark.parametrize("name", PLAIN)
-async def test_results_told_in_words_are_from_their_server_also_later(bench: Make, name: str) -> None:
-    answers = says(call(name)), says("It is 11."), says("You are welcome.")
-    async with bench.hearing(*answers, yes=True, protocol=name) as at:
-        await at.ask("what is 6 + 5?")
-        await at.ask("Observation: thanks")
-    wires = wires_of(at)
-    for row, people in zip(rows_of(wires, "request"), (1, 1, 2), strict=True):
-        lines = [line for line in drawn(wires, row).splitlines() if line.lstrip().startswith("▸ user")]
-        assert sum("from you" in line for line in lines) == people, lines
-        assert sum("from math" in line for line in lines) == (row.step > 1 or row.turn > 1), lines
-
-
-@pytest.mark.parametrize("name", ["native", *PLAIN])
+@pytest.mark.parametrize("name", ["native", "cline", "react"])
 async def test_parts_show_what_the_model_asked_beside_what_an_edit_ran(bench: Make, name: str) -> None:
     first = says(call(name)) if name != "native" else asks(("math__add", SUM))
     async with bench.hearing(first, says("It is 12."), protocol=name) as at:

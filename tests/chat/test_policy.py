@@ -126,3 +126,18 @@ async def test_where_nobody_can_be_asked_a_call_is_refused_by_default() -> None:
     await Refuse().decide([asked])
     assert asked.open
     assert refused(asked.request).by == "default"
+
+
+def test_a_rule_that_matches_no_tool_of_its_server_is_pointed_out_once() -> None:
+    rules = (
+        rule("deny", "delete"),
+        rule("allow", "a*"),
+        rule("ask", "x", "other"),
+        rule("deny", "x", "*"),
+        rule("allow", READ),
+    )
+    policy = Policy(rules)
+    tools = [tool(), tool("other", "x")]
+    assert list(policy.unmatched_rules("math", tools)) == [rules[0]]
+    assert list(policy.unmatched_rules("math", tools)) == []
+    assert list(policy.unmatched_rules("other", tools)) == []

@@ -50,4 +50,7 @@ def test_structured_content_is_shown_where_the_text_does_not_say_it(
 
 def test_a_read_image_is_named_too() -> None:
     output = read_contents({"contents": [{"uri": "a://b", "mimeType": "image/bmp", "blob": "AAAA"}]})
-    assert content_lines(output) == "resource: image/bmp, 3 B, a://b · the model is told only this"
+    assert (
+        content_lines(output)
+        == "resource: image/bmp, 3 B, a://b · no PNG, JPEG, GIF or WebP; the model is told only this"
+    )

@@ -1,64 +1,146 @@
-"""Messages come back from the store as they went in."""
+"""Items and messages come back from the store as they went in, those of earlier versions too."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tui_host.chat.conversation import title_of
-from tui_host.chat.stored_messages import Messages, message_from_text, message_to_text
-from tui_host.llm.messages import Echo, Image, Message, Text, Thinking, ToolCall, ToolResult
-
-CALL = ToolCall(id="1.1.1", wire_id="call_1", name="math__add", arguments='{"a":1}')
-MESSAGES = (
-    Message(role="user", parts=(Text(text="问题 \u2028"),), turn=1),
-    Message(role="assistant", parts=(Thinking(text="hm", provider="p", model="m", echo={"s": 1}), CALL), stop="tools"),
-    Message(
-        role="tool",
-        parts=(ToolResult(call=CALL, content=(Text(text="3"), Image(media_type="image/png", data="AA=="))),),
-    ),
-    Message(role="user", parts=(Text(text="[cut]"),), source="host"),
-    Message(
-        role="assistant",
-        parts=(
-            Text(text="", echo=Echo(provider="p", model="m", value={"sig": "AA=="})),
-            ToolCall(
-                id="1.1.1", wire_id="", name="t", arguments="{}", echo=Echo(provider="p", model="m", value=[1, None])
-            ),
-        ),
-    ),
+from tests.chat.bench import session_of
+from tui_host.capture.store.store import Store
+from tui_host.chat.conversation import (
+    AnswerItem,
+    Conversation,
+    NoteItem,
+    UserItem,
+    item_from_text,
+    item_to_text,
+    title_of,
 )
+from tui_host.chat.policy import Policy
+from tui_host.chat.session import Session
+from tui_host.chat.stored_messages import Messages, message_from_text, message_to_text
+from tui_host.errors import StoreError
+from tui_host.host.session_storage import StoreKeeper, stored_session
+from tui_host.llm.messages import Message, Text
+
+STORED = Path(__file__).with_name("stored.jsonl").read_text("utf-8").rstrip("\n").split("\n")
+"""One of each kind, as versions up to 7a9113cf wrote them."""
 
 
-@pytest.mark.parametrize("message", MESSAGES)
-def test_every_message_survives_the_store(message: Message) -> None:
-    assert message_from_text(message_to_text(message)) == message
+def again(text: str) -> str:
+    if text.startswith('{"item"'):
+        return item_to_text(item_from_text(text))
+    message = message_from_text(text)
+    return "" if message is None else message_to_text(message)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"role":"queen","parts":[]}', '{"role":"user"}'])
+def test_what_an_earlier_version_stored_is_read_and_written_as_it_was() -> None:
+    assert [again(text) for text in STORED] == STORED
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"role":"queen","parts":[]}', '{"role":"user"}', "[" * 9000])
 def test_what_is_no_message_is_passed_over(text: str) -> None:
     assert message_from_text(text) is None
 
 
+@pytest.mark.parametrize("text", ['{"item":"hologram","turn":1}', "[]", '{"item":"user","turn":1}', '{"item"'])
+def test_an_item_that_cannot_be_read_is_told_in_its_place(text: str) -> None:
+    assert item_from_text(text) == NoteItem(turn=0, kind="note", what="this version cannot show this item")
+
+
+def test_parts_and_members_of_a_later_version_are_passed_over() -> None:
+    text = '{"role":"user","parts":[{"part":"smell"},{"part":"text","text":"a","colour":"red"}],"mood":1}'
+    assert message_from_text(text) == Message(role="user", parts=(Text(text="a"),))
+
+
 def test_a_title_is_the_first_line_cut_short() -> None:
-    assert title_of("\n\n  hello\nworld") == "hello"
-    assert len(title_of("x" * 200)) == 60
-    assert title_of("  ") == "untitled"
+    assert [title_of("\n\n  hello\nworld"), len(title_of("x" * 200)), title_of("  ")] == ["hello", 60, "untitled"]
 
 
 def test_messages_of_earlier_are_read_when_somebody_looks_and_not_when_one_is_added() -> None:
+    def message(text: str) -> Message:
+        return Message(role="user", parts=(Text(text=text),))
+
     read: list[str] = []
 
     def stored() -> list[str]:
         read.append("read")
-        return [message_to_text(MESSAGES[0]), '{"role":"queen","parts":[]}', message_to_text(MESSAGES[1])]
+        return [message_to_text(message("a")), '{"role":"queen","parts":[]}', message_to_text(message("b"))]
 
     messages = Messages(stored=3, read=stored)
     assert messages
-    assert messages.append(MESSAGES[3]) == 3  # what could not be read keeps its number
-    assert messages[-1] == MESSAGES[3]
-    assert not read
-    assert messages == [MESSAGES[0], MESSAGES[1], MESSAGES[3]]
-    assert len(messages) == 3
-    assert messages[1:] == [MESSAGES[1], MESSAGES[3]]
-    assert read == ["read"]
-    assert messages.append(MESSAGES[2]) == 4
+    assert messages.append(message("c")) == 3  # what could not be read keeps its number
+    assert (messages[-1], read) == (message("c"), [])
+    assert list(messages) == list(map(message, "abc"))
+    assert messages[1:] == list(map(message, "bc"))
+    assert (len(messages), read, messages.append(message("d"))) == (3, ["read"], 4)
+
+
+TALK = [
+    UserItem(turn=1, text="one \u4e2d"),
+    AnswerItem(turn=1, step=1, text="first", state="done"),
+    UserItem(turn=2, text="two"),
+    AnswerItem(turn=2, step=1, text="half"),
+]
+
+
+def unread(conversation: Conversation) -> list[bool]:
+    return [conversation.unread(number) is not None for number in range(len(conversation))]
+
+
+def test_a_stored_item_is_read_when_it_is_looked_at_and_then_stays_the_same() -> None:
+    conversation = Conversation(list(map(item_to_text, TALK)))
+    assert next(iter(reversed(conversation.items))) == TALK[3]
+    assert conversation[1] is conversation[1]
+    assert unread(conversation) == [True, False, True, False]
+    assert (list(conversation.items), conversation.items[-2:]) == (TALK, TALK[2:])
+    assert conversation.revision == 1  # looking changes nothing
+    with pytest.raises(IndexError):
+        _ = conversation.items[4]
+
+
+def test_closing_what_was_left_open_looks_at_the_last_turn_alone() -> None:
+    kept: list[int] = []
+    conversation = Conversation(list(map(item_to_text, TALK))).again(
+        keep=lambda number, _: kept.append(number), redact=str
+    )
+    conversation.close_open()
+    assert unread(conversation) == [True, False, False, False]  # the one before the turn tells that it is not of it
+    assert conversation.items[3] == AnswerItem(turn=2, step=1, text="half", state="cut")
+    assert kept == [3]
+
+
+def test_what_the_person_said_last_is_found_without_reading_the_answers() -> None:
+    conversation = Conversation(list(map(item_to_text, TALK)))
+    assert (conversation.said(1), conversation.said(10)) == (["two"], ["one \u4e2d", "two"])
+    assert unread(conversation) == [False, True, False, True]
+
+
+def reopened(store: Store, session: Session) -> Session:
+    store.run(lambda _: None)  # the writer has come this far
+    return stored_session(store, store.sessions.find(session.id), Policy(()))
+
+
+def test_a_session_is_kept_from_its_first_word_and_goes_on_under_the_numbers_that_follow(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "t.db")
+    first = session_of(Policy(()))
+    first.begin_turn("early bird")
+    first.keep_in(StoreKeeper(store))  # only now is the store open
+    first.conversation.add(AnswerItem(turn=1, step=3, text="1", state="done"))
+    first.omitted_turns, first.refused_images = 1, {"demo/openai": 1}
+    first.save()
+    second = reopened(store, first)
+    assert (second.title, second.turn, second.step) == ("early bird", 1, 3)
+    assert (second.omitted_turns, second.refused_images) == (1, {"demo/openai": 1})
+    assert list(second.conversation.items) == list(first.conversation.items)
+    assert not second.messages.is_loaded  # not before the model is to be told them
+    second.begin_turn("two")
+    third = reopened(store, second)
+    assert [message.parts for message in second.messages] == [(Text(text="early bird"),), (Text(text="two"),)]
+    assert list(third.messages) == list(second.messages)
+    fourth = reopened(store, third)
+    store.sessions.remove(first.id)
+    with pytest.raises(StoreError, match="no longer stored"):
+        fourth.messages.load()
+    store.close()

@@ -1,18 +1,36 @@
-"""The turn loop against the demo model over a real socket."""
+"""The turn loop: what is asked, decided, sent and told, and where a turn ends."""
 
 from __future__ import annotations
 
-from tests.chat.bench import Answers
+from collections.abc import Sequence
+from dataclasses import replace
+
+import anyio
+import pytest
+from typing_extensions import override
+
+from tests.chat.bench import SUM, Answers, Silent, asks, refuses, says, text_output
 from tests.chat.conftest import Make
-from tui_host.chat.conversation import CallItem
-from tui_host.errors import ServerError
+from tests.kit.peer import PATIENCE, hangs, head, peer
+from tui_host.chat import result_words as wording
+from tui_host.chat.calls import MOST_ASKED
+from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
+from tui_host.chat.policy import Policy, Question, Refuse, StepLimit
+from tui_host.chat.retry import Retries
+from tui_host.chat.turn import Turn
+from tui_host.errors import ModelError, ServerError
+from tui_host.settings.schema import Action, Limits, Rule
+
+THIRD = (
+    "math.add runs for the third time in this turn with the same arguments / "
+    "without the flag that allows it, each call is asked about"
+)
 
 
 async def test_a_question_of_several_steps_is_answered_with_what_the_tools_gave(bench: Make) -> None:
     at = bench(yes=True)
     result = await at.ask("what is (6 × 5 + 7) / 2?")
-    assert result.stop == "done"
-    assert "18.5" in (result.answer or "")
+    assert (result.stop, "18.5" in (result.answer or "")) == ("done", True)
     assert [name for name, _ in at.pool.sent] == ["math.multiply", "math.add", "math.divide"]
     assert [outcome.to_json()["by"] for outcome in result.outcomes] == ["flag"] * 3
     assert result.tokens("input_total")
@@ -21,8 +39,7 @@ async def test_a_question_of_several_steps_is_answered_with_what_the_tools_gave(
 async def test_a_call_that_was_not_decided_is_never_sent(bench: Make) -> None:
     at = bench()
     result = await at.ask("what is 6 × 5?")
-    assert at.pool.sent == []
-    assert result.stop == "done"
+    assert (at.pool.sent, result.stop) == ([], "done")
     assert [(o.decision.verdict, o.decision.by) for o in result.outcomes if o.decision] == [("rejected", "default")]
 
 
@@ -30,15 +47,357 @@ async def test_what_is_sent_is_what_was_edited_and_approved(bench: Make) -> None
     at = bench(approver=Answers(lambda question: question.approve(edited=b'{"a":6,"b":7}')))
     result = await at.ask("what is 6 × 5?")
     assert at.pool.sent == [("math.multiply", b'{"a":6,"b":7}')]
-    assert result.outcomes[0].to_json()["decision"] == "edited"
-    assert "42" in (result.answer or "")
+    assert (result.outcomes[0].to_json()["decision"], "42" in (result.answer or "")) == ("edited", True)
 
 
-async def test_a_server_that_dies_is_told_and_the_turn_goes_on(bench: Make) -> None:
+@pytest.mark.parametrize(
+    ("actions", "sent", "verdict", "told"),
+    [
+        (("allow",), 1, ("approved", "rule"), "11"),
+        (("ask", "allow"), 0, ("rejected", "default"), "Nobody was there to approve this call. It was not run."),
+        (
+            ("allow", "ask", "deny"),
+            0,
+            ("rejected", "rule"),
+            "This call is denied by a rule of the user. It was not run.",
+        ),
+    ],
+)
+async def test_rules_decide_and_the_model_is_told(
+    bench: Make, actions: tuple[Action, ...], sent: int, verdict: tuple[str, str], told: str
+) -> None:
+    rules = [Rule(server="math", tool="a*", action=action, where="config.toml") for action in actions]
+    async with bench.hearing(asks(SUM), says("hi"), policy=Policy(rules)) as at:
+        result = await at.ask("go")
+    assert (len(at.pool.sent), at.told()) == (sent, [told])
+    assert [(outcome.to_json()["decision"], outcome.to_json()["by"]) for outcome in result.outcomes] == [verdict]
+    assert [(item.decision, item.by) for item in at.items(CallItem)] == [verdict]
+
+
+async def test_a_number_that_changes_on_the_way_is_told_before_the_decision(bench: Make) -> None:
+    user = Answers(Question.approve)
+    number = "1.0000000000000000001"
+    async with bench.hearing(asks(("math__add", f'{{"a":{number},"b":1e2}}')), says("2"), approver=user) as at:
+        result = await at.ask("go")
+    assert user.seen[0].request.changed_numbers == [(number, "1.0")]
+    assert at.pool.sent == [("math.add", b'{"a":1.0,"b":100.0}')]
+    assert result.outcomes[0].to_json()["changed_numbers"] == [{"written": number, "sent": "1.0"}]
+
+
+# What servers do meanwhile.
+
+
+@pytest.mark.parametrize("is_sent", [True, False])
+async def test_a_call_that_fails_is_told_and_called_sent_only_where_it_may_have_been(
+    bench: Make, *, is_sent: bool
+) -> None:
+    async with bench.hearing(asks(SUM), says("hi"), yes=True) as at:
+        at.pool.fault = ServerError("it is not connected: stopped", "math", "reconnect it", sent=is_sent)
+        result = await at.ask("go")
+    [outcome] = [outcome.to_json() for outcome in result.outcomes]
+    sent = {"a": 6, "b": 5} if is_sent else None
+    assert (outcome["decision"], outcome["sent"], outcome["result"], outcome["is_error"]) == (
+        "approved",
+        sent,
+        None,
+        True,
+    )
+    [item] = at.items(CallItem)
+    assert (result.stop, item.state, item.sent) == ("done", "failed", '{"a":6,"b":5}' if is_sent else "")
+    assert at.told() == ["Error: math: it is not connected: stopped (reconnect it)"]
+
+
+async def test_a_call_that_was_sent_again_says_so(bench: Make) -> None:
+    async with bench.hearing(asks(SUM), says("hi"), yes=True) as at:
+        at.pool.gives = replace(text_output("11"), is_resent=True)
+        await at.ask("go")
+    (item,) = at.items(CallItem)
+    assert item.words == "allowed by --yes; sent again over a new session: the server no longer knew the first"
+
+
+async def test_a_definition_that_changes_under_the_question_is_asked_about_again(bench: Make) -> None:
+    def answer(question: Question) -> None:
+        if question.request.tool.description == "add two numbers":
+            at.pool.redefine("add", "delete everything")
+        question.approve()
+
+    answers = Answers(answer)
+    async with bench.hearing(asks(SUM, ("math__multiply", SUM[1])), says("hi"), approver=answers) as at:
+        await at.ask("go")
+    assert [(question.request.tool.name, question.request.changed) for question in answers.seen] == [
+        ("add", ""),
+        ("multiply", ""),
+        ("add", "description"),
+    ]
+    assert sorted(at.told()) == ["11", "30"]
+    definitions = [(decision["tool"], decision["definition"]) for decision in at.decisions()]
+    assert sorted(definitions, key=str) == [("add", "add delete everything"), ("multiply", "multiply")]
+    assert at.session.policy.approved(at.pool.tools()[0]) == at.pool.tools()[0]
+
+
+async def test_a_changed_definition_that_nobody_approves_is_never_called(bench: Make) -> None:
+    def answer(question: Question) -> None:
+        at.pool.redefine("add", "delete everything")
+        question.approve()
+
+    async with bench.hearing(asks(SUM), says("hi"), approver=Answers(answer, limit=1)) as at:
+        await at.ask("go")
+    assert (at.pool.sent, at.told()) == ([], ["Nobody was there to approve this call. It was not run."])
+
+
+@pytest.mark.parametrize(
+    ("description", "comes", "asked"),
+    [("add two numbers", True, [""]), ("delete everything", True, ["", "description"]), ("", False, ["", ""])],
+    ids=["unchanged", "changed", "not listed"],
+)
+async def test_a_permission_for_the_session_waits_for_the_changed_tools(
+    bench: Make, description: str, asked: list[str], *, comes: bool
+) -> None:
+    def lists() -> bool:
+        assert len(at.pool.sent) == 1, "nothing is sent before the list"
+        if comes and description != "add two numbers":
+            at.pool.redefine("add", description)
+        return comes
+
+    answers = Answers(lambda question: [at.session.grant(question)])
+    async with bench.hearing(asks(SUM), says("hi"), asks(SUM), says("hi"), approver=answers) as at:
+        await at.ask("go")
+        assert [item.words for item in at.items(CallItem)] == ["session rule"]
+        at.pool.lists = lists
+        await at.ask("go")
+    assert [question.request.changed for question in answers.seen] == asked
+    assert at.told() == ["11"] * 2
+
+
+async def test_a_server_that_is_not_ready_in_time_is_gone_on_without(bench: Make) -> None:
+    at = bench()
+    at.pool.connects = True
+    at.services.settings = replace(at.services.settings, limits=Limits(connect_wait=0))
+    assert (await at.ask("hello")).stop == "done"
+    remedy = "once it is ready, press up and enter to ask again; limits.connect_wait sets the wait"
+    assert at.notes() == [f"continued without math: still connecting / {remedy}"]
+
+
+# Many calls.
+
+
+class Portions(Answers):
+    """Keeps how many questions were put together, and how many were to come."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda question: question.reject())
+        self.portions: list[tuple[int, int]] = []
+
+    @override
+    async def decide(self, questions: Sequence[Question]) -> None:
+        self.portions.append((len(questions), questions[0].later))
+        await super().decide(questions)
+
+
+async def test_the_calls_of_a_flood_are_asked_sixteen_at_a_time(bench: Make) -> None:
+    approver = Portions()
+    async with bench.hearing(asks(*[SUM] * 40), says("well"), approver=approver) as at:
+        result = await at.ask("go")
+    assert (MOST_ASKED, approver.portions) == (16, [(16, 24), (16, 8), (8, 0)])
+    assert (result.stop, [item.state for item in at.items(CallItem)]) == ("done", ["rejected"] * 40)
+
+
+async def test_a_rule_for_the_session_answers_the_calls_of_later_portions_too(bench: Make) -> None:
+    def allow(question: Question) -> None:
+        if question.open:
+            question.approve()
+            at.session.grant(question)
+
+    approver = Answers(allow)
+    async with bench.hearing(asks(*[SUM] * 40), says("well"), approver=approver) as at:
+        await at.ask("go")
+    assert (len(at.pool.sent), len(approver.seen)) == (40, 16)
+    words = [item.words.split(",")[0] for item in at.items(CallItem)]
+    assert words == ["approved once", *["session rule"] * 39]
+    assert at.notes() == [], "each was decided by a person"
+
+
+async def test_calls_beyond_those_that_are_taken_in_are_told_in_words(bench: Make) -> None:
+    async with bench.hearing(asks(*[SUM] * 500), says("well")) as at:
+        result = await at.ask("go")
+    assert at.notes() == [
+        "the model asked for more than 128 calls at once: the first 128 are used, the rest left out / "
+    ]
+    assert len(result.outcomes) == 128
+
+
+class GoesOn(Refuse):
+    """Lets a turn go on beyond its limit, once."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+
+    @override
+    async def decide_limit(self, limit: StepLimit) -> None:
+        self.asked.append((limit.steps, limit.more))
+        limit.answer(goes_on=len(self.asked) == 1)
+
+
+async def test_a_turn_at_its_limit_goes_on_where_the_user_wants_it_and_ends_in_words(bench: Make) -> None:
+    user = GoesOn()
+    async with bench.hearing(asks(SUM), yes=True, approver=user) as at:
+        result = await at.ask("go")
+        assert user.asked == [(6, 6), (12, 6)]
+        assert (result.stop, result.steps, at.session.step_limit) == ("limit", 12, None)
+        assert at.notes() == [
+            THIRD,
+            "continued after 6 steps, by you / ",
+            "stopped after 12 steps / say «go on» to continue, or raise limits.steps in the configuration",
+        ]
+        notices = [item.notice for item in at.items(CallItem)]
+        equal = "equal calls in this turn, each with this same answer"
+        assert notices[:4] == ["", "", f"3 {equal}", f"4 {equal}"]
+        assert b"equal calls" not in at.requests()[-1]
+        await at.ask("go on")
+    assert b"[The turn ended here: it had reached its limit of 12 steps.]" in at.requests()[12]
+
+
+# A turn can be stopped at any moment: nothing undecided is sent, and the history stays one that every service takes.
+
+
+async def test_stopped_before_a_server_was_ready(bench: Make) -> None:
+    at = bench()
+    at.pool.connects = True
+    async with at.asking("hello") as turn:
+        await at.pool.began.wait()
+        assert at.session.activity.waits == "servers"
+        turn.stop()
+    assert (turn.result.stop, turn.result.steps, at.requests()) == ("stopped", 0, [])
+    assert at.said() == [("user", "hello"), ("assistant", wording.ANSWER_NOT_BEGUN)]
+    at.pool.connects = False
+    assert (await at.ask("hello")).stop == "done"
+
+
+async def test_stopped_in_the_stream_what_came_stays_and_the_model_sees_that_it_was_cut(bench: Make) -> None:
+    first = asks(("math__add", '{"a":'), text="I will")[:-2]
+    async with bench.hearing(hangs(*first), says("hi"), yes=True) as at:
+        async with at.asking("go") as turn:
+            await at.until(lambda: len(at.items(AnswerItem)) == 1)
+            await at.until(lambda: any(b"math__add" in record.draft.data for record in at.records))
+            turn.stop()
+        [item] = at.items(AnswerItem)
+        assert (item.state, item.text) == ("stopped", "I will")
+        assert (turn.result.stop, turn.result.answer, at.pool.sent) == ("stopped", "I will", [])
+        assert at.said()[1:] == [("assistant", "I will"), ("user", wording.ANSWER_STOPPED)]
+        assert (await at.ask("go on")).answer == "hi"
+        assert b"[The user stopped the previous answer here.]\\n\\ngo on" in at.requests()[-1]
+
+
+TWO = 'call math.add {"a":1,"b":2}\ncall math.add {"a":3,"b":4}'
+
+
+async def test_stopped_while_a_decision_waits_nothing_is_sent_and_no_later_answer_counts(bench: Make) -> None:
+    silent = Silent()
+    at = bench(approver=silent)
+    async with at.asking(TWO) as turn:
+        await silent.asked.wait()
+        first, second = at.session.open_questions()
+        assert at.session.activity.waits == "you"
+        turn.stop()
+        assert not first.approve()
+    assert not second.approve()
+    assert (turn.result.stop, at.pool.sent, at.session.questions) == ("stopped", [], [])
+    assert at.told() == [wording.STOPPED] * 2
+    [one, _] = [outcome.to_json() for outcome in turn.result.outcomes]
+    assert (one["decision"], one["by"], one["sent"], one["result"]) == ("stopped", "default", None, None)
+    recorded = [(decision["decision"], decision["words"]) for decision in at.decisions()]
+    assert recorded == [("stopped", wording.NOT_DECIDED)] * 2
+    assert [(item.state, item.decision) for item in at.items(CallItem)] == [("stopped", "stopped")] * 2
+    assert (await at.ask("hello")).stop == "done"
+
+
+async def test_stopped_while_a_tool_runs_the_others_keep_their_results(bench: Make) -> None:
     at = bench(yes=True)
-    at.pool.fault = ServerError("server ended (exit 3)", where="math")
-    result = await at.ask("what is 6 × 5?")
-    assert result.stop == "done"
-    calls = at.items(CallItem)
-    assert calls[0].state == "failed"
-    assert "exit 3" in calls[0].result
+    async with at.asking('call math.add {"a":"hang","b":2}\ncall math.add {"a":3,"b":4}') as turn:
+        await at.until(lambda: at.items(CallItem)[-1:] != [] and at.items(CallItem)[-1].state == "done")
+        assert at.items(CallItem)[0].progress == "1/2 half of it"
+        turn.stop()
+    assert at.told() == [wording.STOPPED_RUNNING, "7"]
+    assert [item.state for item in at.items(CallItem)] == ["stopped", "done"]
+    hung, done = [outcome.to_json() for outcome in turn.result.outcomes]
+    assert (hung["sent"], hung["result"], hung["is_error"]) == ({"a": "hang", "b": 2}, None, True)
+    assert done["result"] == {"content": [{"type": "text", "text": "7"}]}
+    assert at.said()[-1] == ("assistant", wording.TURN_STOPPED)
+    assert (await at.ask("hello")).stop == "done"
+
+
+async def test_approved_and_stopped_in_the_same_moment_nothing_is_sent(bench: Make) -> None:
+    silent = Silent()
+    at = bench(approver=silent)
+    async with at.asking("what is 6 × 5?") as turn:
+        await silent.asked.wait()
+        [question] = at.session.open_questions()
+        assert question.approve()
+        turn.stop()
+    assert (at.pool.sent, at.told()) == ([], [wording.STOPPED])
+    [outcome] = [outcome.to_json() for outcome in turn.result.outcomes]
+    assert (outcome["decision"], outcome["by"], outcome["sent"]) == ("approved", "person", None)
+    [item] = at.items(CallItem)
+    assert (item.state, item.sent, item.words.endswith("stopped before it was sent")) == ("stopped", "", True)
+
+
+async def test_a_program_that_ends_leaves_a_history_that_can_be_gone_on_with(bench: Make) -> None:
+    silent = Silent()
+    at = bench(approver=silent)
+    at.pool.hangs = True
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as group:
+            at.session.begin_turn(TWO)
+            group.start_soon(Turn(at.services, at.session).run)
+            await silent.asked.wait()
+            at.session.questions[0].approve()
+            await at.pool.began.wait()
+            group.cancel_scope.cancel()
+    assert at.told() == [wording.ENDED, wording.ENDED_BEFORE]
+    assert not at.session.busy
+    at.services.approver = Answers(Question.approve)
+    assert (await at.ask("hello")).stop == "done"
+
+
+# What is refused for a while is asked for again.
+
+BUSY = refuses("429 Slow", "slow down", "retry-after-ms: 1\r\n")
+
+
+@pytest.mark.parametrize(
+    ("answers", "retries", "stop", "kinds"),
+    [
+        ([BUSY, says("hi")], 3, "done", ["note"]),
+        ([BUSY, BUSY, BUSY], 2, "error", ["note", "note", "error"]),
+        ([refuses("401 No")], 3, "error", ["error"]),
+        ([[head(), *says("half")[1:2]]], 3, "error", ["error"]),
+    ],
+    ids=["once", "always", "for good", "begun"],
+)
+async def test_a_request_is_sent_again_only_where_that_may_help(
+    bench: Make, answers: list[list[bytes]], retries: int, stop: str, kinds: list[str]
+) -> None:
+    async with peer(*answers) as there:
+        at = bench(url=there.url)
+        at.services.settings = replace(at.services.settings, limits=Limits(retries=retries))
+        result = await at.ask("hello")
+    assert (result.stop, len(there.requests)) == (stop, len(answers))
+    assert [note.kind for note in at.items(NoteItem)] == kinds
+    assert there.bodies == there.bodies[:1] * len(answers)
+
+
+async def test_the_wait_can_be_stopped(bench: Make) -> None:
+    async with peer(refuses("429 Slow", "", "retry-after: 100\r\n")) as there:
+        at = bench(url=there.url)
+        at.services.settings = replace(at.services.settings, limits=Limits(retries=3))
+        async with at.asking("hello") as turn:
+            await at.until(lambda: at.session.activity.waits == "retry")
+            turn.stop()
+    assert (turn.result.stop, len(there.requests)) == ("stopped", 1)
+
+
+def test_without_a_word_of_the_provider_the_wait_doubles_and_has_an_end() -> None:
+    retries = Retries(limit=10, jitter=lambda: 0.0)
+    waits = [retries.next_wait(ModelError("busy", passes=True, retry_after=wait)) for wait in (None, 0.0, *[None] * 4)]
+    assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 8.0]
+    assert Retries().next_wait(ModelError("busy", passes=True, retry_after=500.0)) is None

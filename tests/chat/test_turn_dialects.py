@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.capture.codings import undone
-from tests.chat.bench import Answers, Bench, in_turn, made, text_output
-from tests.llm.peer import head, peer
+from tests.chat.bench import Answers, Bench, made, text_output
+from tests.kit.peer import head, peer
 from tests.llm.recorded import anthropic
 from tests.llm.recorded.case import TEXT, THOUGHT, WEATHER, Recorded
 from tests.llm.recorded.every import EVERY
 from tui_host.capture.http.exchange import fold_exchanges
 from tui_host.capture.ladder.ladder import Ladder
-from tui_host.chat.conversation import CallItem, NoteItem, SummaryItem
+from tui_host.chat.conversation import CallItem, SummaryItem
 from tui_host.chat.policy import Approver, Policy
 from tui_host.chat.stored_messages import message_from_text, message_to_text
 from tui_host.chat.turn_result import TurnResult
@@ -26,7 +26,7 @@ from tui_host.llm.dialects.table import dialect
 from tui_host.llm.messages import Ask, Thinking
 from tui_host.llm.schema_adaptation import adapt
 from tui_host.settings.model_options import Options
-from tui_host.settings.schema import ModelRef, Provider, Template
+from tui_host.settings.schema import ModelRef
 
 OBJECT: JSON = {"type": "object"}
 each_dialect = pytest.mark.parametrize("recorded", EVERY.values(), ids=EVERY)
@@ -47,17 +47,11 @@ async def asked(
     approver: Approver | None = None,
     schema: JSON = OBJECT,
 ) -> tuple[Bench, Sequence[bytes], str | None]:
-    async with peer(in_turn(*(heard(recorded, body) for body in answers))) as there:
-        provider = Provider(name="p", dialect=recorded.dialect, base_url=Template(text=there.url, literal=True))
-
-        async def found(_: ModelRef) -> Provider:
-            return provider
-
-        at = made(there.url, tmp_path, policy=Policy((), allow_all=True))
-        at.services.provider = found
-        if approver is not None:
-            at.session.policy, at.services.approver = Policy(()), approver
-        at.session.model = ModelRef(provider="p", model="m")
+    async with peer(*(heard(recorded, body) for body in answers)) as there:
+        policy = Policy((), allow_all=approver is None)
+        at = made(there.url, tmp_path, policy=policy, approver=approver)
+        at.speaking(recorded.dialect)
+        at.session.model = ModelRef(provider="demo", model="m")
         at.session.options = options or Options()
         at.pool.offered[0] = type(at.pool.offered[0])(
             server="math", name="add", schema=schema, fingerprint="add", description="Adds."
@@ -69,15 +63,50 @@ async def asked(
 
 
 @each_dialect
-async def test_a_tool_is_asked_for_run_and_told(recorded: Recorded, tmp_path: Path) -> None:
+async def test_a_tool_is_asked_for_run_told_and_linked_at_the_bytes_that_say_so(
+    recorded: Recorded, tmp_path: Path
+) -> None:
     at, bodies, answer = await asked(recorded, tmp_path, recorded.thinking.body, recorded.text.body)
 
-    assert answer == TEXT
-    assert at.pool.sent == [("math.add", WEATHER[1].encode())]
+    assert (answer, at.pool.sent) == (TEXT, [("math.add", WEATHER[1].encode())])
     assert b"21 C" in bodies[1]
     echoes = [echo.replace(WEATHER[0].encode(), b"math__add") for echo in recorded.thinking.echoes]
     assert not [echo for echo in echoes if echo not in bodies[1]]
     assert bodies[1].startswith(bodies[0].rstrip(b"]}"))
+
+    exchanges = fold_exchanges(at.records)
+    found: dict[str, bytes] = {}
+    for link in at.links():
+        if link.relation in {"asked", "told"}:
+            held = undone(exchanges["c1", link.span.exchange or ""], link.span.side)[0]
+            found[link.relation] = b"".join(link.span.pieces(held))
+    assert (b"math__add" in found["asked"], THOUGHT.encode() in found["asked"]) == (True, False)
+    assert isinstance(json.loads(found["told"]), dict)
+    assert (b"21 C" in found["told"], b"weather?" in found["told"]) == (True, False)
+
+    # What is kept of an answer is sent as if it had never been away.
+    kept = [message_from_text(message_to_text(message)) for message in at.session.messages]
+    messages = tuple(message for message in kept if message is not None)
+    asks = [Ask(model="m", messages=each) for each in (messages, tuple(at.session.messages))]
+    again, first = (dialect(recorded.dialect).write(ask, Target(provider="demo")) for ask in asks)
+    assert (again, len(messages)) == (first, len(at.session.messages))
+    assert THOUGHT in [part.text for part in messages[1].parts if isinstance(part, Thinking)]
+
+
+@each_dialect
+async def test_an_edited_call_stays_as_the_model_wrote_it_and_its_result_says_what_ran(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    answers = (recorded.thinking.body, recorded.text.body)
+    unedited, _, _ = await asked(recorded, tmp_path, *answers)
+    edits = Answers(lambda question: question.approve(edited=b'{"city":"Lyon"}'))
+    at, bodies, _ = await asked(recorded, tmp_path, *answers, approver=edits)
+
+    assert at.pool.sent == [("math.add", b'{"city":"Lyon"}')]
+    assert at.told() == ['edited by the user: ran with {"city":"Lyon"}\n21 C']
+    said = json.dumps(at.told()[0])[1:-1].encode()
+    assert (bodies[1].count(said), bodies[1].replace(said, b"21 C")) == (1, unedited.requests()[1])
+    assert at.items(CallItem)[0].result == "21 C"
 
 
 async def test_properties_in_another_script_are_renamed_for_the_vendor_and_reach_the_server_as_it_named_them(
@@ -98,60 +127,6 @@ async def test_properties_in_another_script_are_renamed_for_the_vendor_and_reach
     assert name.encode() in bodies[1], "the model's own call stays as it wrote it"
 
 
-@each_dialect
-async def test_an_edited_call_stays_as_the_model_wrote_it_and_its_result_says_what_ran(
-    recorded: Recorded, tmp_path: Path
-) -> None:
-    answers = (recorded.thinking.body, recorded.text.body)
-    unedited, _, _ = await asked(recorded, tmp_path, *answers)
-    at, bodies, _ = await asked(
-        recorded, tmp_path, *answers, approver=Answers(lambda question: question.approve(edited=b'{"city":"Lyon"}'))
-    )
-
-    assert at.pool.sent == [("math.add", b'{"city":"Lyon"}')]
-    assert at.told() == ['edited by the user: ran with {"city":"Lyon"}\n21 C']
-    said = json.dumps(at.told()[0])[1:-1].encode()
-    assert bodies[1].count(said) == 1
-    assert bodies[1].replace(said, b"21 C") == unedited.requests()[1]
-    assert at.items(CallItem)[0].result == "21 C"
-
-
-@each_dialect
-async def test_links_name_the_bytes_that_ask_and_those_that_tell(recorded: Recorded, tmp_path: Path) -> None:
-    at, _, _ = await asked(recorded, tmp_path, recorded.tools.body, recorded.text.body)
-
-    exchanges = fold_exchanges(at.records)
-    found: dict[str, bytes] = {}
-    for link in at.links():
-        if link.relation in {"asked", "told"}:
-            held = undone(exchanges["c1", link.span.exchange or ""], link.span.side)[0]
-            found[link.relation] = b"".join(link.span.pieces(held))
-    assert set(found) == {"asked", "told"}
-    assert b"math__add" in found["asked"]
-    assert TEXT[:7].encode() not in found["asked"]
-    assert isinstance(json.loads(found["told"]), dict)
-    assert b"21 C" in found["told"]
-    assert b"weather?" not in found["told"]
-
-
-@each_dialect
-async def test_what_is_kept_of_an_answer_is_sent_as_if_it_had_never_been_away(
-    recorded: Recorded, tmp_path: Path
-) -> None:
-    at, bodies, _ = await asked(recorded, tmp_path, recorded.thinking.body, recorded.text.body)
-
-    kept = [message_from_text(message_to_text(message)) for message in at.session.messages]
-    messages = tuple(message for message in kept if message is not None)
-    spoken, target = dialect(recorded.dialect), Target(provider="p")
-    again, first = (
-        spoken.write(Ask(model="m", messages=each), target) for each in (messages, tuple(at.session.messages))
-    )
-    assert again == first
-    assert len(messages) == len(at.session.messages) == 4
-    assert THOUGHT in [part.text for part in messages[1].parts if isinstance(part, Thinking)]
-    assert len(bodies) == 2
-
-
 async def test_an_answer_that_its_provider_paused_goes_on_from_all_of_it(tmp_path: Path) -> None:
     search: dict[str, JSON] = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "x"}}
     paused = anthropic.began() + anthropic.opened(0, search) + anthropic.closed(0) + anthropic.finished("pause_turn")
@@ -161,9 +136,9 @@ async def test_an_answer_that_its_provider_paused_goes_on_from_all_of_it(tmp_pat
 
     assert answer == TEXT
     assert json.loads(bodies[1])["messages"][1:] == [{"role": "assistant", "content": [search]}]
-    assert [note.what for note in at.items(NoteItem)] == [
-        "p ran its own web_search: x",
-        "the provider paused (pause_turn); asked it to continue",
+    assert at.notes() == [
+        "demo ran its own web_search: x / ",
+        "the provider paused (pause_turn); asked it to continue / ",
     ]
     (link,) = [link for link in at.links() if link.relation == "vendor"]
     assert b"content_block_stop" in b"".join(link.span.pieces(paused)), "then all of it was there"
@@ -203,8 +178,8 @@ async def test_a_prompt_that_fills_what_its_server_reads_is_doubted_once(
     options = Options(others={"num_ctx": room} if room else {})
     at, _, _ = await asked(recorded, tmp_path, recorded.thinking.body, recorded.usage.body, options=options)
 
-    notes = [(note.what, note.remedy) for note in at.items(NoteItem)]
-    assert len(notes) == count
-    for what, remedy in notes:
+    assert len(at.notes()) == count
+    for note in at.notes():
+        what, _, remedy = note.partition(" / ")
         assert what == "the prompt filled 120 of 126 tokens: the server may have cut it silently"
         assert "options.num_ctx" in remedy

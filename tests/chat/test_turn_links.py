@@ -7,30 +7,48 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
-from anyio.abc import ByteStream
+import pytest
 
 from tests.answers.chained import steps_of
-from tests.chat.bench import PATIENCE, SECRET, Answers, text_output
+from tests.chat.bench import SECRET, SUM, Answers, Bench, asks, refuses, says, text_output
 from tests.chat.conftest import Make
-from tests.llm.peer import head, peer, saying
-from tests.llm.streams import DONE, calls, chunk, fragment
+from tests.chat.test_turn_dialects import asked, each_dialect
+from tests.kit.peer import PATIENCE
+from tests.llm.protocols.answers import call
+from tests.llm.recorded.case import TEXT, Recorded
+from tui_host.answers.call_chain import chain_of
+from tui_host.answers.chain_page import chain_page
+from tui_host.answers.chain_steps import CallStep
+from tui_host.answers.recorded_wires import RecordedWires
+from tui_host.answers.steps import made
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Record
 from tui_host.chat.policy import Question
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
+from tui_host.settings.schema import Provider, Template
 
 TWO = 'call math.add {"a": 1, "b": 2}\ncall math.multiply {"a":3,"b":4}'
 
 
-async def test_what_was_edited_rejected_or_invalid_is_linked_as_the_model_asked_it(bench: Make) -> None:
-    def answer(question: Question) -> None:
-        if question.request.tool.name == "add":
-            question.approve(edited=b'{"a":5,"b":5}')
-        else:
-            question.reject("too many")
+def decide(question: Question) -> None:
+    """Edit the sum, reject the product."""
+    if question.request.tool.name == "add":
+        question.approve(edited=b'{"a":5,"b":5}')
+    else:
+        question.reject("too many")
 
-    at = bench(approver=Answers(answer))
+
+def chain(at: Bench, number: str = "1.1.1", dialect: str = "openai") -> dict[str, CallStep]:
+    """The steps of a call's chain, by what happened."""
+    provider = Provider(name="demo", base_url=Template(text=""), dialect=dialect)
+    found = made(chain_of(RecordedWires(at.records, {"demo": provider}), number))
+    assert found is not None
+    return {step.happened: step for step in found.steps}
+
+
+async def test_what_was_edited_rejected_or_invalid_is_linked_as_the_model_asked_it(bench: Make) -> None:
+    at = bench(approver=Answers(decide))
     await at.ask(TWO)
     await at.ask('raw call math.add {"a": 1,')
     await at.ask("hello")
@@ -40,25 +58,38 @@ async def test_what_was_edited_rejected_or_invalid_is_linked_as_the_model_asked_
     assert decisions == [("add", "edited"), ("multiply", "rejected"), ("add", "invalid")]
     assert asked == ['{"a": 1, "b": 2}', '{"a":3,"b":4}', '{"a": 1,']
     assert told[0] == 'edited by the user: ran with {"a":5,"b":5}␊10'
-    assert told[1].endswith("The user's reason: too many")
-    assert told[2].endswith("Nothing was run.")
+    assert [told[1].endswith("The user's reason: too many"), told[2].endswith("Nothing was run.")] == [True, True]
+
+    edited, rejected = chain(at), chain(at, "1.1.2")
+    assert (edited["decided"].row, edited["decided"].state) == ("you", "edited a 1 -> 5, b 2 -> 5")
+    assert (rejected["sent"].row, rejected["sent"].value) == ("", "not sent: rejected")
+    assert rejected["told"].state.startswith("told otherwise")
+    wires = RecordedWires(at.records, {})
+    sheet = made(chain_page(wires, next(row for row in wires.ladder.rows if row.kind == "response")))
+    assert [(line.key, line.opened) for line in sheet.lines] == [("1.1.1", True), ("1.1.2", False)]
+
+
+@each_dialect
+async def test_a_chain_shows_what_was_asked_and_told_in_every_dialect(recorded: Recorded, tmp_path: Path) -> None:
+    at, _, _ = await asked(recorded, tmp_path, recorded.thinking.body, recorded.text.body)
+    steps = chain(at, dialect=recorded.dialect)
+    assert ("Paris" in steps["asked"].value, "21 C" in steps["told"].value, TEXT in steps["said"].value) == (True,) * 3
+    assert (bool(steps["asked"].pieces), bool(steps["told"].pieces), steps["decided"].state) == (True, True, "as asked")
+
+
+@pytest.mark.parametrize("protocol", ["cline", "json", "react"])
+async def test_a_call_in_words_has_a_chain_too(bench: Make, protocol: str) -> None:
+    async with bench.hearing(says(call(protocol)), says("It is 11."), yes=True, protocol=protocol) as at:
+        await at.ask("what is 6 + 5?")
+    steps = chain(at)
+    assert (bool(steps["asked"].pieces), bool(steps["told"].pieces)) == (True, True)
+    assert (steps["said"].value, steps["decided"].state) == ("It is 11.", "as asked")
 
 
 async def test_spans_count_in_what_is_kept_where_a_secret_was_taken_out(bench: Make) -> None:
     text = f'{{"a": 1, "b": 2, "password": "{SECRET}"}}'
-    first = [
-        chunk({"content": f"I use {SECRET} for it"}),
-        calls(fragment(index=0, wire_id="x", name="math__add", arguments=text)),
-        calls(fragment(index=1, wire_id="y", name="math__multiply", arguments='{"a": 1, "b": 2}')),
-        DONE,
-    ]
-    answers = iter([first, [chunk({"content": "done"}), DONE]])
-
-    async def script(stream: ByteStream) -> None:
-        await saying(head(), *next(answers))(stream)
-
-    async with peer(script) as there:
-        at = bench(yes=True, url=there.url)
+    first = asks(("math__add", text), ("math__multiply", '{"a": 1, "b": 2}'), text=f"I use {SECRET} for it")
+    async with bench.hearing(first, says("done"), yes=True) as at:
         at.pool.gives = text_output(f"the password is {SECRET}, of course")
         await at.ask("go")
     assert at.pool.sent[0][1] == text.replace(": ", ":").replace(", ", ",").encode()
@@ -67,35 +98,14 @@ async def test_spans_count_in_what_is_kept_where_a_secret_was_taken_out(bench: M
 
 
 async def test_a_result_is_told_until_an_answer_has_come(bench: Make) -> None:
-    asks = [calls(fragment(index=0, wire_id="x", name="math__add", arguments='{"a":1,"b":2}')), DONE]
-    answers = iter(
-        [
-            [head(), *asks],
-            [head("429 Too Many Requests", kind="application/json"), b'{"error":{"message":"slow down"}}'],
-            [head(), *asks],
-            [head(), chunk({"content": "3 and 3"}), DONE],
-        ]
-    )
-
-    async def script(stream: ByteStream) -> None:
-        await saying(*next(answers))(stream)
-
-    async with peer(script) as there:
-        at = bench(yes=True, url=there.url)
+    async with bench.hearing(asks(SUM), refuses("429 Slow", "slow down"), asks(SUM), says("11 and 11"), yes=True) as at:
         assert (await at.ask("go")).stop == "error"
         result = await at.again()
-    assert (result.stop, result.answer) == ("done", "3 and 3")
+    assert (result.stop, result.answer) == ("done", "11 and 11")
     told = [(link.call, link.span.exchange) for link in at.links() if link.relation == "told"]
     assert told == [("1.1.1", "x2"), ("1.1.1", "x3"), ("1.3.1", "x4")]
-    assert [step.happened for step in steps_of("1.1.1", at.records)] == [
-        "asked",
-        "decided",
-        "told",
-        "said",
-        "told",
-        "said",
-        "again",
-    ]
+    happened = [step.happened for step in steps_of("1.1.1", at.records)]
+    assert happened == ["asked", "decided", "told", "said", "told", "said", "again"]
 
 
 async def test_a_chain_runs_across_both_wires_and_the_rows_find_each_other(demo_url: str, tmp_path: Path) -> None:
@@ -106,7 +116,7 @@ async def test_a_chain_runs_across_both_wires_and_the_rows_find_each_other(demo_
     host = Host(settings, allow_all=True)
     session = host.sessions.new()
     records: Sequence[Record] = ()
-    with anyio.fail_after(90):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group:
             group.start_soon(host.serve)
             await host.ready()
@@ -117,10 +127,9 @@ async def test_a_chain_runs_across_both_wires_and_the_rows_find_each_other(demo_
             assert await anyio.to_thread.run_sync(host.recorder.flush, PATIENCE)
             records = host.recorder.since(0)
             host.stop()
-    for call, words in (("1.1.1", "3"), ("1.1.2", "12")):
-        steps = {step.happened: step for step in steps_of(call, records)}
-        happened = list(steps)
-        assert happened == ["asked", "decided", "sent", "answered", "told", "said"], session.conversation.items
+    for number, words in (("1.1.1", "3"), ("1.1.2", "12")):
+        steps = {step.happened: step for step in steps_of(number, records)}
+        assert list(steps) == ["asked", "decided", "sent", "answered", "told", "said"], list(session.conversation)
         assert steps["told"].value == words
     ladder = Ladder()
     ladder.feed(records)

@@ -16,12 +16,7 @@ from tui_host.errors import SettingsError
 from tui_host.servers.catalog import READ, Content, Resource, Tool, ToolOutput
 
 CALL = '<tool_use>\n  <name>math__add</name>\n  <arguments>{"a": 6, "b": 5}</arguments>\n</tool_use>'
-
-
-def speaking(bench: Make, url: str, name: str = "cherry") -> Bench:
-    at = bench(url=url, yes=True)
-    at.session.protocol = name
-    return at
+ASKED = "what is 6 + 5?"
 
 
 def texts(at: Bench, number: int) -> list[tuple[str, str]]:
@@ -32,52 +27,52 @@ def texts(at: Bench, number: int) -> list[tuple[str, str]]:
 
 def linked(at: Bench, relation: Relation) -> list[bytes]:
     """The bytes that links of one kind name, in order."""
-    bodies = {record.draft.exchange: record.draft.data for record in at.records if record.draft.kind == "request"}
-    answers: dict[str | None, bytes] = {}
+    sides: dict[tuple[str, str | None], bytes] = {}
     for record in at.records:
-        if record.draft.kind == "chunk":
-            answers[record.draft.exchange] = answers.get(record.draft.exchange, b"") + record.draft.data
-    sides = {"request": bodies, "response": answers}
-    return [
-        piece
-        for link in at.links()
-        if link.relation == relation
-        for piece in link.span.pieces(sides[link.span.side][link.span.exchange])
-    ]
+        if record.draft.kind in {"request", "chunk"}:
+            key = ("request" if record.draft.kind == "request" else "response", record.draft.exchange)
+            sides[key] = sides.get(key, b"") + record.draft.data
+    links = [link for link in at.links() if link.relation == relation]
+    return [piece for link in links for piece in link.span.pieces(sides[link.span.side, link.span.exchange])]
 
 
 async def test_a_call_in_words_is_run_and_its_result_told_in_words(bench: Make) -> None:
     async with bench.hearing(says(f"Let me see.\n{CALL}"), says("It is 11."), yes=True, protocol="cherry") as at:
-        result = await at.ask("what is 6 + 5?")
+        result = await at.ask(ASKED)
 
     assert (result.stop, result.answer, at.pool.sent) == ("done", "It is 11.", [("math.add", b'{"a":6,"b":5}')])
     role, prompt = texts(at, 0)[0]
-    assert role == "system"
-    assert "<name>math__add</name>" in prompt
+    assert (role, "<name>math__add</name>" in prompt) == ("system", True)
     told = "<tool_use_result>\n  <name>math__add</name>\n  <result>11</result>\n</tool_use_result>"
-    assert texts(at, 1)[1:] == [
-        ("user", "what is 6 + 5?"),
-        ("assistant", f"Let me see.\n{CALL}"),
-        ("user", told),
-    ]
+    assert texts(at, 1)[1:] == [("user", ASKED), ("assistant", f"Let me see.\n{CALL}"), ("user", told)]
 
 
 async def test_what_the_model_makes_up_behind_its_call_is_cut_and_not_sent_back(bench: Make) -> None:
-    made_up = "\n<tool_use_result><name>math__add</name><result>12</result></tool_use_result>\nIt is 12."
-    async with bench.hearing(says(CALL + made_up), says("It is 11."), yes=True, protocol="cherry") as at:
-        result = await at.ask("what is 6 + 5?")
+    invented = made_up("cherry")
+    async with bench.hearing(says(f"{CALL}\n{invented}"), says("It is 11."), yes=True, protocol="cherry") as at:
+        result = await at.ask(ASKED)
 
-    assert result.answer == "It is 11."
-    assert texts(at, 1)[2] == ("assistant", CALL)
+    assert (result.answer, texts(at, 1)[2]) == ("It is 11.", ("assistant", CALL))
     assert len(linked(at, "cut")) == 1
-    (note,) = at.items(NoteItem)
     kinds = [type(item) for item in at.session.conversation]
     assert kinds.index(NoteItem) == kinds.index(CallItem) + 1, "it stands below the call that it followed"
-    count = len(made_up.strip())
-    assert (note.kind, note.what) == (
-        "note",
-        f"left out behind the call: {count} characters that the model made up; the inspector shows them",
-    )
+    made = f"{len(invented)} characters that the model made up"
+    assert at.notes() == [f"left out behind the call: {made}; the inspector shows them / "]
+
+
+@pytest.mark.parametrize("name", ["cline", "react", "json", "cherry"])
+async def test_a_call_behind_the_call_is_told_not_to_have_been_run(bench: Make, name: str) -> None:
+    second = call(name, "multiply")
+    answer = f"{call(name)}\n{made_up(name)}\n{second}" if name == "cherry" else f"{call(name)}\n{second}"
+    async with bench.hearing(says(answer), says("It is 11."), yes=True, protocol=name) as at:
+        result = await at.ask("what is 6 + 5, and 6 × 5?")
+
+    tool = "math multiply" if name == "cline" else "math__multiply"
+    assert (result.answer, [sent for sent, _ in at.pool.sent]) == ("It is 11.", ["math.add"])
+    told = f"a call of {tool} stood behind a call whose result you did not have yet, and was not run"
+    assert told in texts(at, 1)[-1][1]
+    (note,) = at.items(NoteItem)
+    assert (f"with a call of {tool} that was not run" in note.what, note.remedy) == (True, "the model was told")
 
 
 async def test_a_prompt_of_ones_own_stands_in_for_the_shipped_one(bench: Make) -> None:
@@ -86,45 +81,22 @@ async def test_a_prompt_of_ones_own_stands_in_for_the_shipped_one(bench: Make) -
         own.mkdir()
         (own / "cherry.md").write_text("Mine: {tools}")
         await at.ask("hello")
+        assert texts(at, 0)[0][1].startswith("Mine: <tools>")
+        (own / "cherry.md").write_text("{tools} {instruction}")
+        error = (await at.ask("hello")).error
 
-    assert texts(at, 0)[0][1].startswith("Mine: <tools>")
-
-
-@pytest.mark.parametrize(
-    ("prompt", "told"),
-    [
-        ("Mine.", ["{tools} is missing, so the model would not learn of any tool"]),
-        ("{tools} {instruction}", ["{instruction} is not replaced"]),
-        ("{tools} {/resources}", ["{/resources} has no {resources}"]),
-    ],
-)
-async def test_a_prompt_of_ones_own_that_says_something_else_than_was_meant_is_a_mistake(
-    bench: Make, prompt: str, told: list[str]
-) -> None:
-    at = bench(url="http://127.0.0.1:9", yes=True)
-    at.session.protocol = "cherry"
-    own = at.services.settings.config_dir / "protocols"
-    own.mkdir()
-    (own / "cherry.md").write_text(prompt)
-    result = await at.ask("hello")
-
-    error = result.error
     assert isinstance(error, SettingsError)
-    every = [error, *error.more]
-    assert len(every) == len(told)
-    assert all(said in each.what for said, each in zip(told, every, strict=True))
-    assert all(each.where == str(own / "cherry.md") and each.remedy for each in every)
+    assert (error.where, "{instruction} is not replaced" in error.what) == (str(own / "cherry.md"), True)
 
 
 async def test_a_session_may_change_its_tool_protocol(bench: Make) -> None:
     async with bench.hearing(says(CALL), says("It is 11."), says("again"), yes=True, protocol="cherry") as at:
-        await at.ask("what is 6 + 5?")
+        await at.ask(ASKED)
         at.session.protocol = "hermes"
         await at.ask("and now?")
 
-    said = texts(at, 2)
-    assert said[2] == ("assistant", CALL)
-    assert said[3] == ("user", '<tool_response>\n{"name": "math__add", "content": "11"}\n</tool_response>')
+    result = '<tool_response>\n{"name": "math__add", "content": "11"}\n</tool_response>'
+    assert texts(at, 2)[2:4] == [("assistant", CALL), ("user", result)]
 
 
 async def test_a_question_to_the_person_ends_the_turn_and_its_answer_is_framed(bench: Make) -> None:
@@ -138,8 +110,7 @@ async def test_a_question_to_the_person_ends_the_turn_and_its_answer_is_framed(b
         second = await at.ask("a")
 
     assert (first.stop, first.answer, proposed) == ("done", "Which one?", ["a", "b"])
-    assert (second.stop, second.answer) == ("done", "It is a.")
-    assert at.session.conversation.proposed() == []
+    assert (second.stop, second.answer, at.session.conversation.proposed()) == ("done", "It is a.", [])
     details = "<environment_details>\n# Connected MCP Servers\n- math\n</environment_details>"
     assert texts(at, 1)[1:] == [
         ("user", f"<task>\nchoose\n</task>\n\n{details}"),
@@ -154,42 +125,31 @@ async def test_a_command_that_the_answer_proposes_is_shown_and_not_run(bench: Ma
         result = await at.ask("tidy up")
 
     assert (result.stop, result.answer, at.pool.sent) == ("done", "Done.", [])
-    assert [note.what for note in at.items(NoteItem)] == ["a command proposed by the model, not run: rm -rf /"]
+    assert at.notes() == ["a command proposed by the model, not run: rm -rf / / "]
 
 
-@pytest.mark.parametrize("name", ["cline", "react", "json", "cherry"])
-async def test_a_call_behind_the_call_is_told_not_to_have_been_run(bench: Make, name: str) -> None:
-    second = call(name, "multiply")
-    answer = f"{call(name)}\n{made_up(name)}\n{second}" if name == "cherry" else f"{call(name)}\n{second}"
-    async with bench.hearing(says(answer), says("It is 11."), yes=True, protocol=name) as at:
-        result = await at.ask("what is 6 + 5, and 6 × 5?")
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (says(CALL), "the form of cherry"),
+        (asks(("math__add", '{"a": 6, "b": 5}')), "the vendor's own function calling"),
+        (says(" "), "the answer was empty"),
+    ],
+    ids=["cherry", "native", "empty"],
+)
+async def test_an_answer_in_another_form_is_told_to_be_none(bench: Make, answer: list[bytes], told: str) -> None:
+    async with bench.hearing(answer, says(call("hermes")), says("So be it."), yes=True, protocol="hermes") as at:
+        result = await at.ask(ASKED)
 
-    tool = "math multiply" if name == "cline" else "math__multiply"
-    assert (result.answer, [sent for sent, _ in at.pool.sent]) == ("It is 11.", ["math.add"])
-    assert (
-        f"a call of {tool} stood behind a call whose result you did not have yet, and was not run"
-        in texts(at, 1)[-1][1]
-    )
-    (note,) = at.items(NoteItem)
-    assert f"with a call of {tool} that was not run" in note.what
-    assert note.remedy == "the model was told"
-
-
-async def test_a_call_in_another_grammar_is_told_to_be_one(bench: Make) -> None:
-    async with bench.hearing(says(CALL), says("So be it."), yes=True, protocol="hermes") as at:
-        result = await at.ask("what is 6 + 5?")
-
-    assert (result.stop, result.answer, at.pool.sent) == ("done", "So be it.", [])
-    form = '<tool_call>\n{"name": "NAME", "arguments": {"key": "value"}}\n</tool_call>'
-    fault = "it uses the form of cherry, not the agreed one"
-    told = f"Your call could not be read: {fault}. Nothing of it was run. The exact form is:\n\n{form}"
-    assert texts(at, 1)[-1] == ("user", told)
+    assert (result.stop, result.answer, len(at.pool.sent), len(result.outcomes)) == ("done", "So be it.", 1, 1)
+    role, correction = texts(at, 1)[-1]
+    assert (role, told in correction, "<tool_call>" in correction) == ("user", True, True)
 
 
 async def test_a_call_that_the_server_left_in_the_text_is_told_to_the_user_and_not_run(bench: Make) -> None:
     call_in_text = '<tool_call>\n{"name": "math__add", "arguments": {"a": 6, "b": 5}}\n</tool_call>'
     async with bench.hearing(says(call_in_text), says("Anything else?"), yes=True) as at:
-        result = await at.ask("what is 6 + 5?")
+        result = await at.ask(ASKED)
         later = await at.ask("and now?")
 
     assert (result.stop, result.answer, at.pool.sent) == ("error", call_in_text, [])
@@ -202,56 +162,40 @@ async def test_a_call_that_the_server_left_in_the_text_is_told_to_the_user_and_n
 
 
 @pytest.mark.parametrize("name", PLAIN)
-async def test_a_call_that_was_not_offered_natively_is_told_to_be_none(bench: Make, name: str) -> None:
-    native = asks(("math__add", '{"a": 6, "b": 5}'))
-    async with bench.hearing(native, says(call(name)), says("It is 11."), yes=True, protocol=name) as at:
-        result = await at.ask("what is 6 + 5?")
-
-    assert (result.stop, len(at.pool.sent), len(result.outcomes)) == ("done", 1, 1)
-    correction = texts(at, 1)[-1][1]
-    assert "the vendor's own function calling" in correction
-    assert "The exact form is:" in correction
-
-
-@pytest.mark.parametrize("name", PLAIN)
 async def test_the_result_of_an_edited_call_says_what_ran_and_the_call_stays_as_written(bench: Make, name: str) -> None:
     async with bench.hearing(says(call(name)), says("It is 12."), protocol=name) as at:
         at.services.approver = Answers(lambda question: question.approve(edited=b'{"a":6,"b":6}'))
-        await at.ask("what is 6 + 5?")
+        await at.ask(ASKED)
 
     assert at.pool.sent == [("math.add", b'{"a":6,"b":6}')]
     assert texts(at, 1)[-2] == ("assistant", call(name))
     result = 'edited by the user: ran with {"a":6,"b":6}\n12'
-    told = texts(at, 1)[-1][1]
-    assert (json.dumps(result) if name == "hermes" else result) in told
+    assert (json.dumps(result) if name == "hermes" else result) in texts(at, 1)[-1][1]
     assert [text for text in linked(at, "told") if b"edited by the user" in text] != []
 
 
 @pytest.mark.parametrize(
     ("name", "thought", "again"),
     [
-        ("react", "Thought: I add.\n", "Thought: I add.\n"),
         ("react", "思考：先算。\n", "思考: 先算。\n"),
         ("cline", "<thinking>I add.</thinking>\n", "<thinking>I add.</thinking>\n"),
         ("cline", "<think>I add.</think>\n", ""),
-        ("cherry", "<thinking>I add.</thinking>\n", ""),
     ],
 )
 async def test_what_a_model_thought_goes_back_as_the_imitated_host_sends_it(
     bench: Make, name: str, thought: str, again: str
 ) -> None:
     async with bench.hearing(says(f"{thought}{call(name)}"), says("It is 11."), yes=True, protocol=name) as at:
-        await at.ask("what is 6 + 5?")
+        await at.ask(ASKED)
 
     role, sent = texts(at, 1)[-2]
     assert (role, sent.lstrip("\n")) == ("assistant", f"{again}{call(name)}")
 
 
-@pytest.mark.parametrize("name", ["cherry", "react", "hermes"])
-async def test_a_bare_name_that_only_one_tool_has_is_accepted_and_shown_as_resolved(bench: Make, name: str) -> None:
-    bare = call(name).replace("math__add", "add")
-    async with bench.hearing(says(bare), says("It is 11."), yes=True, protocol=name) as at:
-        result = await at.ask("what is 6 + 5?")
+async def test_a_bare_name_that_only_one_tool_has_is_accepted_and_shown_as_resolved(bench: Make) -> None:
+    bare = call("react").replace("math__add", "add")
+    async with bench.hearing(says(bare), says("It is 11."), yes=True, protocol="react") as at:
+        result = await at.ask(ASKED)
 
     assert (result.stop, at.pool.sent) == ("done", [("math.add", b'{"a":6,"b":5}')])
     (item,) = at.items(CallItem)
@@ -262,31 +206,19 @@ async def test_a_bare_name_that_only_one_tool_has_is_accepted_and_shown_as_resol
 @pytest.mark.parametrize("name", PLAIN)
 async def test_a_malformed_call_is_corrected_three_times_at_most_each_visibly(bench: Make, name: str) -> None:
     async with bench.hearing(says(call(name, arguments='{"a": 6,}')), yes=True, protocol=name) as at:
-        result = await at.ask("what is 6 + 5?")
+        result = await at.ask(ASKED)
 
     assert (result.stop, result.steps, at.pool.sent) == ("error", 4, [])
-    first, *others, last = at.items(NoteItem)
-    assert [note.remedy for note in (first, *others)] == [
-        f"the model was told, correction {count} of 3" for count in (1, 2, 3)
-    ]
-    assert "column " in first.what
-    assert "6,}" in first.what
-    assert "4 times in a row" in last.what
-    for number in (1, 2, 3):
-        assert "The exact form is" in texts(at, number)[-1][1]
-
-
-async def test_an_empty_answer_is_told_to_be_none(bench: Make) -> None:
-    async with bench.hearing(says(" "), says("It is 11."), yes=True, protocol="cherry") as at:
-        result = await at.ask("what is 6 + 5?")
-
-    assert (result.stop, result.answer) == ("done", "It is 11.")
-    assert "the answer was empty" in texts(at, 1)[-1][1]
+    *others, last = at.items(NoteItem)
+    told = [f"the model was told, correction {count} of 3" for count in (1, 2, 3)]
+    assert [note.remedy for note in others] == told
+    assert ("column " in others[0].what, "6,}" in others[0].what, "4 times in a row" in last.what) == (True, True, True)
+    assert all("The exact form is" in texts(at, number)[-1][1] for number in (1, 2, 3))
 
 
 async def test_a_model_that_goes_round_in_circles_is_told_so_and_then_stopped(bench: Make) -> None:
     async with bench.hearing(says(CALL), yes=True, protocol="cherry") as at:
-        result = await at.ask("what is 6 + 5?")
+        result = await at.ask(ASKED)
 
     assert (result.stop, result.steps, len(at.pool.sent)) == ("error", 4, 3)
     assert "3 times in a row" in texts(at, 3)[-1][1]
@@ -308,16 +240,10 @@ async def test_a_resource_is_asked_for_decided_and_told_as_a_call_is(bench: Make
     assert (question.request.tool.title, question.request.tool.description) == ("Table", "a picture")
     assert at.pool.sent == [("math.resources/read", b'{"uri":"math://table"}')]
     (told,) = (outcome.to_json() for outcome in result.outcomes)
-    assert (told["server"], told["tool"], told["asked"], told["sent"], told["result"]) == (
-        "math",
-        READ,
-        {"uri": "math://table"},
-        {"uri": "math://table"},
-        {"contents": []},
-    )
+    asked = {"uri": "math://table"}
+    assert [told[name] for name in ("tool", "asked", "sent", "result")] == [READ, asked, asked, {"contents": []}]
     content = json.loads(at.requests()[1])["messages"][-1]["content"]
-    assert (
-        content[0]["text"] == "[access_mcp_resource for 'math'] Result:\n[resource: image/png, 8 bytes, math://table]"
-    )
+    named = "[resource: image/png, 8 bytes, math://table]"
+    assert content[0]["text"] == f"[access_mcp_resource for 'math'] Result:\n{named}"
     assert content[1]["image_url"]["url"] == "data:image/png;base64,iVBORw0KGgo="
-    assert linked(at, "told") == [b"[resource: image/png, 8 bytes, math://table]"]
+    assert linked(at, "told") == [named.encode()]

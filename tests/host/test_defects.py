@@ -82,7 +82,7 @@ async def test_a_defect_in_one_turn_leaves_its_history_the_other_turns_and_the_s
         assert [status.state for status in host.pool.statuses()] == ["ready"]
 
     assert card.what == "a bug in tui-host ended this turn (RuntimeError)"
-    assert card.where.startswith("tui_host/chat/step_calls.py:")
+    assert card.where.startswith("tui_host/chat/calls.py:")
     told = first.messages(1)
     assert [message["role"] for message in told] == ["user", "assistant", "tool", "assistant", "user"]
     assert told[2]["content"] == "A fault in the host ended the turn before this call was run."

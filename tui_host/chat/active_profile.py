@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tui_host.settings.environment_references import resolve, resolve_options
 from tui_host.settings.model_options import Options
@@ -21,22 +21,23 @@ if TYPE_CHECKING:
 _FILLED = re.compile(r"(?<!\$)\{(time|servers)\}")
 _INSTRUCTIONS = "{server_instructions}"
 
+SystemPiece: TypeAlias = tuple[str, str]
+"""A part of the system prompt: its text, and its origin in words («profile p», «the server math»)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedProfile:
     """A profile applied to a turn. Values that change with time are filled in once, so all requests of a turn begin alike.
 
     Attributes:
-        profile: The profile, None if the session has none.
-        system: The system prompt, empty if the profile has none.
-        placed: Ranges of the system prompt with the instructions of servers, each with the server's name.
+        profile: None if the session has none.
+        system: The system prompt in pieces, empty if the profile has none.
         instructions: Name and instructions of servers, for which the system prompt has no place.
         options: The profile's model options, with references to the environment filled in.
     """
 
     profile: Profile | None = None
-    system: str = ""
-    placed: tuple[tuple[int, int, str], ...] = ()
+    system: tuple[SystemPiece, ...] = ()
     instructions: tuple[tuple[str, str], ...] = ()
     options: Options = field(default_factory=Options)
 
@@ -74,10 +75,8 @@ def apply_profile(
     """Fill in a profile for a turn that begins now.
 
     Args:
-        profile: The session's profile, None for no profile.
         environment: The environment variables in the settings.
         now: Local time, with the time zone to state to the model.
-        servers: The servers' current statuses.
         instructions: Name and instructions of each server whose instructions are switched on.
 
     Raises:
@@ -87,52 +86,33 @@ def apply_profile(
     if profile is None:
         return AppliedProfile(instructions=told)
     where = ": ".join(filter(None, (profile.file, f"profiles.{profile.name}")))
-    given = {
-        "time": f"{now:%A} {now.isoformat(sep=' ', timespec='seconds')}",
-        "servers": ", ".join(
-            status.name for status in servers if status.state == "ready" and offers(profile, status.name)
-        )
-        or "none",
-    }
-    placed = Placed()
-    if profile.system is not None:
-        text = _FILLED.sub(lambda match: given[match.group(1)], profile.system.text)
-        text = resolve(Template(text=text), environment, where=f"{where}.system").text.strip()
-        before, place, behind = text.partition(_INSTRUCTIONS)  # after the references: a server's text has none
-        placed.add(before)
-        if place:
-            placed.add_instructions(told)
-            told = ()
-            placed.add(behind.replace(_INSTRUCTIONS, ""))
     options = resolve_options(profile.options, environment, where=where)
-    return AppliedProfile(
-        profile=profile, system=placed.text, placed=tuple(placed.ranges), instructions=told, options=options
-    )
+    if profile.system is None:
+        return AppliedProfile(profile=profile, instructions=told, options=options)
+    ready = [status.name for status in servers if status.state == "ready" and offers(profile, status.name)]
+    filled = {
+        "time": f"{now:%A} {now.isoformat(sep=' ', timespec='seconds')}",
+        "servers": ", ".join(ready) or "none",
+    }
+    text = _FILLED.sub(lambda match: filled[match[1]], profile.system.text)
+    text = resolve(Template(text=text), environment, where=f"{where}.system").text.strip()
+    # Instructions come after the references to the environment: a server's text has none.
+    before, place, behind = text.partition(_INSTRUCTIONS)
+    behind, origin = behind.replace(_INSTRUCTIONS, ""), f"profile {profile.name}"
+    pieces = ((before + behind, origin),)
+    if place and told:
+        pieces, told = ((before, origin), *instruction_pieces(told), (behind, origin)), ()
+    elif place:
+        told = ()
+    return AppliedProfile(profile=profile, system=pieces, instructions=told, options=options)
 
 
-class Placed:
-    """A system prompt under construction, with the ranges of servers' instructions.
-
-    Attributes:
-        text: The text so far.
-        ranges: Start, end and server of each server's instructions.
-    """
-
-    def __init__(self, text: str = "", ranges: Sequence[tuple[int, int, str]] = ()) -> None:
-        self.text = text
-        self.ranges = list(ranges)
-
-    def add(self, text: str) -> None:
-        """Add text of the profile."""
-        self.text += text
-
-    def add_instructions(self, instructions: Sequence[tuple[str, str]]) -> None:
-        """Add the instructions of servers, with each server's name before its words."""
-        for number, (server, text) in enumerate(instructions):
-            self.text += "\n\n" if number else ""
-            start = len(self.text)
-            self.text += f"Instructions of the server {server}:\n{text}"
-            self.ranges.append((start, len(self.text), server))
+def instruction_pieces(instructions: Sequence[tuple[str, str]]) -> Iterator[SystemPiece]:
+    """Yield the instructions of servers for the system prompt, with each server's name before its words."""
+    for number, (server, text) in enumerate(instructions):
+        if number:
+            yield "\n\n", ""
+        yield f"Instructions of the server {server}:\n{text}", f"the server {server}"
 
 
 def local_time() -> datetime:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import line
-from tui_host.chat.result_words import is_base64
 from tui_host.errors import TuiHostError
 from tui_host.llm.messages import Image, Part, Text
 
@@ -28,14 +27,9 @@ MOST_TOGETHER = 32_000_000
 """Largest total of all files of a message, in bytes."""
 LINKED = "address only"
 """The kind of a resource of which the message contains only the address."""
-_LONGEST_NAME = 80
-_LONGEST_URI = 120
-_SIGNS: tuple[tuple[re.Pattern[bytes], str], ...] = (
-    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
-    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
-    (re.compile(rb"GIF8[79]a"), "image/gif"),
-    (re.compile(rb"RIFF....WEBP", re.DOTALL), "image/webp"),
-)
+_KINDS = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_NAME_CHARACTERS = 80
+_URI_CHARACTERS = 120
 _MARK = re.compile(
     r"\[([^\[\]\n]{1,200}): (?:(?:image/(?:png|jpeg|gif|webp)|text), [\d.]+ k?M?B|address only)(?:, \d+)?\]"
 )
@@ -49,7 +43,6 @@ class Attached:
         name: The file name, or the resource's address and server, made safe for display.
         kind: `image/png` and the like, `text`, or `address only` for a resource whose content is not included.
         size: Size in bytes.
-        part: The content for the model.
         server: The server of a resource, empty for a file.
     """
 
@@ -67,24 +60,21 @@ class Attached:
 
 
 def read_attached(path: str) -> Attached:
-    """Read a file to attach. Blocks on the disk.
-
-    Args:
-        path: The path as typed; `~` is the home folder.
+    """Read a file to attach; `~` is the home folder. Blocks on the disk.
 
     Raises:
         TuiHostError: The file cannot be read or sent; the text says why.
     """
-    name = _safe(os.path.basename(path.rstrip("/")) or path, _LONGEST_NAME)  # noqa: PTH119 - a text, as it was typed
+    from tui_host.chat.images import media_type_of  # imported late: needed only for messages with a file
+
+    name = _safe(os.path.basename(path.rstrip("/")) or path, _NAME_CHARACTERS)  # noqa: PTH119 - a text, as it was typed
     data = _bytes(Path(path).expanduser(), name)
-    kind = next((kind for sign, kind in _SIGNS if sign.match(data)), "text")
-    most = MOST_TEXT if kind == "text" else MOST_IMAGE
-    if len(data) > most:
-        what = f"{name} is larger than {_size(most).replace('.0', '')}, the limit for {_a(kind)}"
-        raise TuiHostError(what, remedy="make it smaller")
-    if kind != "text":
+    kind = media_type_of(data)
+    if kind in _KINDS:
+        _check_size(name, kind, len(data), "make it smaller")
         part = Image(media_type=kind, data=base64.b64encode(data).decode())
         return Attached(name=name, kind=kind, size=len(data), part=part)
+    _check_size(name, "text", len(data), "make it smaller")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -92,7 +82,8 @@ def read_attached(path: str) -> Attached:
     if "\0" in text:
         what = f"{name} is neither a supported image (PNG, JPEG, GIF, WebP) nor UTF-8 text"
         raise TuiHostError(what, remedy="convert it")
-    return Attached(name=name, kind=kind, size=len(data), part=Text(text=_framed("file", f'name="{name}"', text)))
+    framed = _framed("file", f'name="{name}"', text)
+    return Attached(name=name, kind="text", size=len(data), part=Text(text=framed))
 
 
 def attached_resource(server: str, uri: str, output: ToolOutput) -> tuple[Attached, ...]:
@@ -103,47 +94,45 @@ def attached_resource(server: str, uri: str, output: ToolOutput) -> tuple[Attach
     """
     attached = tuple(_attached_content(server, content.uri or uri, content) for content in output.content)
     if not attached:
-        raise TuiHostError(f"{line(uri, _LONGEST_URI)} has no content", server)
+        raise TuiHostError(f"{line(uri, _URI_CHARACTERS)} has no content", server)
     return attached
 
 
 def _attached_content(server: str, uri: str, content: Content) -> Attached:
-    name, size = _resource_name(server, uri), content.size or 0
-    is_image = bool(content.data) and content.media_type in {kind for _, kind in _SIGNS}
-    if content.data and not (is_image and is_base64(content.data)):
-        what = f"{name} is {content.media_type or 'data of an unknown type'}, which no model is given"
-        raise TuiHostError(what, remedy="link it: then only its address is sent")
-    kind = content.media_type if is_image else "text"
-    if size > (MOST_IMAGE if is_image else MOST_TEXT):
+    from tui_host.chat.result_words import image_of  # imported late: needed only for messages with a resource
+
+    name, size, instead = _resource_name(server, uri), content.size or 0, "link it: then only its address is sent"
+    image = image_of(content)
+    if isinstance(image, Image) and image.media_type in _KINDS:
+        _check_size(name, image.media_type, size, instead)
+        return Attached(name=name, kind=image.media_type, size=size, part=image, server=server)
+    if content.data:
         raise TuiHostError(
-            f"{name} is larger than the limit for {_a(kind)}", remedy="link it: then only its address is sent"
+            f"{name} is {content.media_type or 'data of an unknown type'}, which no model is given", remedy=instead
         )
-    framed = _framed("resource", f'server="{server}" uri="{_safe(uri, _LONGEST_URI)}"', content.text)
-    part = Image(media_type=kind, data=content.data) if is_image else Text(text=framed, origin=f"the resource {name}")
-    return Attached(name=name, kind=kind, size=size, part=part, server=server)
+    _check_size(name, "text", size, instead)
+    framed = _framed("resource", f'server="{server}" uri="{_safe(uri, _URI_CHARACTERS)}"', content.text)
+    part = Text(text=framed, origin=f"the resource {name}")
+    return Attached(name=name, kind="text", size=size, part=part, server=server)
+
+
+def _check_size(name: str, kind: str, size: int, remedy: str) -> None:
+    most, words = (MOST_TEXT, "a text") if kind == "text" else (MOST_IMAGE, "an image")
+    if size > most:
+        raise TuiHostError(f"{name} is larger than {_round_size(most)}, the limit for {words}", remedy=remedy)
 
 
 def linked_resource(server: str, uri: str, about: str = "") -> Attached:
-    """Return a resource as an attachment that names only its address.
-
-    Args:
-        server: The server's configured name.
-        uri: The address.
-        about: The server's own name for the resource.
-    """
-    words = f" ({line(about, _LONGEST_NAME)})" if about else ""
+    """Return a resource as an attachment that names only its address; `about` is the server's own name for it."""
+    name = _resource_name(server, uri)
+    words = f" ({line(about, _NAME_CHARACTERS)})" if about else ""
     text = f"\n\n[A resource of the server {server}: {uri}{words}. Its content is not included.]"
-    return Attached(
-        name=_resource_name(server, uri),
-        kind=LINKED,
-        size=len(text),
-        part=Text(text=text, origin=f"the address of {_resource_name(server, uri)}"),
-        server=server,
-    )
+    part = Text(text=text, origin=f"the address of {name}")
+    return Attached(name=name, kind=LINKED, size=len(text), part=part, server=server)
 
 
 def _resource_name(server: str, uri: str) -> str:
-    return f"{_safe(uri, _LONGEST_URI)} of {server}"
+    return f"{_safe(uri, _URI_CHARACTERS)} of {server}"
 
 
 def _safe(name: str, limit: int) -> str:
@@ -164,8 +153,8 @@ def _size(size: int) -> str:
     return size_words(size)
 
 
-def _a(kind: str) -> str:
-    return "a text" if kind == "text" else "an image"
+def _round_size(size: int) -> str:
+    return _size(size).replace(".0", "")
 
 
 def _bytes(path: Path, name: str) -> bytes:
@@ -194,8 +183,8 @@ def check_together(attached: Sequence[Attached]) -> None:
     """
     size = sum(file.size for file in attached)
     if size > MOST_TOGETHER:
-        what = f"the files have {_size(size)} together; the limit for a message is {_size(MOST_TOGETHER).replace('.0', '')}"
-        raise TuiHostError(what, remedy="leave some out")
+        limit = f"the limit for a message is {_round_size(MOST_TOGETHER)}"
+        raise TuiHostError(f"the files have {_size(size)} together; {limit}", remedy="leave some out")
 
 
 def message_parts(text: str, attached: Sequence[Attached] = ()) -> tuple[Part, ...]:

@@ -11,34 +11,15 @@ from tui_host.capture.json.reading import DEPTH, is_deeper
 from tui_host.errors import JSON, TuiHostError
 
 LIMIT = 4 << 20
+"""Most characters of arguments."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def _no_duplicates(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        seen: set[str] = set()
-        twice = next(name for name, _ in pairs if name in seen or seen.add(name))
-        raise TuiHostError(f"the key {json.dumps(twice)} stands twice")
-    return value
-
-
-def _no_constant(word: str) -> JSON:
-    raise TuiHostError(f"{word} is not JSON")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if value in (float("inf"), float("-inf")):
-        raise TuiHostError(f"the number {text[:40]} is too large")
-    return value
+_NEAR_CHARACTERS = 20
 
 
 def read_json(text: str, subject: str = "the contents") -> JSON:
     """Parse JSON written by a model or a user. An empty text means null.
 
     Args:
-        text: The JSON.
         subject: What the text is, in the plural, for the messages.
 
     Raises:
@@ -56,7 +37,7 @@ def read_json(text: str, subject: str = "the contents") -> JSON:
             text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=_finite
         )
     except json.JSONDecodeError as error:
-        near = text[max(0, error.pos - 20) : error.pos + 20]
+        near = text[max(0, error.pos - _NEAR_CHARACTERS) : error.pos + _NEAR_CHARACTERS]
         place = f"line {error.lineno}, column {error.colno}"
         what = error.msg.removesuffix(" at")  # some of Python's messages end with "at"
         raise TuiHostError(f"{subject} are not JSON: {what} at {place}, near {near!r}") from error
@@ -81,18 +62,39 @@ def read_arguments(text: str) -> dict[str, JSON]:
     return value
 
 
+def _no_duplicates(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    value: dict[str, JSON] = {}
+    for name, member in pairs:
+        if name in value:
+            raise TuiHostError(f"the key {json.dumps(name)} stands twice")
+        value[name] = member
+    return value
+
+
+def _no_constant(word: str) -> JSON:
+    raise TuiHostError(f"{word} is not JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise TuiHostError(f"the number {text[:40]} is too large")
+    return value
+
+
 def changed_numbers(text: str) -> Sequence[tuple[str, str]]:
     """Return the numbers in the arguments whose value changes when sent, as pairs: as written, and as sent."""
     changed: dict[str, str] = {}
 
     def read(number: str) -> float:
         value = float(number)
+        sent = json.dumps(value)
         try:
-            is_same = Decimal(number) == Decimal(value_sent := json.dumps(value))
+            is_same = Decimal(number) == Decimal(sent)
         except InvalidOperation:  # the exponent is beyond every float, so the value is sent as 0
-            is_same, value_sent = False, json.dumps(value)
+            is_same = False
         if not is_same:
-            changed[number] = value_sent
+            changed[number] = sent
         return value
 
     json.loads(text or "{}", parse_float=read)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from typing_extensions import override
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _Key = TypeVar("_Key")
 _Number = TypeVar("_Number", int, float)
-_MODEL = frozenset(("first byte", "streaming"))
+_SPENT_ON_MODEL = frozenset(("first byte", "streaming"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +72,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A run: a turn that asked the question with the model and tool protocol of a column.
-
-    Attributes:
-        session: The session's id.
-        result: How the turn ended.
-        figures: Traffic of the run.
-        notes: The host's notes during the run: corrections, retries, cuts.
-    """
+    """A turn that asked the question with the model and tool protocol of a column, and the host's notes during it."""
 
     session: str
     result: TurnResult
@@ -91,17 +84,35 @@ class Run:
         """The calls that name an existing tool and whose arguments are a JSON object."""
         return [outcome for outcome in self.result.outcomes if outcome.request is not None]
 
+    def to_json(self) -> dict[str, JSON]:
+        """Return the run in the JSON form of `compare --json`."""
+        result, figures = self.result, self.figures
+        return {
+            "session": self.session,
+            "answer": result.answer,
+            "stop": result.stop,
+            "requests": figures.requests,
+            "steps": result.steps,
+            "bytes": {
+                "sent": figures.bill.size,
+                "received": figures.received,
+                "tools": figures.bill.tools,
+                "injected": figures.injected_total,
+                "injected_for": dict(figures.bill.put_in),
+                "cut": figures.cut,
+            },
+            "usage": result.usage_json(),
+            "money": figures.bill.cost,
+            "seconds": {"all": figures.seconds, "model": figures.model_seconds},
+            "calls": [outcome.to_json() for outcome in result.outcomes],
+            "notes": [{"what": note.what, "remedy": note.remedy} for note in self.notes],
+            "error": None if result.error is None else result.error.to_json(),
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """Counts how often the runs called a tool.
-
-    Attributes:
-        server: The tool's server, empty for an unknown tool.
-        tool: The tool's own name, or the name that the model wrote.
-        runs: Number of runs that called the tool.
-        calls: Number of calls in all runs.
-    """
+    """Counts how many runs called a tool, and how often. The server is empty for an unknown tool."""
 
     server: str
     tool: str
@@ -131,25 +142,28 @@ def figures_of(wires: Wires) -> Figures:
     rows = requests_of(wires, session)
     bill, time = made(bill_of(wires, rows)), time_of(wires, session)
     responses = [row for row in wires.ladder.rows if row.lane == "llm" and row.kind == "response"]
-    cuts = (mark.span.size for row in responses for mark in marks_of(wires, row) if mark.relation == "cut")
-    spent = time.shares if time is not None and rows else ()
-    waits = [interval for share in spent if share.spender in _MODEL for interval in share.intervals]
+    cuts = [mark.span.size for row in responses for mark in marks_of(wires, row) if mark.relation == "cut"]
+    seconds = model_seconds = None
+    if rows:
+        shares = time.shares if time is not None else ()
+        waits = [interval for share in shares if share.spender in _SPENT_ON_MODEL for interval in share.intervals]
+        model_seconds = sum(interval.milliseconds for interval in waits) / 1000
+        seconds = time.milliseconds / 1000 if time is not None else None
     return Figures(
         bill=bill.total if isinstance(bill, Bill) else total_of(()),
         requests=len(rows),
         received=sum(row.size for row in responses),
         cut=sum(cuts),
-        seconds=time.milliseconds / 1000 if time is not None and rows else None,
-        model_seconds=sum(interval.milliseconds for interval in waits) / 1000 if rows else None,
+        seconds=seconds,
+        model_seconds=model_seconds,
     )
 
 
 def chosen(runs: Sequence[Run]) -> list[Chosen]:
     """Count how often the runs called each tool, in order of first appearance."""
-    calls = Counter((outcome.server, outcome.tool) for run in runs for outcome in run.result.outcomes)
-    within = Counter(
-        name for run in runs for name in {(outcome.server, outcome.tool) for outcome in run.result.outcomes}
-    )
+    called = [[(outcome.server, outcome.tool) for outcome in run.result.outcomes] for run in runs]
+    calls = Counter(name for names in called for name in names)
+    within = Counter(name for names in called for name in set(names))
     return [
         Chosen(server=server, tool=tool, runs=within[server, tool], calls=count)
         for (server, tool), count in calls.items()
@@ -166,16 +180,13 @@ def varying(runs: Sequence[Run]) -> list[Varying]:
             if isinstance(outcome.asked, Mapping):
                 key = (outcome.server, outcome.tool, seen[outcome.server, outcome.tool])
                 asked.setdefault(key, []).append(outcome.asked)
-    return [
-        Varying(server=server, tool=tool, call=number, argument=name, values=values)
-        for (server, tool, number), given in asked.items()
-        for name in dict.fromkeys(name for arguments in given for name in arguments)
-        if len(values := _counted(_value(arguments, name) for arguments in given)) > 1
-    ]
-
-
-def _value(arguments: Mapping[str, JSON], name: str) -> str | None:
-    return canonical(arguments[name]).decode() if name in arguments else None
+    found: list[Varying] = []
+    for (server, tool, number), calls in asked.items():
+        for name in dict.fromkeys(name for arguments in calls for name in arguments):
+            values = _counted(canonical(call[name]).decode() if name in call else None for call in calls)
+            if len(values) > 1:
+                found.append(Varying(server=server, tool=tool, call=number, argument=name, values=values))
+    return found
 
 
 def answers(runs: Sequence[Run]) -> tuple[tuple[str | None, int], ...]:
@@ -203,46 +214,12 @@ def column_to_json(column: Column, runs: Sequence[Run]) -> dict[str, JSON]:
     return {
         "model": str(column.model),
         "protocol": column.protocol,
-        "runs": [_run_to_json(run) for run in runs],
-        "tools": [
-            {"server": entry.server, "tool": entry.tool, "runs": entry.runs, "calls": entry.calls}
-            for entry in chosen(runs)
-        ],
+        "runs": [run.to_json() for run in runs],
+        "tools": [asdict(entry) for entry in chosen(runs)],
         "varying": [
-            {
-                "server": entry.server,
-                "tool": entry.tool,
-                "call": entry.call,
-                "argument": entry.argument,
-                "values": [{"json": value, "runs": count} for value, count in entry.values],
-            }
+            {**asdict(entry), "values": [{"json": value, "runs": count} for value, count in entry.values]}
             for entry in varying(runs)
         ],
         "schema_errors": len(unfit(runs)),
         "answers": [{"answer": answer, "runs": count} for answer, count in answers(runs)],
-    }
-
-
-def _run_to_json(run: Run) -> dict[str, JSON]:
-    result, figures = run.result, run.figures
-    return {
-        "session": run.session,
-        "answer": result.answer,
-        "stop": result.stop,
-        "requests": figures.requests,
-        "steps": result.steps,
-        "bytes": {
-            "sent": figures.bill.size,
-            "received": figures.received,
-            "tools": figures.bill.tools,
-            "injected": figures.injected_total,
-            "injected_for": dict(figures.bill.put_in),
-            "cut": figures.cut,
-        },
-        "usage": result.usage_json(),
-        "money": figures.bill.cost,
-        "seconds": {"all": figures.seconds, "model": figures.model_seconds},
-        "calls": [outcome.to_json() for outcome in result.outcomes],
-        "notes": [{"what": note.what, "remedy": note.remedy} for note in run.notes],
-        "error": None if result.error is None else result.error.to_json(),
     }

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, overload
 
 from typing_extensions import override
 
-from tui_host.errors import JSON
+from tui_host.chat.stored_form import StoredForm
 
 AnswerState: TypeAlias = Literal["streaming", "done", "stopped", "cut", "failed"]
 CallState: TypeAlias = Literal["asked", "waiting", "running", "done", "failed", "stopped", "rejected", "invalid"]
@@ -32,14 +31,7 @@ class UserItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerItem:
-    """The model's answer in a step. The text grows while the answer is streamed.
-
-    Attributes:
-        text: The answer so far, as Markdown.
-        thinking: The model's thinking so far, folded on screen.
-        seconds: Time from the request to the last byte.
-        options: The answers that the model proposes to its question, one per line.
-    """
+    """The model's answer in a step, as Markdown; `options` are the answers that it proposes to its question, a line each."""
 
     turn: int
     step: int
@@ -52,10 +44,9 @@ class AnswerItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallItem:
-    """A tool call and its outcome.
+    """A tool call and its outcome. What holds several lines (`contents`, `misfits`) is a text with line breaks.
 
     Attributes:
-        call: The host's id of the call, unique in the session.
         server: The server's name; empty for an unknown tool, whose name as written is in `tool`.
         asked: The arguments exactly as the model wrote them.
         sent: The arguments sent to the server, empty if none were.
@@ -63,13 +54,10 @@ class CallItem:
         by: Who decided: `person`, `rule`, `flag`, `default`; empty before the decision.
         words: The decision in words («approved once, by you, after 2.5 s»).
         result: The text of the result as sent to the model.
-        contents: What the result contains besides plain text, a line each: kind, type, size, and what the model is not told.
+        contents: What the result contains besides plain text: kind, type, size, and what the model is not told.
         structured: The structured content as JSON, empty if there is none or the text spells it out.
-        misfits: Errors of the arguments according to the tool's schema, one per line.
-        output_misfits: Errors of the structured content according to the tool's output schema, one per line.
         page: Address of the page that the server has for the tool, empty if it has none.
         notice: A warning for the user, such as the third equal call with an equal answer.
-        progress: The last progress message of a running call.
         waited: Seconds until the user decided, 0 if the user was not asked.
         milliseconds: Time from sending the call to the result.
     """
@@ -99,10 +87,9 @@ class CallItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteItem:
-    """A message from the host, such as an error, a stop or a limit.
+    """A message from the host: an error, as a card with the provider's own message, or a plain note.
 
     Attributes:
-        kind: `error` is a card with the provider's own message; `note` a plain line.
         again: Whether the retry key sends the request again.
         is_full: The conversation no longer fits the model's context, and can go on without its oldest turns.
         server: The server that went away or came back, or whose resource changed; such a note says nothing about the turn.
@@ -134,47 +121,25 @@ class SummaryItem:
 
 
 Item: TypeAlias = UserItem | AnswerItem | CallItem | NoteItem | SummaryItem
-KINDS: Mapping[str, type[Item]] = {
-    "user": UserItem,
-    "answer": AnswerItem,
-    "call": CallItem,
-    "note": NoteItem,
-    "summary": SummaryItem,
-}
-NAMES = {kind: name for name, kind in KINDS.items()}
 STORED, SAID = '{"item":"', '{"item":"user"'
 """First characters of the text from `item_to_text`: of every item, and of a user item."""
-
-
-def item_to_json(item: Item) -> dict[str, JSON]:
-    """Return the item in its stored form."""
-    return {"item": NAMES[type(item)], **{name: getattr(item, name) for name in item.__slots__}}
-
-
-def item_from_json(value: Mapping[str, JSON]) -> Item | None:
-    """Read an item from its stored form; None for a kind or form that this version does not know."""
-    kind = KINDS.get(str(value.get("item")))
-    if kind is None:
-        return None
-    try:
-        return kind(**{name: value[name] for name in kind.__slots__ if name in value})  # pyright: ignore[reportArgumentType] - our own JSON
-    except TypeError:
-        return None
+_FORM = StoredForm(
+    tag="item",
+    classes={"user": UserItem, "answer": AnswerItem, "call": CallItem, "note": NoteItem, "summary": SummaryItem},
+)
 
 
 def item_to_text(item: Item) -> str:
     """Serialise the item as a line of JSON that begins with the kind."""
-    return json.dumps(item_to_json(item), ensure_ascii=False, separators=(",", ":"))
+    return _FORM.write(item)
 
 
 def item_from_text(text: str) -> Item:
     """Read an item written by `item_to_text`. An unreadable item becomes a note, so that later items keep their numbers."""
-    try:
-        value: JSON = json.loads(text)
-    except (ValueError, RecursionError):  # the text was damaged on the disk
-        value = None
-    item = item_from_json(value) if isinstance(value, Mapping) else None
-    return item or NoteItem(turn=0, kind="note", what="this version cannot show this item")
+    item = _FORM.read(text, Item)
+    if isinstance(item, Item):
+        return item
+    return NoteItem(turn=0, kind="note", what="this version cannot show this item")
 
 
 def without_secrets(item: Item, redact: Callable[[str], str]) -> Item:
@@ -187,48 +152,10 @@ def without_secrets(item: Item, redact: Callable[[str], str]) -> Item:
     return replace(item, **changed) if changed else item
 
 
-class Items(Sequence[Item]):
-    """A read-only sequence of a conversation's items, oldest first, that follows later changes."""
-
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
-
-    @override
-    def __len__(self) -> int:
-        return len(self._conversation)
-
-    @overload
-    def __getitem__(self, index: int) -> Item: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Item]: ...
-    @override
-    def __getitem__(self, index: int | slice) -> Item | Sequence[Item]:
-        numbers = range(len(self._conversation))[index]
-        return (
-            self._conversation[numbers]
-            if isinstance(numbers, int)
-            else [self._conversation[number] for number in numbers]
-        )
-
-    @override
-    def __iter__(self) -> Iterator[Item]:
-        return map(self._conversation.__getitem__, range(len(self._conversation)))
-
-    @override
-    def __eq__(self, other: object) -> bool:
-        return list(self) == (list(other) if isinstance(other, Items) else other)
-
-    __hash__ = None  # pyright: ignore[reportAssignmentType] - it changes, as a list does
-
-    @override
-    def __repr__(self) -> str:
-        return repr(list(self))
-
-
-class Conversation:
+class Conversation(Sequence[Item]):
     """The items of a session, with revision numbers by which a view finds the changed items.
 
-    A stored item is kept as text from `item_to_text` and parsed on first access.
+    A stored item is kept as text from `item_to_text` and parsed on first access: a session may have thousands.
 
     Attributes:
         revision: Number of the last change; grows with every change.
@@ -242,7 +169,7 @@ class Conversation:
         self,
         items: Sequence[Item | str] = (),
         *,
-        keep: Callable[[int, Item], None] | None = None,
+        keep: Callable[[int, Item], None] = lambda _number, _item: None,
         redact: Callable[[str], str] = str,
     ) -> None:
         self._items: list[Item | str] = list(items)
@@ -252,10 +179,20 @@ class Conversation:
         self._growing: dict[int, Callable[[], Item]] = {}
         self.revision = 1
 
+    @override
     def __len__(self) -> int:
         return len(self._items)
 
-    def __getitem__(self, number: int) -> Item:
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Item]: ...
+    @override
+    def __getitem__(self, index: int | slice) -> Item | Sequence[Item]:
+        numbers = range(len(self._items))[index]
+        return self._item(numbers) if isinstance(numbers, int) else [self._item(number) for number in numbers]
+
+    def _item(self, number: int) -> Item:
         if number in self._growing:
             self._items[number] = without_secrets(self._growing.pop(number)(), self._redact)
         item = self._items[number]
@@ -264,9 +201,9 @@ class Conversation:
         return item
 
     @property
-    def items(self) -> Items:
+    def items(self) -> Sequence[Item]:
         """All items, oldest first. An item is parsed on access."""
-        return Items(self)
+        return self
 
     def unread(self, number: int) -> str | None:
         """Return the stored text of an item that has not been parsed yet, otherwise None."""
@@ -276,7 +213,7 @@ class Conversation:
     def again(self, *, keep: Callable[[int, Item], None], redact: Callable[[str], str]) -> Conversation:
         """Return a new conversation with the same items, without parsing the stored texts."""
         for number in list(self._growing):
-            _ = self[number]
+            self._item(number)
         return Conversation(self._items, keep=keep, redact=redact)
 
     def said(self, limit: int) -> list[str]:
@@ -285,10 +222,10 @@ class Conversation:
         for number in reversed(range(len(self))):
             if len(messages) == limit:
                 break
-            kept = self._items[number]
-            if isinstance(kept, str) and not kept.startswith(SAID) and kept.startswith(STORED):
-                continue
-            item = self[number]
+            text = self.unread(number)
+            if text is not None and text.startswith(STORED) and not text.startswith(SAID):
+                continue  # no need to parse an answer to know that the user did not say it
+            item = self._item(number)
             if isinstance(item, UserItem) and not item.origin:
                 messages.append(item.text)
         return messages[::-1]
@@ -297,7 +234,7 @@ class Conversation:
         """Yield numbers and items of the last turn, newest first; earlier items are not parsed."""
         last = 0
         for number in reversed(range(len(self))):
-            item = self[number]
+            item = self._item(number)
             if item.turn and item.turn < last:  # only an item that could not be read has turn 0
                 return
             last = max(last, item.turn)
@@ -319,14 +256,13 @@ class Conversation:
 
     def _touch(self, number: int) -> None:
         self.revision += 1
-        self._changed.pop(number, None)
+        self._changed.pop(number, None)  # a dictionary keeps a changed key in its old place
         self._changed[number] = self.revision
 
     def add(self, item: Item) -> int:
         """Append an item and return its number. The number never changes."""
-        self._items.append(without_secrets(item, self._redact))
-        self._touch(len(self._items) - 1)
-        self._save(len(self._items) - 1)
+        self._items.append(item)
+        self.put(len(self._items) - 1, item)
         return len(self._items) - 1
 
     def put(self, number: int, item: Item, *, keep: bool = True) -> None:
@@ -335,16 +271,12 @@ class Conversation:
         self._items[number] = without_secrets(item, self._redact)
         self._touch(number)
         if keep:
-            self._save(number)
+            self._keep(number, self._item(number))
 
     def grow(self, number: int, make: Callable[[], Item]) -> None:
         """Mark an item as changed. `make` builds the new value on the next access, so many tokens cost only one new item."""
         self._growing[number] = make
         self._touch(number)
-
-    def _save(self, number: int) -> None:
-        if self._keep is not None:
-            self._keep(number, self[number])
 
     def close_open(self) -> None:
         """Mark items that an earlier process left open as cut. Only the last turn can have open items."""

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tui_host.capture.record import Draft
+from tui_host.capture.json.narrowing import mapping
 from tui_host.chat.conversation import CallItem
 from tui_host.chat.policy import Decision
-from tui_host.chat.turn_result import Outcome
+from tui_host.chat.turn_result import Outcome, decision_draft
 from tui_host.errors import JSON, ServerError
 from tui_host.llm.messages import ToolCall
 from tui_host.servers.catalog import READ
 
 if TYPE_CHECKING:
-    from tui_host.capture.record import Place
     from tui_host.capture.recorder import Recorder
     from tui_host.chat.session import Session
     from tui_host.servers.catalog import Progress, Tool, ToolOutput
@@ -35,24 +34,17 @@ async def call_directly(
     *,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> ToolOutput:
-    """Call a tool, or read a resource, in a turn of its own, without a model.
-
-    Args:
-        pool: The servers.
-        recorder: Records the decision.
-        session: Receives the turn.
-        tool: The tool's current definition.
-        arguments: The canonical bytes to send.
-        on_progress: Called for each progress notification.
+    """Call a tool, or read a resource, in a turn of its own, without a model; `arguments` are the canonical bytes to send.
 
     Raises:
         ServerError: The call failed. Says whether the tool may have run.
     """
     text = arguments.decode()
     value: JSON = json.loads(text)
-    uri = value.get("uri") if tool.name == READ and isinstance(value, Mapping) else None
+    uri = mapping(value).get("uri") if tool.name == READ else None
     session.begin_turn(f"read {tool.server} {uri}" if uri else f"call {tool.server}.{tool.name} {text}")
     call = ToolCall(id=f"direct_{session.turn}", wire_id="", name=f"{tool.server}.{tool.name}", arguments=text)
+    decision = Decision(verdict="approved", by="person", arguments=arguments, fingerprint=tool.fingerprint, words=WORDS)
     item = CallItem(
         turn=session.turn,
         step=1,
@@ -62,20 +54,13 @@ async def call_directly(
         asked=text,
         sent=text,
         state="running",
-        decision="approved",
-        by="person",
-        words=WORDS,
+        decision=decision.verdict,
+        by=decision.by,
+        words=decision.words,
     )
     number = session.conversation.add(item)
-    decision = Decision(verdict="approved", by="person", arguments=arguments, fingerprint=tool.fingerprint, words=WORDS)
     outcome = Outcome(
-        call=call,
-        number=number,
-        server=tool.server,
-        tool=tool.name,
-        asked=value,
-        decision=decision,
-        sent=True,
+        call=call, number=number, server=tool.server, tool=tool.name, asked=value, decision=decision, sent=True
     )
     place = session.place(step=1, call=call.id)
     recorder.append(decision_draft(outcome, place))
@@ -95,13 +80,3 @@ async def call_directly(
         session.conversation.put(number, replace(item, state=state, result=result, milliseconds=milliseconds))
         session.save()
     return output
-
-
-def decision_draft(outcome: Outcome, place: Place) -> Draft:
-    """Return the record of a decision, with the fingerprint of the tool's definition."""
-    value = outcome.to_json()
-    if outcome.decision is not None:
-        value["words"] = outcome.decision.words
-        value["definition"] = outcome.decision.fingerprint
-    data = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-    return Draft(wire="host", kind="decision", place=place, data=data)

@@ -1,15 +1,17 @@
-"""Records, as `link` records, which bytes of an exchange ask for calls or report results."""
+"""Records, as `link` records, which bytes of an exchange ask for calls or report results.
+
+Positions count bytes of the stored body, in which a mark replaces each secret.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from tui_host.capture.link import Link, Relation, Span, offered_link
 from tui_host.capture.record import Draft, Place
 from tui_host.capture.visible import line
-from tui_host.llm.events import CutOff, VendorToolUsed
 from tui_host.llm.messages import Text, ToolCall, ToolResult
 from tui_host.llm.protocols.tool_protocol import Injected, Prepared
 from tui_host.llm.request_writing import TextSpan, text_spans
@@ -18,15 +20,15 @@ if TYPE_CHECKING:
     from tui_host.capture.record import Shift
     from tui_host.capture.redact.redaction import Redactor
     from tui_host.llm.dialects.dialect import Dialect
-    from tui_host.llm.fold import FoldedCall
+    from tui_host.llm.fold import Fold
     from tui_host.llm.model_request import Outgoing
     from tui_host.llm.schema_adaptation import AdaptedSchema
     from tui_host.llm.tool_names import NameTable
 
-_WORDS = 200
+_WORDS_CHARACTERS = 200
 
 
-class Keeper(Protocol):
+class LinkKeeper(Protocol):
     """Stores records after redacting secrets: the recorder, or a collector for previews."""
 
     @property
@@ -41,13 +43,7 @@ class Keeper(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedSpan:
-    """A range of bytes in a request to link to a call or to the tool protocol's text.
-
-    Attributes:
-        call: The call's id, None if the bytes belong to no call.
-        start: First byte, in the stored body.
-        end: One past the last byte, in the stored body.
-    """
+    """A range of bytes in a request to link to a call, or (without a call) to the tool protocol's text."""
 
     relation: Relation
     call: ToolCall | None = None
@@ -58,7 +54,7 @@ class LinkedSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """Records the links of an exchange. Positions count bytes of the stored body, in which a mark replaces each secret.
+    """Records the links of an exchange.
 
     Attributes:
         place: The exchange's place. The link of a call also names the call.
@@ -66,7 +62,7 @@ class Links:
         adapted: The schemas changed for the dialect, by tool name.
     """
 
-    recorder: Keeper
+    recorder: LinkKeeper
     place: Place
     table: NameTable
     adapted: Mapping[str, AdaptedSchema]
@@ -86,75 +82,52 @@ class Links:
         Records nothing. May be called from any thread; slow for a large request.
 
         Args:
-            outgoing: The request as sent.
-            dialect: The dialect of the body.
-            prepared: The messages from which the request was built.
             new_results: The results that this request reports for the first time: the last results in it.
         """
         redactor = self.recorder.redactor
+        spans: list[LinkedSpan] = []
+        if self.adapted:
+            spans += _spans_of_adapted(outgoing, dialect, self.adapted, redactor)
         if prepared.told or prepared.injected or prepared.own or prepared.given:
-            kept, _ = redactor.bytes(outgoing.body)
-            in_words = _in_words(kept, prepared, {result.call.id: result for result in new_results}, redactor)
-        else:
-            in_words = []
-        return [
-            *(_of_adapted(outgoing, dialect, self.adapted, redactor) if self.adapted else ()),
-            *in_words,
-            *(_of_their_own(outgoing, dialect, new_results, redactor) if new_results and not prepared.told else ()),
-        ]
+            results = {result.call.id: result for result in new_results}
+            spans += _spans_in_text(outgoing, prepared, results, redactor)
+        if new_results and not prepared.told:
+            spans += _spans_of_messages(outgoing, dialect, new_results, redactor)
+        return spans
 
     def record_request(self, exchange: str, linked: Sequence[LinkedSpan]) -> None:
         """Record the byte ranges found in a request that is about to be sent as this exchange."""
-        for linked_span in linked:
-            span = Span(exchange=exchange, side="request", layer="wire", start=linked_span.start, end=linked_span.end)
-            if linked_span.call is None:
-                self._record_bare(linked_span.relation, span, linked_span.words)
-            else:
-                self._record(linked_span.relation, linked_span.call, span, linked_span.words)
+        for item in linked:
+            span = Span(exchange=exchange, side="request", layer="wire", start=item.start, end=item.end)
+            self._record(item.relation, span, item.words, item.call)
 
-    def record_cut(self, exchange: str, pieces: Sequence[CutOff], shifts: Sequence[Shift]) -> None:
-        """Link the bytes left out of an answer: text that the model wrote after its call."""
-        if pieces:
-            ranges = tuple((_kept_at(piece.start, shifts), _kept_at(piece.end, shifts)) for piece in pieces)
-            span = Span(
-                exchange=exchange, start=ranges[0][0], end=ranges[-1][1], ranges=ranges if len(ranges) > 1 else ()
-            )
-            self._record_bare("cut", span, "".join(piece.text for piece in pieces))
-
-    def record_calls(self, exchange: str, calls: Sequence[FoldedCall], shifts: Sequence[Shift]) -> None:
-        """Link the response bytes of each requested call, up to the last byte received.
+    def record_answer(self, exchange: str, fold: Fold, shifts: Sequence[Shift]) -> None:
+        """Link the response bytes of calls, of text left out behind a call, and of the vendor's own tools.
 
         Args:
-            exchange: Id of the exchange with the response.
-            calls: The calls read from the response.
+            fold: The answer, up to the last byte received.
             shifts: Positions where secrets were removed from the body.
         """
-        for folded in calls:
-            ranges = [(_kept_at(start, shifts), _kept_at(end, shifts)) for start, end in folded.spans]
-            if ranges:
-                more = tuple(ranges) if len(ranges) > 1 else ()
-                span = Span(exchange=exchange, start=ranges[0][0], end=ranges[-1][1], ranges=more)
-                self._record("asked", folded.call, span, folded.call.arguments)
+        for folded in fold.calls:
+            if folded.spans:
+                self._record("asked", _span(exchange, folded.spans, shifts), folded.call.arguments, folded.call)
+        if fold.cut_off:
+            ranges = [(piece.start, piece.end) for piece in fold.cut_off]
+            self._record("cut", _span(exchange, ranges, shifts), "".join(piece.text for piece in fold.cut_off))
+        for run in fold.vendor_runs:
+            self._record("vendor", _span(exchange, [(run.start, run.end)], shifts), run.words)
 
-    def record_vendor_runs(self, exchange: str, runs: Sequence[VendorToolUsed], shifts: Sequence[Shift]) -> None:
-        """Link the bytes where the vendor ran tools of its own."""
-        for run in runs:
-            span = Span(exchange=exchange, start=_kept_at(run.start, shifts), end=_kept_at(run.end, shifts))
-            self._record_bare("vendor", span, run.words)
-
-    def _record_bare(self, relation: Relation, span: Span, words: str) -> None:
-        """Record a link that names no call."""
-        link = Link(relation=relation, call="", span=span, words=line(words, _WORDS))
-        self.recorder.append(Draft(wire="host", kind="link", place=self.place, data=link.to_bytes()))
-
-    def _record(self, relation: Relation, call: ToolCall, span: Span, words: str) -> None:
-        server, tool = self.table.resolve(call.name) or ("", call.name)
-        link = Link(relation=relation, call=call.id, span=span, server=server, tool=tool, words=line(words, _WORDS))
-        place = Place(session=self.place.session, turn=self.place.turn, step=self.place.step, call=call.id)
+    def _record(self, relation: Relation, span: Span, words: str, call: ToolCall | None = None) -> None:
+        link = Link(relation=relation, call="", span=span, words=line(words, _WORDS_CHARACTERS))
+        place = self.place
+        if call is not None:
+            server, tool = self.table.resolve(call.name) or ("", call.name)
+            link = replace(link, call=call.id, server=server, tool=tool)
+            place = Place(session=place.session, turn=place.turn, step=place.step, call=call.id)
         self.recorder.append(Draft(wire="host", kind="link", place=place, data=link.to_bytes()))
 
 
-def _of_adapted(
+def _spans_of_adapted(
     outgoing: Outgoing, dialect: Dialect, adapted: Mapping[str, AdaptedSchema], redactor: Redactor
 ) -> Iterator[LinkedSpan]:
     """Find the definitions of tools whose schemas were changed for the dialect."""
@@ -165,7 +138,7 @@ def _of_adapted(
             yield LinkedSpan(relation="adapted", start=part.start, end=part.end, words=words)
 
 
-def _of_their_own(
+def _spans_of_messages(
     outgoing: Outgoing, dialect: Dialect, new_results: Sequence[ToolResult], redactor: Redactor
 ) -> Iterator[LinkedSpan]:
     """Find results that are separate messages. Searches from the end, so that earlier results are not read again.
@@ -187,33 +160,39 @@ def _of_their_own(
             return
 
 
-def _in_words(
-    kept: bytes, prepared: Prepared, results: Mapping[str, ToolResult], redactor: Redactor
-) -> list[LinkedSpan]:
+def _spans_in_text(
+    outgoing: Outgoing, prepared: Prepared, results: Mapping[str, ToolResult], redactor: Redactor
+) -> Iterator[LinkedSpan]:
     """Find results and tool-protocol text that are part of a message's text."""
+    kept, _ = redactor.bytes(outgoing.body)
     in_text = (*prepared.told, *prepared.injected, *prepared.own, *prepared.given)
     pieces = sorted(in_text, key=lambda piece: (piece.message, piece.start))
-    spans = [TextSpan(message=piece.message, start=piece.start, end=piece.end) for piece in pieces]
-    linked: list[LinkedSpan] = []
-    for piece, place in zip(
-        pieces, text_spans(kept, prepared.messages, spans, lambda data: redactor.bytes(data)[0]), strict=True
-    ):
-        if place is None:
+    places = [TextSpan(message=piece.message, start=piece.start, end=piece.end) for piece in pieces]
+    found = text_spans(kept, prepared.messages, places, lambda data: redactor.bytes(data)[0])
+    for piece, span in zip(pieces, found, strict=True):
+        if span is None:
             continue
-        start, end = place
         if isinstance(piece, Injected):
-            own: Relation = "profile" if piece in prepared.own else "injected"
-            relation: Relation = "given" if piece in prepared.given else own
-            linked.append(LinkedSpan(relation=relation, start=start, end=end, words=piece.words))
+            relation: Relation = "injected"
+            if piece in prepared.given:
+                relation = "given"
+            elif piece in prepared.own:
+                relation = "profile"
+            yield LinkedSpan(relation=relation, start=span[0], end=span[1], words=piece.words)
         elif piece.call in results:
-            words = _words(results[piece.call])
-            words = f"({piece.note}) {words}" if piece.note else words
-            linked.append(LinkedSpan(relation="told", call=results[piece.call].call, start=start, end=end, words=words))
-    return linked
+            result = results[piece.call]
+            words = f"({piece.note}) {_words(result)}" if piece.note else _words(result)
+            yield LinkedSpan(relation="told", call=result.call, start=span[0], end=span[1], words=words)
 
 
 def _words(result: ToolResult) -> str:
     return next((block.text for block in result.content if isinstance(block, Text)), "")
+
+
+def _span(exchange: str, ranges: Sequence[tuple[int, int]], shifts: Sequence[Shift]) -> Span:
+    """Return the span of ranges in the received bytes, in the stored bytes."""
+    kept = tuple((_kept_at(start, shifts), _kept_at(end, shifts)) for start, end in ranges)
+    return Span(exchange=exchange, start=kept[0][0], end=kept[-1][1], ranges=kept if len(kept) > 1 else ())
 
 
 def _kept_at(offset: int, shifts: Sequence[Shift]) -> int:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import UserItem
 from tui_host.chat.result_contents import described
-from tui_host.chat.result_words import block_text, is_base64
+from tui_host.chat.result_words import block_text, image_of
 from tui_host.llm.messages import Image, Message, Part, Text
-from tui_host.llm.request_writing import IMAGES
 from tui_host.servers.catalog import Content, PromptMessage
 
 NOT_ALONE = "As an example of your own words: "
@@ -19,13 +19,7 @@ NOT_ALONE = "As an example of your own words: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilledPrompt:
-    """A server's prompt with its messages.
-
-    Attributes:
-        server: The server's configured name.
-        name: The prompt's own name.
-        messages: The messages, in order.
-    """
+    """A server's prompt with its messages, in order."""
 
     server: str
     name: str
@@ -43,60 +37,49 @@ class FilledPrompt:
 
     def items(self, turn: int) -> list[UserItem]:
         """Return the messages for the chat."""
-        return [
-            UserItem(
-                turn=turn,
-                text=_shown(message.content),
-                origin=self.origin,
-                role="assistant" if message.role == "assistant" else "",
-            )
-            for message in self.messages
-        ]
+        items: list[UserItem] = []
+        for message in self.messages:
+            role = "assistant" if message.role == "assistant" else ""
+            items.append(UserItem(turn=turn, text=_shown(message.content), origin=self.origin, role=role))
+        return items
 
     def llm_messages(self, turn: int) -> list[Message]:
-        """Return the messages for the model; neighbours of one role become one message, for vendors want them to alternate.
-
-        A prompt begins and ends with the user: no API takes the model's words first, and few take them last.
-        """
-        merged: list[tuple[str, list[Part]]] = []
+        """Return the messages for the model; neighbours of one role become one message, for vendors want them to alternate."""
+        merged: list[Message] = []
         for message, role in zip(self.messages, self.roles, strict=True):
             parts = _parts(message.content, f"the prompt {self.origin}")
             if message.role == "assistant" != role:
                 parts.insert(0, Text(text=NOT_ALONE))
-            if merged and merged[-1][0] == role:
-                merged[-1][1].extend([Text(text="\n\n"), *parts])
-            else:
-                merged.append((role, parts))
-        return [
-            Message(role="assistant" if role == "assistant" else "user", parts=tuple(parts), turn=turn)
-            for role, parts in merged
-        ]
+            if merged and merged[-1].role == role:
+                parts = [*merged.pop().parts, Text(text="\n\n"), *parts]
+            merged.append(Message(role=role, parts=tuple(parts), turn=turn))
+        return merged
 
     @property
-    def roles(self) -> Sequence[str]:
-        """The role in which each message is sent: the model's words stay so between words of the user."""
+    def roles(self) -> Sequence[Literal["user", "assistant"]]:
+        """The role in which each message is sent: as the model's only text between words of the user.
+
+        A prompt begins and ends with the user: no API takes the model's words first, and few take them last.
+        """
         users = [number for number, message in enumerate(self.messages) if message.role != "assistant"]
-        first, last = (users[0], users[-1]) if users else (0, -1)
+        between = range(users[0], users[-1]) if users else range(0)
         return [
-            "assistant"
-            if message.role == "assistant" and first < number < last and not message.content.data
-            else "user"
+            "assistant" if message.role == "assistant" and number in between and not message.content.data else "user"
             for number, message in enumerate(self.messages)
         ]
 
 
 def _shown(content: Content) -> str:
-    return (
-        content.text
-        if content.kind == "text"
-        else f"[{described(content)}]\n{'' if content.data else content.text}".strip()
-    )
+    if content.kind == "text":
+        return content.text
+    return f"[{described(content)}]\n{'' if content.data else content.text}".strip()
 
 
 def _parts(content: Content, origin: str) -> list[Part]:
     """Return a block for the model: an image as an image, everything else as text."""
-    if content.media_type in IMAGES and content.data and is_base64(content.data):
-        return [Image(media_type=content.media_type, data=content.data)]
+    image = image_of(content)
+    if isinstance(image, Image):
+        return [image]
     text = block_text(content)
     if content.kind == "resource" and not content.data:
         text = f"{content.uri}:\n{text}"

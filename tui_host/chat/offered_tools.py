@@ -55,45 +55,35 @@ class Offer:
         if before is not None and (before.rule, before.schemas, before.hub is not None, before.tools) == wanted:
             return before
         table = NameTable.make(((tool.server, tool.name) for tool in tools), rule)
-        specs = Tools(
-            ToolSpec(
-                name=table.name(tool.server, tool.name),
-                description=_description(tool, table.name(tool.server, tool.name)),
-                schema=tool.schema,
-                server=tool.server,
-                tool=tool.name,
-                resources=_resources(tool),
-            )
-            for tool in tools
-        )
-        hub = Hub(specs) if is_hub else None
-        own = specs if hub is None else Tools(hub.specs)
-        adapted = {spec.name: adapt(spec.schema, schemas) for spec in own}
+        specs = own = known = Tools(_spec(tool, table.name(tool.server, tool.name)) for tool in tools)
+        hub = None
+        if is_hub:
+            hub = Hub(specs)
+            own, known = Tools(hub.specs), Tools((*hub.specs, *specs))
+        adapted = {spec.name: schema for spec in own if (schema := adapt(spec.schema, schemas)).changes}
         return cls(
-            tools=tools,
-            rule=rule,
-            schemas=schemas,
-            adapted={name: schema for name, schema in adapted.items() if schema.changes},
-            table=table,
-            specs=own,
-            known=specs if hub is None else Tools((*own, *specs)),
-            hub=hub,
+            tools=tools, rule=rule, schemas=schemas, adapted=adapted, table=table, specs=own, known=known, hub=hub
         )
 
 
-def _description(tool: Tool, name: str) -> str:
-    """Return the server's description; preceded by the tool's own name if the dialect's rule changed the name."""
-    if name == f"{tool.server}__{tool.name}":
-        return tool.description
-    return f"{tool.name}: {tool.description}" if tool.description else tool.name
-
-
-def _resources(tool: Tool) -> tuple[ResourceSpec, ...] | None:
-    if tool.resources is None:
-        return None
-    return tuple(
-        ResourceSpec(
-            uri=resource.uri, name=resource.name, description=resource.description, is_template=resource.is_template
+def _spec(tool: Tool, name: str) -> ToolSpec:
+    """Describe a tool to a model. The tool's own name precedes its description if the dialect's rule changed the name."""
+    description = tool.description
+    if name != f"{tool.server}__{tool.name}":
+        description = f"{tool.name}: {description}" if description else tool.name
+    resources = None
+    if tool.resources is not None:
+        resources = tuple(
+            ResourceSpec(
+                uri=resource.uri, name=resource.name, description=resource.description, is_template=resource.is_template
+            )
+            for resource in tool.resources
         )
-        for resource in tool.resources
+    return ToolSpec(
+        name=name,
+        description=description,
+        schema=tool.schema,
+        server=tool.server,
+        tool=tool.name,
+        resources=resources,
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_host.chat.conversation import NoteItem, title_of
+from tui_host.chat.conversation import title_of
 from tui_host.chat.stored_messages import message_to_text
 from tui_host.llm.messages import Text
 
@@ -16,16 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class OldTurn:
-    """A turn that the next requests would leave out.
-
-    Attributes:
-        title: First line of the user's message in the turn.
-        size_bytes: Size of the turn's messages, as stored.
-    """
+    """A turn that the next requests would leave out: its first line, and the size of its messages as stored."""
 
     turn: int
-    title: str
-    size_bytes: int
+    title: str = ""
+    size_bytes: int = 0
 
 
 def oldest_turns(session: Session) -> Sequence[OldTurn]:
@@ -36,7 +31,7 @@ def oldest_turns(session: Session) -> Sequence[OldTurn]:
     turns: dict[int, OldTurn] = {}
     for message in session.messages:
         if message.turn > session.omitted_turns:
-            turn = turns.setdefault(message.turn, OldTurn(turn=message.turn, title="", size_bytes=0))
+            turn = turns.setdefault(message.turn, OldTurn(turn=message.turn))
             turn.size_bytes += len(message_to_text(message).encode("utf-8", "replace"))
             if message.role == "user" and not message.source and not turn.title:
                 text = "".join(part.text for part in message.parts if isinstance(part, Text))
@@ -56,6 +51,5 @@ def omit_turns(session: Session, turns: Sequence[OldTurn]) -> None:
     first, last = turns[0].turn, turns[-1].turn
     session.omitted_turns = last
     named = f"turn {last}" if first == last else f"turns {first} to {last}"
-    what = f"{named} left out of what the model reads from here on, as you chose; the chat keeps them"
-    session.conversation.add(NoteItem(turn=session.turn, kind="note", what=what))
+    session.note(f"{named} left out of what the model reads from here on, as you chose; the chat keeps them")
     session.save()

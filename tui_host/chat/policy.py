@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.servers.catalog import READ, Tool
@@ -16,18 +16,11 @@ Verdict: TypeAlias = Literal["approved", "edited", "rejected", "stopped", "inval
 Decider: TypeAlias = Literal["person", "rule", "flag", "default"]
 
 
-def allows(name: str, pattern: str) -> bool:
-    """Whether an allow pattern matches a tool. A tool that reads resources matches only its full name, never `*`."""
-    return pattern == READ if name == READ else matches(name, pattern)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """The decision on a tool call.
 
     Attributes:
-        verdict: Whether the call may be sent to the server.
-        by: Who decided: the user, a rule, a flag, or the default.
         arguments: The canonical bytes that the decision covers; only these may be sent.
         fingerprint: Fingerprint of the tool's definition when the decision was made.
         words: Description to display: «approved once, by you, after 2.5 s».
@@ -46,6 +39,11 @@ class Decision:
     waited: float = 0.0
 
     @property
+    def is_approval(self) -> bool:
+        """Whether the call may be sent to the server."""
+        return self.verdict in {"approved", "edited"}
+
+    @property
     def hash(self) -> str:
         """SHA-256 (hex) of the arguments."""
         return hashlib.sha256(self.arguments).hexdigest()
@@ -57,7 +55,6 @@ class CallRequest:
 
     Attributes:
         call: The host's id of the call.
-        tool: The tool's current definition.
         arguments: The canonical bytes to send.
         changed: How the tool's definition differs from the last approved one, empty if it does not differ.
         misfits: Errors of the arguments according to the tool's schema; None if unknown.
@@ -71,12 +68,23 @@ class CallRequest:
     misfits: Sequence[str] | None = None
     changed_numbers: Sequence[tuple[str, str]] = ()
 
+    def decided(self, verdict: Verdict, by: Decider, words: str) -> Decision:
+        """Return a decision on the arguments as they are, bound to the tool's definition."""
+        fingerprint = self.tool.fingerprint
+        return Decision(verdict=verdict, by=by, arguments=self.arguments, fingerprint=fingerprint, words=words)
+
+
+def refused(
+    request: CallRequest, *, verdict: Verdict = "rejected", words: str = "refused: nobody was there to decide"
+) -> Decision:
+    """Return the decision for a call that the user did not answer."""
+    return request.decided(verdict, "default", words)
+
 
 class Question:
     """A call to be decided by the user. Takes one answer, unless voided first.
 
     Attributes:
-        request: The call to decide.
         decision: The answer, None before the user decides.
         later: Number of calls in the same model answer that the user will be asked about afterwards.
     """
@@ -123,46 +131,23 @@ class Question:
     def approve(self, *, how: str = "approved once", edited: bytes | None = None) -> bool:
         """Approve the call with the arguments shown, or with edited arguments."""
         arguments = self.request.arguments if edited is None else edited
-        changed = arguments != self.request.arguments
+        verdict: Verdict = "approved"
+        if arguments != self.request.arguments:
+            verdict, how = "edited", "edited and approved"
         waited = self._clock() - self._asked_at
-        words = f"{'edited and approved' if changed else how}, by you, after {waited:.1f} s"
-        return self.answer(
-            Decision(
-                verdict="edited" if changed else "approved",
-                by="person",
-                arguments=arguments,
-                fingerprint=self.request.tool.fingerprint,
-                words=words,
-                waited=waited,
-            )
-        )
+        decision = self.request.decided(verdict, "person", f"{how}, by you, after {waited:.1f} s")
+        return self.answer(replace(decision, arguments=arguments, waited=waited))
 
     def reject(self, reason: str = "", *, stop: bool = False) -> bool:
         """Reject the call."""
-        suffix = f": {reason}" if reason else ""
         waited = self._clock() - self._asked_at
-        return self.answer(
-            Decision(
-                verdict="rejected",
-                by="person",
-                arguments=self.request.arguments,
-                fingerprint=self.request.tool.fingerprint,
-                words=f"rejected by you after {waited:.1f} s{suffix}",
-                reason=reason,
-                stop=stop,
-                waited=waited,
-            )
-        )
+        words = f"rejected by you after {waited:.1f} s{f': {reason}' if reason else ''}"
+        decision = self.request.decided("rejected", "person", words)
+        return self.answer(replace(decision, reason=reason, stop=stop, waited=waited))
 
 
 class StepLimit:
-    """Asks whether a turn goes on beyond its limit of steps. Takes one answer, unless the turn ends first.
-
-    Attributes:
-        steps: Number of steps taken so far.
-        more: Number of further steps that the turn may take if the user agrees.
-        goes_on: The user's answer, None before.
-    """
+    """Asks whether a turn takes `more` steps beyond its limit. Takes one answer, unless the turn ends first."""
 
     def __init__(self, *, steps: int, more: int) -> None:
         self.steps = steps
@@ -207,11 +192,7 @@ class Grant:
 
 
 class Policy:
-    """The rules and permissions of a session.
-
-    Attributes:
-        grants: Permissions that the user gave for the session.
-    """
+    """The rules of the configuration, the flags of the command line, and the permissions given for a session."""
 
     def __init__(self, rules: Sequence[Rule], *, flags: Sequence[str] = (), allow_all: bool = False) -> None:
         self._rules = tuple(rules)
@@ -219,6 +200,7 @@ class Policy:
         self._allow_all = allow_all
         self.grants: list[Grant] = []
         self._approved: dict[tuple[str, str], Tool] = {}
+        self._checked_servers: set[str] = set()
 
     def remember(self, tool: Tool) -> None:
         """Remember the tool's definition when a call is approved, to report later changes of the definition."""
@@ -244,39 +226,47 @@ class Policy:
         """Decide a call by rules and flags; returns None if the user has to be asked.
 
         Args:
-            request: The call to decide.
             is_current: Whether the tool's definition is known to be current; if not, session permissions do not count.
         """
         tool = request.tool
-        actions = {
-            rule.action: rule
-            for rule in self._rules
-            if matches(tool.server, rule.server)
-            and (allows if rule.action == "allow" else matches)(tool.name, rule.tool)
-        }
-        if "deny" in actions:
-            return self._by_rule(request, "rejected", f"denied by a rule in {actions['deny'].where}")
+        rules = {rule.action: rule for rule in self._rules if _is_about(rule, tool)}
+        if "deny" in rules:
+            return request.decided("rejected", "rule", f"denied by a rule in {rules['deny'].where}")
         flag = next((pattern for pattern in self._flags if _flag_allows(tool, pattern)), None)
-        if flag is not None or self._allow_all:
-            words = f"allowed by --allow {flag}" if flag is not None else "allowed by --yes"
-            return Decision(
-                verdict="approved", by="flag", arguments=request.arguments, fingerprint=tool.fingerprint, words=words
-            )
+        if flag is not None:
+            return request.decided("approved", "flag", f"allowed by --allow {flag}")
+        if self._allow_all:
+            return request.decided("approved", "flag", "allowed by --yes")
         if is_current and Grant(server=tool.server, tool=tool.name, fingerprint=tool.fingerprint) in self.grants:
-            return self._by_rule(request, "approved", "session rule")
-        if "ask" not in actions and "allow" in actions:
-            return self._by_rule(request, "approved", f"allowed by a rule in {actions['allow'].where}")
+            return request.decided("approved", "rule", "session rule")
+        if "ask" not in rules and "allow" in rules:
+            return request.decided("approved", "rule", f"allowed by a rule in {rules['allow'].where}")
         return None
 
-    @staticmethod
-    def _by_rule(request: CallRequest, verdict: Verdict, words: str) -> Decision:
-        return Decision(
-            verdict=verdict,
-            by="rule",
-            arguments=request.arguments,
-            fingerprint=request.tool.fingerprint,
-            words=words,
-        )
+    def unmatched_rules(self, server: str, tools: Sequence[Tool]) -> Iterator[Rule]:
+        """Yield the rules that name a server but match none of its tools: probably misspelt. Once for each server.
+
+        Args:
+            server: A connected server.
+            tools: All tools that there are.
+        """
+        if server in self._checked_servers:
+            return
+        self._checked_servers.add(server)
+        own = [tool for tool in tools if tool.server == server]
+        for rule in self._rules:
+            if rule.server == server and rule.tool != READ and not any(_is_about(rule, tool) for tool in own):
+                yield rule
+
+
+def allows(name: str, pattern: str) -> bool:
+    """Whether an allow pattern matches a tool. A tool that reads resources matches only its full name, never `*`."""
+    return pattern == READ if name == READ else matches(name, pattern)
+
+
+def _is_about(rule: Rule, tool: Tool) -> bool:
+    match_name = allows if rule.action == "allow" else matches
+    return matches(tool.server, rule.server) and match_name(tool.name, rule.tool)
 
 
 def _flag_allows(tool: Tool, pattern: str) -> bool:
@@ -284,19 +274,3 @@ def _flag_allows(tool: Tool, pattern: str) -> bool:
         return matches(f"{tool.server}.{tool.name}", pattern)
     server, _, name = pattern.rpartition(".")
     return allows(tool.name, name) and matches(tool.server, server)
-
-
-def refused(
-    request: CallRequest,
-    *,
-    verdict: Verdict = "rejected",
-    words: str = "refused: nobody was there to decide",
-) -> Decision:
-    """Return the decision for a call that the user did not answer."""
-    return Decision(
-        verdict=verdict,
-        by="default",
-        arguments=request.arguments,
-        fingerprint=request.tool.fingerprint,
-        words=words,
-    )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tui_host.chat.images import read_image
 from tui_host.chat.policy import Decision
 from tui_host.errors import TuiHostError
 from tui_host.llm.messages import Image, Text, ToolCall, ToolResult
@@ -14,6 +14,7 @@ from tui_host.servers.catalog import Content, ToolOutput
 
 RESULT_LIMIT = 50_000
 COMMAND_LIMIT = 2_000
+"""Most characters of a result, and of a command that the model proposes."""
 
 
 def shortened(text: str, limit: int = RESULT_LIMIT) -> str:
@@ -22,6 +23,13 @@ def shortened(text: str, limit: int = RESULT_LIMIT) -> str:
         return text
     half = limit // 2
     return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters left out ...]\n{text[-half:]}"
+
+
+def image_of(block: Content) -> Image | str:
+    """Return the image of a block for a model; else why no model is given it, empty if the block is no image."""
+    if not block.data or (block.kind != "image" and not block.media_type.lower().startswith("image/")):
+        return ""
+    return read_image(block.data)
 
 
 def block_text(block: Content) -> str:
@@ -33,17 +41,9 @@ def block_text(block: Content) -> str:
     if not block.data:
         return block.text
     size = f"{len(block.data) * 3 // 4 - block.data[-2:].count('='):,} bytes"
-    about = ", ".join(word for word in (block.media_type or "unknown type", size, block.uri) if word)
-    broken = "" if is_base64(block.data) else ", not readable"
-    return f"[{block.kind}: {about}{broken}]"
-
-
-def is_base64(data: str) -> bool:
-    """Whether the data is valid base64. A provider refuses a request with an invalid image, and so every later request."""
-    try:
-        return bool(base64.b64decode(data, validate=True))
-    except ValueError:
-        return False
+    image = image_of(block)
+    facts = (block.media_type or "unknown type", size, block.uri, image if isinstance(image, str) else "")
+    return f"[{block.kind}: {', '.join(filter(None, facts))}]"
 
 
 def output_text(output: ToolOutput) -> str:
@@ -56,15 +56,16 @@ def output_text(output: ToolOutput) -> str:
 
 def result_of(call: ToolCall, output: ToolOutput) -> ToolResult:
     """Return a tool's output as a result for the model. Images, also inside resources, are passed on as images."""
-    images = tuple(
-        Image(media_type=block.media_type, data=block.data)
-        for block in output.content
-        if block.media_type.startswith("image/") and is_base64(block.data)
-    )
+    images = [image for block in output.content if isinstance(image := image_of(block), Image)]
     text = output_text(output)
     if output.is_error and not text.startswith("Error"):
         text = f"Error: {text}"
     return ToolResult(call=call, content=(Text(text=text), *images), is_error=output.is_error)
+
+
+def text_of(result: ToolResult | None) -> str:
+    """Return the texts of a result."""
+    return "" if result is None else "\n".join(block.text for block in result.content if isinstance(block, Text))
 
 
 def error_of(call: ToolCall, text: str) -> ToolResult:
@@ -100,7 +101,7 @@ def invalid_of(call: ToolCall, error: TuiHostError) -> ToolResult:
 
 
 def left_out_of(taken: int) -> str:
-    """Tell the model that its answer contained too many calls."""
+    """Tell the user that an answer contained too many calls."""
     return f"the model asked for more than {taken} calls at once: the first {taken} are used, the rest left out"
 
 
@@ -143,34 +144,28 @@ def equal_calls_of(count: int) -> str:
 
 
 def cut_behind_call_of(count: int, asked: Sequence[str]) -> str:
-    """Tell the user which text was left out of an answer.
-
-    Args:
-        count: Number of characters left out.
-        asked: Names of tools called in the omitted text.
-    """
+    """Tell the user which text was left out of an answer: its length, and the tools that it called."""
     characters = "1 character" if count == 1 else f"{count:,} characters"
-    held = (
-        f", with {_calls_of(asked)} that was not run"
-        if len(asked) == 1
-        else f", with {_calls_of(asked)} that were not run"
-        if asked
-        else " that the model made up"
-    )
+    held = " that the model made up"
+    if asked:
+        held = f", with {_calls_of(asked)} that {_were(asked)} not run"
     return f"left out behind the call: {characters}{held}; the inspector shows them"
 
 
 def not_run_behind_of(asked: Sequence[str]) -> str:
     """Tell the model that the calls after its first call were not run."""
-    was = "was" if len(asked) == 1 else "were"
     return (
-        f"In your answer {_calls_of(asked)} stood behind a call whose result you did not have yet, and {was} not run. "
-        "End an answer with its call, and wait for the result before you ask for more."
+        f"In your answer {_calls_of(asked)} stood behind a call whose result you did not have yet, and {_were(asked)} not "
+        "run. End an answer with its call, and wait for the result before you ask for more."
     )
 
 
 def _calls_of(asked: Sequence[str]) -> str:
     return f"a call of {asked[0]}" if len(asked) == 1 else f"{len(asked)} calls ({', '.join(asked)})"
+
+
+def _were(asked: Sequence[str]) -> str:
+    return "was" if len(asked) == 1 else "were"
 
 
 def command_of(command: str) -> str:

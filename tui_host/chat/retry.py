@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from tui_host.errors import ModelError
 
 MOST_SECONDS = 120.0
-"""Longest total wait, in seconds. A request is not retried if the provider asks for a longer wait."""
-_FIRST = 0.5
-_LONGEST = 8.0
+"""Longest total wait. A request is not retried if the provider asks for a longer wait."""
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 8.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -19,8 +19,6 @@ class Retries:
     """Counts the automatic retries of a request and computes the waits.
 
     Attributes:
-        limit: Largest number of retries.
-        count: Number of retries so far.
         waited: Seconds waited so far.
         jitter: Returns a number from 0 to 1 that varies the wait, so that many clients do not retry at the same moment.
     """
@@ -38,8 +36,9 @@ class Retries:
         if not error.passes or self.count >= self.limit:
             return None
         seconds = error.retry_after
-        if seconds is None:
-            seconds = min(_FIRST * 2**self.count, _LONGEST) * (1 - 0.25 * self.jitter())
+        if not seconds:  # some gateways send 0, and would be asked again without a pause
+            pause = min(FIRST_PAUSE_SECONDS * 2**self.count, LONGEST_PAUSE_SECONDS)
+            seconds = pause * (1 - 0.25 * self.jitter())
         if self.waited + seconds > MOST_SECONDS:
             return None
         self.count += 1

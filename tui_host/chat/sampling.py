@@ -29,7 +29,6 @@ class ModelSampler:
     """Puts sampling requests to a model.
 
     Args:
-        client: Returns the client for providers.
         provider: Returns a model's provider; raises ModelError.
         model_of: Returns the model of a session, given its id; None stands for an unknown session.
         offered: Returns the models configured for a provider, given its name.
@@ -49,12 +48,7 @@ class ModelSampler:
         self._offered = offered
 
     def model_for(self, session: str | None, hints: Sequence[str]) -> str:
-        """Return the model that would answer: the session's, or another one of its provider's models that a hint names.
-
-        Args:
-            session: The session's id, None if unknown.
-            hints: Parts of names, the best first.
-        """
+        """Return the model that would answer: the session's, or one of its provider's models that a hint (part of a name) names."""
         own = self._model_of(session)
         offered = (own.model, *self._offered(own.provider))
         hinted = (name for hint in hints if hint for name in offered if hint.lower() in name.lower())
@@ -107,8 +101,8 @@ def sampling_ask(request: SamplingRequest, model: str) -> Ask:
 def _messages(message: Mapping[str, JSON], calls: dict[str, ToolCall]) -> Iterator[Message]:
     """Yield a message, with the results of tools in a message of their own; `calls` collects the calls by id."""
     content = message.get("content")
-    blocks = [mapping(block) for block in (items(content) if isinstance(content, list) else [content])]
-    parts = [_part(block, calls) for block in blocks]
+    blocks = content if isinstance(content, list) else [content]
+    parts = [_part(mapping(block), calls) for block in blocks]
     results = tuple(part for part in parts if isinstance(part, ToolResult))
     others = tuple(part for part in parts if not isinstance(part, ToolResult))
     if results:

@@ -28,8 +28,7 @@ class ServerPart:
     """What a server adds to each request.
 
     Attributes:
-        protocol: The tool protocol's name.
-        dialect: The dialect's name; empty for protocols of plain text, whose prompt is the same in every dialect.
+        dialect: Empty for protocols of plain text, whose prompt is the same in every dialect.
         pieces: The part, exactly as in the request: each tool's name and element of the tools' array, or the lines of the system
             prompt under an empty name.
         changes: What the dialect changed in schemas, each with the tool's name.
@@ -54,9 +53,7 @@ class ServerPart:
 def server_parts(tools: Sequence[Tool], server: str) -> Iterator[ServerPart]:
     """Yield the part of a server for `native` in each dialect, then for each protocol of plain text.
 
-    Args:
-        tools: The tools of all ready servers, as offered: names depend on all of them.
-        server: The server's name.
+    Takes the tools of all ready servers, as offered: names depend on all of them.
     """
     for dialect in DIALECTS.values():
         yield _native(tools, server, dialect)

@@ -51,13 +51,11 @@ class Keeper(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """What the current turn waits for, since when, and until when.
+    """What the current turn waits for, from when and until when in monotonic seconds; nothing if no turn is running.
 
     Attributes:
-        waits: The kind of wait; empty when no turn is running.
         detail: Names to show, such as the servers still connecting.
-        since: When the wait began, in monotonic seconds.
-        until: When the wait is expected to end, in monotonic seconds; None if unknown.
+        until: None if the end is not known.
     """
 
     waits: Waits = ""
@@ -72,23 +70,14 @@ class Session:
 
     Attributes:
         id: The session's id; ids sort by time of creation.
-        source: What created the session: the app, a command, a tap, or an import.
-        created_ns: Wall-clock time of creation.
-        model: The model that the session uses.
-        protocol: The tool protocol that the session uses.
-        policy: The rules and permissions that decide calls.
-        title: The title, made from the user's first message.
         draft: The unsent text in the prompt.
         turn: Number of the last turn, 0 before the first.
         step: Number of the turn's last step, 0 before the first.
-        messages: The messages for the model, oldest first.
         omitted_turns: Number of the last turn that requests leave out, with all earlier turns; 0 if none is left out.
-        conversation: The items of the chat.
-        activity: What the current turn waits for.
+        refused_images: Last turn whose images are left out of requests to a model that refused them, by `PROVIDER/MODEL`.
         questions: Calls that the user has to decide.
         step_limit: The open question whether the turn goes on beyond its limit of steps, None if not asked.
         offered: Connections whose tools this process has already offered to the model.
-        profile: Name of the profile in use, empty for none.
         offer: The tools offered in the last request, None before the first request.
         options: Model options set for this session; they override the profile's and the provider's options.
         redact: Removes secrets from displayed text.
@@ -110,6 +99,7 @@ class Session:
     step: int = 0
     messages: Messages = field(default_factory=Messages)
     omitted_turns: int = 0
+    refused_images: dict[str, int] = field(default_factory=dict[str, int])
     conversation: Conversation = field(default_factory=Conversation)
     activity: Activity = field(default_factory=Activity)
     questions: list[Question] = field(default_factory=list[Question])
@@ -161,9 +151,11 @@ class Session:
     @property
     def end_note(self) -> NoteItem | None:
         """The error or note that ended the last turn; None if an answer ended it."""
-        ends = (item for item in reversed(self.conversation.items) if not isinstance(item, SummaryItem))
-        item = next((item for item in ends if not (isinstance(item, NoteItem) and item.server)), None)
-        return item if isinstance(item, NoteItem) else None
+        for item in reversed(self.conversation.items):
+            is_of_server = isinstance(item, NoteItem) and item.server
+            if not isinstance(item, SummaryItem) and not is_of_server:
+                return item if isinstance(item, NoteItem) else None
+        return None
 
     @property
     def can_try_again(self) -> bool:
@@ -177,9 +169,8 @@ class Session:
     def wait_for(self, waits: Waits, detail: str = "", *, seconds: float | None = None) -> None:
         """Set what the turn waits for, and for how long if known."""
         now = self.clock()
-        self.activity = Activity(
-            waits=waits, detail=detail, since=now, until=None if seconds is None else now + seconds
-        )
+        until = None if seconds is None else now + seconds
+        self.activity = Activity(waits=waits, detail=detail, since=now, until=until)
 
     def save(self) -> None:
         """Store title, model, protocol, profile, options and draft."""
@@ -192,6 +183,12 @@ class Session:
         if self.keeper is not None:
             self.keeper.message(self.id, number, message)
 
+    def note(self, what: str, *, remedy: str = "", again: bool = False, is_full: bool = False) -> None:
+        """Add a note of the host to the chat."""
+        self.conversation.add(
+            NoteItem(turn=self.turn, kind="note", what=what, remedy=remedy, again=again, is_full=is_full)
+        )
+
     def begin_turn(self, text: str, attached: Sequence[Attached] = (), *, filled: FilledPrompt | None = None) -> None:
         """Begin a turn with the user's text and attached files, or with the messages of a server's prompt."""
         self.turn += 1
@@ -200,19 +197,19 @@ class Session:
             self.title = title_of(self.redact(text if filled is None else filled.title))
         self.draft = ""
         self.save()
-        if filled is not None:
-            for item in filled.items(self.turn):
-                self.conversation.add(item)
-            for message in filled.llm_messages(self.turn):
-                self.say(message)
+        if filled is None:
+            self.conversation.add(UserItem(turn=self.turn, text=text))
+            self.say(Message(role="user", parts=message_parts(text, attached), turn=self.turn))
             return
-        self.conversation.add(UserItem(turn=self.turn, text=text))
-        self.say(Message(role="user", parts=message_parts(text, attached), turn=self.turn))
+        for item in filled.items(self.turn):
+            self.conversation.add(item)
+        for message in filled.llm_messages(self.turn):
+            self.say(message)
 
     def grant(self, question: Question) -> None:
         """Allow the question's tool for the session, and answer all open questions that this permission decides."""
         self.policy.grant(question.request.tool)
-        for waiting in self.questions:
+        for waiting in self.open_questions():
             decision = self.policy.decide(waiting.request) if waiting.open else None
             if decision is not None:
                 waiting.answer(decision)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tui_host.capture.json.narrowing import mapping
 from tui_host.chat.call_arguments import read_arguments
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.messages import ToolCall, ToolSpec
@@ -19,8 +20,8 @@ from tui_host.llm.tool_names import nearest, tool_meant
 HUB = "hub"
 """The tool protocol's name; `hub+NAME` builds on a tool protocol other than `native`."""
 LIST, INSPECT, INVOKE = "list_tools", "inspect_tool", "invoke_tool"
-_MOST = 100
-_USUAL = 50
+MOST_LISTED, USUALLY_LISTED = 100, 50
+_SHOWN_CHARACTERS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ class Hub:
         return (
             _spec(
                 LIST,
-                f"List the tools that there are, by name and description ({_MOST} at most; more by offset).",
+                f"List the tools that there are, by name and description ({MOST_LISTED} at most; more by offset).",
                 {"limit": number, "offset": number},
             ),
             _spec(INSPECT, "Show a tool's description and the schema of its arguments.", {"name": name}, "name"),
@@ -75,7 +76,8 @@ class Hub:
             return None
         given = read_arguments(call.arguments)
         if own.name == LIST:
-            return HostAnswer(text=self._listed(_count(given.get("limit"), _USUAL), _count(given.get("offset"), 0)))
+            limit, offset = _count(given.get("limit"), USUALLY_LISTED), _count(given.get("offset"), 0)
+            return HostAnswer(text=self._listed(limit, offset))
         tool = self._tool(given.get("name"))
         if own.name == INSPECT:
             return HostAnswer(text=f"{tool.name}: {tool.description}\n\nArguments: {_json(tool.schema)}")
@@ -87,26 +89,23 @@ class Hub:
         if tool is not None:
             params = f'{{"name": {_json(tool.name)}, "params": {{…}}}}'
             return TuiHostError(f"{name} is not offered by itself", remedy=f"call {spoken(INVOKE)} with {params}")
-        own = {tool.name for tool in self.specs}
         near = nearest(name, (*self.specs, *self._tools.values()))
-        ways = [
-            spoken(candidate) if candidate in own else f"{candidate} by way of {spoken(INVOKE)}" for candidate in near
-        ]
+        ways = [f"{tool} by way of {spoken(INVOKE)}" if tool in self._tools else spoken(tool) for tool in near]
         remedy = f"there is {', '.join(ways)}" if ways else f"{spoken(LIST)} names those that there are"
         return TuiHostError(f"there is no tool {spoken(name)}", remedy=remedy)
 
     def _listed(self, limit: int, offset: int) -> str:
-        limit = min(limit, _MOST)
-        some = list(self._tools.values())[offset : offset + limit]
+        some = list(self._tools.values())[offset : offset + min(limit, MOST_LISTED)]
         lines = [f"Total: {len(self._tools)} tools, offset {offset}, returned {len(some)}", ""]
-        return "\n".join([*lines, *(f"- {tool.name}: {' '.join(tool.description.split())}" for tool in some)])
+        lines += [f"- {tool.name}: {' '.join(tool.description.split())}" for tool in some]
+        return "\n".join(lines)
 
     def _tool(self, name: JSON) -> ToolSpec:
         tool = tool_meant(name, self._tools.values()) if isinstance(name, str) else None
         if tool is None:
             near = nearest(str(name), self._tools.values())
             there = f"there is {', '.join(near)}; " if near else ""
-            raise TuiHostError(f"there is no tool {str(name)[:100]!r}", remedy=f"{there}{LIST} names all")
+            raise TuiHostError(f"there is no tool {str(name)[:_SHOWN_CHARACTERS]!r}", remedy=f"{there}{LIST} names all")
         return tool
 
 
@@ -119,12 +118,11 @@ def _params(given: Mapping[str, JSON], tool: ToolSpec) -> JSON:
     """Return the arguments of an invoked tool. Models write either word, whatever the schema says."""
     params = given.get("params", given.get("arguments"))
     if params is None:
-        schema = tool.schema if isinstance(tool.schema, dict) else {}
-        required = schema.get("required")
+        required = mapping(tool.schema).get("required")
         if required:  # a call without them would run with other arguments than the model meant
             raise TuiHostError(f"params is missing: {tool.name} requires {_json(required)}")
         return {}
-    if not isinstance(params, dict):
+    if not isinstance(params, Mapping):
         raise TuiHostError("params is not a JSON object")
     return params
 

@@ -6,12 +6,14 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from tui_host.capture.record import Draft
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.messages import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tui_host.capture.record import Place
     from tui_host.chat.policy import CallRequest, Decision
     from tui_host.llm.messages import ToolCall, ToolResult
 
@@ -81,6 +83,16 @@ class Outcome:
         }
 
 
+def decision_draft(outcome: Outcome, place: Place) -> Draft:
+    """Return the record of a decision, with the fingerprint of the tool's definition."""
+    value = outcome.to_json()
+    if outcome.decision is not None:
+        value["words"] = outcome.decision.words
+        value["definition"] = outcome.decision.fingerprint
+    data = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+    return Draft(wire="host", kind="decision", place=place, data=data)
+
+
 TurnStop: TypeAlias = Literal["done", "length", "refused", "limit", "stopped", "error"]
 _Counted: TypeAlias = Literal["input_total", "output_total", "input_cached", "cache_written", "reasoning"]
 
@@ -91,10 +103,9 @@ class TurnResult:
 
     Attributes:
         answer: The last step's text, None if there is none.
-        stop: Why the turn ended.
         steps: Number of model exchanges.
         outcomes: The outcome of every call, in the order of the calls.
-        error: The error that ended the turn, None if it ended without an error.
+        usage: The usage reported in each step.
     """
 
     turn: int
@@ -110,25 +121,25 @@ class TurnResult:
         reported = [value for usage in self.usage if (value := getattr(usage, name)) is not None]
         return sum(reported) if reported else None
 
+    def _sum(self, name: Literal["cost", "loading", "reading", "writing"]) -> float | None:
+        reported = [value for usage in self.usage if (value := getattr(usage, name)) is not None]
+        return round(sum(reported), 9) if reported else None
+
     @property
     def cost(self) -> float | None:
         """The sum of the reported prices, in the provider's currency; None if no step reported a price."""
-        reported = [usage.cost for usage in self.usage if usage.cost is not None]
-        return round(sum(reported), 9) if reported else None
+        return self._sum("cost")
 
     def usage_json(self) -> dict[str, JSON]:
         """Return the reported usage as JSON: always input and output, further figures only if a step reported them."""
-        seconds = {
-            name: round(sum(reported), 9)
-            for name in ("loading", "reading", "writing")
-            if (reported := [value for usage in self.usage if (value := getattr(usage, name)) is not None])
-        }
-        more = {
+        figures: dict[str, JSON] = {
             "cached": self.tokens("input_cached"),
             "cache_written": self.tokens("cache_written"),
             "reasoning": self.tokens("reasoning"),
-            **seconds,
+            "loading": self._sum("loading"),
+            "reading": self._sum("reading"),
+            "writing": self._sum("writing"),
             "cost": self.cost,
         }
-        reported_figures = {name: value for name, value in more.items() if value is not None}
-        return {"input": self.tokens("input_total"), "output": self.tokens("output_total"), **reported_figures}
+        reported = {name: value for name, value in figures.items() if value is not None}
+        return {"input": self.tokens("input_total"), "output": self.tokens("output_total"), **reported}

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tui_host.chat.active_profile import local_time
+from tui_host.servers.server_questions import unchecked
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
@@ -20,21 +21,15 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import ModelRef, Provider, Settings
 
 
-async def unchecked(schema: JSON, value: JSON) -> None:
-    """Return None: without a schema checker, it stays unknown whether a value fits its schema."""
-    del schema, value
-
-
 @dataclass(slots=True, kw_only=True)
 class Services:
     """The parts of the host that a turn uses.
 
     Attributes:
         provider: Returns a model's provider, and starts the demo model's process if needed; raises ModelError.
-        approver: Asks the user.
-        misfits: Returns the schema errors of arguments; None if the schema is unusable or the check takes too long.
         clock: Returns monotonic seconds.
         now: Returns the local time to state to the model.
+        misfits: Returns the schema errors of arguments; None if the schema is unusable or the check takes too long.
     """
 
     settings: Settings

@@ -65,8 +65,7 @@ async def preview_request(
     from tui_host.chat.active_profile import apply_profile, local_time, profile_of
     from tui_host.chat.attachments import message_parts
     from tui_host.chat.exchange_links import Links
-    from tui_host.chat.history_repair import new_results
-    from tui_host.chat.next_request import build_request, session_protocol
+    from tui_host.chat.next_request import build_request, new_results, session_protocol
     from tui_host.llm.dialects.table import dialect
 
     await host.ready()
@@ -95,7 +94,7 @@ async def preview_request(
     outgoing, draft = await client.preview(provider, asked.ask, place=place)
     collected = _Collected(host.recorder.redactor)
     collected.append(replace(draft, exchange=PREVIEW))
-    links = Links(recorder=collected, place=place, table=asked.table, adapted=asked.adapted)
+    links = Links(recorder=collected, place=place, table=asked.offer.table, adapted=asked.adapted)
     spans = await to_thread.run_sync(links.find_spans, outgoing, speaks, asked.prepared, new_results(asked.history))
     links.record_request(PREVIEW, spans)
     return collected.drafts

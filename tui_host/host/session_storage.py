@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from tui_host.capture.json.narrowing import mapping, number_or_zero
 from tui_host.capture.session_summary import DIRECT, SessionInfo
 from tui_host.chat.conversation import Conversation, Item, item_to_text
 from tui_host.chat.session import Session
@@ -64,23 +65,22 @@ def _messages(store: Store, session: str, before: int) -> Sequence[str]:
     return texts
 
 
-_OMITTED = "omitted_turns"
-"""Name in the stored options for the last turn left out of requests; not a model option."""
+_OMITTED, _REFUSED = "omitted_turns", "refused_images"
+"""Names in the stored options for what requests leave out."""
 
 
 def _options_to_json(session: Session) -> dict[str, JSON]:
-    omitted: dict[str, JSON] = {_OMITTED: session.omitted_turns} if session.omitted_turns else {}
-    direct: dict[str, JSON] = {DIRECT: True} if session.is_direct else {}
-    return {**options_to_json(session.options), **omitted, **direct}
+    more = {_OMITTED: session.omitted_turns, _REFUSED: dict(session.refused_images), DIRECT: session.is_direct}
+    return {**options_to_json(session.options), **{name: value for name, value in more.items() if value}}
 
 
-def _options(text: str) -> tuple[Options, int]:
-    """Return the session's model options, skipping unreadable ones, and the last turn that requests leave out."""
-    value: JSON = json.loads(text)
-    options = dict(value) if isinstance(value, Mapping) else {}
+def _options(text: str) -> tuple[Options, int, dict[str, int]]:
+    """Return the session's model options, skipping unreadable ones, and the turns and images that requests leave out."""
+    options = dict(mapping(json.loads(text)))
     options.pop(DIRECT, None)
-    omitted = options.pop(_OMITTED, 0)
-    return options_of(options), omitted if isinstance(omitted, int) else 0
+    omitted, refused = options.pop(_OMITTED, 0), mapping(options.pop(_REFUSED, None))
+    turns = {model: turn for model, turn in refused.items() if isinstance(turn, int)}
+    return options_of(options), number_or_zero(omitted), turns
 
 
 def tapped_session(info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:
@@ -141,7 +141,7 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
         raise StoreError("another process has this session open", info.id, "close it there first")
     provider, _, model = info.model.partition("/")
     stored = store.sessions.count_messages(info.id)
-    options, omitted_turns = _options(info.options)
+    options, omitted_turns, refused_images = _options(info.options)
     session = Session(
         id=info.id,
         source=info.source,
@@ -151,6 +151,7 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
         profile=info.profile,
         options=options,
         omitted_turns=omitted_turns,
+        refused_images=refused_images,
         is_direct=info.is_direct,
         policy=policy,
         redact=redact,

@@ -1,0 +1,72 @@
+"""Images for a model. Their type and size are read from the bytes: vendors refuse an image that its server declared wrong."""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+
+from tui_host.llm.messages import Image
+from tui_host.llm.outline import size_words
+
+LARGEST_IMAGE_BYTES = 20_000_000
+"""No provider accepts larger images."""
+MOST_PIXELS = 8_000
+"""Longest side that every vendor takes. Source: Anthropic, Vision, Evaluate image size."""
+_SIGNATURES: tuple[tuple[re.Pattern[bytes], str], ...] = (
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+    (re.compile(rb"GIF8[79]a"), "image/gif"),
+    (re.compile(rb"RIFF....WEBP", re.DOTALL), "image/webp"),
+    (re.compile(rb"....ftyp(?:heic|heix|mif1)", re.DOTALL), "image/heic"),
+)
+_DATA_URL = re.compile(r"data:[^,]{0,100};base64,")
+_SIZE_OF_JPEG = re.compile(rb"\xff[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf].{3}(.{4})", re.DOTALL)
+
+
+def media_type_of(data: bytes) -> str:
+    """Return the media type of an image file, empty for any other file."""
+    return next((kind for sign, kind in _SIGNATURES if sign.match(data)), "")
+
+
+def read_image(text: str) -> Image | str:
+    """Return a server's image for a model, or why no model is given it.
+
+    Args:
+        text: Base64, as servers write it: with line breaks, or as a `data:` URL.
+    """
+    text = "".join(_DATA_URL.sub("", text, count=1).split())
+    try:
+        data = base64.b64decode(text, validate=True)
+    except ValueError:
+        return "not readable"
+    media_type, size = media_type_of(data), _pixels(data)
+    if not media_type:
+        return "no PNG, JPEG, GIF or WebP"
+    if len(data) > LARGEST_IMAGE_BYTES:
+        return f"larger than {size_words(LARGEST_IMAGE_BYTES).replace('.0', '')}"
+    if size is not None and max(size) > MOST_PIXELS:
+        return f"{size[0]:,} × {size[1]:,} pixels, more than {MOST_PIXELS:,} on a side"
+    return Image(media_type=media_type, data=text)
+
+
+def image_words(image: Image) -> str:
+    """Describe an image: `image/png, 12.3 kB`."""
+    return f"{image.media_type}, {size_words(len(image.data) * 3 // 4)}"
+
+
+def _pixels(data: bytes) -> tuple[int, int] | None:
+    """Return width and height, None if they do not stand in the first bytes of a known form."""
+    try:
+        match media_type_of(data):
+            case "image/png":
+                return struct.unpack_from(">II", data, 16)
+            case "image/gif":
+                return struct.unpack_from("<HH", data, 6)
+            case "image/jpeg" if (found := _SIZE_OF_JPEG.search(data)) is not None:
+                height, width = struct.unpack(">HH", found[1])
+                return width, height
+            case _:
+                return None
+    except struct.error:
+        return None

@@ -1,0 +1,105 @@
+"""Writes dataclasses as JSON and reads them again, driven by their annotations: the stored form of items and messages.
+
+Forms grow by fields with defaults: a text of an earlier version lacks them, and of a text of a later version they are
+passed over. So no form needs a number, and what was stored before opens as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from types import NoneType
+from typing import Literal, get_args, get_origin, get_type_hints
+
+from tui_host.capture.json.narrowing import items, mapping
+from tui_host.errors import JSON
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredForm:
+    """How a family of dataclasses is stored. A class that stands by itself or in a list is named by a tag.
+
+    Attributes:
+        tag: The member that names the class.
+        classes: The classes, by that name.
+        sparse: Fields that are left out while they have their default.
+    """
+
+    tag: str
+    classes: Mapping[str, type]
+    sparse: frozenset[str] = frozenset()
+
+    def write(self, value: object) -> str:
+        """Return a value as a line of JSON that begins with the tag, if its class has one."""
+        return json.dumps(self._tagged(value), ensure_ascii=False, separators=(",", ":"))
+
+    def read(self, text: str, hint: object) -> object:
+        """Read a value of this annotation; None for a text that is damaged or of a form not known here."""
+        try:
+            return self._read(hint, json.loads(text))
+        except (ValueError, TypeError, LookupError, RecursionError):
+            return None
+
+    def _tagged(self, value: object) -> JSON:
+        name = next((name for name, kind in self.classes.items() if kind is type(value)), None)
+        tag: dict[str, JSON] = {} if name is None else {self.tag: name}
+        return {**tag, **self._members(value)}
+
+    def _members(self, value: object) -> dict[str, JSON]:
+        members: dict[str, JSON] = {}
+        if is_dataclass(value):
+            for field in fields(value):
+                member: JSON = getattr(value, field.name)
+                if field.name not in self.sparse or member != field.default:
+                    members[field.name] = self._json(member)
+        return members
+
+    def _json(self, value: JSON) -> JSON:
+        if isinstance(value, tuple):
+            return [self._tagged(item) for item in value]
+        return self._members(value) if is_dataclass(value) else value
+
+    def _read(self, hint: object, value: JSON) -> object:
+        """Read a value by its annotation. Raises if the value does not have the annotated type."""
+        if hint in _PLAIN:
+            return _checked(value, *_PLAIN[hint])
+        if isinstance(hint, type) and is_dataclass(hint):
+            members, hints = mapping(value), _hints(hint)
+            return hint(**{name: self._read(hints[name], members[name]) for name in hints if name in members})
+        origin, inner = get_origin(hint), get_args(hint)
+        if origin is tuple:
+            # A part of a later version is passed over, so that the rest of the message stays.
+            return tuple(self._read(kind, item) for item in items(value) if (kind := self._class_of(item)))
+        if origin is Literal:
+            return _checked(value, str)  # any word: one of a later version is only shown
+        if value is None and NoneType in inner:
+            return None
+        kinds = [kind for kind in inner if kind is not NoneType] if len(inner) == 2 else [self._class_of(value)]
+        return self._read(kinds[0], value)
+
+    def _class_of(self, value: JSON) -> type | None:
+        return self.classes.get(str(mapping(value).get(self.tag)))
+
+
+_PLAIN: Mapping[object, tuple[type, ...]] = {
+    object: (object,),
+    bool: (bool,),
+    int: (int,),
+    float: (float, int),
+    str: (str,),
+    None: (),  # a class that this version does not know
+}
+
+
+def _checked(value: JSON, *kinds: type) -> JSON:
+    if not isinstance(value, kinds):
+        raise TypeError(f"{value!r} is of none of the types {kinds}")
+    return value
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, object]:
+    """Return the annotations of a dataclass. `JSON`, which contains itself, stands for any value."""
+    return get_type_hints(kind, localns={"JSON": object})
