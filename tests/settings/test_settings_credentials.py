@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.settings.reading import read
-from tui_host.settings.credential_names import credentials_in_protocols
-from tui_host.settings.credential_places import in_url, in_variables, in_words
+from tui_host.settings.credential_places import credentials_in_protocols, in_url, in_variables, in_words
 from tui_host.settings.environment_references import secrets_of
 
 

@@ -15,7 +15,6 @@ from tui_host.cli.chosen_servers import chosen_servers
 from tui_host.cli.terminal_question import ask_on_terminal
 from tui_host.errors import JSON, SettingsError
 from tui_host.servers.catalog import describe, identity
-from tui_host.settings.credential_names import is_credential_key
 from tui_host.settings.credential_places import in_variables, in_words
 from tui_host.settings.hosts import host_files as files
 from tui_host.settings.hosts.host_entries import HostEntry, host_of, read_host_entries
@@ -25,6 +24,7 @@ from tui_host.settings.hosts.known_hosts import HOSTS, PASTED, KnownHost, files_
 from tui_host.settings.masked_command import hide
 from tui_host.settings.paths import whole
 from tui_host.settings.schema import REFERENCE, Template
+from tui_host.settings.sensitivity import sensitivity
 from tui_host.settings.server_entries import add_entry, read_entry
 from tui_host.settings.server_tables import server_name
 from tui_host.settings.table_reader import is_table
@@ -248,7 +248,7 @@ def _without_secrets(spec: ServerSpec, words: Sequence[str]) -> Iterator[str]:
 
 def _without_secret(spec: ServerSpec, key: str, name: str, value: Template) -> str:
     """Return a variable or header, as a reference if it is a secret that is written out."""
-    is_secret = any(in_variables({name: value.text})) if key == "env" else is_credential_key(name)
+    is_secret = any(in_variables({name: value.text})) if key == "env" else sensitivity(name) == "remove"
     is_written_out = is_secret and not REFERENCE.search(value.text)
     return _reference_for(spec, name, is_variable=key == "env") if is_written_out else value.text
 

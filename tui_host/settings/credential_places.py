@@ -1,4 +1,4 @@
-"""Finds credentials by their position: in URLs, in a command's arguments, in environment variables."""
+"""Finds credentials by their position: in URLs and headers, in a command's arguments, in environment variables."""
 
 from __future__ import annotations
 
@@ -8,19 +8,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote_plus
 
-from tui_host.settings.credential_names import (
-    LONG_KEYS,
-    ONE_TIME_KEYS,
-    SCHEMES,
-    is_credential_by_value,
-    is_credential_key,
-    is_credential_variable,
-    is_of_words,
-)
+from tui_host.settings.sensitivity import SCHEMES, is_of_words, is_telling, kinds_of, sensitivity
 
-TELLING_FROM = 20
-"""Shortest word without digits that counts as a secret: hosts send short common words if no key is needed."""
-
+PROTOCOLS = "sec-websocket-protocol"
+"""The only WebSocket header that a web page can set: pages send credentials as protocol names."""
+_LONGEST_NAME = 100
 _USERINFO = re.compile(r"(?<![\w+.-])[A-Za-z][\w+.-]*:(?:\\?/){2}([^/?#\s\"']+)@")
 _PARAMETER = re.compile(r"[?&;#]([^=&;#?]+)=(?![;?][^=&;#?>]+=)([^&#]+?)(?=[&#]|>\s*(?:[;,]|$)|[;?][^=&;#?>]+=|$)")
 """A URL parameter with its value. The value may contain separators, unless another parameter or a link's bracket follows."""
@@ -58,6 +50,10 @@ _PATH = re.compile(
     r"(?:(?:\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@ ()+,-]+){2,}|(?:\.{0,2}|[A-Za-z]:)[/\\][\w@ -]*\.\w+|~[\w.-]*(?:/[\w.@ ()+,-]+)+)/?"
 )
 """A path: several parts, or a single part with a suffix. A value that only begins with a slash may be a key."""
+_DOT = re.compile(r"\.")
+_ONE_OF_SEVERAL = re.compile(r"(?<![\w.~+/-])(?=[^\d\s,;]{0,200}\d)(?=[^A-Za-z\s,;]{0,200}[A-Za-z])[\w.~+/-]{16,}=*")
+_PART = re.compile(r'(?:([\w.-]+)=(?!=*(?:[\s,;&]|$)))?(?:"([^"]*)"|([^\s,;&"]+))')
+"""A parameter `name=value`, or a word, which may end with `=`."""
 _WORKING = frozenset(("PWD", "OLDPWD"))
 """A shell's variables for the current and previous folder: no passwords, despite `PWD` in their names."""
 _PASSWORD = re.compile(r"passw|pwd|pass\b|secret", re.IGNORECASE)
@@ -72,25 +68,15 @@ class Span(NamedTuple):
     name: str
 
 
-def is_telling(value: str) -> bool:
-    """Whether a value is distinctive enough to search for, unlike a common word."""
-    return len(value) >= TELLING_FROM or not value.isascii() or any(map(str.isdigit, value))
-
-
 def in_url(url: str, also: Collection[str] = (), layers: int = _LAYERS) -> list[Span]:
     """Find credentials in URLs: user and password, and values of telling keys. Spans are in order, without overlap.
 
-    Args:
-        url: A URL, or JSON text with URLs whose slashes are escaped.
-        also: Further names of keys that hold credentials, in lower case.
-        layers: Levels of encoding to decode.
+    The text may be JSON with URLs whose slashes are escaped; `also` are further names of keys, in lower case.
     """
     spans = [Span(*match.span(1), "userinfo") for match in _USERINFO.finditer(url)] if "@" in url else []
     for match in _PARAMETER.finditer(url) if "=" in url else ():
         name = unquote_plus(match[1])
-        is_long = name.lower() in LONG_KEYS and len(match[2]) >= TELLING_FROM
-        is_named = name.lower() in ONE_TIME_KEYS or name.lower() in also or is_credential_key(name)
-        if is_long or is_named or is_credential_by_value(name, unquote_plus(match[2])):
+        if name.lower() in also or sensitivity(name, unquote_plus(match[2]), "query") == "remove":
             spans.append(Span(*match.span(2), match[1]))
     if layers and _ENCODED.search(url):
         for match in _PIECE.finditer(url):
@@ -129,7 +115,9 @@ def said(value: str) -> Iterator[str]:
 def origin_in(value: str) -> str:
     """Return only scheme, host and port of an origin. `null` stays, and any other text becomes empty."""
     origin = _ORIGIN.match(value)
-    return origin[1] + origin[3] if origin else value if value == "null" else ""
+    if origin is None:
+        return value if value == "null" else ""
+    return origin[1] + origin[3]
 
 
 def beside_origin(value: str) -> list[Span]:
@@ -154,7 +142,7 @@ def in_words(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 def in_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield names and values of credentials in an environment: variables named for credentials, and parts of values."""
     for name, value in environment.items():
-        if is_credential_variable(name) and name not in _WORKING:
+        if sensitivity(name, place="variable") == "remove" and name not in _WORKING:
             yield from _given(name, value, is_sure=True)
         for _, part in _in_text(value):
             yield name, part
@@ -169,6 +157,54 @@ def password_in(userinfo: str) -> str:
     """Return the secret part of the text before a URL's `@`: the part after the colon, or all of it without a colon."""
     name, colon, password = userinfo.partition(":")
     return unquote_plus(password if colon else name)
+
+
+def credential_in(value: str) -> str:
+    """Return a header's value without its authentication scheme."""
+    scheme, space, rest = value.partition(" ")
+    return rest if space and scheme.lower() in SCHEMES else value
+
+
+def several_in(name: str, value: str) -> Iterator[re.Match[str]]:
+    """Find likely credentials in a header named for several keys or tokens. It may also hold counts or words."""
+    if "several" in kinds_of(name):
+        yield from _ONE_OF_SEVERAL.finditer(value)
+
+
+def parts_of_credential(value: str) -> Iterator[str]:
+    """Yield the credentials inside a header's value, as in `Token token="X"`, `MyScheme X` or `Key id:X`."""
+    before, _, _ = value.strip().partition(" ")
+    has_names = False
+    if "⟨secret:" in value:
+        return
+    credential = credential_in(value)
+    for match in _PART.finditer(credential):
+        name, text = match[1], match[2] if match[3] is None else match[3]
+        if name is not None:
+            has_names = True
+            if sensitivity(name) == "remove":
+                yield text
+                yield unquote_plus(text)
+        elif not has_names:  # else the word is part of a list
+            is_scheme = match.start() == 0 and credential[match.end() : match.end() + 1].isspace()
+            _, colon, behind = text.partition(":")
+            if not is_scheme:
+                yield text
+            if colon and not behind.startswith("//") and before.lower() != "bearer":
+                yield behind
+
+
+def credentials_in_protocols(value: str) -> Iterator[tuple[str, str]]:
+    """Yield names and values of credentials among WebSocket protocols, as in `api-key.VALUE` or `token, VALUE`."""
+    before = ""
+    for protocol in map(str.strip, value.split(",")):
+        dots = (dot.start() for dot in _DOT.finditer(protocol, 0, _LONGEST_NAME))
+        at = next((dot for dot in dots if sensitivity(protocol[:dot]) == "remove"), None)
+        if at is not None and protocol[at + 1 :]:
+            yield protocol[:at], protocol[at + 1 :]
+        elif before.lower() in SCHEMES and protocol:
+            yield before, protocol
+        before = protocol
 
 
 def _in_text(text: str, nested: int = _NESTED) -> Iterator[tuple[str, str]]:
@@ -196,7 +232,7 @@ def _given(name: str, value: str, *, is_sure: bool = False) -> Iterator[tuple[st
     name = name.strip("- ")
     scheme, space, rest = value.partition(" ")
     value = rest.strip() if space and scheme.lower() in SCHEMES else value
-    is_one = is_sure or is_credential_key(name)
+    is_one = is_sure or sensitivity(name) == "remove"
     if _ELSEWHERE.fullmatch(name) or _is_elsewhere(value) or not (is_one or _USER.fullmatch(name)):
         return
     before, _, behind = value.partition(":")

@@ -33,7 +33,7 @@ def check_headers(table: Table, headers: Mapping[str, Template]) -> None:
     """Check the names and the values of headers. A value with references is checked when it is used."""
     if not headers:
         return
-    from tui_host.settings.credential_names import is_credential_key  # imported late: most files have no headers
+    from tui_host.settings.sensitivity import sensitivity  # imported late: most files have no headers
 
     inner, seen = table.inner("headers"), set[str]()
     for name, template in headers.items():
@@ -44,7 +44,7 @@ def check_headers(table: Table, headers: Mapping[str, Template]) -> None:
         seen.add(name.lower())
         if not template.references and not is_header_value(template.text):
             inner.mistake(name, "a character that is invalid in a header", "write ASCII, on one line")
-        if not template.references and is_credential_key(name):
+        if not template.references and sensitivity(name) == "remove":
             notice_secret(inner, name, template)
 
 

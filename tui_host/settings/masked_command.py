@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tui_host.settings.credential_names import sounds_like_credential
 from tui_host.settings.credential_places import in_url
+from tui_host.settings.sensitivity import sensitivity
 from tui_host.settings.vendor_keys import pieces
 
 HIDDEN = "•••"
@@ -30,7 +30,7 @@ def hide(words: Iterable[str]) -> Iterator[str]:
             yield word if _REFERENCE.fullmatch(word) else HIDDEN
         else:
             yield _without(word)
-        is_value = _OPTION.fullmatch(word) is not None and sounds_like_credential(word)
+        is_value = _OPTION.fullmatch(word) is not None and sensitivity(word) != "none"
 
 
 def _without(word: str) -> str:
@@ -39,7 +39,7 @@ def _without(word: str) -> str:
             word = f"{word[: span.start]}{HIDDEN}{word[span.end :]}"
     if "://" not in word:
         secret_assignment = next(
-            (assignment for assignment in _ASSIGNED.finditer(word) if sounds_like_credential(assignment[1])), None
+            (assignment for assignment in _ASSIGNED.finditer(word) if sensitivity(assignment[1]) != "none"), None
         )
         if secret_assignment is not None:
             word = word[: secret_assignment.end()] + _value(word[secret_assignment.end() :])

@@ -12,8 +12,8 @@ from tui_host.capture.json.reading import load
 from tui_host.capture.record import Redaction
 from tui_host.capture.redact.by_value import mark
 from tui_host.errors import JSON
-from tui_host.settings.credential_names import SCHEMES
 from tui_host.settings.credential_places import in_url, password_in, said
+from tui_host.settings.sensitivity import SCHEMES
 
 BLANKS = b"\xef\xbb\xbf \t\r\n"
 """What may stand before everything else in a body."""

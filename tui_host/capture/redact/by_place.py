@@ -30,25 +30,29 @@ from tui_host.capture.redact.body_fields import (
 from tui_host.capture.redact.by_value import Kept
 from tui_host.capture.redact.login_bodies import with_plain_names
 from tui_host.errors import JSON
-from tui_host.settings.credential_names import (
+from tui_host.settings.credential_places import (
     PROTOCOLS,
+    Span,
+    beside_origin,
+    credential_in,
+    credentials_in_protocols,
+    in_url,
+    is_given,
+    parts_of_credential,
+    password_in,
+    said,
+    several_in,
+)
+from tui_host.settings.sensitivity import (
     REDIRECT_KEYS,
     SCHEMES,
     SESSION_KEYS,
-    credential_in,
-    credentials_in_protocols,
-    is_by_chance,
-    is_credential_by_value,
-    is_credential_header,
-    is_credential_key,
-    is_credential_value,
-    is_lasting,
-    is_one_time,
-    is_somebodys_key,
-    parts_of_credential,
-    several_in,
+    TELLING_FROM,
+    has_scheme,
+    is_random,
+    kinds_of,
+    sensitivity,
 )
-from tui_host.settings.credential_places import TELLING_FROM, Span, beside_origin, in_url, is_given, password_in, said
 
 _MEMBER = re.compile(rb'"([\w.-]++)"(' + SPACE + rb":" + SPACE + rb")" + TEXT, re.DOTALL)
 _OBJECT = Brackets(rb'"((?:\w{1,40}_)?headers|auth(?:entication)?|credentials?)"' + LEADS + rb"\{", b"{}")
@@ -66,7 +70,7 @@ _NAME_OF_KEY = re.compile(
     rb"|(?:access|refresh|auth|bearer|api|security)[_-]?token|authorization(?:_token)?)"
     rb"|aws_(?:secret_access_key|session_token)|connection_string|encoded_api_key|password)"
 )
-"""Fewer names than `is_credential_key` knows: in schemas and arguments of tools and in a model's words, `key` and `token` may be anything."""
+"""Fewer names than `sensitivity` removes in a setting: in schemas and arguments of tools and in a model's words, `key` and `token` may be anything."""
 _KEY = re.compile(rb'"' + _NAME_OF_KEY.pattern + rb'"(' + SPACE + rb":" + SPACE + rb")" + TEXT, re.DOTALL)
 _URL = re.compile(rb'"([A-Za-z][\w+.-]*+:(?:\\?/){2}[^"\s@=%]*+[@=%][^"\s]*+)"')
 _OF_SERVERS = ("tools", "mcp_servers", "mcpServers", "session")
@@ -134,7 +138,7 @@ class _Headers:
         takes_all = bool(has_values) and read(b"{" + members + b"}") in self._for_servers
 
         def is_sure(name: str) -> bool:
-            return is_credential_header(name.lower()) if is_headers else is_credential_key(name)
+            return sensitivity(name.lower(), place="header" if is_headers else "setting") == "remove"
 
         def of_member(inner: re.Match[bytes]) -> bytes:
             sure = is_sure(inner[1].decode("latin-1"))
@@ -159,7 +163,7 @@ class _Headers:
             del begin
             named = _ITEMS_NAME.search(item)
             name = named[1].decode("latin-1") if named else ""
-            sure = is_credential_header(name.lower())
+            sure = sensitivity(name.lower(), place="header") == "remove"
             if not sure and not takes_all:
                 return item
             return _ITEMS_VALUE.sub(lambda value: self._marker.member(value, is_sure=sure, name=name), item)
@@ -169,7 +173,7 @@ class _Headers:
 
 def _is_key(name: str) -> bool:
     """Return whether a field of a request to a model is named like a key."""
-    return _NAME_OF_KEY.fullmatch(name.encode()) is not None or is_somebodys_key(name)
+    return _NAME_OF_KEY.fullmatch(name.encode()) is not None or sensitivity(name, place="account") == "remove"
 
 
 def _headers_of_servers(data: bytes) -> Collection[JSON]:
@@ -197,7 +201,7 @@ def _headers(value: JSON, depth: int) -> Iterator[JSON]:
 
 @lru_cache(1 << 10)
 def _may_name_a_key(name: bytes) -> bool:
-    return _NAME_OF_KEY.fullmatch(name) is not None or is_credential_key(_text(name))
+    return _NAME_OF_KEY.fullmatch(name) is not None or sensitivity(_text(name)) == "remove"
 
 
 def without_keys_beside(data: bytes, marker: Marker, names: Collection[bytes]) -> bytes:
@@ -238,15 +242,16 @@ def _keys(value: JSON, depth: int) -> Iterator[tuple[str, str]]:
 
 def _is_key_in_settings(name: str, value: str) -> bool:
     if name.lower() in _ALONE or _DOUBTFUL.fullmatch(name):
-        return is_credential_key(name) and _is_by_form(value)
-    return is_somebodys_key(name) and is_given(name, value) and not _WORDS.fullmatch(value)
+        return sensitivity(name) == "remove" and _is_by_form(value)
+    is_somebodys = sensitivity(name, place="account") == "remove"
+    return is_somebodys and is_given(name, value) and not _WORDS.fullmatch(value)
 
 
 def _is_by_form(value: str) -> bool:
     """Return whether a value is a key by form: long, random letters and digits, and no id or digest."""
     if len(value) < TELLING_FROM or not _KEY_LIKE.fullmatch(value) or _HEX.fullmatch(value) or _ULID.fullmatch(value):
         return False
-    return any(map(is_by_chance, _RUN.findall(value)))
+    return any(map(is_random, _RUN.findall(value)))
 
 
 def _text(raw: bytes) -> str:
@@ -255,8 +260,7 @@ def _text(raw: bytes) -> str:
 
 def in_header(name: str, value: str, also: Collection[str]) -> list[Span]:
     """Return where credentials are in a header's value, without the scheme."""
-    is_named = name in also or is_credential_header(name)
-    if is_named or is_credential_value(value) or is_credential_by_value(name, value) or is_one_time(name, value):
+    if name in also or sensitivity(name, value, "header") == "remove":
         scheme, space, _ = value.partition(" ")
         start = len(scheme) + 1 if space and scheme.lower() in SCHEMES else 0
         return [Span(start, len(value), name)]
@@ -280,14 +284,15 @@ def shown_by(head: Head) -> Iterator[tuple[str, str]]:
 
 @lru_cache(1 << 8)
 def _shown_by_header(name: str, value: str) -> tuple[tuple[str, str], ...]:
-    is_one = is_credential_header(name) or is_credential_by_value(name, value)
-    if is_credential_value(value) or (is_one and is_lasting(name)):
+    is_one = sensitivity(name, value, "header") == "remove"
+    is_lasting = not kinds_of(name) & {"session", "one-time"}
+    if has_scheme(value) or (is_one and is_lasting):
         credential = credential_in(value).strip()
         parts = ((name, part) for part in parts_of_credential(value))
         return ((name, credential), *parts, *_in_basic(value, credential))
     if name == PROTOCOLS:
         return tuple(credentials_in_protocols(value))
-    if is_credential_header(name):
+    if is_one:
         return ()
     return (*_in_urls(value), *((name, match[0]) for match in several_in(name, value)))
 

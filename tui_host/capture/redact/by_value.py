@@ -15,7 +15,7 @@ from typing import TypeAlias
 from urllib.parse import quote
 
 from tui_host.capture.record import Redaction
-from tui_host.settings.credential_places import is_telling
+from tui_host.settings.sensitivity import is_telling
 
 Kept: TypeAlias = tuple[bytes, tuple[Redaction, ...]]
 """Bytes without secrets, and what was removed from them."""

@@ -19,8 +19,8 @@ from tui_host.capture.redact.body_fields import (
     string_value,
 )
 from tui_host.capture.redact.by_value import Kept, mark
-from tui_host.settings.credential_names import REDIRECT_KEYS, is_credential_header, is_credential_key
 from tui_host.settings.credential_places import in_url, password_in
+from tui_host.settings.sensitivity import REDIRECT_KEYS, sensitivity
 
 _OPAQUE_FROM = 16
 _PLAIN = re.compile(r"[\w.-]+", re.ASCII)
@@ -91,7 +91,7 @@ def _without_members(data: bytes, marker: Marker) -> bytes:
 
     def of_many(begin: re.Match[bytes], items: bytes) -> bytes:
         name = begin[1].decode("latin-1")
-        is_one = is_named(name) or is_credential_key(name)
+        is_one = is_named(name) or sensitivity(name) == "remove"
         if not is_one or b":" in _ONE_TEXT.sub(b"", items):  # an array of objects
             return items
         return _ONE_TEXT.sub(lambda text: marker.text(name, text[1]), items)
@@ -138,7 +138,7 @@ def with_plain_names(data: bytes) -> bytes:
 
     def of_name(match: re.Match[bytes]) -> bytes:
         name = string_value(match[1])
-        tells = name in _OBJECTS or is_credential_header(name.lower()) or is_named(name)
+        tells = name in _OBJECTS or sensitivity(name.lower(), place="header") == "remove" or is_named(name)
         return b'"%s"' % name.encode() if tells and _PLAIN.fullmatch(name) else match[0]
 
     return _ESCAPED_NAME.sub(of_name, data) if b"\\u00" in data else data
@@ -160,7 +160,7 @@ def is_named(name: str) -> bool:
     if name.rpartition("[")[2] in _OF_LOGINS or _ONE_TIME.search(name):
         return True
     last = _LAST_WORD.search(name)
-    return last is not None and is_credential_key(last[0]) and is_credential_key(name)
+    return last is not None and sensitivity(last[0]) == sensitivity(name) == "remove"
 
 
 _TAG = re.compile(rb"<(?:[\w.-]+:)?([\w.-]+)((?:[\s/][^<>]*)?)>([^<]*)(<!\[CDATA\[[^<]*)?")

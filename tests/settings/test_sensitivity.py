@@ -1,0 +1,178 @@
+"""One table of names and values: what is removed from records, what is hidden on a screen, and what stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui_host.settings.sensitivity import (
+    LONG_KEYS,
+    REDIRECT_KEYS,
+    SCHEMES,
+    SESSION_KEYS,
+    Place,
+    Sensitivity,
+    has_scheme,
+    is_of_words,
+    is_random,
+    is_telling,
+    kinds_of,
+    sensitivity,
+)
+
+NAMES: dict[tuple[Place, Sensitivity], str] = {
+    ("setting", "remove"): """
+        key token secret passwd password passphrase cookie cookie2 credential credentials authorization jwt csrf xsrf auth
+        oauth oauth2 pwd pw pass cred creds bearer assertion signature sig sas pat ak sk apikey my_token x-jwt xAuth
+        mycookie2 aCsrf aXsrf apiKey x.api.key X-API-KEY monkey client_secrets api-keys api-tokens access-keys
+        account-keys auth-keys bearer-tokens client-keys refresh-tokens secret-keys security-tokens subscription-keys
+        my-secrets passwords passwds passphrases jwts apiKeys-2 x-access-tokens my-api-keys my-security-keys cache-secret
+        key-type-x mypassphrase mypassword mypasswd mycredential mycredentials myauthorization myjwt my_xsrf token-key
+        myPw userSig xauth authkeys bearertokens secretkeys
+    """,
+    ("setting", "hide"): """
+        keys tokens max_tokens keyboard photoauth author_name secretary total-tokens access-control-allow-credentials
+        x-ratelimit-reset-token sec-websocket-key idempotency-key cache_key surrogate-keys public-key partition-token
+        routing-key sort-key page_token next-token continuation-token cursor-token max-token token-type key-version
+        key-mode token-status auth-scheme token-count token-usage key-limit token-remaining token-reset key-expires
+        key-expiry token-ttl token-length token-url auth-uri auth-method token-info key-policy cookies bearers passwo
+        tokenize api-keysmith next_page_tokens websocketkey my-cache-keys apikeysx key-info credentials-url
+        keyx tokenx secretx passwx pwdx authx credentialx cookiex bearerx token-info x-ratelimit-key surrogate-key
+    """,
+    ("setting", "none"): """
+        name team signature-input session otp k access license subscription state code ask sign patch mask sass past
+        credo compass sp x y passe asks ooth sign-in-page
+    """,
+    ("header", "remove"): """
+        authorization x-api-key cookie set-cookie mcp-session-id session sessionid csrf-thing x-csrftoken xsrfx x-csrf2
+        cookie2 set-cookie2 x-xsrf-y
+    """,
+    ("header", "hide"): "sec-websocket-key access-control-allow-credentials x-keys x-tokens",
+    ("header", "none"): "x-team sessions x-otp dpop x-license accept signature-input",
+    ("query", "remove"): "api_key token csrf_token",
+    ("query", "none"): "session session_id sessionid code state otp k access ticket q",
+    ("account", "remove"): """
+        api-key x-api-key apiKey access_key secretKey account-key subscription-key private_key access_token refresh-token
+        authToken bearer-token api_token security-token secret client_secret passwd password my-passphrase pwd pw cred
+        creds credential credentials db_password
+    """,
+    (
+        "account",
+        "hide",
+    ): "ratelimit-api-key csrf sig key token my_key user-token cookie authorization auth jwt api-keys password-url",
+    ("account", "none"): "name session access",
+    ("variable", "remove"): """
+        API_KEY API_KEYS KEY GH_PAT MYSQL_PWD SSHPASS DB_PASS APIKEY_PROD HF_TOKENS MYSECRETS PGPASSWORD A_PASSPHRASE
+        MY_CREDENTIALS REDISCLI_AUTH AUTHX CONNECTION_STRING connectionstring tokenx mykeys PASS secretx passwx
+        passphrasex credentialx PASS_1
+    """,
+    ("variable", "hide"): "KEYBOARD AUTHOR GIT_AUTHOR_NAME",
+    ("variable", "none"): "NO_PROXY_BYPASS COMPASS SSH_ASKPASS PASSING HOME SESSION CONNECTION STRING",
+}
+
+KEY = "sk-0a1b2c3d4e5f60718293"
+VALUES: dict[tuple[Place, str, str], Sensitivity] = {
+    ("header", "X-Custom", f"Bearer {KEY}"): "remove",
+    ("header", "X-Custom", "bearer  abcdefgh1 "): "remove",
+    ("header", "X-Custom", "Bearer abcdefghijklmnop"): "remove",
+    ("header", "X-Custom", "Bearer abcdefghijklmno"): "none",
+    ("header", "X-Custom", "Bearer abcdef1"): "none",
+    ("header", "X-Custom", "Basic dTpwYXNzd29yZA=="): "remove",
+    ("header", "X-Custom", "Basic aB3dE5gH7jK9mN1p"): "remove",
+    ("header", "X-Custom", "Basic knowledge"): "none",
+    ("header", "X-Custom", "Basic bm90aGluZ2hlcmU="): "none",
+    ("header", "X-Custom", "Basic dTpwOnBh."): "none",
+    ("header", "X-Custom", f"Bearer {KEY} and more"): "none",
+    ("header", "X-Custom", f"Nearer {KEY}"): "none",
+    ("header", "x-ratelimit-reset-token", "Bearer realm-1"): "hide",
+    ("header", "X-OTP", "123456"): "remove",
+    ("header", "X-TOTP", "123456"): "remove",
+    ("header", "X-HOTP", "123456"): "remove",
+    ("header", "X-Passcode", "1a"): "remove",
+    ("header", "dpop", "eyJ0eXA.1"): "remove",
+    ("header", "X-OTP", "required"): "none",
+    ("header", "X-OTP", "in 5 minutes"): "none",
+    ("header", "X-OTP-State", "123456"): "none",
+    ("header", "X-License", KEY): "remove",
+    ("header", "X-Licence", KEY): "remove",
+    ("header", "X-Access", KEY): "remove",
+    ("header", "X-Subscription", KEY): "remove",
+    ("header", "k", KEY): "remove",
+    ("header", "X-License", "MIT-or-Apache-2-0-or-later"): "none",
+    ("header", "X-License-Name", KEY): "none",
+    ("header", "X-Team", KEY): "none",
+    ("query", "session", KEY): "remove",
+    ("query", "otp", "1"): "remove",
+    ("query", "totp", "x"): "remove",
+    ("query", "hotp", "123456"): "none",
+    ("query", "my_otp", "123456"): "none",
+    ("query", "OTP", "1"): "remove",
+    ("query", "code", "a" * 20): "remove",
+    ("query", "code", "a" * 19): "none",
+    ("query", "CODE", "a" * 20): "remove",
+    ("query", "code_verifier", "a" * 20): "remove",
+    ("query", "device_code", "a" * 20): "remove",
+    ("query", "ticket", "a" * 20): "remove",
+    ("query", "login_ticket", "a" * 20): "remove",
+    ("query", "sessionid", "a" * 20): "remove",
+    ("query", "session_id", "a" * 20): "remove",
+    ("query", "state", "a" * 20): "none",
+    ("query", "q", f"Bearer {KEY}"): "none",
+    ("setting", "session", KEY): "none",
+    ("setting", "otp", "123456"): "none",
+    ("account", "k", KEY): "none",
+    ("variable", "LICENSE", KEY): "none",
+}
+
+
+@pytest.mark.parametrize(("place", "level"), NAMES)
+def test_a_name_alone_says_what_becomes_of_its_value(place: Place, level: Sensitivity) -> None:
+    names = NAMES[place, level].split()
+    assert {name: sensitivity(name, place=place) for name in names} == dict.fromkeys(names, level)
+
+
+def test_a_value_decides_under_a_name_that_may_mean_anything() -> None:
+    assert {row: sensitivity(row[1], row[2], row[0]) for row in VALUES} == VALUES
+
+
+def test_the_kinds_of_a_name_are_told_apart() -> None:
+    names = "cookie session-token x-otp-token api-keys max-tokens usage-tokens several_keys"
+    assert {name: sorted(kinds_of(name)) for name in names.split()} == {
+        "cookie": ["key", "session", "sound"],
+        "session-token": ["key", "session", "sound", "variable"],
+        "x-otp-token": ["key", "sound", "variable"],
+        "api-keys": ["key", "several", "sound", "variable"],
+        "max-tokens": ["sound", "variable"],
+        "usage-tokens": ["several", "sound", "variable"],
+        "several_keys": ["several", "sound", "variable"],
+    }
+
+
+RANDOM = {
+    "aB3dE5gH7jK9mN1p": True,
+    KEY: True,
+    "350909dabeaf44db480a04986d23d211": True,
+    "abcdefgh1ijklmno2pqrstuv": True,
+    "QwErTyUiOpAsDfGh1": True,
+    "": False,
+    "short-1": False,
+    "correct-horse-battery": False,
+    "uploads/v2/p1/image1": False,
+    "release-2024-11-22-final": False,
+    "1234567890123456": False,
+}
+OF_WORDS = {"horseBattery2024": True, "ABCD1abc": True, "ab123456": True, "abcde1": True, "": True}
+
+
+def test_random_values_are_told_from_words() -> None:
+    assert {value: is_random(value) for value in RANDOM} == RANDOM
+    assert {text: is_of_words(text) for text in OF_WORDS} == OF_WORDS
+    assert not any(map(is_of_words, ("aBcDeF1g2H", "ab1cd2", "abc1")))
+    assert [is_telling(value) for value in ("a" * 20, "a" * 19, "ü", "a1")] == [True, False, True, True]
+
+
+def test_schemes_and_exact_names_are_these() -> None:
+    assert sorted(SCHEMES) == ["apikey", "basic", "bearer", "digest", "dpop", "key", "negotiate", "token"]
+    assert (sorted(REDIRECT_KEYS), sorted(SESSION_KEYS)) == (["code", "state"], ["session", "session_id", "sessionid"])
+    assert len(LONG_KEYS) == 7
+    assert [has_scheme(value) for value in ("Bearer abcdefgh1", "Basic knowledges", "")] == [True, False, False]
+    assert sensitivity("token") == "remove"

@@ -1,0 +1,140 @@
+"""How sensitive a value is, by its name and its form.
+
+The strictness follows the cost of a mistake. A value removed from a record is gone, so its name must consist of telling words. A
+variable's value is looked at too. A value only hidden on a screen is not lost, so a rough match is enough.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from functools import lru_cache
+from typing import Literal
+
+Sensitivity = Literal["none", "hide", "remove"]
+Place = Literal["header", "query", "setting", "account", "variable"]
+"""Where a name stands. An `account` is a place where most names may be anything: only a key to somebody's account is removed."""
+Kind = Literal["key", "account", "session", "doubtful", "one-time", "several", "variable", "sound"]
+
+SCHEMES = frozenset(("bearer", "basic", "token", "digest", "apikey", "key", "negotiate", "dpop"))
+REDIRECT_KEYS = frozenset(("code", "state"))
+"""Query keys that are part of a login in a redirect, but may mean anything elsewhere."""
+SESSION_KEYS = frozenset(("sessionid", "session_id", "session"))
+"""Query keys whose value is a session id. Source: MCP 2024-11-05, Transports, HTTP with SSE."""
+LONG_KEYS = frozenset(("code", "code_verifier", "device_code", "ticket", "login_ticket", "sessionid", "session_id"))
+"""Query keys whose value, if it is long, is a login or, in Azure Functions, the caller's key."""
+TELLING_FROM = 20
+"""Shortest word without digits that counts as a secret: hosts send short common words if no key is needed."""
+
+_TABLE: tuple[tuple[Kind, Literal["any word", "last word", "whole", "within"], str], ...] = (
+    ("key", "any word", r"\w*(?:key|token|secret|passw(?:or)?d|passphrase|cookie2?|credentials?|authorization|jwt)"),
+    ("key", "any word", r"\w*(?:csrf|xsrf)|(?:\w*[^o]|)auth|oauth2?|pwd|pw|pass|creds?|bearer|assertion"),
+    ("key", "any word", r"signature|sig|sas|pat|ak|sk"),
+    # A plural counts only behind a word that names a credential: other keys and tokens are numbers, or sort keys.
+    ("key", "whole", r"(?:.*-)?(?:api|access|account|auth|bearer|client|refresh|secret)-?(?:key|token)s-?\d*"),
+    ("key", "whole", r"(?:.*-)?(?:(?:security|subscription)-?(?:key|token)|secret|passw(?:or)?d|passphrase|jwt)s-?\d*"),
+    ("account", "whole", r"(?:.*-)?(?:api|access|secret|account|subscription|private)-?key"),
+    ("account", "whole", r"(?:.*-)?(?:access|refresh|auth|bearer|api|security)-?token"),
+    ("account", "whole", r"(?:.*-)?(?:secret|passw(?:or)?d|passphrase|pwd|pw|creds?|credentials?)"),
+    ("session", "any word", r"session(?:id)?|csrf\w*|xsrf\w*|cookie2?"),
+    ("doubtful", "last word", r"access|licen[cs]e|subscription|session|k"),
+    ("one-time", "last word", r"[th]?otp|passcode|dpop"),
+    ("several", "last word", r"\w*(?:keys|tokens)"),
+    ("variable", "within", r"KEYS?\b|TOKENS?|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR)|CONNECTION_?STRING"),
+    ("variable", "within", r"(?<!BY)(?<!COM)(?<!ASK)PASS(?![A-Z])"),
+    ("sound", "within", r"key|token|secret|passw|pwd|auth|credential|cookie|bearer"),
+)
+"""The words of names, with what each makes of a name: a name is cut into words at capitals and signs, and joined by hyphens."""
+_PATTERNS = [re.compile(pattern, re.IGNORECASE) for _, _, pattern in _TABLE]
+_HARMLESS = re.compile(
+    r"access-control-.*|.*ratelimit.*"  # headers that describe permissions and limits, not credentials
+    r"|(?:.*-)?(?:websocket|idempotency|cache|surrogate|public|partition|routing|sort|page|next|continuation|cursor|max)"
+    r"-?(?:key|token)s?"
+    r"|.*-(?:type|version|mode|status|scheme|count|usage|limit|remaining|reset|expires|expiry|ttl|length|url|uri|method|info|policy)"
+    r"|signature-input"
+)
+_OF_CREDENTIALS: frozenset[Kind] = frozenset(("key", "account", "several"))
+"""The kinds that a harmless name is none of, whatever words are in it."""
+_REMOVED: dict[Place, frozenset[Kind]] = {
+    "header": frozenset(("key", "session")),
+    "query": frozenset(("key",)),
+    "setting": frozenset(("key",)),
+    "account": frozenset(("account",)),
+    "variable": frozenset(("key", "variable")),
+}
+_WORD = re.compile(r"[a-z0-9]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_SCHEMED = re.compile(r"(?:bearer[ \t]+(?=\S*\d|\S{16})|(basic)[ \t]+)([\w.~+/:-]{8,}=*)\s*", re.IGNORECASE)
+_OPAQUE = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[\w.~+/-]{16,}=*", re.ASCII)
+_CHANGE = re.compile(r"(?<=\d)(?=[A-Za-z])|(?<=[A-Za-z])(?=\d)")
+_CHANGES = 4
+"""Number of changes between letters and digits that is typical of hex, and rare in joined words, dates and versions."""
+_PIECE = re.compile(r"[A-Za-z0-9]{16,}")
+_RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_RUN_LENGTH = 2.5
+"""Average word length that 99 of 100 paths reach, and 98 of 100 random keys do not."""
+
+
+def sensitivity(name: str, value: str = "", place: Place = "setting") -> Sensitivity:
+    """Return what becomes of a named value: nothing, hidden on a screen, or removed from records.
+
+    Without a value, the name alone decides.
+    """
+    kinds = kinds_of(name)
+    if kinds & _REMOVED[place] or (value and _tells(kinds, name.lower(), value, place)):
+        return "remove"
+    return "hide" if kinds & {"key", "sound"} else "none"
+
+
+@lru_cache(1024)
+def kinds_of(name: str) -> frozenset[Kind]:
+    """Return all kinds of names that a name is."""
+    words = _WORD.findall(_CAMEL.sub("-", name).lower())
+    whole = "-".join(words)
+    texts = {"any word": words, "last word": words[-1:], "whole": [whole], "within": [name]}
+    kinds: set[Kind] = set()
+    for (kind, where, _), pattern in zip(_TABLE, _PATTERNS, strict=True):
+        if any(map(pattern.search if where == "within" else pattern.fullmatch, texts[where])):
+            kinds.add(kind)
+    return frozenset(kinds - _OF_CREDENTIALS if _HARMLESS.fullmatch(whole) else kinds)
+
+
+def _tells(kinds: frozenset[Kind], name: str, value: str, place: Place) -> bool:
+    """Whether a value, under a name that may mean anything, is a credential."""
+    if place not in {"header", "query"}:
+        return False
+    if "doubtful" in kinds and is_random(value):
+        return True
+    if place == "query":
+        return name in {"otp", "totp"} or (name in LONG_KEYS and len(value) >= TELLING_FROM)
+    is_code = "one-time" in kinds and not any(map(str.isspace, value)) and any(map(str.isdigit, value))
+    return is_code or has_scheme(value)
+
+
+def has_scheme(value: str) -> bool:
+    """Whether a header's value is a credential by its scheme, whatever the header's name: some gateways use their own."""
+    match = _SCHEMED.fullmatch(value) if value[:1] in {"B", "b"} else None
+    if match is None or not match[1] or is_random(match[2]):
+        return match is not None
+    try:
+        return b":" in base64.b64decode(match[2], validate=True)
+    except ValueError:
+        return False
+
+
+def is_random(value: str) -> bool:
+    """Whether a value looks random, unlike words, dates and versions."""
+    if not _OPAQUE.fullmatch(value):
+        return False
+    return len(_CHANGE.findall(value)) >= _CHANGES or not all(map(is_of_words, _PIECE.findall(value)))
+
+
+def is_of_words(text: str) -> bool:
+    """Whether a text consists of words and numbers, unlike a random key."""
+    words = _RUN.findall(text)
+    return len("".join(words)) >= _RUN_LENGTH * len(words)
+
+
+def is_telling(value: str) -> bool:
+    """Whether a value is distinctive enough to search for, unlike a common word."""
+    return len(value) >= TELLING_FROM or not value.isascii() or any(map(str.isdigit, value))
