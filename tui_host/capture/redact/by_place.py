@@ -201,7 +201,7 @@ def _headers(value: JSON, depth: int) -> Iterator[JSON]:
 
 @lru_cache(1 << 10)
 def _may_name_a_key(name: bytes) -> bool:
-    return _NAME_OF_KEY.fullmatch(name) is not None or sensitivity(_text(name)) == "remove"
+    return _NAME_OF_KEY.fullmatch(name) is not None or sensitivity(name.decode("latin-1")) == "remove"
 
 
 def without_keys_beside(data: bytes, marker: Marker, names: Collection[bytes]) -> bytes:
@@ -220,7 +220,7 @@ def without_keys_beside(data: bytes, marker: Marker, names: Collection[bytes]) -
     end = 0
     for begin in _NAME.finditer(data):
         member = _SETTING.match(data, begin.start()) if begin[1] in names else None
-        if member is not None and (_text(member[1]), string_value(member[3])) in keys:
+        if member is not None and (member[1].decode("latin-1"), string_value(member[3])) in keys:
             pieces += (data[end : member.start()], marker.member(member))
             end = member.end()
     return b"".join((*pieces, data[end:]))
@@ -254,10 +254,6 @@ def _is_by_form(value: str) -> bool:
     return any(map(is_random, _RUN.findall(value)))
 
 
-def _text(raw: bytes) -> str:
-    return raw.decode("latin-1")
-
-
 def in_header(name: str, value: str, also: Collection[str]) -> list[Span]:
     """Return where credentials are in a header's value, without the scheme."""
     if name in also or sensitivity(name, value, "header") == "remove":
@@ -285,8 +281,7 @@ def shown_by(head: Head) -> Iterator[tuple[str, str]]:
 @lru_cache(1 << 8)
 def _shown_by_header(name: str, value: str) -> tuple[tuple[str, str], ...]:
     is_one = sensitivity(name, value, "header") == "remove"
-    is_lasting = not kinds_of(name) & {"session", "one-time"}
-    if has_scheme(value) or (is_one and is_lasting):
+    if has_scheme(value) or (is_one and not kinds_of(name) & {"session", "one-time"}):
         credential = credential_in(value).strip()
         parts = ((name, part) for part in parts_of_credential(value))
         return ((name, credential), *parts, *_in_basic(value, credential))
