@@ -1,9 +1,7 @@
 """Apps for benches, as a script on a pseudo-terminal: `apps.py KIND …`.
 
-- `widgets MESSAGES LAST`: a `Markdown` widget for each message; the key `s` opens them
-- `ours|stock SOURCE RESULT [EARLY LATE]`: a chat that takes in the Markdown of a file as fast as it comes, ours or Textual's
-  `MarkdownStream`; what was seen goes into RESULT. The key `s` begins, `q` ends. With EARLY and LATE it measures instead what one more
-  painted token costs behind so many
+- `ours|stock SOURCE RESULT`: a chat that takes in the Markdown of a file as fast as it comes, ours or Textual's `MarkdownStream`; what
+  was seen goes into RESULT. The key `s` begins, `q` ends
 - `busy TOKENS FRAMES FOLDER`: our whole screen at work behind a hundred messages, so many of each a second
 """
 
@@ -23,7 +21,7 @@ from pathlib import Path
 from textual.app import App, ComposeResult
 from textual.containers import VerticalScroll
 from textual.widget import Widget
-from textual.widgets import Input, Markdown
+from textual.widgets import Markdown
 from textual.widgets.markdown import MarkdownStream
 from typing_extensions import override
 
@@ -42,8 +40,6 @@ from tui_host.tui.widgets.transcript.transcript_view import Transcript
 END = "\n\nTHE-END\n"
 LIMIT_SECONDS = 40.0
 """After so long an answer is cut: `MarkdownStream` takes minutes, and more for each token the longer it is."""
-PAINTED = 40
-"""Tokens painted one by one for a cost."""
 SCREEN_RATE = 1 / 25
 BEAT, TICK = 0.002, 0.01
 HISTORY = 100
@@ -109,27 +105,6 @@ async def stalls(clock: Callable[[], float] = time.perf_counter) -> AsyncGenerat
         beating.cancel()
 
 
-class WidgetsApp(App[None]):
-    """A chat of widgets."""
-
-    def __init__(self, messages: int, last: str) -> None:
-        super().__init__()
-        self._items = conversation_of(messages, last=last)
-
-    @override
-    def compose(self) -> ComposeResult:
-        yield VerticalScroll()
-        yield Input(placeholder="Ask anything")
-
-    def on_mount(self) -> None:
-        self.query_one(VerticalScroll).focus()
-
-    async def key_s(self) -> None:
-        room = self.query_one(VerticalScroll)
-        room.anchor()
-        await room.mount(*(Markdown(item.text) for item in self._items if isinstance(item, UserItem | AnswerItem)))
-
-
 class Ours:
     """The app's transcript, looked at as the app looks at it."""
 
@@ -184,7 +159,6 @@ class Streaming(App[None]):
 
     answer: Ours | Stock
     tokens: Sequence[str]
-    places: Sequence[int]
     seen: dict[str, float] = field(default_factory=dict[str, float])
 
     def __post_init__(self) -> None:
@@ -200,46 +174,26 @@ class Streaming(App[None]):
         warm()  # as the app does once somebody has pressed a key
 
     def key_s(self) -> None:
-        self.run_worker(self.run_all())
+        self.run_worker(self.whole())
 
     def key_q(self) -> None:
         self._is_seen.set()
 
-    async def run_all(self) -> None:
-        await self.answer.begin()
-        await (self.costs() if self.places else self.whole())
-        self.exit()
-
-    async def finish(self) -> None:
-        await self.answer.take(END)
-        await self.answer.end()
-        await self._is_seen.wait()
-
     async def whole(self) -> None:
         """All of it as fast as it goes, or what there is time for."""
         async with stalls() as late:
+            await self.answer.begin()
             end, taken = time.perf_counter() + LIMIT_SECONDS, 0
             for token in self.tokens:
                 await self.answer.take(token)
                 taken += 1
                 if time.perf_counter() > end:
                     break
-            await self.finish()
+            await self.answer.take(END)
+            await self.answer.end()
+            await self._is_seen.wait()
         self.seen = {"taken": taken, "stall": max(late)}
-
-    async def costs(self) -> None:
-        """CPU for one more painted token at each place."""
-        taken = 0
-        for place in self.places:
-            await self.answer.take("".join(self.tokens[taken:place]))
-            taken = place + PAINTED
-            await asyncio.sleep(3.0)
-            before = time.process_time()
-            for token in self.tokens[place:taken]:
-                await self.answer.take(token)
-                await asyncio.sleep(SCREEN_RATE)
-            self.seen[f"cost at {place}"] = (time.process_time() - before) / PAINTED
-        await self.finish()
+        self.exit()
 
 
 async def due(rate: int) -> AsyncGenerator[range]:
@@ -317,14 +271,11 @@ async def busy(rates: tuple[int, int], folder: Path) -> None:
 def main() -> None:
     kind, *words = sys.argv[1:]
     match kind:
-        case "widgets":
-            WidgetsApp(int(words[0]), words[1]).run()
         case "busy":
             asyncio.run(busy((int(words[0]), int(words[1])), Path(words[2])))
         case _:
-            source, result, *places = words
-            tokens = tokens_of(Path(source).read_text())
-            app = Streaming(Ours() if kind == "ours" else Stock(), tokens, [int(place) for place in places])
+            source, result = words
+            app = Streaming(Ours() if kind == "ours" else Stock(), tokens_of(Path(source).read_text()))
             app.run()
             Path(result).write_text(json.dumps(app.seen))
 

@@ -1,29 +1,22 @@
-"""Large bodies in the details: until the first page is painted, against `TextArea` and a small body; and the longest stall."""
+"""Large bodies in the details: until the first page is painted against that of a small body; and the longest stall."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import gc
-import json
 import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from textual.app import App, ComposeResult
-from textual.widgets import TextArea
 from typing_extensions import override
 
 from tests.bench.apps import stalls
-from tests.bench.kept import recorder_on
-from tests.bench.measure import Table, at_least, at_most, interleaved
+from tests.bench.measure import Table, at_most
 from tests.tui.inspector_wires import MESSAGES, Wires, events_of, request_body, to_json
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.record import Draft
-from tui_host.capture.store.store import Store
 from tui_host.errors import JSON
 from tui_host.tui.run_app import THRESHOLDS
 from tui_host.tui.widgets.details.detail_panel import Detail
@@ -78,10 +71,6 @@ class Reading(App[None]):
         self.set_interval(1 / 60, self.detail.sync)
 
 
-class Stock(App[None]):
-    """The baseline: nothing, until a `TextArea` is mounted."""
-
-
 def shows(app: App[None], words: str) -> bool:
     strips = app.screen._compositor.render_strips(app.size)  # pyright: ignore[reportPrivateUsage] - no public way
     return any(words in "".join(segment.text for segment in strip) for strip in strips)
@@ -122,25 +111,11 @@ def opened(wires: Wires, row: Row, tab: str, words: str) -> Opened:
     return asyncio.run(measured())
 
 
-def stock(text: str) -> float:
-    """Seconds until Textual's widget has painted the text's beginning."""
-
-    async def measured() -> float:
-        app = Stock()
-        async with app.run_test(size=SIZE):
-            began = time.perf_counter()
-            await app.mount(TextArea(text, read_only=True))
-            await until(lambda: shows(app, '"jsonrpc"'))
-            return time.perf_counter() - began
-
-    return asyncio.run(measured())
-
-
 def run(table: Table) -> None:
     rounds = 1 if table.is_quick else 3
     wires = Wires()
     wires.request(request_body(MESSAGES), 1.0, exchange="first")
-    frames = {size: wires.frame(frame_of(size), 2.0, direction="in") for size in (10 * KILO, MEGA, 10 * MEGA)}
+    frames = {size: wires.frame(frame_of(size), 2.0, direction="in") for size in (10 * KILO, 10 * MEGA)}
     requests = {size: wires.request(request_of(size), 3.0, exchange=f"{size}") for size in (10 * KILO, 10 * MEGA)}
     answer = wires.response(requests[10 * KILO], 4.0, *events_of(*({"content": f"{n} "} for n in range(EVENTS))))
     answer = wires.end(answer, 5.0)
@@ -153,11 +128,6 @@ def run(table: Table) -> None:
         opened(wires, row, tab, words)  # with the first page come modules
 
     table.heading("bodies", "until the first page of a body is painted, in a terminal of 140 x 45")
-    text = json.dumps(json.loads(frame_of(MEGA)), indent=2)
-    ours, theirs = interleaved(
-        rounds, lambda: opened(wires, frames[MEGA], "Frame", "re-indented").first, lambda: stock(text)
-    )
-    table.ratio("a frame of 1 MB, against TextArea", ours, theirs, at_least(15), swapped=True)
     for what, rows, tab, words, goal in (
         ("a frame of 10 MB", frames, "Frame", "re-indented", at_most(3)),
         ("a request of 10 MB, Raw", requests, "Raw", "bytes · UTF-8", at_most(3)),
@@ -170,30 +140,10 @@ def run(table: Table) -> None:
             small.append(opened(wires, rows[10 * KILO], tab, words))
         table.ratio(f"{what}, against 10 KB", [each.first for each in large], [each.first for each in small], goal)
         told_stalls(table, what, large)
-    seconds = max(from_store(request_of(10 * MEGA)) for _ in range(rounds))
-    table.figure("a request of 10 MB out of the store, in CPU time", seconds, "s", at_most(STALL))
     told_stalls(table, f"{EVENTS:,} events", [opened(wires, answer, "Events", "POST ")])
-
-
-def from_store(data: bytes) -> float:
-    """CPU seconds for the bytes of a record from the disk, which come at once."""
-    with TemporaryDirectory() as name:
-        with recorder_on(Path(name)) as recorder:
-            for each in (b"{}", data):  # the first one read prepares the store
-                recorder.append(Draft(wire="mcp", kind="frame", peer="docs", direction="in", data=each))
-            assert recorder.flush(60)
-            capture = recorder.capture
-        store = Store.open_to_read(Path(name) / "tui-host.db")
-        assert store.record(capture, 1) is not None
-        began = time.thread_time()
-        assert store.record(capture, 2) is not None
-        ended = time.thread_time()
-        store.close()
-    return ended - began
 
 
 def told_stalls(table: Table, what: str, bodies: Sequence[Opened]) -> None:
     note = f"by the clock {max(each.stall for each in bodies) * 1e3:.0f} ms"
-    table.figure(
-        f"{what}: the longest stall, in CPU time", max(each.cpu for each in bodies), "s", at_most(STALL), note=note
-    )
+    cpu = max(each.cpu for each in bodies)
+    table.figure(f"{what}: the longest stall, in CPU time", cpu, "s", at_most(STALL), note=note)

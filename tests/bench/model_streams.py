@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -182,18 +182,8 @@ def held(port: int, folder: Path, dialect: str, count: int) -> int:
     return peak
 
 
-def growth(table: Table, port: int, folder: Path) -> None:
-    few, many = (1_000, 10_000) if table.is_quick else (10_000, 100_000)
-    reading = Ours(folder)
-
-    def cpu(dialect: str, count: int, rounds: int) -> Sequence[float]:
-        return [anyio.run(reading.took, port, dialect, count).cpu for _ in range(rounds)]
-
-    for dialect in DIALECTS:
-        cpu(dialect, few, 1)
-        short, long = cpu(dialect, few, 5), cpu(dialect, many, 2)
-        table.ratio(f"{dialect}: an event of {many:,}, against one of {few:,}", long, short, at_most(1.2))
-    reading.close()
+def memory(table: Table, port: int, folder: Path) -> None:
+    many = 10_000 if table.is_quick else 100_000
     for dialect in DIALECTS:
         table.figure(f"{dialect}: held for {many:,} events", held(port, folder, dialect, many), "B", at_most(20e6))
 
@@ -202,4 +192,4 @@ def run(table: Table) -> None:
     table.heading("model-streams", f"events of {SIZE} bytes over a socket, recorded on the disk, folded to a message")
     with tempfile.TemporaryDirectory() as name, peer("streams") as port:
         rates(table, port, Path(name))
-        growth(table, port, Path(name))
+        memory(table, port, Path(name))

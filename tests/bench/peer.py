@@ -1,8 +1,7 @@
 """What benches speak to, in a process of its own and of the standard library alone: `peer.py streams|bodies` over HTTP prints its port.
 
 - `streams` answers `/COUNT/DIALECT/…` as a vendor does, with so many events of 175 bytes, each a chunk that is flushed by itself
-- `bodies` answers `/echo` with a few bytes, `/events/COUNT/PAUSE` with events that say when they were sent, `/big/SIZE` with a body,
-  and takes one at `/upload`
+- `bodies` answers `/echo` with a few bytes, `/events/COUNT/PAUSE` with events that say when they were sent, and `/big/SIZE` with a body
 - `mcp [SECONDS]` is an MCP server over stdio that answers at once, once so many seconds have passed, as servers that import much do
 """
 

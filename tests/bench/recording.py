@@ -96,15 +96,9 @@ def run(table: Table) -> None:
         table.ratio("rate at which they are on the disk (time of one)", ours, theirs, at_least(0.7), swapped=True)
         best = [sorted(taken_from_caller(folder, drafts[:5000], f"c{next(numbers)}", 0.002)) for _ in range(rounds)]
         for share, goal in ((0.5, None), (0.99, at_most(50e-6))):
-            figure = min(percentile(times, share) for times in best)
-            worst = max(percentile(times, share) for times in best)
-            table.figure(
-                f"taken from the caller, {100 * share:g} %",
-                figure,
-                "s",
-                goal,
-                note=f"best of {rounds} rounds, worst {worst * 1e6:.0f} µs",
-            )
+            figures = [percentile(times, share) for times in best]
+            note = f"best of {rounds} rounds, worst {max(figures) * 1e6:.0f} µs"
+            table.figure(f"taken from the caller, {100 * share:g} %", min(figures), "s", goal, note=note)
     table.heading("recording", "a conversation on the disk, an event of an answer a record")
     for shape in SHAPES:
         run_conversation(table, Traffic(shape, 40 if table.is_quick else 200))
@@ -113,19 +107,13 @@ def run(table: Table) -> None:
 def run_conversation(table: Table, traffic: Traffic) -> None:
     """A whole conversation with its answers on the disk, its requests alone, and each request's body back."""
     drafts = list(traffic.drafts())
-    what = f"{traffic.turns} turns, {traffic.shape}"
+    requests = [draft for draft in drafts if draft.kind == "request"]
     with tempfile.TemporaryDirectory() as name:
-        size = size_on_disk(Path(name, "whole"), drafts)
-        total = sum(len(draft.data) for draft in drafts)
-        table.figure(
-            f"{what}: on disk", size / total, "×", at_most(0.04), note=f"{size / 1e6:.2f} MB of {total / 1e6:.1f}"
-        )
-        requests = [draft for draft in drafts if draft.kind == "request"]
-        size, total = size_on_disk(Path(name, "requests"), requests), sum(len(draft.data) for draft in requests)
-        table.figure(
-            "  its requests alone", size / total, "×", at_most(0.04), note=f"{size / 1e6:.2f} MB of {total / 1e6:.1f}"
-        )
-        table.figure("  slowest body back", slowest_body(Path(name, "whole"), requests), "s", at_most(0.010))
+        for what, part in ((f"{traffic.turns} turns, {traffic.shape}", drafts), ("  its requests alone", requests)):
+            size, total = size_on_disk(Path(name, what.strip()[:3]), part), sum(len(draft.data) for draft in part)
+            note = f"{size / 1e6:.2f} MB of {total / 1e6:.1f}"
+            table.figure(f"{what}: on disk", size / total, "×", at_most(0.04), note=note)
+        table.figure("  slowest body back", slowest_body(Path(name, "its"), requests), "s", at_most(0.010))
 
 
 def size_on_disk(folder: Path, drafts: Sequence[Draft]) -> int:

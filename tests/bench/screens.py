@@ -115,15 +115,14 @@ def idle(table: Table) -> None:
 # An answer that streams in.
 
 Kind: TypeAlias = Literal["ours", "stock"]
-EARLY, LATE = 2000, 19_000
 
 
-def streamed(folder: Path, kind: Kind, source: str, *places: int) -> tuple[float, Mapping[str, float]]:
+def streamed(folder: Path, kind: Kind, source: str) -> tuple[float, Mapping[str, float]]:
     """Seconds until the end was painted, and what the app saw."""
     file, result = folder / "source.md", folder / "result.json"
     file.write_text(source)
     result.unlink(missing_ok=True)
-    with running(bench_app(kind, file, result, *places), folder) as program:
+    with running(bench_app(kind, file, result), folder) as program:
         program.settle(1.0)
         program.type("s")
         took = program.until("THE-END", seconds=600) - program.typed
@@ -148,21 +147,6 @@ def streaming(table: Table) -> None:
         table.ratio(f"mixed, {count:,} tokens: time of one", rates, [theirs / taken], at_least(40), swapped=True)
         note = f"MarkdownStream {their_seen['stall'] * 1000:.0f} ms"
         table.figure("  longest stall", min(seen["stall"] for _, seen in ours), "s", at_most(0.05), note=note)
-        if not table.is_quick:
-            costs(table, Path(name), source)
-
-
-def costs(table: Table, folder: Path, source: str) -> None:
-    """CPU time of a token behind many against one behind few, both at the beginning of a part."""
-
-    def place_near(number: int) -> int:
-        end = int(number / len(tokens_of(source)) * len(source))
-        return len(tokens_of(source[: source.rindex("## Part", 0, end)]))
-
-    places = place_near(EARLY), place_near(LATE)
-    seen = [streamed(folder, "ours", source, *places)[1] for _ in range(5)]
-    early, late = ([each[f"cost at {place}"] for each in seen] for place in places)
-    table.ratio(f"one more token behind {places[1]:,}, against behind {places[0]:,}", late, early, at_most(1.2))
 
 
 # The whole screen at work.
@@ -211,15 +195,6 @@ def reopened(folder: Path) -> float:
         return program.until(LAST, seconds=300) - program.typed
 
 
-def as_widgets(messages: int, folder: Path) -> float:
-    """The same of so many `Markdown` widgets."""
-    with running(bench_app("widgets", messages, LAST), folder) as program:
-        program.until(PLACEHOLDER)
-        program.settle(0.5)
-        program.type("s")
-        return program.until(LAST, seconds=900) - program.typed
-
-
 def reopening(table: Table) -> None:
     rounds, long = (1, 200) if table.is_quick else (5, 2000)
     table.heading("reopening", "a session of earlier, from the key to its last words painted")
@@ -231,8 +206,6 @@ def reopening(table: Table) -> None:
         sessions_in(wired / "data", long, last=LAST, has_wires=True)
         works = (lambda folder=folder: reopened(folder) for folder in folders)
         nothing, some, many, with_wires = interleaved(rounds, *works)
-        widgets = [as_widgets(long, Path(name))]  # once: it takes half a minute
-    table.ratio(f"{long:,} messages faster than as Markdown widgets", some, widgets, at_least(100), swapped=True)
     for what, ours, theirs in (
         (f"{long:,} messages, against a session of two", some, nothing),
         (f"{10 * long:,} messages, against {long:,}", many, some),

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from operator import sub
@@ -122,8 +122,7 @@ STREAMING = (
     "def requestheaders(flow): flow.request.stream = True\ndef responseheaders(flow): flow.response.stream = True\n"
 )
 """As it comes it holds a whole event stream back."""
-START_SECONDS, SETTLE_SECONDS = 120.0, 60.0
-"""In which mitmdump listens, and in which what was passed on is recorded, at most."""
+START_SECONDS = 120.0
 BIG = 100 << 20
 SMALL = b'{"model":"m","messages":[{"role":"user","content":"hello"}]}'
 BLOCK = 400
@@ -193,21 +192,6 @@ def peak(process: int) -> int:
     return sum(memory_of(each, "VmHWM") for each in family(process))
 
 
-def processor_time(process: int) -> float:
-    """Seconds that a process had the processor, its children's aside."""
-    return sum(int(each.read_text().split()[0]) for each in Path(f"/proc/{process}/task").glob("*/schedstat")) / 1e9
-
-
-def settle(process: int) -> None:
-    """Wait until what records beside the relay has nothing more to do."""
-    *_, beside = family(process)
-    end = time.monotonic() + SETTLE_SECONDS
-    before, now = -1.0, processor_time(beside)
-    while now - before > 0.02 and time.monotonic() < end:
-        time.sleep(1)
-        before, now = now, processor_time(beside)
-
-
 class Client:
     """One connection that is kept."""
 
@@ -216,19 +200,17 @@ class Client:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._host = b"127.0.0.1:%d" % port
 
-    def close(self) -> None:
-        self._socket.close()
-
-    def send(self, path: str, body: bytes = SMALL, size: int | None = None) -> None:
-        """Send a request; with a size, one whose body of so many bytes follows."""
-        head = b"POST /%s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-        self._socket.sendall(head % (path.encode(), self._host, len(body) if size is None else size) + body)
+    def send(self, path: str) -> None:
+        head = b"POST /%s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+        self._socket.sendall(head % (path.encode(), self._host, len(SMALL), SMALL))
 
     def trip(self) -> float:
         """Seconds of one request and its answer."""
         began = time.perf_counter()
         self.send("echo")
-        self._until(b"{}")
+        data = b""
+        while not data.endswith(b"{}"):
+            data += self._socket.recv(1 << 16)
         return time.perf_counter() - began
 
     def events(self, count: int, pause: float) -> tuple[float, list[float]]:
@@ -256,22 +238,6 @@ class Client:
             got += self._socket.recv_into(buffer)
         return time.perf_counter() - began
 
-    def upload(self, size: int) -> float:
-        """Seconds until a body of so many bytes has been sent and answered."""
-        began = time.perf_counter()
-        self.send("upload", b"", size)
-        piece = memoryview(bytes(range(256)) * 4096)
-        while size:
-            self._socket.sendall(piece[:size])
-            size -= min(size, len(piece))
-        self._until(b"{}")
-        return time.perf_counter() - began
-
-    def _until(self, end: bytes) -> None:
-        data = b""
-        while not data.endswith(end):
-            data += self._socket.recv(1 << 16)
-
 
 def http(table: Table) -> None:
     table.heading("taps-http", "what a relay adds, everything recorded; the baseline is mitmdump with streaming on")
@@ -289,28 +255,13 @@ def http(table: Table) -> None:
 
 
 def requests(table: Table, places: Sequence[int]) -> None:
-    """Round trips on connections that are kept, and on new ones."""
+    """Round trips on connections that are kept."""
     count = 200 if table.is_quick else 2000
     clients = [Client(each) for each in places]
     for client in clients:
         for _ in range(20):
             client.trip()
     added(table, "a request", interleaved(count, *(client.trip for client in clients)))
-    for client in clients:
-        client.close()
-
-    def fresh(place: int) -> Callable[[], float]:
-        def one() -> float:
-            began = time.perf_counter()
-            client = Client(place)
-            client.trip()
-            took = time.perf_counter() - began
-            client.close()
-            return took
-
-        return one
-
-    added(table, "a request on a new connection", interleaved(count // 4, *map(fresh, places)))
 
 
 def events(table: Table, places: Sequence[int]) -> None:
@@ -350,14 +301,10 @@ def blocks(values: Sequence[float]) -> list[Sequence[float]]:
 def large_bodies(table: Table, places: Sequence[int], process: int) -> None:
     size, rounds = (BIG // 10, 2) if table.is_quick else (BIG, 20)
     clients = [Client(each) for each in places]
-    for what, way, goal in (("body", Client.big, at_least(3)), ("upload", Client.upload, None)):
-        before, began = peak(process), processor_time(process)
-        direct, own, *rest = interleaved(rounds, *(partial(way, client, size) for client in clients))
-        if rest:
-            table.ratio(f"throughput of a {what} of {size >> 20} MiB", own, rest[0], goal, swapped=True)
-        table.ratio("  the same against direct", own, direct, swapped=True)
-        spent = (processor_time(process) - began) * 1000 / rounds
-        table.figure("  processor time of the relay for one", spent, "ms")
-        settle(process)
-        title = f"memory that {rounds} times a {what} took at most, with what records"
-        table.figure(title, peak(process) - before, "B", at_most(160 << 20))
+    before = peak(process)
+    direct, own, *rest = interleaved(rounds, *(partial(client.big, size) for client in clients))
+    if rest:
+        table.ratio(f"throughput of a body of {size >> 20} MiB", own, rest[0], at_least(3), swapped=True)
+    table.ratio("  the same against direct", own, direct, swapped=True)
+    title = f"memory that {rounds} such bodies took at most, with what records"
+    table.figure(title, peak(process) - before, "B", at_most(160 << 20))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -91,32 +90,11 @@ async def connecting(count: int) -> float:
             return time.perf_counter() - began
 
 
-def answering(count: int) -> float:
-    """Seconds until so many of the same programs have answered a line, without any client: what the machine needs for them."""
-    began = time.perf_counter()
-    command, pipe = [*QUICK_SERVER, STARTING_SECONDS], subprocess.PIPE
-    with ExitStack() as stack:
-        programs = [
-            stack.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe, start_new_session=True))
-            for _ in range(count)
-        ]
-        for program in programs:
-            assert program.stdin is not None
-            program.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
-            program.stdin.close()
-        for program in programs:
-            assert program.stdout is not None
-            assert program.stdout.readline()
-        return time.perf_counter() - began
-
-
 async def together(table: Table) -> None:
     rounds = 2 if table.is_quick else 7
     await connecting(1)
-    found = [(await connecting(20), await connecting(1), answering(20), answering(1)) for _ in range(rounds)]
-    twenty, one, bare_twenty, bare_one = zip(*found, strict=True)
+    twenty, one = zip(*[(await connecting(20), await connecting(1)) for _ in range(rounds)], strict=True)
     table.ratio(f"twenty servers that start in {STARTING_SECONDS} s, against one", twenty, one, at_most(1.8))
-    table.ratio("  their processes alone, without a client", bare_twenty, bare_one)
 
 
 def run(table: Table) -> None:

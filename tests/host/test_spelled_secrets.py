@@ -67,7 +67,7 @@ def said(dialect: str, body: bytes) -> str:
     return "\n".join((fold.text, fold.thinking, *(folded.call.arguments for folded in fold.calls)))
 
 
-@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("size", [3, pytest.param(1, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("dialect", DIALECTS_HERE)
 async def test_a_secret_that_a_model_spells_is_neither_on_the_disk_nor_in_an_export(
     tmp_path: Path, dialect: str, size: int
