@@ -18,7 +18,7 @@ One member of a step says what it is:
 - news: `notify` a method with `params` and `times`; `log` data with `level`; `progress` with `total` and `message`;
   `redefine` a tool and announce it
 - `ask` the client a method with `params`, and wait for its answer unless `wait` is false
-- `bytes` (Latin-1, with `times`) on standard output; `stderr` a text
+- `bytes` (Latin-1, with `times`) on standard output; `line` a text there; `stderr` a text, in which `\\udcff` stands for the byte 255
 - faults: `exit` with a code, `close` (1 is standard output), `wait` seconds, `touch` a file, `ignore` signals, `spawn` Python code.
   No step at all is a server that never answers
 """
@@ -180,6 +180,8 @@ class McpScript:
             case {"bytes": value}:
                 for _ in range(times):
                     self.write(str(value).encode("latin-1"))
+            case {"line": words}:
+                self.write(f"{words}\n".encode("utf-8", "surrogateescape"))
             case {"ask": method}:
                 self._ask(str(method), step)
             case {"wait": seconds}:
@@ -225,7 +227,8 @@ def misbehave(step: Message) -> None:
         case {"exit": code}:
             os._exit(int(number(code, 0)))
         case {"stderr": words}:
-            print(words, file=sys.stderr, flush=True)
+            sys.stderr.buffer.write(f"{words}\n".encode("utf-8", "surrogateescape"))
+            sys.stderr.buffer.flush()
         case {"close": descriptor}:
             os.close(int(number(descriptor, 1)))
         case {"touch": path}:

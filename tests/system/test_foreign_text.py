@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.kit.bodies import DONE, asks, calls, chunk, fragment, text
+from tests.kit.mcp_server import mcp_server, tool
 from tests.kit.peer import head, peer_in_thread
 from tests.system.noise import MARK, said
-from tests.system.terminal import ROOT, Terminal, program, server
+from tests.system.terminal import Terminal, program
 
 KNOWN = re.compile(
     r"csi:[0-9;]*m|csi:[0-9]+;[0-9]+H"  # ink, and places
@@ -48,6 +50,57 @@ F2, RIGHT, BACK = "\x1bOQ", "\x1b[C", "\x1b[Z"
 LOOK = fragment(
     index=0, wire_id="c", name="noisy__look", arguments=json.dumps({"what": said("argument")}, ensure_ascii=False)
 )
+
+
+def complaint(place: str) -> dict[str, str]:
+    """Noise on standard error, with bytes that are no text."""
+    return {"stderr": "\n".join(f"{line}\udc9b2J\udcff" for line in said(place).split("\n"))}
+
+
+LOOKS = tool(
+    "look",
+    title=said("title"),
+    description=said("description"),
+    inputSchema={
+        "type": "object",
+        "title": said("schema"),
+        "properties": {"what": {"type": "string", "description": said("property")}},
+    },
+    annotations={"title": said("hint"), "readOnlyHint": True},
+)
+LINK = {"type": "resource_link", "uri": "http://x/" + said("uri"), "name": said("link")}
+NOISY: Mapping[str, object] = {
+    "at start": [complaint("starting")],
+    "on": {
+        "initialize": [
+            {
+                "result": {
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {"tools": {"listChanged": False}, "logging": dict[str, str]()},
+                    "serverInfo": {"name": said("server"), "version": said("version"), "title": said("server title")},
+                    "instructions": said("instructions"),
+                }
+            }
+        ],
+        "tools/list": [
+            complaint("listing"),
+            {"result": {"tools": [LOOKS, tool(said("name"), description="named badly")]}},
+        ],
+        "tools/call": [
+            complaint("calling"),
+            {"log": said("log")},
+            {"line": said("junk")},
+            {
+                "result": {
+                    "content": [{"type": "text", "text": said("result")}, LINK],
+                    "structuredContent": {said("key"): said("value")},
+                }
+            },
+        ],
+        "server/discover": [{"error": {"code": -32601, "message": said("error"), "data": said("data")}}],
+    },
+}
+"""An MCP server that says noise wherever it may say anything."""
 ANSWERS = (
     head(more=f"x-noise: \x1b]0;{MARK}\r\n")
     + chunk({"role": "assistant", "reasoning_content": said("thinking")}, model=said("model"))
@@ -63,7 +116,7 @@ ANSWERS = (
 def test_nothing_that_a_server_or_a_model_says_acts_on_the_terminal(tmp_path: Path) -> None:
     with peer_in_thread(*ANSWERS) as peer:
         mine = f'model = "mine/m"\n[providers.mine]\ndialect = "openai"\nbase_url = "{peer.url}"\n'
-        config = mine + server("noisy", ROOT / "tests/system/noisy_server.py")
+        config = mine + mcp_server(NOISY).table("noisy")
         with program(tmp_path, config=config, size=(140, 40)) as terminal:
             terminal.until_shown("● noisy", "▸ connections")
             for key in (F2, "g", "j", "\r"):
