@@ -15,8 +15,7 @@ import pytest
 
 from tests.demo.running import model_at
 from tests.interop.others import EVERYTHING, Node
-from tests.interop.test_taps_http import tapped
-from tests.interop.test_taps_terminal_host import told
+from tests.interop.test_taps_http import tapped, told
 from tests.tap.stdio_taps import tap
 
 pytestmark = pytest.mark.timeout(180, func_only=True)

@@ -20,8 +20,7 @@ import pytest
 
 from tests.demo.running import line_of, model_at, started
 from tests.interop.others import FAST_AGENT, HOME, LLM, LLM_MCP, uvx
-from tests.interop.test_taps_http import tapped
-from tests.interop.test_taps_terminal_host import told
+from tests.interop.test_taps_http import tapped, told
 from tests.tap.stdio_taps import tap
 
 pytestmark = pytest.mark.timeout(300)

@@ -16,7 +16,9 @@ from tests.interop.rawhttp import exchanges_in
 from tests.interop.relay import Relay
 from tests.interop.test_vendor_clients import CLIENTS, answers, reads_all
 from tests.kit.peer import peer_in_thread
-from tests.tap.stdio_taps import recorded
+from tests.tap.stdio_taps import recorded, sessions, until
+from tui_host.capture.store.store import Store
+from tui_host.infer.story import Story
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -35,6 +37,18 @@ def tapped(upstream: str, folder: Path, *kind: str) -> Generator[str]:
             assert process.wait(5) == 143
         finally:
             process.kill()
+
+
+def told(folder: Path, taps: int) -> Story:
+    """What so many taps together have recorded, once that is at its end, which may be later than their own."""
+    until(lambda: [info.live for info in sessions(folder)] == [False] * taps, 30)
+    store = Store.open(folder / "tui-host.db")
+    story = Story()
+    records = [record for session in store.sessions.list() for record, _ in store.session_records(session.id)]
+    store.close()
+    for record in sorted(records, key=story.clock.at_ns):
+        story.feed(record)
+    return story
 
 
 @pytest.mark.parametrize("name", CLIENTS)
