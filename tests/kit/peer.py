@@ -176,10 +176,11 @@ Answer: TypeAlias = bytes | Sequence[bytes] | Script
 
 @dataclass(slots=True, eq=False)
 class Peer:
-    """What listens, and what came."""
+    """What listens, what it will answer next, and what came."""
 
     origin: str
     path: str = "/v1"
+    answers: list[Answer] = field(default_factory=list[Answer])
     requests: list[Request] = field(default_factory=list[Request])
     links: list[Link] = field(default_factory=list[Link])
 
@@ -284,8 +285,7 @@ async def peer(
     """Listen while the block runs: `answers` one after the other, then `always`; or play each connection by hand."""
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
     port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - anyio's, not Django's
-    there = Peer(f"{'https' if tls else 'http'}://127.0.0.1:{port}", path)
-    left = list(answers)
+    there = Peer(f"{'https' if tls else 'http'}://127.0.0.1:{port}", path, list(answers))
 
     async def serve(link: Link) -> None:
         is_open = True
@@ -293,7 +293,7 @@ async def peer(
             request = await link.request()
             there.requests.append(request)
             link.sent.clear()
-            await give(left.pop(0) if left else always, Exchange(request, link))
+            await give(there.answers.pop(0) if there.answers else always, Exchange(request, link))
             is_open = _stays_open(bytes(link.sent))
 
     async def play(raw: SocketStream) -> None:
