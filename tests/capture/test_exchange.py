@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.capture.codings import coded
 from tests.capture.wires import Kept
+from tests.cases import first_values
 from tui_host.capture.content_codings import CodingError, decoder, encoding_of
 from tui_host.capture.http.exchange import fold_exchanges
 from tui_host.capture.http.exchange_end import Ending, read_ending
@@ -65,7 +66,7 @@ def decoded(body: bytes, encoding: str, *, size: int = 10, ended: bool = True) -
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize("size", first_values([1, 7, 1000]))
 def test_the_decoded_body_is_what_was_encoded(encoding: str, size: int) -> None:
     assert decoded(ENCODINGS[encoding](EVENTS * 50), encoding, size=size) == (EVENTS * 50, "")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import first_values
 from tui_host.infer.conversations.text_protocols import readers_of
 from tui_host.llm.events import CallArguments, CallStarted, ModelEvent, TextDelta
 
@@ -31,7 +32,7 @@ def calls_in(events: list[ModelEvent]) -> list[str]:
     return [event.text for event in events if isinstance(event, CallArguments)]
 
 
-@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize("size", first_values([1, 3, 7, 1000]))
 @pytest.mark.parametrize(("protocol", "call"), [("cherry", CHERRY), ("cline", CLINE), ("hermes", HERMES)])
 @pytest.mark.parametrize("words", ["好的", "我来查询天气。", "I will look that up. ", "1 < 2 and <b>so</b> on: "])
 def test_a_call_behind_words_in_its_line_is_one_as_other_hosts_run_it(
@@ -43,7 +44,7 @@ def test_a_call_behind_words_in_its_line_is_one_as_other_hosts_run_it(
     assert next(event.name for event in events if isinstance(event, CallStarted)).endswith("get")
 
 
-@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize("size", first_values([1, 1000]))
 @pytest.mark.parametrize(
     "words",
     [
@@ -60,7 +61,7 @@ def test_a_tag_that_prose_mentions_is_no_call(size: int, words: str) -> None:
     assert (said_in(events), calls_in(events)) == (words, [])
 
 
-@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize("size", first_values([1, 3, 7, 1000]))
 @pytest.mark.parametrize(("protocol", "call"), [("cherry", CHERRY), ("cline", CLINE), ("hermes", HERMES)])
 @pytest.mark.parametrize(
     ("before", "behind"),
