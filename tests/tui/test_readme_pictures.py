@@ -29,9 +29,8 @@ def words_of(picture: Path) -> Counter[str]:
     return Counter(re.sub(r"\d+(\.\d+)?", "0", word) for word in words if not re.search("ms$|…", word))
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.exhaustive] * (name != "main")) for name in pictures()]
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", pictures())
 def test_a_picture_of_the_readme_shows_the_program_as_it_is(name: str, tmp_path: Path) -> None:
     command = [sys.executable, str(FOLDER / "make.py"), "--into", str(tmp_path), name]
     subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
