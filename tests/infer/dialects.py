@@ -34,7 +34,7 @@ class Spoken:
     name: str = "openai"
     url: str = "https://api.example/v1/chat/completions"
     is_streamed: bool = True
-    model: str = "m"
+    model: str = "gpt-x"
     tools: Sequence[Tool] = ()
     several: bool = True
 
@@ -54,8 +54,8 @@ def offering(offered: Mapping[str, str]) -> Form:
 DIALECTS: Mapping[str, Form] = {
     "openai": Spoken(),
     "openai-responses": Spoken("openai-responses", "https://api.example/v1/responses", is_streamed=False),
-    "anthropic": Spoken("anthropic", "https://api.example/v1/messages"),
+    "anthropic": Spoken("anthropic", "https://api.example/v1/messages", model="claude-x"),
     "gemini": Spoken("gemini", "https://api.example/v1beta/models/gemini-x:generateContent", is_streamed=False),
     "gemini-cli": Spoken("gemini-cli", "https://api.example/v1beta/models/gemini-x:generateContent", is_streamed=False),
-    "ollama": Spoken("ollama", "http://127.0.0.1:11434/api/chat"),
+    "ollama": Spoken("ollama", "http://127.0.0.1:11434/api/chat", model="qwen-x"),
 }

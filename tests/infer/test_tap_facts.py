@@ -85,5 +85,5 @@ def test_a_tap_is_known_by_its_first_question_however_much_else_was_asked_before
     store.redactor = Redactor([("KEY", SECRET)])
     facts = reader.read(store)
     assert (facts.kind, facts.peer, facts.hosts) == ("llm", "example", {"Cline"})
-    assert (models_of(facts.speakers), facts.question) == ([("example", "m")], "what is ⟨secret:KEY⟩?")
+    assert (models_of(facts.speakers), facts.question) == ([("example", "gpt-x")], "what is ⟨secret:KEY⟩?")
     assert reader.read(store) == facts

@@ -123,7 +123,7 @@ def test_a_theme_that_does_not_exist_is_a_mistake_in_the_configuration(tmp_path:
     with program(tmp_path, config='ui.theme = "nope"\n') as terminal:
         assert terminal.ended() == 2
         assert terminal.is_restored()
-        assert b': ui.theme: there is no theme "nope" (choose from ansi-dark, ' in terminal.written
+        assert b': ui.theme, line 1: found "nope", expected one of ansi-dark, ' in terminal.written
 
 
 INTERRUPT = """
