@@ -6,8 +6,8 @@ from tests.llm.test_openai_write import ADD, MULTIPLY, TOOLS, assistant, result,
 from tui_host.errors import SettingsError
 from tui_host.llm.events import TextDelta
 from tui_host.llm.messages import Message, Text, Thinking, ToolResult
-from tui_host.llm.protocols.native import NO_RESULT
 from tui_host.llm.protocols.table import PROTOCOLS, protocol
+from tui_host.llm.protocols.tool_protocol import NO_RESULT
 
 
 def test_every_call_has_one_result_directly_after_it_in_the_order_of_the_calls() -> None:

@@ -20,7 +20,7 @@ from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.outline import common_prefix, compare
-from tui_host.llm.protocols.unread_calls import unread_call
+from tui_host.llm.unread_calls import unread_call
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

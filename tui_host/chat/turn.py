@@ -27,7 +27,7 @@ from tui_host.llm.messages import Text
 from tui_host.llm.protocols.native import Native
 from tui_host.llm.protocols.reader import called_in
 from tui_host.llm.protocols.text_protocol import TextProtocol
-from tui_host.llm.protocols.unread_calls import UnreadCall, unread_call
+from tui_host.llm.unread_calls import UnreadCall, unread_call
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session

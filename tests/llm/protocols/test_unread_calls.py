@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, call
-from tui_host.llm.protocols.unread_calls import unread_call
+from tui_host.llm.unread_calls import unread_call
 
 KIMI = f"functions.math__add:0<|tool_call_argument_begin|>{SUM}<|tool_call_end|><|tool_calls_section_end|>"
 DSML = (

@@ -54,10 +54,8 @@ class Parsed:
 
     size: int
     found: tuple[Found, ...] = ()
-    is_dropped: bool = False
-    """Whether the words are no part of the answer, such as «no action»."""
-    closing: str = ""
-    """The closing tag that the model left out, for the history."""
+    is_dropped: bool = False  # the words are no part of the answer, such as «no action»
+    closing: str = ""  # the closing tag that the model left out, for the history
 
 
 Parse: TypeAlias = Callable[[str, Sequence[ToolSpec], Ending], Parsed | None]
@@ -73,39 +71,32 @@ class Grammar:
     """
 
     signs: re.Pattern[str]
-    begins: re.Pattern[str]
-    """Matches a whole short text that may grow into a sign."""
-    closes: str
-    """The characters that may complete a call: parsing is tried when one of them comes."""
+    begins: re.Pattern[str]  # matches a whole short text that may grow into a sign
+    closes: str  # the characters that may complete a call: parsing is tried when one of them comes
     parse: Parse
-    has_tags: bool = False
-    """A sign may also follow another tag on its line, and results count as made up only after a call."""
+    has_tags: bool = False  # a sign may also follow another tag on its line, and results are made up only after a call
     several: bool = False
     thinking_with_calls: tuple[str, ...] = ()
     """The tags of thinking whose calls other hosts do run, since they remove the tags only for display."""
 
 
-def read_call(name: str, given: str, tools: Sequence[ToolSpec]) -> ReadCall | Broken:
+def read_call(name: str, given: str, tools: Sequence[ToolSpec], *, spoken: str = "") -> ReadCall | Broken:
     """Return the call of a tool, or what is wrong with its arguments, said of the tool that the model meant."""
     read = read_arguments(given)
     if isinstance(read, Broken):
         tool = tool_meant(name, tools)
-        return Broken(reason=f"{name if tool is None else tool.name}: {read.reason}")
+        return Broken(reason=f"{spoken or (name if tool is None else tool.name)}: {read.reason}")
     return ReadCall(name=name, arguments=read)
 
 
 def read_arguments(text: str, what: str = "the arguments are") -> str | Broken:
     """Return the arguments as written if they are a JSON object, else the fault and its place."""
-    text = text.strip()
-    if not text:
-        return "{}"
+    text = text.strip() or "{}"
     try:
         value: JSON = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         return Broken(reason=f"{what} not JSON: {json_fault(text, error)}")
-    if not isinstance(value, dict):
-        return Broken(reason=f"{what} no JSON object but {text[:_AROUND]!r}")
-    return text
+    return text if isinstance(value, dict) else Broken(reason=f"{what} no JSON object but {text[:_AROUND]!r}")
 
 
 def json_fault(text: str, error: Exception) -> str:
@@ -124,12 +115,9 @@ def end_of_value(text: str, start: int = 0) -> int:
     """Return the end of the JSON object or array that begins at a place, by its brackets; -1 if it does not end."""
     depth = 0
     for found in _BRACKETS.finditer(text, start):
-        if found[0] in "{[":
-            depth += 1
-        elif found[0] in "}]":
-            depth -= 1
-            if depth <= 0:
-                return found.end()
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(found[0], 0)
+        if depth <= 0 and found[0] in "}]":
+            return found.end()
     return -1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 from typing_extensions import override
 
@@ -48,24 +49,16 @@ def _read(tag: str, inside: str, tools: Sequence[ToolSpec]) -> Found:
 def _function_call(text: str, tools: Sequence[ToolSpec]) -> Found:
     """Read a function with parameters. A value is text if the schema says so; else it is JSON, if it can be parsed."""
     function = _FUNCTION.fullmatch(text)
-    rest = _PARAMETER.sub("", function[2]) if function is not None else ""
-    if function is None or rest.strip():
+    if function is None or _PARAMETER.sub("", function[2]).strip():
         return Broken(reason="<function=NAME> is not followed by <parameter=NAME>…</parameter> alone, and </function>")
     schemas = parameters(tool_meant(function[1], tools))
-    arguments = {
-        name.strip(): _value(value, mapping(schemas.get(name.strip())).get("type"))
-        for name, value in _PARAMETER.findall(function[2])
-    }
+    arguments: dict[str, JSON] = {}
+    for name, value in _PARAMETER.findall(function[2]):
+        arguments[name.strip()] = value
+        if mapping(schemas.get(name.strip())).get("type") != "string":
+            with suppress(ValueError, RecursionError):
+                arguments[name.strip()] = read_json(value)
     return ReadCall(name=function[1], arguments=_json(arguments))
-
-
-def _value(text: str, kind: JSON) -> JSON:
-    if kind == "string":
-        return text
-    try:
-        return read_json(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 class Hermes(TextProtocol):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from typing_extensions import override
 
@@ -46,7 +47,7 @@ def _parse(text: str, tools: Sequence[ToolSpec], ending: Ending) -> Parsed | Non
         return None
     size = end if end >= 0 else len(text)
     try:
-        value = read_json(text[:size])
+        read_json(text[:size])
     except ValueError as error:
         names = [found[1] for found, _ in zip(_MEANT.finditer(text, 0, size), range(_MOST_GUESSED), strict=False)]
         if not any(tool_meant(name, tools) for name in names):
@@ -55,13 +56,11 @@ def _parse(text: str, tools: Sequence[ToolSpec], ending: Ending) -> Parsed | Non
         return Parsed(size=size, found=(Broken(reason=CUT if end < 0 and ending == "length" else reason),))
     body = text[:size].encode("utf-8", "replace")
     root = spans(body)
-    if root is None:
-        return Parsed(size=size)
-    objects = list(root.elements) if isinstance(value, list) else [root]
+    objects = () if root is None else root.elements or (root,)
     calls = [_call(body, node, tools, guesses=number < _MOST_GUESSED) for number, node in enumerate(objects)]
     found = tuple(call for call in calls if call is not None)
     if len(found) == 1 and isinstance(found[0], ReadCall):  # of several calls each keeps its own object
-        found = (ReadCall(name=found[0].name, arguments=found[0].arguments),)
+        found = (replace(found[0], written=""),)
     return Parsed(size=size, found=found if len(found) == len(calls) else ())
 
 
@@ -81,9 +80,8 @@ def _call(body: bytes, node: Node, tools: Sequence[ToolSpec], *, guesses: bool) 
                 continue
             return Broken(reason=f'the call of {named} has no "{given}"')
         read = read_call(named, body[arguments.start : arguments.end].decode(), tools)
-        if isinstance(read, Broken):
-            return read
-        return ReadCall(name=named, arguments=read.arguments, written=body[node.start : node.end].decode())
+        own = body[node.start : node.end].decode()
+        return read if isinstance(read, Broken) else replace(read, written=own)
     return None
 
 

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 from typing_extensions import override
 
@@ -37,42 +38,37 @@ _LABELS = (
 )
 """What a line may begin with, in English and as models write it in Chinese."""
 _SIGNS = re.compile(_LABELS, re.IGNORECASE)
-_NEXT_LABEL = re.compile(rf"\n(?={_LABELS}|{_INPUT})", re.IGNORECASE)
-_TAKES = re.compile(rf"{_ACTION}(?P<action>.*?)(?:\n(?P<label>{_INPUT})(?P<given>.*))?\Z", re.IGNORECASE | re.DOTALL)
+_NEXT_LABEL = re.compile(rf"\n(?={_LABELS})", re.IGNORECASE)
+_TAKES = re.compile(rf"{_ACTION}(?P<action>.*?)(?:\n{_INPUT}(?P<given>.*))?\Z", re.IGNORECASE | re.DOTALL)
 _BEGINS = re.compile(r"\**[A-Za-z思考行动输入观察最终答案问题 ]{0,14}\**[ \t]*")
 _THOUGHTS = frozenset(("Thought", "thought", "THOUGHT", "思考"))
 _NOTHING = frozenset(("none", "n/a", "na", "no action", "无"))
-_OBJECT = re.compile(r"(?:json)?\s*\{")
+_VALUE = re.compile(r"\s*`*(?:json)?\s*(?=[{\[])")
 _CALLED = re.compile(r"(?P<name>[^\s(]+)\((?P<inside>.*)\)\s*", re.DOTALL)
 _MEANT = re.compile(r"\s*[`*]*(?P<name>[^\s(`*]+)[`*]*\s*(?P<open>\(?)")
 
 
 def _parse(text: str, tools: Sequence[ToolSpec], ending: Ending) -> Parsed | None:
     """Parse an action: its line, and the input up to the end of its object, the next label, or the end of the answer."""
-    size, is_whole = len(text), ending != "open"
-    for label in _NEXT_LABEL.finditer(text, 1):
-        if re.compile(_INPUT, re.IGNORECASE).match(text, label.end()) is None:
-            size, is_whole = label.end(), True
-            break
+    label = _NEXT_LABEL.search(text, 1)
+    size = len(text) if label is None else label.end()
     taken = _TAKES.match(text[:size])
     if taken is None:
         return Parsed(size=size)
     action, given = taken["action"], taken["given"]
-    last = action.rpartition("\n")
-    may_grow = ending == "open" and _BEGINS.fullmatch(last[2]) is not None  # the last line may become a label
-    if _is_prose(last[0] if may_grow else action, tools):
+    lines, _, last = action.rpartition("\n")
+    may_grow = ending == "open" and _BEGINS.fullmatch(last) is not None  # the last line may become a label
+    if _is_prose(lines if may_grow else action, tools):
         return Parsed(size=text.find("\n") + 1 or len(text))
-    if given is not None:
-        start = taken.start("given")
-        value = re.compile(r"\s*`*(?:json)?\s*(?=[{\[])").match(text, start)
-        end = end_of_value(text[:size], value.end()) if value is not None else -1
-        if end >= 0:
-            size, is_whole, given = end, True, text[start:end]
-    if not is_whole:
+    value = None if given is None else _VALUE.match(given)
+    end = -1 if value is None or given is None else end_of_value(given, value.end())
+    if end >= 0 and given is not None:
+        size, given = taken.start("given") + end, given[:end]
+    elif label is None and ending == "open":
         return None
     if action.strip().strip("`*").lower() in _NOTHING:
         return Parsed(size=size, is_dropped=True)
-    found = _read(action, given, tools, is_cut=ending == "length")
+    found = _read(action.strip().strip("`*").strip(), given, tools, is_cut=ending == "length")
     return Parsed(size=size, found=() if found is None else (found,))
 
 
@@ -84,26 +80,14 @@ def _is_prose(action: str, tools: Sequence[ToolSpec]) -> bool:
     return meant is not None and not meant["open"] and tool_meant(meant["name"], tools) is None
 
 
-def _read(action: str, given: str | None, tools: Sequence[ToolSpec], *, is_cut: bool) -> Found | None:
-    """Read an action with its input, None without the label. None for a sentence."""
-    name = action.strip().strip("`*").strip()
-    if given is None:
-        return _without_input(name, tools, is_cut=is_cut)
-    if not name:
-        return Broken(reason="there is an Action Input without an Action")
-    value = given.strip().strip("`").removeprefix("json").strip()
-    parameter = _text_parameter(name, tools)
-    if parameter and value and value[0] not in "{[" and isinstance(read_arguments(value), Broken):
-        return _text_call(name, parameter, _unquoted(value))
-    return read_call(name, value, tools)
-
-
-def _without_input(name: str, tools: Sequence[ToolSpec], *, is_cut: bool) -> Found | None:
-    """Read an action without an input line, whose arguments may stand in the action."""
-    whole = _OBJECT.match(name)
+def _read(name: str, given: str | None, tools: Sequence[ToolSpec], *, is_cut: bool) -> Found | None:
+    """Read an action with its input; without one its arguments may stand in the action. None for a sentence."""
+    if given is not None:
+        value = given.strip().strip("`").removeprefix("json").strip()
+        return _plain_call(name, value, tools) or read_call(name, value, tools)
+    whole, called = _VALUE.match(name), _CALLED.fullmatch(name)
     if whole is not None:
-        return _object_action(name[whole.end() - 1 :], tools)
-    called = _CALLED.fullmatch(name)
+        return _object_action(name[whole.end() :], tools)
     if called is not None:
         return _called(called["name"], called["inside"], tools)
     if " " in name:
@@ -117,55 +101,44 @@ def _object_action(text: str, tools: Sequence[ToolSpec]) -> Found:
     if isinstance(whole, Broken):
         return whole
     value: dict[str, JSON] = json.loads(whole)
-    name = next((value[key] for key in ("action", "name", "tool") if isinstance(value.get(key), str)), None)
-    given = next((value[key] for key in ("action_input", "arguments", "input", "parameters") if key in value), None)
-    parameter = _text_parameter(name, tools) if isinstance(name, str) else ""
-    if isinstance(name, str) and isinstance(given, str) and parameter:
-        return _text_call(name, parameter, given)
-    if not isinstance(name, str) or not isinstance(given, dict | None):
+    name = next((said for key in ("action", "name", "tool") if isinstance(said := value.get(key), str)), "")
+    keys = ("action_input", "arguments", "input", "parameters")
+    given: JSON = next((found for key in keys if (found := value.get(key)) is not None), None) or {}
+    if isinstance(given, str) and (plain := _plain_call(name, given, tools)):
+        return plain
+    if not name or not isinstance(given, dict):
         return Broken(reason='the object behind Action: needs "action" and "action_input", an object')
-    return ReadCall(name=name, arguments=json.dumps(given or {}, ensure_ascii=False))
+    return ReadCall(name=name, arguments=json.dumps(given, ensure_ascii=False))
 
 
-def _text_parameter(name: str, tools: Sequence[ToolSpec]) -> str:
-    """Return the name of a tool's only parameter if that parameter is a text; empty otherwise."""
+def _plain_call(name: str, text: str, tools: Sequence[ToolSpec]) -> ReadCall | None:
+    """Return the call of a tool whose only parameter is a text, if its input is a plain text, perhaps in quotes."""
     schemas = parameters(tool_meant(name, tools))
-    texts = [key for key, schema in schemas.items() if isinstance(schema, dict) and schema.get("type") == "string"]
-    return texts[0] if len(schemas) == 1 and texts else ""
-
-
-def _text_call(name: str, parameter: str, text: str) -> ReadCall:
-    return ReadCall(name=name, arguments=json.dumps({parameter: text}, ensure_ascii=False))
-
-
-def _unquoted(text: str) -> str:
-    try:
+    names = [key for key, schema in schemas.items() if isinstance(schema, dict) and schema.get("type") == "string"]
+    if len(schemas) != 1 or not names or not text or text[0] in "{[":
+        return None
+    with suppress(ValueError):
         value: JSON = json.loads(text)
-    except ValueError:
-        return text
-    return value if isinstance(value, str) else text
+        text = value if isinstance(value, str) else text
+    return ReadCall(name=name, arguments=json.dumps({names[0]: text}, ensure_ascii=False))
 
 
 def _called(name: str, inside: str, tools: Sequence[ToolSpec]) -> ReadCall | Broken:
     """Read an action written as `NAME(…)`. The values are parsed as literals; no code is run."""
-    wrong = Broken(reason=f"{name}: the arguments of {name}(…) are no plain values; write Action Input: with JSON")
     names = list(parameters(tool_meant(name, tools)))
-    try:
+    with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         tree = ast.parse(f"f({inside})", mode="eval").body
-        if not isinstance(tree, ast.Call) or len(tree.args) > len(names):
-            return wrong
-        values = [ast.literal_eval(_constant(value)) for value in tree.args]
-        named = {value.arg: ast.literal_eval(_constant(value.value)) for value in tree.keywords if value.arg}
-        arguments: dict[str, JSON] = {**dict(zip(names, values, strict=False)), **named}
-        return ReadCall(name=name, arguments=json.dumps(arguments, ensure_ascii=False, allow_nan=False))
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        return wrong
+        if isinstance(tree, ast.Call) and len(tree.args) <= len(names):
+            arguments = dict(zip(names, map(_literal, tree.args), strict=False))
+            arguments |= {value.arg: _literal(value.value) for value in tree.keywords if value.arg}
+            return ReadCall(name=name, arguments=json.dumps(arguments, ensure_ascii=False, allow_nan=False))
+    return Broken(reason=f"{name}: the arguments of {name}(…) are no plain values; write Action Input: with JSON")
 
 
-def _constant(node: ast.expr) -> ast.expr:
-    """Replace a constant of JSON by Python's."""
-    words = {"true": True, "false": False, "null": None}
-    return ast.Constant(words[node.id]) if isinstance(node, ast.Name) and node.id in words else node
+def _literal(node: ast.expr) -> JSON:
+    """Return the value of a literal, in which JSON's constants count too."""
+    words: dict[str, JSON] = {"true": True, "false": False, "null": None}
+    return words[node.id] if isinstance(node, ast.Name) and node.id in words else ast.literal_eval(node)
 
 
 class React(TextProtocol):

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from typing_extensions import override
+
 from tui_host.llm.events import (
     CallArguments,
     CallMalformed,
@@ -29,6 +31,7 @@ from tui_host.llm.events import (
 )
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.grammar import Broken, Ending, Found, Grammar, ReadCall, ReadText
+from tui_host.llm.protocols.tool_protocol import Reader
 from tui_host.llm.thinktags import beginning_of
 
 _MOST_WAITING = 8 << 10
@@ -37,7 +40,6 @@ _LONGEST_SIGN = 400
 """The longest text that is held because it may grow into a sign, white space included."""
 _LONGEST_LINE = 4000
 _SLICE = 1024
-_MARKS = "`~"
 _FENCE = re.compile(r"(`{3,}|~{3,})[^\n`]*\n\s*")
 _FENCE_BEGUN = re.compile(r"(`{1,3}|~{1,3}|(?:```|~~~)[^\n]*)")
 _TAG = re.compile(r"</?[A-Za-z_|][^<>\n]*>[ \t]*$")
@@ -54,7 +56,7 @@ class HeldText:
         self._text = ""
         self._new: list[str] = []
         self._pieces: deque[Piece] = deque()
-        self._last = (0, 0)
+        self.end = 0  # of the bytes so far
 
     @property
     def text(self) -> str:
@@ -65,10 +67,9 @@ class HeldText:
         return self._text
 
     def add(self, piece: Piece) -> None:
-        """Hold more text."""
-        if piece.text:
-            self._new.append(piece.text)
-            self._pieces.append(piece)
+        self._new.append(piece.text)
+        self._pieces.append(piece)
+        self.end = piece.end
 
     def take(self, size: int) -> list[Piece]:
         """Return the first `size` characters. If a piece is split, both parts keep the piece's bytes."""
@@ -77,7 +78,6 @@ class HeldText:
         self._text = self._text[left:]
         while left:
             piece = self._pieces.popleft()
-            self._last = (piece.start, piece.end)
             if len(piece.text) > left:
                 self._pieces.appendleft(replace(piece, text=piece.text[left:]))
                 piece = replace(piece, text=piece.text[:left])
@@ -88,11 +88,11 @@ class HeldText:
     def cut(self, size: int) -> TextDelta:
         """Return the first `size` characters as one piece."""
         pieces = self.take(size)
-        start, end = (pieces[0].start, pieces[-1].end) if pieces else self._last
-        return TextDelta(text="".join(piece.text for piece in pieces), start=start, end=end)
+        text = "".join(piece.text for piece in pieces)
+        return TextDelta(text=text, start=pieces[0].start, end=pieces[-1].end)
 
 
-class TextReader:
+class TextReader(Reader):
     """Reads an answer. A call by the vendor's own function calling is a fault, since no tool was declared there."""
 
     def __init__(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
@@ -122,8 +122,8 @@ class TextReader:
         self._is_anywhere = self._grammar.has_tags
         return self
 
+    @override
     def feed(self, event: ModelEvent) -> list[ModelEvent]:
-        """Read an event."""
         match event:
             case TextDelta():
                 return self._read(event)
@@ -135,37 +135,27 @@ class TextReader:
             case CallStarted():
                 self._native.setdefault(event.index, event)
                 return []
-            case CallArguments():
-                return []
             case TextWasThinking():
                 found = self.finish()  # so that the thinking gets the held text
                 self._begin()
                 return [*found, event]
             case _:
-                return [event]
+                return [] if isinstance(event, CallArguments) else [event]
 
+    @override
     def finish(self) -> list[ModelEvent]:
-        """Return everything still held back."""
-        events = self._read_rest("end" if self._ending == "open" else self._ending)
+        self._ending = "end" if self._ending == "open" else self._ending
+        events = self._scan()
+        if self._answer:
+            end = self._held.end
+            events.append(PartEnded(kind="text", start=end, end=end, written="".join(self._answer).rstrip()))
+            self._answer, self._look = [], self._cut_rest
+        events += self._cut_waiting()
         for call in self._native.values():
             reason = f"{call.name} was asked for by the vendor's own function calling, by which nothing is offered here"
             events.append(CallMalformed(reason=reason, start=call.start, end=call.end))
         self._native.clear()
         return events
-
-    def read_whole(self, text: TextDelta, ending: Ending = "end") -> list[ModelEvent]:
-        """Read a whole answer at once."""
-        self._held.add(text)
-        return self._read_rest(ending)
-
-    def _read_rest(self, ending: Ending) -> list[ModelEvent]:
-        self._ending = ending
-        events = self._scan()
-        if self._answer:
-            end = self._held.cut(0).end
-            events.append(PartEnded(kind="text", start=end, end=end, written="".join(self._answer).rstrip()))
-            self._answer, self._look = [], self._cut_rest
-        return [*events, *self._cut_waiting()]
 
     def _read(self, event: Piece) -> list[ModelEvent]:
         events: list[ModelEvent] = []
@@ -188,27 +178,32 @@ class TextReader:
             events += step
         return events
 
-    def _hold(self, look: Callable[[str], _Step], closes: str) -> list[ModelEvent]:
-        self._look, self._closes, self._tried = look, closes, 0
+    def _turn_to(self, look: Callable[[str], _Step], closes: str = "") -> list[ModelEvent]:
+        self._look, self._closes, self._tried, self._tag, self._line = look, closes, 0, "", ""
         return []
 
-    def _go_on(self, look: Callable[[str], _Step]) -> None:
-        self._look, self._closes, self._tried, self._tag, self._line = look, "", 0, "", ""
-
     def _in_text(self, text: str) -> _Step:
-        """Pass on text up to the next sign."""
+        """Pass on text up to the next sign, or to a fence, which may hold one."""
         blank = len(text) - len(text.lstrip())
         if blank:
             return self._say(blank)
         if self._is_anywhere or self._may_begin:
-            may_grow = self._ending == "open" and len(text) <= _LONGEST_SIGN
-            sign = self._grammar.signs.match(text)
-            if may_grow and (self._grammar.begins.fullmatch(text) or (sign is not None and sign.end() == len(text))):
-                return None
+            is_fence = not self._line.strip() and not self._is_anywhere
+            fence = _FENCE.match(text) if is_fence else None
+            inside = text[fence.end() :] if fence is not None else text
+            sign = self._grammar.signs.match(inside)
+            if self._ending == "open" and len(text) <= _LONGEST_SIGN:
+                may_grow = self._grammar.begins.fullmatch(inside) or (is_fence and _FENCE_BEGUN.fullmatch(text))
+                if may_grow or not inside or (sign is not None and sign.end() == len(inside)):
+                    return None
+            if fence is not None:
+                self._fence = (fence[1], fence.end())
+                if sign is not None:
+                    return self._turn_to(self._in_fence, "\n`~")
+                self._look = self._in_code
+                return self._say(fence.end())
             if sign is not None:
                 return self._at_sign(sign)
-            if text[0] in _MARKS and not self._line.strip() and not self._is_anywhere:
-                return self._at_fence(text, may_grow=may_grow)
         end = text.find("\n") + 1 or len(text)
         tag = text.find("<", 1, end) if self._grammar.has_tags else -1
         return self._say(end if tag < 0 else tag)
@@ -227,9 +222,9 @@ class TextReader:
             return self._say(sign.end())
         self._tag = ""
         if kind == "call":
-            return self._hold(self._in_block, self._grammar.closes)
+            return self._turn_to(self._in_block, self._grammar.closes)
         if kind == "made_up":
-            return self._hold(self._cut_rest, "")
+            return self._turn_to(self._cut_rest)
         words = self._held.cut(sign.end())
         self._line = words.text.rpartition("\n")[2]
         if kind == "answer":
@@ -243,52 +238,40 @@ class TextReader:
         parsed = self._grammar.parse(text, self._tools, self._ending)
         if parsed is None:
             return None
-        self._go_on(self._in_text)
+        self._turn_to(self._in_text)
+        words = self._held.take(max(1, parsed.size))
         if not parsed.found:
-            words = self._held.take(max(1, parsed.size))
             return [] if parsed.is_dropped else self._give(words)
         self._blocks += 1
-        waiting, self._waiting = self._waiting, []
+        events: list[ModelEvent] = [*self._waiting]
+        self._waiting = []
+        start, end = words[0].start, words[-1].end
         broken = [found.reason for found in parsed.found if isinstance(found, Broken)]
         if broken:  # of several calls, none counts
-            words = self._held.take(parsed.size)
-            events = [*words, CallMalformed(reason="; ".join(broken), start=words[0].start, end=words[-1].end)]
+            events += [*words, CallMalformed(reason="; ".join(broken), start=start, end=end)]
         else:
-            whole = self._held.cut(parsed.size)
-            whole = replace(whole, text=whole.text.strip() + parsed.closing)
-            events = [event for found in parsed.found for event in self._found(found, whole)]
+            written = "".join(piece.text for piece in words).strip() + parsed.closing
+            for found in parsed.found:
+                events += self._events_of(found, written, start, end)
         if not self._grammar.several or not (self._is_anywhere or isinstance(parsed.found[0], ReadCall)):
             self._look = self._cut_rest
-        return [*waiting, *events]
+        return events
 
-    def _found(self, found: Found, words: TextDelta) -> list[ModelEvent]:
-        start, end = words.start, words.end
-        if isinstance(found, ReadText):
-            events: list[ModelEvent] = [TextRead(text=found.text, written=words.text, start=start, end=end)]
-            asked = [] if found.options is None else [QuestionAsked(options=found.options, start=start, end=end)]
-            return [*events, *asked]
-        if isinstance(found, Broken):
-            return []
-        index, written = self._calls, found.written or words.text
-        self._calls += 1
-        return [
-            CallStarted(index=index, wire_id="", name=found.name, start=start, end=end, written=written),
-            CallArguments(index=index, text=found.arguments, start=start, end=end),
-        ]
-
-    def _at_fence(self, text: str, *, may_grow: bool) -> _Step:
-        opening = _FENCE.match(text)
-        if opening is None:
-            may_grow = may_grow and _FENCE_BEGUN.fullmatch(text) is not None
-            return None if may_grow else self._say(text.find("\n") + 1 or len(text))
-        inside = text[opening.end() :]
-        if may_grow and (not inside or self._grammar.begins.fullmatch(inside)):
-            return None
-        self._fence = (opening[1], opening.end())
-        if self._grammar.signs.match(inside):
-            return self._hold(self._in_fence, "\n" + _MARKS)
-        self._look = self._in_code
-        return self._say(opening.end())
+    def _events_of(self, found: Found, written: str, start: int, end: int) -> list[ModelEvent]:
+        match found:
+            case ReadCall():
+                index, own = self._calls, found.written or written
+                self._calls += 1
+                return [
+                    CallStarted(index=index, wire_id="", name=found.name, start=start, end=end, written=own),
+                    CallArguments(index=index, text=found.arguments, start=start, end=end),
+                ]
+            case ReadText():
+                text = TextRead(text=found.text, written=written, start=start, end=end)
+                asked = [] if found.options is None else [QuestionAsked(options=found.options, start=start, end=end)]
+                return [text, *asked]
+            case Broken():
+                return []
 
     def _in_fence(self, text: str) -> _Step:
         """Read a fence that begins with a sign, once it is closed: as a call if there is nothing else, else as code."""
@@ -300,9 +283,10 @@ class TextReader:
         fence = self._held.cut(size)
         inner = TextReader(self._grammar, self._tools)
         inner._calls = self._calls
-        inside = replace(fence, text=fence.text[body:end])
-        events = inner.read_whole(inside, self._ending if closing is None else "end")
-        self._go_on(self._in_text)
+        inner._ending = self._ending if closing is None else "end"
+        inner._held.add(replace(fence, text=fence.text[body:end]))
+        events = inner.finish()
+        self._turn_to(self._in_text)
         if inner._blocks != 1 or inner._has_words:
             return self._give([fence])
         if inner._calls == self._calls + 1 and isinstance(events[0], CallStarted):
@@ -329,7 +313,7 @@ class TextReader:
             return self._say(len(text) - held) or None
         events = self._say(end)
         self._held.take(len(closing))
-        self._go_on(self._in_text)
+        self._turn_to(self._in_text)
         return events
 
     def _in_answer(self, text: str) -> _Step:
@@ -376,7 +360,8 @@ def called_in(text: str, grammar: Grammar, tools: Sequence[ToolSpec]) -> Iterato
     """Yield the names of tools that a text would call, also after its first call; none is run."""
     rest = text
     while rest := rest.lstrip(" \t\r\n,;"):
-        events = TextReader(grammar, tools).read_whole(TextDelta(text=rest, start=0, end=0))
+        reader = TextReader(grammar, tools)
+        events = [*reader.feed(TextDelta(text=rest, start=0, end=0)), *reader.finish()]
         names = [event.name for event in events if isinstance(event, CallStarted)]
         yield from names
         rest = "".join(event.text for event in events if isinstance(event, CutOff)) if names else ""

@@ -13,7 +13,6 @@ from tui_host.llm.protocols.grammar import CUT, Broken, Ending, Found, Grammar, 
 
 Read = Callable[[str, str, Sequence[ToolSpec]], Found]
 """Reads a block from its tag, the text between the tags, and the offered tools."""
-
 _OPENING = re.compile(r"<(\w+)>")
 _BEGINS = re.compile(r"<\w{0,30}(?:>\s*(?:<[\w=]{0,20})?)?|<\w+>\s*<\w+=")
 
@@ -22,22 +21,16 @@ def tag_grammar(
     tags: Mapping[str, Sequence[str]],
     read: Read,
     *,
-    json_after: str = "",
+    json_after: str,
     json_before: str = "",
     results: str = "",
     several: bool = True,
     thinking_with_calls: tuple[str, ...] = (),
 ) -> Grammar:
-    """Make a grammar of tags.
+    """Make a grammar from the tags of blocks, each with the texts of which one must follow, else the tag is mere text.
 
-    Args:
-        tags: The tags of blocks, each with the texts of which one must follow; without them the tag is mere text.
-        read: Reads a block.
-        json_after: The text before a block's JSON, in whose strings the closing tag may stand; empty if there is none.
-        json_before: The text that ends the JSON.
-        results: The tag of results. Only the host writes results, so one in a model's answer is made up.
-        several: Whether an answer may hold several calls.
-        thinking_with_calls: As in `Grammar`.
+    A block's JSON stands between `json_after` and `json_before`; the closing tag may stand in its strings. Only the host
+    writes `results`, so one in a model's answer is made up.
     """
     thinking = "|".join(tag for tag in ("thinking", "think") if tag not in tags)
     blocks = "|".join(rf"<(?:{tag})>\s*(?:{'|'.join(map(re.escape, begun))}|\Z)" for tag, begun in tags.items())
@@ -75,40 +68,30 @@ def tag_grammar(
 
 def _end_of_block(text: str, closing: str, json_after: str, json_before: str) -> int:
     """Return the end of a block with its closing tag, which does not count in the strings of the block's JSON."""
-    start = text.find(json_after) if json_after else -1
-    end = text.find(closing)
+    start, end = text.find(json_after), text.find(closing)
     if 0 <= start < end:
-        after_json = end_outside_strings(text, json_before, start)
-        if json_before == closing or after_json < 0:
-            return after_json
-        end = text.find(closing, after_json)
+        end = end_outside_strings(text, json_before, start)
+        if json_before == closing or end < 0:
+            return end
+        end = text.find(closing, end)
     return -1 if end < 0 else end + len(closing)
 
 
-def element(text: str, name: str, *, holds_json: bool = False, is_last: bool = False) -> tuple[str, int] | None:
-    """Return an element's content and the position after the element. None if absent.
+def elements(text: str, *names: str, json_in: str = "", is_last: bool = False) -> dict[str, str]:
+    """Return the contents of several elements in any order; nested tags do not count.
 
     A closing tag in a string of JSON belongs to the value; the last one of several ends a value that may hold anything.
     """
-    opening, closing = f"<{name}>", f"</{name}>"
-    start = text.find(opening)
-    if start < 0:
-        return None
-    start += len(opening)
-    end = text.rfind(closing, start) if is_last else text.find(closing, start)
-    outside = end_outside_strings(text, closing, start) if holds_json else -1
-    if outside >= 0:
-        end = outside - len(closing)
-    return None if end < 0 else (text[start:end].strip(), end + len(closing))
-
-
-def elements(text: str, *names: str, json_in: str = "") -> dict[str, str]:
-    """Return the contents of several elements in any order; nested tags do not count."""
     values: dict[str, str] = {}
-    while starts := [(at, name) for name in names if name not in values and (at := text.find(f"<{name}>")) >= 0]:
-        _, name = min(starts)
-        value = element(text, name, holds_json=name == json_in)
-        if value is None:
+    opening = re.compile(f"<({'|'.join(names)})>")
+    found = opening.search(text)
+    while found is not None:
+        start, closing = found.end(), f"</{found[1]}>"
+        end = end_outside_strings(text, closing, start) - len(closing) if found[1] == json_in else -1
+        if end < 0:
+            end = text.rfind(closing, start) if is_last else text.find(closing, start)
+        if end < 0:
             break
-        values[name], text = value[0], text[value[1] :]
+        values.setdefault(found[1], text[start:end].strip())
+        found = opening.search(text, end + len(closing))
     return values

@@ -1,13 +1,14 @@
-"""The interface of a tool protocol: how a model learns about tools, calls them, and reads results, in any dialect."""
+"""What every tool protocol does: how a model learns about tools, calls them, and reads results, in any dialect."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from tui_host.llm.events import ModelEvent
-from tui_host.llm.messages import Message, ToolResult, ToolSpec
+from tui_host.llm.messages import Message, Text, ToolCall, ToolResult, ToolSpec
+
+NO_RESULT = "No result: the turn was stopped before this call had ended."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,8 +18,7 @@ class Injected:
     message: int
     start: int  # first character in the message's text
     end: int
-    words: str
-    """The purpose («lists the tools»), or the origin («profile translator»)."""
+    words: str  # the purpose («lists the tools»), or the origin («profile translator»)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +29,7 @@ class ResultPlace:
     message: int
     start: int
     end: int
-    note: str = ""
-    """A warning about the result, empty for none."""
+    note: str = ""  # a warning about the result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,61 +40,84 @@ class Prepared:
     tools: tuple[ToolSpec, ...] = ()
     stop_sequences: tuple[str, ...] = ()
     injected: tuple[Injected, ...] = ()
-    own: tuple[Injected, ...] = ()
-    """The places of the system prompt's parts, by origin."""
-    told: tuple[ResultPlace, ...] = ()
-    """The places of the results, oldest first; empty if each result is a message of its own."""
-    given: tuple[Injected, ...] = ()
-    """The places of what servers' prompts and resources gave."""
+    own: tuple[Injected, ...] = ()  # the system prompt's parts, by origin
+    told: tuple[ResultPlace, ...] = ()  # results, oldest first; empty if each is a message of its own
+    given: tuple[Injected, ...] = ()  # what servers' prompts and resources gave
 
 
-class Reader(Protocol):
-    """Reads calls out of an answer: events in, events out, with their byte spans."""
+class Reader:
+    """Reads calls out of an answer: events in, events out, with their byte spans. This one changes nothing."""
 
     def feed(self, event: ModelEvent) -> list[ModelEvent]:
-        """Read an event. Text that may begin a call is held back."""
-        ...
+        return [event]
 
     def finish(self) -> list[ModelEvent]:
-        """Return everything still held back."""
-        ...
+        return []
 
 
-class ToolProtocol(Protocol):
-    """A way to offer tools to a model and to read its calls. A single stateless object serves all turns."""
+class ToolProtocol:
+    """A way to offer tools to a model and to read its calls: a stateless object, made with its prompt's template.
 
-    @property
-    def name(self) -> str: ...
+    As it stands it leaves all to the dialect's own function calling and adds nothing to the prompt.
+    """
 
-    @property
-    def reads_resources(self) -> bool:
-        """Whether the protocol has a form for reading resources; if not, no resource is offered."""
-        ...
+    name: str
+    reads_resources: bool = False  # without a form for reading them, no resource is offered
+
+    def __init__(self, template: str = "") -> None:
+        self._template = template
 
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
         """Return the conversation and the tools in the protocol's form."""
-        ...
+        prepared = tuple(answered(messages))
+        own: tuple[Injected, ...] = ()
+        if prepared and prepared[0].role == "system":
+            size = sum(len(part.text) for part in prepared[0].parts if isinstance(part, Text))
+            own = (Injected(message=0, start=0, end=size, words=""),)
+        return Prepared(messages=prepared, tools=tools if isinstance(tools, tuple) else tuple(tools), own=own)
 
     def reader(self, tools: Sequence[ToolSpec]) -> Reader:
         """Make a reader for an answer with calls of these tools."""
-        ...
+        del tools
+        return Reader()
 
     def results(self, results: Sequence[ToolResult], *, turn: int) -> tuple[Message, ...]:
-        """Return the messages with the results of a step, in the order of the calls."""
-        ...
+        """Return the messages with the results of a step. They are put in words only when sent: protocols may change."""
+        return (Message(role="tool", parts=tuple(results), turn=turn),) if results else ()
 
     def answer(self, message: Message) -> str | None:
-        """Return the answer in a turn's last message. None if there is no answer."""
-        ...
+        """Return the answer in a turn's last message: what the protocol took out of the model's words, else the text."""
+        texts = [part for part in message.parts if isinstance(part, Text)]
+        given = [part for part in texts if part.written]
+        return "".join(part.text for part in given or texts) or None
 
     def command(self, message: Message) -> str:
         """Return the command proposed in a turn's last message, for display only; empty if there is none."""
-        ...
+        del message
+        return ""
 
     def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
         """Return a tool's name, perhaps an unknown one's, in the form that the model uses."""
-        ...
+        del tools
+        return name
 
     def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
-        """Tell the model about unreadable calls, with the fault and the exact form."""
-        ...
+        del tools
+        return f"Your call could not be read: {'; '.join(reasons)}. Nothing of it was run."
+
+
+def answered(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages with each call's result directly after the message with the call, as vendors demand."""
+    told = [part for message in messages if message.role == "tool" for part in message.parts]
+    results = {part.call.id: part for part in told if isinstance(part, ToolResult)}
+    ordered: list[Message] = []
+    for message in messages:
+        if message.role == "tool":
+            continue  # written after its calls
+        ordered.append(message)
+        calls = [part for part in message.parts if isinstance(part, ToolCall)]
+        missing = (Text(text=NO_RESULT),)
+        parts = (results.get(call.id) or ToolResult(call=call, content=missing, is_error=True) for call in calls)
+        if calls:
+            ordered.append(Message(role="tool", parts=tuple(parts), turn=message.turn))
+    return ordered
