@@ -72,7 +72,6 @@ class Grammar:
 
     signs: re.Pattern[str]
     begins: re.Pattern[str]  # matches a whole short text that may grow into a sign
-    closes: str  # the characters that may complete a call: parsing is tried when one of them comes
     parse: Parse
     has_tags: bool = False  # a sign may also follow another tag on its line, and results are made up only after a call
     several: bool = False

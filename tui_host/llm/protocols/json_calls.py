@@ -92,9 +92,7 @@ class JsonCalls(TextProtocol):
     keys: tuple[str, str] = _SPELLINGS[0]
     between: str = "\n\n"
     given: str = keys[1]
-    grammar: Grammar = Grammar(
-        signs=re.compile(r"(?P<call>\{|\[\s*\{)"), begins=re.compile(r"\[\s*"), closes="}]", parse=_parse
-    )
+    grammar: Grammar = Grammar(signs=re.compile(r"(?P<call>\{|\[\s*\{)"), begins=re.compile(r"\[\s*"), parse=_parse)
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:

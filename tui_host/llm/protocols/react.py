@@ -147,7 +147,7 @@ class React(TextProtocol):
     name: str = "react"
     stops: tuple[str, ...] = ("\nObservation:",)
     given: str = "input"
-    grammar: Grammar = Grammar(signs=_SIGNS, begins=_BEGINS, closes="}])\n:：", parse=_parse)
+    grammar: Grammar = Grammar(signs=_SIGNS, begins=_BEGINS, parse=_parse)
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:

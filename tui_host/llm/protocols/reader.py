@@ -105,7 +105,6 @@ class TextReader(Reader):
     def _begin(self) -> None:
         self._held = HeldText()
         self._look: Callable[[str], _Step] = self._in_text  # reads held text; what it is inside of
-        self._closes = ""  # a block is looked at again when one of these characters comes
         self._tried = 0  # characters of the block that were looked at in vain
         self._ending: Ending = "open"
         self._line = ""  # what was given out of the current line
@@ -160,16 +159,14 @@ class TextReader(Reader):
     def _read(self, event: Piece) -> list[ModelEvent]:
         events: list[ModelEvent] = []
         for start in range(0, len(event.text), _SLICE):  # short pieces are cheap to search
-            piece = replace(event, text=event.text[start : start + _SLICE])
-            self._held.add(piece)
-            if not self._closes or any(mark in piece.text for mark in self._closes):
-                events += self._scan()
+            self._held.add(replace(event, text=event.text[start : start + _SLICE]))
+            events += self._scan()
         return events
 
     def _scan(self) -> list[ModelEvent]:
         events: list[ModelEvent] = []
         while text := self._held.text:
-            if self._ending == "open" and self._tried > 16 * len(text) + (1 << 16):
+            if self._ending == "open" and self._tried > 4 * len(text) + (1 << 16):
                 break  # so that a long block, looked at again and again, takes linear time
             step = self._look(text)
             if step is None:
@@ -178,8 +175,8 @@ class TextReader(Reader):
             events += step
         return events
 
-    def _turn_to(self, look: Callable[[str], _Step], closes: str = "") -> list[ModelEvent]:
-        self._look, self._closes, self._tried, self._tag, self._line = look, closes, 0, "", ""
+    def _turn_to(self, look: Callable[[str], _Step]) -> list[ModelEvent]:
+        self._look, self._tried, self._tag, self._line = look, 0, "", ""
         return []
 
     def _in_text(self, text: str) -> _Step:
@@ -199,7 +196,7 @@ class TextReader(Reader):
             if fence is not None:
                 self._fence = (fence[1], fence.end())
                 if sign is not None:
-                    return self._turn_to(self._in_fence, "\n`~")
+                    return self._turn_to(self._in_fence)
                 self._look = self._in_code
                 return self._say(fence.end())
             if sign is not None:
@@ -222,7 +219,7 @@ class TextReader(Reader):
             return self._say(sign.end())
         self._tag = ""
         if kind == "call":
-            return self._turn_to(self._in_block, self._grammar.closes)
+            return self._turn_to(self._in_block)
         if kind == "made_up":
             return self._turn_to(self._cut_rest)
         words = self._held.cut(sign.end())
@@ -307,11 +304,11 @@ class TextReader(Reader):
 
     def _in_thinking(self, text: str) -> _Step:
         closing = f"</{self._tag}>"
-        end = text.find(closing)
-        if end < 0:
+        said, found, _ = text.partition(closing)
+        if not found:
             held = beginning_of(closing, text) if self._ending == "open" else 0
             return self._say(len(text) - held) or None
-        events = self._say(end)
+        events = self._say(len(said))
         self._held.take(len(closing))
         self._turn_to(self._in_text)
         return events

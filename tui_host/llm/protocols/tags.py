@@ -58,7 +58,6 @@ def tag_grammar(
     return Grammar(
         signs=re.compile(rf"<(?P<thinking>{thinking})>|(?P<call>{blocks}){made_up}"),
         begins=_BEGINS,
-        closes=">",
         parse=parse,
         has_tags=True,
         several=several,
