@@ -183,7 +183,7 @@ async def test_what_was_remembered_of_a_sessions_requests_is_freed_when_it_is_le
             await asked(host, host.sessions.new(), "what is loaded once?")
             session = host.sessions.new()
             await anyio.to_thread.run_sync(
-                import_module, "tui_host.servers.supervisor"
+                import_module, "tui_host.servers.connection"
             )  # the pool imports it meanwhile
             tracemalloc.start()
             try:

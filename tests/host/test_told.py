@@ -13,7 +13,6 @@ from tests.kit.mcp_http import mcp_http
 from tests.kit.mcp_server import tool
 from tests.kit.peer import Exchange, peer, peer_in_thread
 from tui_host.capture.record import Draft, Head
-from tui_host.servers import reconnection
 
 TOKEN = "tok-12345678"  # noqa: S105 - one that opens nothing
 MARK = "⟨secret:MY_TOKEN⟩"
@@ -37,7 +36,7 @@ async def told(folder: Path, spec: str, *, has_words: bool = False) -> tuple[str
 
 
 async def test_a_server_s_last_words_are_for_the_person_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reconnection, "RETRY_SECONDS", (600.0,))  # the next process says nothing
+    monkeypatch.setattr("tui_host.servers.server.RETRY_SECONDS", (600.0,))  # the next process says nothing
     last_words = 'env = { LAST_WORDS = "no way with ${MY_TOKEN}" }'
     words, errors = await told(tmp_path, server("bad", "dies", last_words), has_words=True)
     assert words == "Error: bad: the server exited 3 during the call; the tool may have run (reconnect it)"

@@ -47,7 +47,6 @@ LOADED = (
     "tui_host.host.server_watch",
     "tui_host.llm.model_client",
     "tui_host.servers.connection",
-    "tui_host.servers.supervisor",
     "tui_host.settings.load",
 )
 HAS_SUBREAPER = sys.platform == "linux"

@@ -24,7 +24,7 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import ServerError
 from tui_host.guard.child_process import Command
 from tui_host.servers import server_endpoint
-from tui_host.servers.catalog import Progress, ServerStatus, Tool, ToolOutput
+from tui_host.servers.catalog import Progress, ServerStatus, Tool, ToolOutput, Turning
 from tui_host.servers.pool import Pool
 from tui_host.servers.server_questions import Answering
 from tui_host.settings.environment_references import child_environment
@@ -42,9 +42,10 @@ END_SECONDS = 45
 class Running:
     """A pool that runs, with its records."""
 
-    def __init__(self, pool: Pool, recorder: Recorder) -> None:
+    def __init__(self, pool: Pool, recorder: Recorder, told: list[tuple[str, Turning]]) -> None:
         self.pool = pool
         self.recorder = recorder
+        self.told = told
 
     def status(self, name: str) -> ServerStatus:
         return next(status for status in self.pool.statuses() if status.name == name)
@@ -54,8 +55,10 @@ class Running:
 
     def limit(self, name: str, seconds: float) -> None:
         """From now on, let the server be silent for so long: connecting took as long as it took."""
-        slot = self.pool._slots[name]  # pyright: ignore[reportPrivateUsage]
-        slot.spec = replace(slot.spec, timeout=seconds)
+        server = self.pool._servers[name]  # pyright: ignore[reportPrivateUsage]
+        server.spec = replace(server.spec, timeout=seconds)
+        if server.connection is not None:
+            server.connection.spec = server.spec
 
     async def call(
         self,
@@ -111,13 +114,15 @@ async def started(
 ) -> AsyncGenerator[Running]:
     """A pool of these servers, settled; every way out stops it and checks that this was quick."""
     recorder = Recorder(None, Redactor([]), capture="c")
+    told: list[tuple[str, Turning]] = []
     pool = Pool(
         {spec.name: spec for spec in specs},
         recorder,
         environment or dict(os.environ),
         answering=answering or Answering(),
+        turned=lambda name, turning, _: told.append((name, turning)),
     )
-    running = Running(pool, recorder)
+    running = Running(pool, recorder, told)
     async with anyio.create_task_group() as group:
         group.start_soon(pool.run)
         try:

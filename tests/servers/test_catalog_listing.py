@@ -79,8 +79,10 @@ async def test_a_definition_that_changed_is_told_and_calls_decided_on_the_old_on
         before = running.tool("bad", "echo")
         await running.call("bad")
         await running.until(lambda: running.tool("bad", "echo").fingerprint != before.fingerprint)
-        assert "echo changed: description" in running.status("bad").notices
-        assert "more is new" in running.status("bad").notices
+        assert running.status("bad").notices == (
+            "+ tool more",
+            "~ tool echo: description Reads → Sends, file. → file to me.",
+        )
         sent = len(running.lines("bad", "out"))
         with pytest.raises(ServerError, match="has changed since the call was approved; nothing was sent"):
             await running.pool.call(

@@ -144,7 +144,7 @@ async def test_a_tool_that_appears_is_offered(spec: ServerSpec, running: Running
         await running.until(lambda: any(b"acknowledged" in line for line in running.lines("sdk", "in")))
     await running.call("sdk", "grow", json.dumps({"name": name}, separators=(",", ":")).encode())
     await running.until(lambda: any(tool.name == name for tool in running.pool.tools()))
-    assert f"{name} is new" in running.status("sdk").notices
+    assert f"+ tool {name}" in running.status("sdk").notices
 
 
 async def test_a_server_that_ends_during_a_call_over_stdio_is_told() -> None:

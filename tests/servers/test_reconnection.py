@@ -9,19 +9,11 @@ import pytest
 
 from tests.ports import unused_port
 from tests.servers.running import Running, hostile, listening, made_with_sdk, remote, started
-from tui_host.servers import reconnection
-from tui_host.servers.catalog import Turning
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reconnection, "RETRY_SECONDS", (0.05,) * 3)
-
-
-def told_of(running: Running) -> list[tuple[str, Turning]]:
-    told: list[tuple[str, Turning]] = []
-    running.pool.turned = lambda name, turning, _: told.append((name, turning))
-    return told
+    monkeypatch.setattr("tui_host.servers.server.RETRY_SECONDS", (0.05,) * 3)
 
 
 def state(running: Running, name: str = "sdk") -> str:
@@ -30,7 +22,7 @@ def state(running: Running, name: str = "sdk") -> str:
 
 async def test_a_program_that_exited_is_started_again_with_its_subscriptions_and_this_is_told_once() -> None:
     async with started(made_with_sdk("sdk", mode="legacy")) as running:
-        told = told_of(running)
+        told = running.told
         await running.pool.subscribe("sdk", "note://one")
         await running.call_and_lose("sdk", "exit", b'{"code":7}')
         await running.until(lambda: told == [("sdk", "lost"), ("sdk", "back")])
@@ -44,11 +36,12 @@ def second(running: Running) -> list[bytes]:
     return [record.draft.data for record in records]
 
 
-async def test_a_program_that_keeps_exiting_is_given_up_and_a_wrong_command_is_not_tried_twice() -> None:
+async def test_a_program_that_keeps_exiting_is_given_up_and_a_wrong_command_is_tried_in_both_eras_alone() -> None:
     async with started(hostile("bad", "exits")) as running:
-        assert (state(running, "bad"), running.status("bad").connection) == ("failed", "bad#1")
+        status = running.status("bad")
+        assert (status.state, status.detail, status.connection) == ("failed", "exited 4", "bad#2")
     async with started(hostile("bad", "dies")) as running:
-        told = told_of(running)
+        told = running.told
         for number in range(1, 5):  # ready each time, and gone with the first call
             await running.until(lambda n=number: state(running, "bad") == "ready" and connection(running) == f"bad#{n}")
             await running.call_and_lose("bad", "echo", b"{}")
@@ -66,7 +59,7 @@ async def test_a_server_behind_a_url_that_went_away_is_found_again(kind: str, mo
     port = unused_port()
     with listening(kind, port) as (url, process):
         async with started(remote("sdk", url, transport=kind, mode=mode)) as running:
-            told = told_of(running)
+            told = running.told
             process.terminate()
             process.wait()
             await running.until(lambda: ("sdk", "lost") in told)
@@ -87,7 +80,7 @@ async def test_a_refused_url_is_tried_from_the_start_and_until_it_is_given_up() 
 
 
 async def test_a_lost_server_can_be_stopped_and_a_turn_does_not_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reconnection, "RETRY_SECONDS", (600.0,) * 3)
+    monkeypatch.setattr("tui_host.servers.server.RETRY_SECONDS", (600.0,) * 3)
     async with started(made_with_sdk("sdk")) as running:
         await running.call_and_lose("sdk", "exit", b'{"code":7}')
         await running.until(lambda: "; try 1 of 3 in " in running.status("sdk").detail)

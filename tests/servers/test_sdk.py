@@ -9,14 +9,14 @@ CODE = """
 import sys
 from tui_host.servers.sdk_import import put_off
 put_off()
-import tui_host.servers.supervisor
+import tui_host.servers.connection
 print(*sorted({name.partition(".")[0] for name in sys.modules} & {"starlette", "uvicorn", "cryptography", "jsonschema", "httpx2"}))
 
 import mcp.client
 print(getattr(mcp, "__wrapped__", None), "mcp.server" in sys.modules, mcp.client.session.ClientSession.__name__)
 from mcp import *
 from mcp.client import Client as same
-print(Client is mcp.Client is same, ClientSession is tui_host.servers.connection.ClientSession, mcp.types.Tool is Tool)
+print(Client is mcp.Client is same, ClientSession is tui_host.servers.client.ClientSession, mcp.types.Tool is Tool)
 print(hasattr(mcp, "nothing"), hasattr(mcp.client, "nothing"))
 put_off()
 """

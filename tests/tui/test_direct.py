@@ -146,19 +146,8 @@ async def test_a_server_is_shown_as_the_model_sees_it(tmp_path: Path) -> None:
         await app.until_shown('"description": "Add two numbers: a + b."')
 
 
-async def test_the_log_of_a_server_is_shown_and_level_and_roots_are_chosen(tmp_path: Path) -> None:
+async def test_the_log_of_a_server_is_shown(tmp_path: Path) -> None:
     async with running(tmp_path, config=asking(), size=WIDE) as app:
         await app.until_ready()
-        pool = app.host.pool
-        assert pool is not None
         await app.press("f3", "l")
-        await app.until_shown("Log of ask", "no log message", "deprecated")
-        await app.press("c", *["down"] * 4, "enter")
-        await app.type("nowhere")
-        await press_button(app, "Use")
-        await app.until_shown("nowhere is no folder")
-        await app.press("shift+tab", "ctrl+u")
-        await app.type(str(tmp_path))
-        await press_button(app, "Use")
-        await app.until(lambda: pool.spec_of("ask").roots == (str(tmp_path),))
-        assert pool.spec_of("ask").log_level == "warning"
+        await app.until_shown("Log of ask", "no log message", "log_level in its entry")

@@ -25,7 +25,6 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.store.store import Store
 from tui_host.host.host import Host
 from tui_host.llm.dialects.table import dialect
-from tui_host.servers import reconnection
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
@@ -93,7 +92,7 @@ async def shared(tmp_path_factory: pytest.TempPathFactory, model_url: str) -> As
     environment = {"MINE_KEY": SECRET}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            reconnection, "RETRY_SECONDS", (600.0,) * 10
+            "tui_host.servers.server.RETRY_SECONDS", (600.0,) * 10
         )  # a lost server stays so, however long the tests take
         async with running(folder, config=config(folder, model_url), size=SMALL, environment=environment) as app:
             await app.until(lambda: states(app) == ["ready", "failed", "failed", "lost", "disabled"])

@@ -23,7 +23,7 @@ from tui_host.chat.turn_result import Outcome, decision_draft
 from tui_host.errors import JSON, ServerError, TuiHostError
 from tui_host.llm.messages import Text, ToolCall, ToolResult
 from tui_host.llm.tool_names import nearest
-from tui_host.servers.tool_definitions import changes
+from tui_host.servers.catalog_changes import changed_parts
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -432,5 +432,4 @@ def difference(before: Tool | None, now: Tool) -> str:
     """Describe in a few words how a tool's definition changed; empty if it did not change."""
     if before is None or before.fingerprint == now.fingerprint:
         return ""
-    sentences = changes((before,), (now,))
-    return sentences[0].removeprefix(f"{now.name} changed: ") if sentences else "where it runs"
+    return ", ".join(changed_parts(before, now)) or "where it runs"

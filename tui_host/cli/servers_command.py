@@ -22,7 +22,7 @@ from tui_host.errors import JSON, ServerError, SettingsError, TuiHostError
 from tui_host.host.host import Host
 from tui_host.host.schema_checker import SchemaChecker
 from tui_host.servers.catalog import describe
-from tui_host.servers.pool import import_supervisor
+from tui_host.servers.pool import import_sdk
 
 if TYPE_CHECKING:
     from tui_host.cli.arguments import Arguments
@@ -92,7 +92,7 @@ async def _check(
 ) -> int:
     specs = {name: replace(settings.servers[name], enabled=True) for name in names}
     host = Host(replace(settings, servers=specs), source="ask", record=False)
-    await to_thread.run_sync(import_supervisor)  # otherwise the first server's time would include this import
+    await to_thread.run_sync(import_sdk)  # otherwise the first server's time would include this import
     async with running(host) as interruption:
         for notice in host.notices:
             diagnostics.tell(notice)

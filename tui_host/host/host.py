@@ -190,10 +190,10 @@ class Host:
             guard=self._guard,
             answering=self._answering(),
             for_command=self._source == "ask",
+            turned=partial(note_turning, self.sessions.values(), settings),
         )
         checker = self._checker = SchemaChecker(settings.environment, self.pool.guard)
         self.pool.switches.apply(settings.switches)
-        self.pool.turned = partial(note_turning, self.sessions.values(), settings)
         self._client = ModelClient(self.recorder, settings.environment)
         self._demo = DemoModel(self.recorder, settings.environment)
         self._services = Services(

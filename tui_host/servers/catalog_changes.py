@@ -14,7 +14,7 @@ from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON
 
 if TYPE_CHECKING:
-    from tui_host.servers.catalog import ServerStatus
+    from tui_host.servers.catalog import ServerStatus, Tool
 
 Offers: TypeAlias = dict[str, dict[str, dict[str, JSON]]]
 """Definitions by name, by kind: `tool`, `resource`, `prompt`."""
@@ -29,12 +29,14 @@ class Change:
         sign: `+` new, `-` gone, `~` changed.
         kind: `tool`, `resource` or `prompt`.
         name: The tool's or prompt's name, the resource's URI; untrusted.
-        words: What changed, with the changed words; untrusted.
+        parts: The parts of the definition that changed.
+        words: The same with the changed words; untrusted.
     """
 
     sign: Literal["+", "-", "~"]
     kind: str
     name: str
+    parts: tuple[str, ...] = ()
     words: str = ""
 
     @override
@@ -46,16 +48,7 @@ class Change:
 def offers_of(status: ServerStatus) -> Offers:
     """Return what a ready server offers."""
     return {
-        "tool": {
-            tool.name: {
-                "title": tool.title,
-                "description": tool.description,
-                "input schema": tool.schema,
-                "output schema": tool.output_schema,
-                "annotations": dict(tool.annotations),
-            }
-            for tool in status.tools
-        },
+        "tool": {tool.name: _definition(tool) for tool in status.tools},
         "resource": {
             resource.uri: {"description": resource.description} for resource in (*status.resources, *status.templates)
         },
@@ -69,6 +62,22 @@ def offers_of(status: ServerStatus) -> Offers:
     }
 
 
+def changed_parts(before: Tool, after: Tool) -> tuple[str, ...]:
+    """Return the parts of a tool's definition that differ."""
+    return tuple(key for key, _ in _differences(_definition(before), _definition(after)))
+
+
+def _definition(tool: Tool) -> dict[str, JSON]:
+    return {
+        "title": tool.title,
+        "description": tool.description,
+        "input schema": tool.schema,
+        "output schema": tool.output_schema,
+        "annotations": dict(tool.annotations),
+        "problem": tool.problem,
+    }
+
+
 def changes_between(before: Mapping[str, JSON], after: Offers) -> tuple[Change, ...]:
     """Return the differences, tools first. `before` may come from a file, in any form."""
     changes: list[Change] = []
@@ -77,18 +86,19 @@ def changes_between(before: Mapping[str, JSON], after: Offers) -> tuple[Change, 
         changes += [Change(sign="+", kind=kind, name=name) for name in now if name not in was]
         changes += [Change(sign="-", kind=kind, name=name) for name in was if name not in now]
         for name, definition in now.items():
-            old = mapping(was.get(name))
-            words = "; ".join(_differences(old, definition)) if name in was else ""
-            if words:
-                changes.append(Change(sign="~", kind=kind, name=name, words=words))
+            differences = dict(_differences(mapping(was.get(name)), definition)) if name in was else {}
+            if differences:
+                words = "; ".join(f"{key} {changed}" for key, changed in differences.items())
+                changes.append(Change(sign="~", kind=kind, name=name, parts=tuple(differences), words=words))
     return tuple(changes)
 
 
-def _differences(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Iterator[str]:
+def _differences(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Iterator[tuple[str, str]]:
+    """Yield each part that differs, with the changed words."""
     for key, value in after.items():
         old = before.get(key)
         if _spelled(old) != _spelled(value):
-            yield f"{key} {_changed_words(_text(old), _text(value))}"
+            yield key, _changed_words(_text(old), _text(value))
 
 
 def _changed_words(before: str, after: str) -> str:
@@ -115,7 +125,9 @@ def _short(text: str) -> str:
 
 def _text(value: JSON) -> str:
     """Return a text with spaces between the words of JSON, so that single words can be compared."""
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value, sort_keys=True, indent=1)
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, indent=1)
 
 
 def _spelled(value: JSON) -> str:

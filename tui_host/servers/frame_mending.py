@@ -1,10 +1,12 @@
-"""Mends the bytes of a message that the SDK would refuse whole: bad UTF-8, lone surrogates, values nested too deeply."""
+"""Mends the bytes of a message that a parser would refuse whole: bad UTF-8, lone surrogates, values nested too deeply.
+
+JavaScript servers send half of a surrogate pair wherever they cut a text.
+"""
 
 from __future__ import annotations
 
 import re
 
-from tui_host.capture.json.narrowing import is_array, is_object
 from tui_host.capture.json.reading import DEPTH
 
 TOO_DEEP = "nested too deeply: left out by tui-host"
@@ -17,7 +19,18 @@ _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
 
 def is_plain(data: bytes) -> bool:
     """Whether all parsers agree on the text: not deeply nested, and without escapes of surrogates."""
-    return data.count(b"{") + data.count(b"[") <= DEPTH and b"\\ud" not in data and b"\\uD" not in data
+    # A search for one byte takes 1 ms in 10 MB, a count or a search for three bytes twenty times that.
+    if b"\\" in data and (b"\\ud" in data or b"\\uD" in data):
+        return False
+    left = DEPTH
+    for bracket in (b"{", b"["):
+        at = data.find(bracket)
+        while at >= 0:
+            left -= 1
+            if left < 0:
+                return False
+            at = data.find(bracket, at + 1)
+    return True
 
 
 def mend(data: bytes) -> tuple[bytes, str]:
@@ -41,20 +54,6 @@ def mend(data: bytes) -> tuple[bytes, str]:
     if shallow != paired:
         notes.append(f"nested more than {DEPTH} levels deep; what lies deeper was left out")
     return shallow, "; ".join(notes)
-
-
-def has_gap(value: object) -> bool:
-    """Whether a part of a mended value was left out."""
-    pending = [value]
-    while pending:
-        part = pending.pop()
-        if part == TOO_DEEP:
-            return True
-        if is_object(part):
-            pending += part.values()
-        elif is_array(part):
-            pending += part
-    return False
 
 
 def _shallow(data: bytes) -> bytes:

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 from anyio import to_thread
-from mcp.client._transport import TransportStreams
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.message import SessionMessage
+from mcp.shared.message import ClientMessageMetadata, SessionMessage
+from mcp_types import jsonrpc_message_adapter
 from typing_extensions import override
 
 from tui_host.capture.frames.frame_heads import Frame, read_frame
@@ -30,9 +30,11 @@ from tui_host.capture.stdio.line_splitter import LINE_LIMIT
 from tui_host.capture.stdio.server_pipes import StdioChild
 from tui_host.capture.stdio.stdio_tap import StdioTap
 from tui_host.errors import JSON, ServerError
+from tui_host.servers.dispatcher import OutgoingMessage, Peer, peer_over
 from tui_host.servers.http_gate import STREAM_SECONDS, HttpGate
 from tui_host.servers.server_endpoint import Endpoint
-from tui_host.servers.transports import Wire, bridged, cause_of_end, running
+from tui_host.servers.stdio import cause_of_end, running
+from tui_host.servers.wire import Wire
 
 CONNECT_SECONDS = 30.0
 START_SECONDS = 30.0
@@ -42,7 +44,7 @@ START_SECONDS = 30.0
 @asynccontextmanager
 async def http_transport(
     endpoint: Endpoint, wire: Wire, kind: Literal["http", "sse"], *, read_seconds: float | None
-) -> AsyncGenerator[TransportStreams]:
+) -> AsyncGenerator[Peer]:
     """Connect to a server behind a URL, over streamable HTTP or the older HTTP with SSE.
 
     Raises:
@@ -57,7 +59,7 @@ async def http_transport(
             RecordingTransport(observer, inner),
             streaming_post=kind == "http",
             of_logins=RecordingTransport(of_logins, inner),
-            refused=wire.refused_connection,
+            refused=wire.owner.refused,
         )
         login = _login(endpoint, wire, of_logins, url, kind)
         # The SDK would unpack compressed answers to any size.
@@ -76,22 +78,22 @@ async def http_transport(
             async with (
                 client() as http,
                 streamable_http_client(url, http_client=http, max_sse_event_size=LINE_LIMIT) as (read, write),
-                _over_sdk(wire, read, write.send) as streams,
+                _over_sdk(wire, read, write.send) as peer,
             ):
-                yield streams
+                yield peer
         else:
             async with (
                 sse_client(url, headers, CONNECT_SECONDS, STREAM_SECONDS, httpx_client_factory=client) as (read, write),
-                _over_sdk(wire, read, write.send) as streams,
+                _over_sdk(wire, read, write.send) as peer,
             ):
-                yield streams
+                yield peer
 
 
 def _login(
     endpoint: Endpoint, wire: Wire, observer: Observer, url: str, kind: Literal["http", "sse"]
 ) -> httpx2.Auth | None:
     """Return what logs in at the server; None if it is not wanted, since a header is configured, or the program is our own."""
-    if wire.login is None or endpoint.command is not None:
+    if endpoint.command is not None:
         return None
     if any(name.lower() == "authorization" for name in endpoint.headers):
         return None
@@ -117,28 +119,31 @@ async def _over_sdk(
     wire: Wire,
     read: AsyncIterable[SessionMessage | Exception],
     send: Callable[[SessionMessage], Awaitable[None]],
-) -> AsyncGenerator[TransportStreams]:
-    """Insert our repair step between the SDK's transport and its client."""
+) -> AsyncGenerator[Peer]:
+    """Put our dispatcher above the SDK's transport."""
 
-    async def sink(item: SessionMessage, _data: bytes, _frame: Mapping[str, JSON]) -> None:
-        await send(item)
+    async def sink(message: OutgoingMessage) -> None:
+        metadata = ClientMessageMetadata(headers=dict(message.headers)) if message.headers else None
+        await send(SessionMessage(jsonrpc_message_adapter.validate_python(message.frame), metadata=metadata))
 
-    async def feed() -> None:
+    async def feed(peer: Peer) -> None:
         async for item in read:
             if isinstance(item, Exception):
-                wire.repair.counts.malformed += 1
-                wire.changed()
+                peer.counts.malformed += 1
+                wire.owner.changed()
                 continue
             sender: object = getattr(read, "last_context", None)  # of the request in whose answer the message came
             place = sender.get(current_place, NOWHERE) if isinstance(sender, Context) else NOWHERE
-            bridge.received(item.message, place)
-            await bridge.has_room()
-        bridge.over((wire.gate.cut if wire.gate is not None else "") or "closed the connection")
+            value = item.message.model_dump(by_alias=True, exclude_unset=True)
+            peer.counts.into += 1
+            wire.owner.changed()
+            peer.received(value, place)
+        peer.over((wire.gate.cut if wire.gate is not None else "") or "closed the connection")
 
-    async with bridged(wire, sink) as bridge, anyio.create_task_group() as group:
-        group.start_soon(feed)
+    async with peer_over(wire, sink) as peer, anyio.create_task_group() as group:
+        group.start_soon(feed, peer)
         try:
-            yield bridge.read, bridge.write
+            yield peer
         finally:
             group.cancel_scope.cancel()
 

@@ -1,8 +1,4 @@
-"""A request on its way to a server: the approved bytes and the outcome. Travels in the caller's context.
-
-The SDK runs the write stream's `send` and the HTTP transport in the context of the caller. A context variable therefore reaches
-both places where a request becomes bytes, although the SDK in between does not know about it.
-"""
+"""A request on its way to a server: the approved bytes, their check before anything leaves, and what became of the request."""
 
 from __future__ import annotations
 
@@ -34,13 +30,12 @@ class HttpAnswer:
 
 @dataclass(slots=True, kw_only=True)
 class OutgoingRequest:
-    """The state of a request, shared by both ends of the wire.
+    """The state of a request, which the wire fills in.
 
     Attributes:
         tool: The approved tool's name; `READ` for a resource, `GET_PROMPT` for a prompt.
         arguments: The canonical approved bytes; without them no `tools/call`, `resources/read` or `prompts/get` leaves.
         is_sent: The request was handed to the wire.
-        result: The result as received, before any repair.
         warning: What was odd about the answer's bytes.
         answer: The last HTTP answer, None on stdio.
         refusal: Why the request was not sent after all.
@@ -50,17 +45,22 @@ class OutgoingRequest:
     tool: str = ""
     arguments: bytes | None = None
     is_sent: bool = False
-    result: Mapping[str, object] | None = None
     warning: str = ""
     answer: HttpAnswer | None = None
     refusal: str = ""
     is_session_lost: bool = False
 
 
-current_request: ContextVar[OutgoingRequest | None] = ContextVar("current_flight", default=None)
-
+current_request: ContextVar[OutgoingRequest | None] = ContextVar("current_request", default=None)
+"""The request that is being written: the SDK's HTTP transport runs in the context of the sender, and has no other way to tell."""
 
 _canonical = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_OTHER_ARGUMENTS = "the arguments differ from those that were approved; nothing was sent"
+_CHECKED: Mapping[str, tuple[Sequence[str], str]] = {
+    READ: (("uri",), "reading this resource"),
+    GET_PROMPT: (("name", "arguments"), "filling in this prompt"),
+}
+"""By method: the parameters that make up the decided bytes, and words for the request."""
 
 
 def canonical(value: object) -> bytes:
@@ -75,13 +75,9 @@ def canonical(value: object) -> bytes:
 def frame_bytes(frame: Mapping[str, JSON], outgoing: OutgoingRequest | None) -> bytes:
     """Serialise a frame, with the approved bytes as a call's arguments.
 
-    Args:
-        frame: The message to send.
-        outgoing: The request that the frame belongs to.
-
     Raises:
-            ServerError: The call differs from the approved one and must not be sent.
-            ValueError: The frame cannot be written as JSON.
+        ServerError: The call differs from the approved one and must not be sent.
+        ValueError: The frame cannot be written as JSON.
     """
     if frame.get("method") != "tools/call":
         _check_reading(frame, outgoing)
@@ -93,14 +89,10 @@ def frame_bytes(frame: Mapping[str, JSON], outgoing: OutgoingRequest | None) -> 
 
 
 def check_frame(data: bytes, outgoing: OutgoingRequest | None) -> None:
-    """Refuse a call whose tool or arguments differ from the approved call in any byte, and a read of a resource not approved.
-
-    Args:
-        data: The frame as serialised by the SDK.
-        outgoing: The request that the frame belongs to.
+    """Refuse the bytes of a frame if they differ from what was approved in any byte.
 
     Raises:
-            ServerError: The frame must not be sent; nothing was.
+        ServerError: The frame must not be sent; nothing was.
     """
     frame: JSON = json.loads(data)
     if not isinstance(frame, Mapping):
@@ -110,16 +102,6 @@ def check_frame(data: bytes, outgoing: OutgoingRequest | None) -> None:
         _, decided = _decided(frame, outgoing)
         if b'"arguments":' + decided not in data:
             raise ServerError(_OTHER_ARGUMENTS)
-
-
-_OTHER_ARGUMENTS = "the arguments differ from those that were approved; nothing was sent"
-
-
-_CHECKED: Mapping[str, tuple[Sequence[str], str]] = {
-    READ: (("uri",), "reading this resource"),
-    GET_PROMPT: (("name", "arguments"), "filling in this prompt"),
-}
-"""By method: the parameters that make up the decided bytes, and words for the request."""
 
 
 def _check_reading(frame: Mapping[str, JSON], outgoing: OutgoingRequest | None) -> None:

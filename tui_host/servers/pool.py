@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON, ServerError
 from tui_host.guard.guard_client import Guard
 from tui_host.servers.catalog import GET_PROMPT, READ, Progress, PromptOutput, ServerStatus, Tool, ToolOutput, Turning
-from tui_host.servers.early_processes import end_early, start_early
 from tui_host.servers.outgoing_request import canonical
-from tui_host.servers.pool_slot import Slot
+from tui_host.servers.server import KILL_SECONDS, Server
 from tui_host.servers.server_questions import Answering
 from tui_host.servers.shared_state import Shared
 from tui_host.servers.switches import Switches
@@ -34,22 +32,25 @@ STOP_SECONDS = 5.0
 _DECLINING = Answering()
 
 
+def tell_nobody(name: str, turning: Turning, reason: str) -> None:
+    """Ignore what happens to servers."""
+    del name, turning, reason
+
+
 class Pool:
     """The servers of a host. Use only from the event loop's thread.
 
     Args:
-        specs: The configured servers by name, in order.
-        recorder: Records the traffic.
         environment: Resolves references.
         guard: Ends the children if the host is killed; the pool makes its own guard if None.
         answering: Answers the requests of servers; by default every question is declined.
         for_command: A command runs, which does not last: what is said of a server names no further tries.
+        turned: Called when a server went away, is back, or is tried no more: with its name and the reason.
 
     Attributes:
         guard: Knows every running process.
         revision: Grows with every status change.
         switches: Which tools may be offered, and whose instructions are sent.
-        turned: Called when a server went away, is back, or is tried no more: with its name and the reason.
     """
 
     def __init__(
@@ -61,121 +62,185 @@ class Pool:
         guard: Guard | None = None,
         answering: Answering = _DECLINING,
         for_command: bool = False,
+        turned: Callable[[str, Turning, str], None] = tell_nobody,
     ) -> None:
         self.guard = guard or Guard()
         self.revision = 0
         self.switches = Switches(specs.values(), self._changed)
-        self.turned: Callable[[str, Turning, str], None] = lambda _name, _turning, _reason: None
-        self._slots = {name: Slot(spec, for_command=for_command) for name, spec in specs.items()}
         self._shared = Shared(
             recorder=recorder,
             environment=environment,
             guard=self.guard,
-            changed=self._changed,
             answering=answering,
-            turned=lambda name, turning, reason: self.turned(name, turning, reason),  # noqa: PLW0108 - set later
+            changed=self._changed,
+            turned=turned,
+            for_command=for_command,
         )
-        self._added = list(self._slots.values())
+        self._servers = {name: Server(spec, self._shared) for name, spec in specs.items()}
+        self._without_task = list(self._servers.values())
         self._news = asyncio.Event()
         self._has_own_guard = guard is None
         self._is_running = False
         self._done = asyncio.Event()
         self._change = asyncio.Event()
 
+    # Life.
+
     async def run(self) -> None:
         """Connect all enabled servers at once, and keep them connected until `stop_all`. Raises for no fault of a server."""
         self._is_running = True
         early: list[Process] = []
         try:
-            await start_early(self._shared, tuple(self._slots.values()), early)
-            supervise = await asyncio.to_thread(import_supervisor)
-            if not self._shared.is_stopping:
-                await supervise(self._shared, self._added, self._news)
+            await self._start_early(early)
+            await asyncio.to_thread(import_sdk)
+            await self._run_servers()
         finally:
             self._is_running = False
-            await end_early(self._shared, early)
+            await self._end_early(early)
             if self._has_own_guard:
                 self.guard.bye()
             self._done.set()
             self._changed()
 
-    def statuses(self) -> tuple[ServerStatus, ...]:
-        """Return every server's status, in the order of the configuration."""
-        return tuple(slot.status for slot in self._slots.values())
+    async def _run_servers(self) -> None:
+        """Run the task of each server until the pool stops, also of servers added later."""
+        import anyio
 
-    def status_of(self, name: str) -> ServerStatus | None:
-        """Return a server's status; None if there is no such server."""
-        return self._slots[name].status if name in self._slots else None
+        async with anyio.create_task_group() as group:
+            while not self._shared.is_stopping:
+                self._news.clear()
+                while self._without_task:
+                    group.start_soon(self._without_task.pop(0).run)
+                await self._news.wait()
+
+    async def _start_early(self, started: list[Process]) -> None:
+        for server in tuple(self._servers.values()):
+            process = None if self._shared.is_stopping else server.start_early()
+            if process is not None:
+                started.append(process)
+            await asyncio.sleep(0)  # starting a process blocks for some milliseconds
+
+    async def _end_early(self, started: Sequence[Process]) -> None:
+        """End the processes that no connection has taken over."""
+        import anyio
+
+        with anyio.CancelScope(shield=True):
+            for process in started:
+                process.kill()
+                await process.wait(KILL_SECONDS)
+                for pipe in (process.stdin, process.stdout, process.stderr):
+                    pipe.close()
+                self.guard.remove(process.pid)
+
+    async def stop_all(self) -> None:
+        """End every connection at once, in under five seconds; `run` then returns."""
+        self._shared.is_stopping = True
+        self._news.set()
+        for server in self._servers.values():
+            server.stop()
+        self._changed()
+        if self._is_running:
+            async with asyncio.timeout(STOP_SECONDS):
+                await self._done.wait()
+
+    # What is wanted.
 
     def reconnect(self, name: str) -> None:
         """End the current connection, if any, and make a new connection. Returns at once."""
-        slot = self._slot(name)
-        slot.is_wanted = True
-        slot.reconnection.reset()
-        slot.waited_in_vain = None
-        slot.is_restarting = slot.connection is not None
-        slot.stop()
-        slot.mark_connecting()
-        slot.wake.set()
+        self._server(name).reconnect()
         self._changed()
 
     def start(self, name: str) -> None:
         """Connect a server that has no connection. Returns at once."""
-        if self._slot(name).connection is None:
+        if self._server(name).connection is None:
             self.reconnect(name)
 
     def stop(self, name: str) -> None:
         """Disconnect a server. Returns at once."""
-        slot = self._slot(name)
-        slot.is_wanted = slot.is_restarting = False
-        if slot.early is not None:
-            slot.early.signal_group(signal.SIGKILL)  # `run` waits for the process to end
-            slot.early = None
-        slot.stop()
-        slot.wake.set()
+        self._server(name).stop()
         self._changed()
 
     def take(self, specs: Mapping[str, ServerSpec]) -> None:
         """Take a changed configuration: connect new servers, end removed ones, reconnect changed ones. Returns at once."""
-        for name in self._slots.keys() - specs.keys():
-            self._slots[name].is_removed = True
-            self.stop(name)
-        slots: dict[str, Slot] = {}
+        before = self._servers
+        for name in before.keys() - specs.keys():
+            before[name].is_removed = True
+            before[name].stop()
+        self._servers = {name: before.get(name) or Server(spec, self._shared) for name, spec in specs.items()}
         for name, spec in specs.items():
-            slot = slots[name] = self._slots.get(name) or Slot(spec)
-            if self._slots.get(name) is None or slot.spec != spec:
+            server = self._servers[name]
+            if name not in before:
                 self.switches.switch_instructions(name, is_on=spec.instructions)
-            if name not in self._slots:
-                self._added.append(slot)
-            elif slot.spec != spec:
-                is_as_before = replace(slot.spec, enabled=spec.enabled) == spec and slot.is_wanted == spec.enabled
-                slot.take(spec)
+                self._without_task.append(server)
+            elif server.spec != spec:
+                self.switches.switch_instructions(name, is_on=spec.instructions)
+                is_as_before = replace(server.spec, enabled=spec.enabled) == spec and server.is_wanted == spec.enabled
+                server.take(spec)
                 if not is_as_before:
-                    (self.reconnect if spec.enabled else self.stop)(name)
-        self._slots = slots
+                    (server.reconnect if spec.enabled else server.stop)()
         self._news.set()
         self._changed()
 
+    def set_changes(self, name: str, changes: Sequence[str]) -> None:
+        """Set what has changed in a server's catalog since it was last connected: notices of its status."""
+        self._server(name).changes = tuple(changes)
+        self._changed()
+
+    def decline_all(self, name: str) -> None:
+        """Decline a server's open questions, and every further question until it is connected again."""
+        connection = self._server(name).connection
+        if connection is not None:
+            connection.requests.decline_all()
+
+    # What there is.
+
+    def statuses(self) -> tuple[ServerStatus, ...]:
+        """Return every server's status, in the order of the configuration."""
+        return tuple(server.status for server in self._servers.values())
+
+    def status_of(self, name: str) -> ServerStatus | None:
+        """Return a server's status; None if there is no such server."""
+        return self._servers[name].status if name in self._servers else None
+
     def is_wanted(self, name: str) -> bool:
         """Whether a server should be connected."""
-        return self._slot(name).is_wanted
+        return self._server(name).is_wanted
 
     def is_listed(self, name: str) -> bool:
         """Whether a server's current connection has read all of its lists."""
-        connection = self._slot(name).connection
+        connection = self._server(name).connection
         return connection is not None and connection.is_listed
 
-    def set_changes(self, name: str, changes: Sequence[str]) -> None:
-        """Set what has changed in a server's catalog since it was last connected: notices of its status."""
-        self._slot(name).changes = tuple(changes)
-        self._changed()
+    def tools(self) -> tuple[Tool, ...]:
+        """Return all tools to offer to a model: of ready servers, without a problem, switched on, and the resource readers."""
+        offered = (tool for connection in self._ready() for tool in connection.offered)
+        return tuple(tool for tool in offered if self.switches.is_on(tool.server, tool.name))
+
+    def instructions(self) -> tuple[tuple[str, str], ...]:
+        """Return name and instructions of each ready server whose instructions are switched on."""
+        written: list[tuple[str, str]] = []
+        for name, server in self._servers.items():
+            if server.state == "ready" and self.switches.is_instructing(name):
+                written.append((name, server.status.instructions.strip()))
+        return tuple((name, text) for name, text in written if text)
+
+    def _ready(self) -> list[Connection]:
+        servers = self._servers.values()
+        return [each.connection for each in servers if each.connection is not None and each.state == "ready"]
+
+    def has_current_tools(self, server: str) -> bool:
+        """Whether a server's tools are up to date: it announced no change since they were listed."""
+        connection = self._server(server).connection
+        return connection is None or not connection.has_outdated_tools
+
+    # Waiting.
+
+    async def changed(self) -> None:
+        """Wait for any change of a server's status."""
+        await self._wait_for_change(None)
 
     async def settled(self, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - it returns then, it does not fail
-        """Wait until no server is connecting, at most `timeout` seconds.
-
-        Returns:
-            The names of servers still connecting.
-        """
+        """Wait until no server is connecting, at most `timeout` seconds; returns the names of servers still connecting."""
         end = time.monotonic() + timeout
         while (names := self._connecting()) and (left := end - time.monotonic()) > 0:
             await self._wait_for_change(left)
@@ -187,7 +252,6 @@ class Pool:
         If a connection did not become ready during one turn's wait, later turns do not wait for it.
 
         Args:
-            seconds: The longest wait.
             wants: Whether the turn uses a server, given its name.
 
         Returns:
@@ -197,12 +261,37 @@ class Pool:
         while (names := tuple(filter(wants, self._connecting()))) and (left := self._left(names, end, seconds)) > 0:
             await self._wait_for_change(left)
         for name in names:
-            self._slots[name].waited_in_vain = self._slots[name].connection
+            self._servers[name].waited_in_vain = self._servers[name].connection
         return names
 
-    async def changed(self) -> None:
-        """Wait for any change of a server's status."""
-        await self._wait_for_change(None)
+    def _left(self, names: Sequence[str], end: float, seconds: float) -> float:
+        """Return for how many more seconds to wait for any of the servers."""
+        now = time.monotonic()
+        left = 0.0
+        for server in (self._servers[name] for name in names):
+            if server.connection is None or server.connection is not server.waited_in_vain:
+                started = now if server.started is None else server.started
+                left = max(left, max(end, started + seconds) - now)
+        return left
+
+    async def listed(self, seconds: float) -> None:
+        """Wait at most `seconds` until the resources of ready servers are listed."""
+        end = time.monotonic() + seconds
+        while not all(connection.is_listed for connection in self._ready()) and (left := end - time.monotonic()) > 0:
+            await self._wait_for_change(left)
+
+    async def listed_again(self, server: str) -> bool:
+        """Wait until a server has listed its changed tools, at most its timeout; returns whether the tools are current."""
+        of_pool = self._server(server)
+        await self._wait_while(of_pool, lambda: of_pool.connection is not None and of_pool.connection.is_listing_again)
+        return self.has_current_tools(server)
+
+    async def _wait_while(self, server: Server, goes_on: Callable[[], bool]) -> None:
+        """Wait while something goes on, but no longer than the server's timeout."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(server.spec.timeout or None):
+                while goes_on():
+                    await self._wait_for_change(None)
 
     async def _wait_for_change(self, seconds: float | None) -> None:
         """Wait for any change, at most `seconds`; None for no limit."""
@@ -211,52 +300,7 @@ class Pool:
             async with asyncio.timeout(seconds):
                 await self._change.wait()
 
-    def _left(self, names: Sequence[str], end: float, seconds: float) -> float:
-        """Return for how many more seconds to wait for any of the servers."""
-        now = time.monotonic()
-        left = 0.0
-        for slot in (self._slots[name] for name in names):
-            if slot.connection is None or slot.connection is not slot.waited_in_vain:
-                started = now if slot.started is None else slot.started
-                left = max(left, max(end, started + seconds) - now)
-        return left
-
-    def tools(self) -> tuple[Tool, ...]:
-        """Return all tools to offer to a model: of ready servers, without a problem, switched on, and the resource readers."""
-        offered = (tool for connection in self._ready() for tool in connection.offered)
-        return tuple(tool for tool in offered if self.switches.is_on(tool.server, tool.name))
-
-    def instructions(self) -> tuple[tuple[str, str], ...]:
-        """Return name and instructions of each ready server whose instructions are switched on."""
-        names = [
-            name for name, slot in self._slots.items() if slot.state == "ready" and self.switches.is_instructing(name)
-        ]
-        written = ((name, self._slots[name].status.instructions.strip()) for name in names)
-        return tuple((name, text) for name, text in written if text)
-
-    def _ready(self) -> list[Connection]:
-        states = ((slot.connection, slot.state) for slot in self._slots.values())
-        return [connection for connection, state in states if connection is not None and state == "ready"]
-
-    async def listed(self, seconds: float) -> None:
-        """Wait at most `seconds` until the resources of ready servers are listed."""
-        end = time.monotonic() + seconds
-        while not all(connection.is_listed for connection in self._ready()) and (left := end - time.monotonic()) > 0:
-            await self._wait_for_change(left)
-
-    def has_current_tools(self, server: str) -> bool:
-        """Whether a server's tools are up to date: it announced no change since they were listed."""
-        connection = self._slot(server).connection
-        return connection is None or not connection.has_outdated_tools
-
-    async def listed_again(self, server: str) -> bool:
-        """Wait until a server has listed its changed tools, at most its timeout; returns whether the tools are current."""
-        slot = self._slot(server)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(slot.spec.timeout or None):
-                while slot.connection is not None and slot.connection.is_listing_again:
-                    await self._wait_for_change(None)
-        return self.has_current_tools(server)
+    # Requests.
 
     async def call(
         self,
@@ -271,33 +315,26 @@ class Pool:
         """Call a tool with exactly the approved arguments, provided that its definition has not changed since.
 
         Args:
-            server: The server's configured name.
             tool: The tool's own name; `READ` reads a resource.
             arguments_json: The canonical bytes.
             place: Session, turn, step and call for the records.
             fingerprint: Fingerprint of the definition that was shown.
-            on_progress: Called for each progress notification.
 
         Raises:
             ServerError: Says what happened, and whether the tool may have run.
         """
-        slot = self._slot(server)
+
+        def approved() -> Connection:
+            return self._connection_for(self._server(server), tool, fingerprint)
 
         async def send(connection: Connection) -> ToolOutput:
-            return await connection.call(
-                tool, arguments_json, place=place, seconds=slot.spec.timeout, on_progress=on_progress
-            )
+            return await connection.call(tool, arguments_json, place=place, on_progress=on_progress)
 
-        output, is_resent = await self._sent(slot, lambda: self._connection_for(slot, tool, fingerprint), send)
-        return replace(output, is_resent=is_resent)
+        output, is_resent = await self._sent(server, send, approved)
+        return replace(output, is_resent=is_resent) if is_resent else output
 
     async def read(self, server: str, uri: str, *, place: Place) -> ToolOutput:
         """Read a resource because the person asked for it.
-
-        Args:
-            server: The server's configured name.
-            uri: The resource.
-            place: Session and turn for the records.
 
         Raises:
             ServerError: There is no content.
@@ -306,12 +343,6 @@ class Pool:
 
     async def get_prompt(self, server: str, name: str, arguments: Mapping[str, str], *, place: Place) -> PromptOutput:
         """Fill in a prompt because the person asked for it.
-
-        Args:
-            server: The server's configured name.
-            name: The prompt's own name.
-            arguments: The values by name.
-            place: Session and turn for the records.
 
         Raises:
             ServerError: The server does not fill it in.
@@ -331,38 +362,31 @@ class Pool:
         template: str = "",
         context: Mapping[str, str] | None = None,
     ) -> tuple[str, ...]:
-        """Ask a server for values of an argument of a prompt or of a resource template.
+        """Ask a server for values of an argument of a prompt or of a resource template; none if it does not complete.
 
         Args:
-            server: The server's configured name.
-            argument: The argument's name.
             value: What has been typed of the value.
             prompt: The prompt's name, empty for a template.
             template: The template's URI, empty for a prompt.
             context: Values of other arguments.
-
-        Returns:
-            The values; none if the server does not complete.
         """
-        from tui_host.servers.plain_requests import complete
-
-        about = partial(
-            complete, argument=argument, value=value, prompt=prompt, template=template, context=context or {}
+        reference: JSON = (
+            {"type": "ref/prompt", "name": prompt} if prompt else {"type": "ref/resource", "uri": template}
         )
-        return await self._plain(server, lambda _: about)
+        about: dict[str, JSON] = {"ref": reference, "argument": {"name": argument, "value": value}}
+        if context:
+            about["context"] = {"arguments": dict(context)}
+        values, _ = await self._sent(server, lambda connection: connection.complete(about))
+        return values
 
     async def ping(self, server: str) -> float:
-        """Ask whether a server is alive.
-
-        Returns:
-            Milliseconds until the answer.
+        """Ask whether a server is alive; returns milliseconds until the answer.
 
         Raises:
             ServerError: There is no answer.
         """
-        from tui_host.servers.plain_requests import ping
-
-        return await self._plain(server, lambda _: ping)
+        milliseconds, _ = await self._sent(server, lambda connection: connection.ping())
+        return milliseconds
 
     async def subscribe(self, server: str, uri: str) -> None:
         """Ask a server to announce changes of a resource; they are counted in `ServerStatus.subscriptions`.
@@ -370,7 +394,7 @@ class Pool:
         Raises:
             ServerError: The server does not do that.
         """
-        await self._plain(server, lambda connection: partial(connection.subscribe, uri=uri))
+        await self._sent(server, lambda connection: connection.subscribe(uri))
 
     async def unsubscribe(self, server: str, uri: str) -> None:
         """Ask a server to announce no more changes of a resource.
@@ -378,119 +402,81 @@ class Pool:
         Raises:
             ServerError: There is no answer.
         """
-        await self._plain(server, lambda connection: partial(connection.unsubscribe, uri=uri))
+        await self._sent(server, lambda connection: connection.unsubscribe(uri))
 
     async def _requested(self, server: str, method: str, params: Mapping[str, JSON], place: Place) -> ToolOutput:
         """Send a request that is the person's own consent, with exactly these parameters."""
-        slot = self._slot(server)
         try:
             data = canonical(params)
         except ValueError as error:
             raise ServerError(f"this cannot be written as JSON: {error}", server, sent=False) from error
 
         async def send(connection: Connection) -> ToolOutput:
-            return await connection.call(
-                method, data, place=place, seconds=slot.spec.timeout, on_progress=lambda _: None
-            )
+            return await connection.call(method, data, place=place, on_progress=lambda _: None)
 
-        output, _ = await self._sent(slot, slot.ready_connection, send)
+        output, _ = await self._sent(server, send)
         return output
 
-    async def _plain(self, server: str, request: Callable[[Connection], Callable[..., Awaitable[Reply]]]) -> Reply:
-        """Send a request that is no call."""
-        slot = self._slot(server)
-
-        async def send(connection: Connection) -> Reply:
-            return await connection.request(request(connection), seconds=slot.spec.timeout)
-
-        reply, _ = await self._sent(slot, slot.ready_connection, send)
-        return reply
-
     async def _sent(
-        self, slot: Slot, connection: Callable[[], Connection], send: Callable[[Connection], Awaitable[Reply]]
+        self,
+        name: str,
+        send: Callable[[Connection], Awaitable[Reply]],
+        connection: Callable[[], Connection] | None = None,
     ) -> tuple[Reply, bool]:
-        """Send a request over the slot's connection, and again over its successor if the server had forgotten the session.
+        """Send a request, and send it again over a new connection if the server had forgotten the session.
+
+        Args:
+            connection: Returns the connection to send it over; by default the server's, if ready.
 
         Returns:
             The reply, and whether it is that of the second request.
         """
-        first = connection()
+        server = self._server(name)
+        of = connection or server.ready_connection
+        first = of()
         try:
             return await send(first), False
         except ServerError as error:
             if not error.is_session_lost:
                 raise
-        await self._replaced(slot, first)
-        return await send(connection()), True
+        await self._wait_while(
+            server,
+            lambda: server.is_wanted and (server.connection in {None, first} or server.state == "connecting"),
+        )
+        return await send(of()), True
 
-    def _connection_for(self, slot: Slot, tool: str, fingerprint: str) -> Connection:
+    def _connection_for(self, server: Server, tool: str, fingerprint: str) -> Connection:
         """Return the connection for an approved call, provided that the tool is on and its definition has not changed."""
-        if not self.switches.is_on(slot.spec.name, tool):
+        name = server.spec.name
+        if not self.switches.is_on(name, tool):
             what = f"{tool} has been switched off; nothing was sent"
-            raise ServerError(what, slot.spec.name, "o in f3 switches it on", sent=False)
-        return slot.connection_for(tool, fingerprint)
-
-    async def _replaced(self, slot: Slot, lost: Connection) -> None:
-        """Wait for the connection that replaces one whose session was lost, but no longer than the server's timeout."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(slot.spec.timeout or None):
-                while slot.is_wanted and (slot.connection in {None, lost} or slot.state == "connecting"):
-                    await self._wait_for_change(None)
-
-    def spec_of(self, name: str) -> ServerSpec:
-        """Return a server's entry as it holds now, with what was set for this run."""
-        return self._slot(name).spec
-
-    async def set_log_level(self, name: str, level: str) -> None:
-        """Ask a server for log messages of a level of `LOG_LEVELS` and of those more severe, until the program ends."""
-        slot = self._slot(name)
-        slot.spec = replace(slot.spec, log_level=level)
-        if slot.connection is not None:
-            await slot.connection.set_log_level(level)
-        self._changed()
-
-    async def set_roots(self, name: str, roots: Sequence[str]) -> None:
-        """Tell a server of other folders (full paths) until the program ends; connect it again if it was to know of none before."""
-        slot = self._slot(name)
-        slot.spec = replace(slot.spec, roots=tuple(roots))
-        if slot.connection is not None and not await slot.connection.set_roots(slot.spec.roots) and roots:
-            self.reconnect(name)
-        self._changed()
-
-    def decline_all(self, name: str) -> None:
-        """Decline a server's open questions, and every further question until it is connected again."""
-        connection = self._slot(name).connection
-        if connection is not None:
-            connection.requests.decline_all()
-
-    async def stop_all(self) -> None:
-        """End every connection at once, in under five seconds; `run` then returns."""
-        self._shared.is_stopping = True
-        self._news.set()
-        for name in self._slots:
-            self.stop(name)
-        if self._is_running:
-            async with asyncio.timeout(STOP_SECONDS):
-                await self._done.wait()
+            raise ServerError(what, name, "o in f3 switches it on", sent=False)
+        connection = server.ready_connection()
+        offered = next((candidate for candidate in connection.offered if candidate.name == tool), None)
+        if offered is None:
+            raise ServerError(f"the server no longer has a tool {tool}; nothing was sent", name, sent=False)
+        if offered.fingerprint != fingerprint:
+            what = f"the definition of {tool} has changed since the call was approved; nothing was sent"
+            raise ServerError(what, name, sent=False)
+        return connection
 
     def _changed(self) -> None:
         self.revision += 1
         self._change.set()
 
     def _connecting(self) -> tuple[str, ...]:
-        return tuple(name for name, slot in self._slots.items() if slot.is_wanted and slot.state == "connecting")
+        servers = self._servers.items()
+        return tuple(name for name, server in servers if server.is_wanted and server.state == "connecting")
 
-    def _slot(self, name: str) -> Slot:
-        if name not in self._slots:
+    def _server(self, name: str) -> Server:
+        if name not in self._servers:
             raise ServerError(f"there is no server {name}", sent=False)
-        return self._slots[name]
+        return self._servers[name]
 
 
-def import_supervisor() -> Callable[[Shared, list[Slot], asyncio.Event], Awaitable[None]]:
-    """Import the SDK, which takes some time, and return the function that runs all connections."""
+def import_sdk() -> None:
+    """Import the SDK's client half, which takes some time, and what runs connections with it."""
     from tui_host.servers.sdk_import import put_off
 
     put_off()
-    from tui_host.servers.supervisor import supervise_all
-
-    return supervise_all
+    import_module("tui_host.servers.connection")

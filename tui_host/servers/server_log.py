@@ -10,13 +10,18 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 
+from tui_host.capture.json.narrowing import said, text_or_empty
 from tui_host.errors import JSON
 from tui_host.servers.catalog import LogLine
 from tui_host.settings.schema import LOG_LEVELS
 
 LINES = 300
-LONGEST = 2_000
+LINE_CHARACTERS = 2_000
 """Most characters of a line; the record has the whole message."""
+LEVEL_CHARACTERS = 20
+_MEANT = {"warn": "warning", "fatal": "critical", "err": "error", "trace": "debug"}
+"""Levels of other logging libraries, which servers pass on."""
+OTHER = "other"
 
 
 class ServerLog:
@@ -26,7 +31,7 @@ class ServerLog:
         redact: Removes secrets from a text.
 
     Attributes:
-        counts: Number of messages by level.
+        counts: Number of messages by level; levels that MCP does not have are counted together.
     """
 
     def __init__(self, redact: Callable[[str], str]) -> None:
@@ -43,18 +48,28 @@ class ServerLog:
         return self._shown
 
     def add(self, params: Mapping[str, JSON]) -> None:
-        """Add a message, given the parameters of its notification; a level that MCP does not have counts as `info`."""
-        level, data, logger = params.get("level"), params.get("data"), params.get("logger")
-        known = level if isinstance(level, str) and level in LOG_LEVELS else "info"
-        text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-        name = logger if isinstance(logger, str) else ""
-        self.counts[known] += 1
+        """Add a message, given the parameters of its notification."""
+        level = said(params.get("level")) or "info"
+        known = _MEANT.get(level.lower(), level.lower())
+        if known not in LOG_LEVELS:
+            known = level[:LEVEL_CHARACTERS]
+        self.counts[known if known in LOG_LEVELS else OTHER] += 1
         self._lines.append(
             LogLine(
-                level=known,
-                text=self._redact(text[:LONGEST]),
-                logger=self._redact(name[:LONGEST]),
+                level=self._redact(known),
+                text=self._redact(_text_of(params)[:LINE_CHARACTERS]),
+                logger=self._redact(text_or_empty(params.get("logger"))[:LINE_CHARACTERS]),
                 mono_ns=time.monotonic_ns(),
             )
         )
         self._shown = None
+
+
+def _text_of(params: Mapping[str, JSON]) -> str:
+    """Return the message: its data; in a message without, what some servers send in its place."""
+    if "data" in params:
+        data = params["data"]
+    else:
+        others = {name: value for name, value in params.items() if name not in {"level", "logger", "_meta"}}
+        data = others.get("message", others)
+    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)

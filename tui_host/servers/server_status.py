@@ -8,11 +8,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from tui_host.servers.catalog import ServerStatus, State
-from tui_host.servers.server_faults import words_of_answer
 from tui_host.servers.server_log import ServerLog
-from tui_host.servers.transports import Wire
 
-STDERR_LINES = 20
 NOTICES = 30
 
 
@@ -57,10 +54,10 @@ class StatusPublisher:
             notices = dict.fromkeys((*self.status.notices, *sentences))
             self.update(replace(self.status, notices=tuple(notices)[-NOTICES:]))
 
-    def snapshot(self, wire: Wire | None) -> ServerStatus:
-        """Return the redacted status with counters and the last lines of standard error."""
+    def redacted(self) -> ServerStatus:
+        """Return the status with its log, without secrets."""
         shown, status = self.shown, self.status
-        status = replace(
+        return replace(
             status,
             detail=shown(status.detail),
             server_info=shown(status.server_info),
@@ -69,35 +66,3 @@ class StatusPublisher:
             log=self.log.lines,
             log_counts=tuple(self.log.counts.items()),
         )
-        if wire is None:
-            return status
-        counts, tap, child = wire.repair.counts, wire.tap, wire.child
-        return replace(
-            status,
-            frames_out=counts.out if tap is None else tap.sent,
-            frames_in=counts.into if tap is None else tap.received,
-            malformed=counts.malformed if tap is None else tap.malformed,
-            stderr=() if child is None else tuple(map(shown, child.errors.last(STDERR_LINES))),
-            exit_code=None if child is None else child.process.exit_code,
-            notices=(*status.notices, *_live_notices(wire, status.detail)),
-        )
-
-
-def _live_notices(wire: Wire, detail: str) -> list[str]:
-    """Return notices about the wire's present state, without those that the detail line repeats."""
-    counts, child = wire.repair.counts, wire.child
-    notices: list[str] = []
-    if child is not None and child.unread_since is not None:
-        notices.append(f"has not read its standard input for {time.monotonic() - child.unread_since:.0f} s")
-    if child is not None and child.errors.unrecorded:
-        notices.append(f"{child.errors.unrecorded:,} bytes of standard error came too fast to be recorded")
-    failed = words_of_answer(wire.gate.last) if wire.gate is not None and wire.gate.last is not None else ""
-    if failed and failed not in detail:
-        notices.append(f"the last request failed: {failed}")
-    if counts.merged:
-        notices.append(f"{counts.merged:,} notifications came too fast; only the newest of each kind was used")
-    if counts.refused or wire.refused:
-        notices.append(f"{counts.refused + wire.refused:,} requests of the server were refused: too many at once")
-    if counts.unexpected:
-        notices.append(f"{counts.unexpected:,} answers matched no request")
-    return notices

@@ -1,9 +1,9 @@
-"""The state shared by all connections of a pool."""
+"""What the servers of a pool share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tui_host.guard.guard_client import Guard
@@ -16,22 +16,24 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Shared:
-    """State shared by all connections of a pool.
+    """What the servers of a pool share.
 
     Attributes:
-        recorder: Records the traffic.
         environment: Resolves references.
         guard: Knows every running process.
         changed: Called after every status change.
-        answering: Answers the requests of servers.
         turned: Called when a server went away, is back, or is tried no more: with its name and the reason.
-        is_stopping: The pool is stopping; no new connection is made.
+        for_command: A command runs, which does not last: a server that never was ready is not tried again, and no words name tries to come.
+        handshake_only: Commands, as `identity` gives them, whose programs end at the probe for newer versions of the protocol.
+        is_stopping: No new connection is made.
     """
 
     recorder: Recorder
     environment: Mapping[str, str]
     guard: Guard
-    changed: Callable[[], None]
     answering: Answering
+    changed: Callable[[], None]
     turned: Callable[[str, Turning, str], None]
+    for_command: bool
+    handshake_only: set[str] = field(default_factory=set[str])
     is_stopping: bool = False

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from tui_host.capture.json.narrowing import as_json, is_object, items, mapping, text_or_empty
+from tui_host.capture.json.reading import DEPTH
 from tui_host.errors import JSON
 from tui_host.servers.catalog import READ, Prompt, PromptArgument, Resource, Tool
+from tui_host.servers.frame_mending import TOO_DEEP
 
 NEEDS_TASKS = "it runs only as a task of MCP 2025-11-25, which is not supported"
 MOST_RESOURCES = 200
 """Most resources, and most templates, of a server that are listed to a model; the rest can still be read."""
 LONGEST_URI, LONGEST_WORDS = 2_000, 400
+_TOO_DEEP = f"malformed: nested more than {DEPTH} levels deep"
 _DEFINING = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
 
@@ -26,23 +30,21 @@ def read_tools(
     *,
     server: str,
     identity: str,
-    problem_of: Callable[[object], str | None],
+    problems: Sequence[str | None] = (),
     kept: frozenset[str] | None = None,
 ) -> tuple[Tool, ...]:
     """Read every tool of a listing, in order, including broken ones.
 
     Args:
-        listed: The tools as received.
-        server: The server's configured name.
         identity: The server's command or URL, part of the fingerprint.
-        problem_of: Returns why the SDK refuses a definition, None if it does not.
-        kept: Names that the SDK kept, None if unknown.
+        problems: What of each definition is missing or wrong; empty if unknown.
+        kept: Names of the tools that the protocol lets be called, None if unknown.
     """
     tools: list[Tool] = []
     names: set[str] = set()
-    for definition in listed:
+    for definition, found in zip_longest(listed, problems):
         tool = _read(definition, server, identity)
-        problem = problem_of(definition) or tool.problem
+        problem = tool.problem if tool.problem == _TOO_DEEP else found or tool.problem
         if problem is None and tool.name in names:
             problem = "another tool of this server has the same name"
         if problem is None and kept is not None and tool.name not in kept:
@@ -53,12 +55,7 @@ def read_tools(
 
 
 def read_resources(listed: Sequence[object], *, is_template: bool = False) -> tuple[Resource, ...]:
-    """Read the resources of a listing, skipping entries without a URI.
-
-    Args:
-        listed: The resources as received.
-        is_template: The list holds templates.
-    """
+    """Read the resources or templates of a listing, skipping entries without a URI."""
     resources: list[Resource] = []
     for value in map(as_json, listed):
         uri = text_or_empty(value.get("uriTemplate" if is_template else "uri")) if isinstance(value, Mapping) else ""
@@ -80,12 +77,7 @@ def read_resources(listed: Sequence[object], *, is_template: bool = False) -> tu
 
 
 def read_prompts(listed: Sequence[object], *, server: str) -> tuple[Prompt, ...]:
-    """Read the prompts of a listing, skipping entries without a name and the second of two with one name.
-
-    Args:
-        listed: The prompts as received.
-        server: The server's configured name.
-    """
+    """Read the prompts of a listing, skipping entries without a name and the second of two with one name."""
     prompts: dict[str, Prompt] = {}
     for value in map(as_json, listed):
         name = text_or_empty(value.get("name")) if isinstance(value, Mapping) else ""
@@ -136,31 +128,6 @@ def reader(server: str, identity: str, resources: tuple[Resource, ...]) -> Tool:
     return Tool(server=server, name=READ, schema=schema, fingerprint=mark, resources=listed)
 
 
-def changes(before: Sequence[Tool], after: Sequence[Tool]) -> tuple[str, ...]:
-    """Describe the differences between two listings, a sentence per tool."""
-    old = {tool.name: tool for tool in before}
-    new = {tool.name: tool for tool in after}
-    sentences = [f"{name} is new" for name in new if name not in old]
-    sentences += [f"{name} is gone" for name in old if name not in new]
-    for name, tool in new.items():
-        was = old.get(name)
-        if was is None or (was.fingerprint, was.problem) == (tool.fingerprint, tool.problem):
-            continue
-        parts = [
-            word
-            for word, differs in (
-                ("title", was.title != tool.title),
-                ("description", was.description != tool.description),
-                ("input schema", _spelled(was.schema) != _spelled(tool.schema)),
-                ("output schema", _spelled(was.output_schema) != _spelled(tool.output_schema)),
-                ("annotations", _spelled(dict(was.annotations)) != _spelled(dict(tool.annotations))),
-            )
-            if differs
-        ]
-        sentences.append(f"{name} changed: {', '.join(parts) or 'whether it can be used'}")
-    return tuple(sentences)
-
-
 def fingerprint(definition: Mapping[str, JSON], identity: str) -> str:
     """Return the SHA-256 (hex) of what a user approves: the definition and where it runs."""
     value = {key: definition.get(key) for key in _DEFINING}
@@ -173,6 +140,7 @@ def _read(definition: object, server: str, identity: str) -> Tool:
         return Tool(server=server, name="", problem="malformed: not an object", size=len(_spelled(value)))
     name = text_or_empty(value.get("name"))
     annotations = value.get("annotations")
+    compact = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return Tool(
         server=server,
         name=name,
@@ -182,8 +150,8 @@ def _read(definition: object, server: str, identity: str) -> Tool:
         output_schema=value.get("outputSchema"),
         annotations=tuple(annotations.items()) if isinstance(annotations, Mapping) else (),
         fingerprint=fingerprint(value, identity),
-        size=len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")),
-        problem=_problem(name, value),
+        size=len(compact.encode("utf-8", "surrogatepass")),
+        problem=_TOO_DEEP if TOO_DEEP in compact else _problem(name, value),
         icons=_icons(value),
         page=_page(value.get("_meta")),
     )

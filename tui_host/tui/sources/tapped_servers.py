@@ -217,7 +217,7 @@ class TappedServers:
 
 def _tools(server: str, listed: Sequence[JSON]) -> Iterator[Tool]:
     """Yield the listed tools, without problems that only this host would have."""
-    for tool in read_tools(listed, server=server, identity="", problem_of=lambda _: None):
+    for tool in read_tools(listed, server=server, identity=""):
         yield replace(tool, problem=None) if tool.name else tool
 
 

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import anyio
 import mcp_types
-from mcp.client.session import ClientSession
 from mcp.client.subscriptions import Subscription as Stream
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
 
-from tui_host.errors import ServerError
+from tui_host.capture.json.narrowing import text_or_empty
+from tui_host.errors import JSON, ServerError
 from tui_host.servers.catalog import Subscription
+from tui_host.servers.client import Client
 from tui_host.servers.server_faults import reason_of
 from tui_host.servers.server_status import StatusPublisher
 
 ListName: TypeAlias = Literal["tools", "resources", "prompts"]
 """A list that is read again alone; `resources` includes the templates."""
 LIST_NAMES: tuple[ListName, ...] = ("tools", "resources", "prompts")
-
 DEBOUNCE_SECONDS = 1.0
 LISTEN_AGAIN_SECONDS = 30.0
 MOST_SUBSCRIPTIONS = 100
-
-_CHANGED: dict[type[object], ListName] = {
-    mcp_types.ToolListChangedNotification: "tools",
-    mcp_types.ResourceListChangedNotification: "resources",
-    mcp_types.PromptListChangedNotification: "prompts",
-}
+_CHANGED: Mapping[str, ListName] = {f"notifications/{name}/list_changed": name for name in LIST_NAMES}
 
 
 class News:
@@ -63,12 +56,12 @@ class News:
         """Whether the list is about to be read again."""
         return name in self._reading
 
-    def take(self, notification: mcp_types.ServerNotification) -> None:
+    def heard(self, method: str, params: Mapping[str, JSON]) -> None:
         """Take a notification into account."""
-        if (name := _CHANGED.get(type(notification))) is not None:
-            self._mark(name)
-        elif isinstance(notification, mcp_types.ResourceUpdatedNotification):
-            self._count(str(notification.params.uri))
+        if method in _CHANGED:
+            self._mark(_CHANGED[method])
+        elif method == "notifications/resources/updated":
+            self._count(text_or_empty(params.get("uri")))
 
     def _mark(self, name: ListName) -> None:
         self._outdated.add(name)
@@ -77,7 +70,7 @@ class News:
 
     def _count(self, uri: str) -> None:
         """Count an update; a server may name a part of a resource, which counts for the resource."""
-        names = [uri] if uri in self._subscriptions else [name for name in self._subscriptions if uri.startswith(name)]
+        names = [name for name in self._subscriptions if is_of(uri, name)]
         for name in names:
             self._subscriptions[name] += 1
         if names:
@@ -87,15 +80,15 @@ class News:
         listed = tuple(Subscription(uri=uri, updates=updates) for uri, updates in self._subscriptions.items())
         self._publisher.update(replace(self._publisher.status, subscriptions=listed))
 
-    async def follow(self, name: ListName, read: Callable[[], Awaitable[None]]) -> None:
+    async def follow(self, name: ListName, read: Callable[[Client], Awaitable[None]], client: Client) -> None:
         """Read a list again after each change, once for all changes within a second."""
         while True:
             await self._news[name].wait()
             await anyio.sleep(DEBOUNCE_SECONDS)
             news = self._news[name] = anyio.Event()
             try:
-                await read()
-            except (MCPError, ServerError, ValueError, RuntimeError, TimeoutError) as error:
+                await read(client)
+            except (MCPError, ServerError) as error:
                 self._publisher.notice(f"the {name} could not be listed again: {reason_of(error)[0]}")
             else:
                 if not news.is_set():  # else another change came since the request
@@ -104,9 +97,9 @@ class News:
                 self._reading.discard(name)
             self._publisher.update(self._publisher.status)
 
-    async def listen_to_lists(self, client: ClientSession) -> None:
+    async def listen_to_lists(self, client: Client) -> None:
         """Listen for changed lists, in the stateless era. A lost stream outdates the lists: changes may have been missed."""
-        names = announced(client)
+        names = _announced(client)
 
         def lost() -> None:
             for name in names:
@@ -115,7 +108,7 @@ class News:
         if names:
             await _keep_listening(client, names, (), opened=lambda _: None, lost=lost)
 
-    async def listen_to_resources(self, client: ClientSession) -> None:
+    async def listen_to_resources(self, client: Client) -> None:
         """Listen for changes of the subscribed resources, in the stateless era. A lost stream counts as a change of each."""
 
         def opened(stream: Stream) -> None:
@@ -134,7 +127,7 @@ class News:
                 self._settled.set()
                 await anyio.sleep_forever()  # until the subscriptions change
 
-    async def subscribe(self, client: ClientSession, uri: str) -> None:
+    async def subscribe(self, client: Client, uri: str) -> None:
         """Ask the server to announce changes of a resource.
 
         Raises:
@@ -144,13 +137,13 @@ class News:
         declared = client.server_capabilities
         if declared is not None and (declared.resources is None or not declared.resources.subscribe):
             raise ServerError("the server does not announce changes of single resources", sent=False)
-        if uri not in self._subscriptions and len(self._subscriptions) >= MOST_SUBSCRIPTIONS:
+        is_new = uri not in self._subscriptions
+        if is_new and len(self._subscriptions) >= MOST_SUBSCRIPTIONS:
             raise ServerError(f"{MOST_SUBSCRIPTIONS} resources are subscribed already; end one first", sent=False)
-        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            await _subscribe(client, uri)
+        if not client.is_stateless:
+            await client.ask("resources/subscribe", {"uri": uri})
             self._subscriptions.setdefault(uri, 0)
         else:
-            is_new = uri not in self._subscriptions
             self._subscriptions.setdefault(uri, 0)
             await self._listen_anew()
             if uri not in self._honored:
@@ -159,23 +152,22 @@ class News:
                 raise ServerError("the server does not announce changes of this resource")
         self._publish()
 
-    async def unsubscribe(self, client: ClientSession, uri: str) -> None:
+    async def unsubscribe(self, client: Client, uri: str) -> None:
         """Ask the server to announce no more changes of a resource."""
         if self._subscriptions.pop(uri, None) is None:
             return
         self._publish()
-        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            params = mcp_types.UnsubscribeRequestParams(uri=uri)
-            await client.send_request(mcp_types.UnsubscribeRequest(params=params), mcp_types.EmptyResult)
-        else:
+        if client.is_stateless:
             await self._listen_anew()
+        else:
+            await client.ask("resources/unsubscribe", {"uri": uri})
 
-    async def subscribe_again(self, client: ClientSession) -> None:
+    async def subscribe_again(self, client: Client) -> None:
         """Subscribe over a new connection to what was subscribed before, in the stateful era."""
         for uri in tuple(self._subscriptions):
             try:
-                await _subscribe(client, uri)
-            except (MCPError, ValidationError) as error:
+                await client.ask("resources/subscribe", {"uri": uri})
+            except (MCPError, ServerError) as error:
                 del self._subscriptions[uri]
                 self._publisher.notice(f"the subscription of {uri} ended: {reason_of(error)[0]}")
         self._publish()
@@ -187,7 +179,13 @@ class News:
         await self._settled.wait()
 
 
-def announced(client: ClientSession) -> tuple[ListName, ...]:
+def is_of(uri: str, resource: str) -> bool:
+    """Whether a URI is that of a resource or of a part of it: `file:///a/b` is of `file:///a`, `file:///ab` is not."""
+    rest = uri.removeprefix(resource)
+    return uri.startswith(resource) and (not rest or resource.endswith("/") or rest[0] in "/?#")
+
+
+def _announced(client: Client) -> tuple[ListName, ...]:
     """Return the lists whose changes a server announces."""
     declared = client.server_capabilities
     if declared is None:
@@ -196,14 +194,8 @@ def announced(client: ClientSession) -> tuple[ListName, ...]:
     return tuple(name for name in LIST_NAMES if (capability := lists[name]) is not None and capability.list_changed)
 
 
-async def _subscribe(client: ClientSession, uri: str) -> None:
-    """Subscribe in the stateful era. The SDK's own method warns, since the stateless era has another way."""
-    request = mcp_types.SubscribeRequest(params=mcp_types.SubscribeRequestParams(uri=uri))
-    await client.send_request(request, mcp_types.EmptyResult)
-
-
 async def _keep_listening(
-    client: ClientSession,
+    client: Client,
     names: Sequence[ListName],
     uris: Sequence[str],
     *,
@@ -215,9 +207,6 @@ async def _keep_listening(
     Every event also comes as a notification, so the events themselves are not used here.
 
     Args:
-        client: The connected client.
-        names: The lists.
-        uris: The resources.
         opened: Called with each opened stream.
         lost: Called each time before a lost stream is opened again.
     """

@@ -1,0 +1,243 @@
+"""A tool call, a resource read or a prompt: exactly the approved arguments, a limit on silence, every failure as a `ServerError`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+import anyio
+import mcp_types
+from mcp.shared.exceptions import MCPError
+
+from tui_host.capture.json.narrowing import as_json, is_object, mapping
+from tui_host.capture.record import current_place
+from tui_host.errors import JSON, ServerError, TuiHostError
+from tui_host.servers.catalog import GET_PROMPT, READ, Progress, ToolOutput
+from tui_host.servers.client import Client, plain
+from tui_host.servers.dispatcher import OURS
+from tui_host.servers.outgoing_request import HttpAnswer, OutgoingRequest
+from tui_host.servers.server_faults import innermost, reason_of
+from tui_host.servers.server_requests import CallClock, RefusedError, ServerRequests
+from tui_host.servers.server_task import follow_task
+from tui_host.servers.tool_output import read_contents, read_output
+from tui_host.servers.wire import Wire
+
+Reply = TypeVar("Reply")
+ROUNDS = 10
+"""How often a call is sent again with what its server asked for."""
+FAULTS = (MCPError, TuiHostError, RuntimeError, ValueError, OSError, ExceptionGroup, anyio.ClosedResourceError)
+"""What libraries raise in place of an answer."""
+
+
+class Call:
+    """A call over one connection. Run it once.
+
+    Args:
+        params: The parameters, which hold the approved arguments.
+        outgoing: The approved bytes.
+        on_progress: Called for each progress notification, and each poll of a task.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        requests: ServerRequests,
+        outgoing: OutgoingRequest,
+        *,
+        params: Mapping[str, JSON],
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self._client = client
+        self._requests = requests
+        self._outgoing = outgoing
+        self._params = params
+        self._on_progress = on_progress
+        self._began = anyio.current_time()
+
+    async def run(self, *, seconds: float, longest: float) -> ToolOutput:
+        """Send the call and wait for its result.
+
+        Args:
+            seconds: Longest silence of the server; progress counts as a sign of life, and the time that the person takes to answer
+                the server's questions does not count. 0 for no limit.
+            longest: Longest time in all, whatever the server reports.
+
+        Raises:
+            ServerError: Says what happened, and whether the tool may have run.
+        """
+        wire, silence = self._client.peer.wire, seconds or math.inf
+        scope = anyio.CancelScope()
+        clock = CallClock(scope, silence=silence, longest=max(longest, silence))
+        result: Mapping[str, JSON] | None = None
+        with scope:
+            try:
+                with self._requests.during(current_place.get().call or "", clock):
+                    result = await self._rounds(clock)
+            except FAULTS as error:
+                raise _lost(error, wire, self._outgoing) from error
+        if result is None:
+            waited = anyio.current_time() - self._began - clock.stopped_seconds
+            key = "timeout_max" if clock.is_over and longest > silence else "timeout"
+            what = f"no answer within {waited:.0f} s; the cancellation was sent, but the tool may have run"
+            raise ServerError(what, wire.server, f"raise {key} of servers.{wire.server}")
+        return self._output(result, wire)
+
+    async def _rounds(self, clock: CallClock) -> Mapping[str, JSON]:
+        """Send the call, and send it again with what the server asks for, until it is done. Each time the wire checks the arguments.
+
+        Raises:
+            RefusedError: The person refused what the call needs.
+            MCPError: The server refuses.
+        """
+        method = self._outgoing.tool if self._outgoing.tool in {READ, GET_PROMPT} else "tools/call"
+
+        def progressed(params: Mapping[str, JSON]) -> None:
+            clock.alive()
+            self._on_progress(_progress(params))
+
+        for number in range(ROUNDS + 1):
+            self._outgoing.answer = None
+            try:
+                result = await self._client.ask(method, self._params, outgoing=self._outgoing, on_progress=progressed)
+            except MCPError as error:
+                if error.code != mcp_types.URL_ELICITATION_REQUIRED or number == ROUNDS:
+                    raise
+                if not await self._requests.visit(as_json(error.error.data)):
+                    raise RefusedError("the server wants a page to be visited first, which was declined") from error
+                continue
+            kind = result.get("resultType")
+            if kind == "task" and method == "tools/call":
+                return await follow_task(self._client, self._requests, result, report=self._reporter(clock))
+            if kind != "input_required":
+                return result
+            if number < ROUNDS:
+                await self._take_answers(result, number)
+        raise RefusedError(f"the server asked for more input {ROUNDS + 1} times")
+
+    def _reporter(self, clock: CallClock) -> Callable[[str], None]:
+        def report(state: str) -> None:
+            clock.alive()
+            waited = round(anyio.current_time() - self._began)
+            self._on_progress(Progress(progress=waited, message=f"s, task {state}"))
+
+        return report
+
+    async def _take_answers(self, result: Mapping[str, JSON], number: int) -> None:
+        """Add the answers to a result that asks for input; a result that asks nothing only takes time.
+
+        Source: MCP 2026-07-28, Multi Round-Trip Requests.
+        """
+        answers = await self._requests.answer_all(mapping(result.get("inputRequests")))
+        params = {name: value for name, value in self._params.items() if name not in {"inputResponses", "requestState"}}
+        if answers:
+            params["inputResponses"] = {key: plain(answer) for key, answer in answers.items()}
+        else:
+            await anyio.sleep(min(0.05 * 2**number, 1.0))
+        if result.get("requestState") is not None:
+            params["requestState"] = result["requestState"]
+        self._params = params
+
+    def _output(self, result: Mapping[str, JSON], wire: Wire) -> ToolOutput:
+        kind = result.get("resultType", "complete")
+        if kind != "complete":
+            raise ServerError(f"the result has an unknown type: {kind!r}"[:200], wire.server)
+        warning = self._outgoing.warning
+        if self._outgoing.tool == GET_PROMPT:  # read as messages by the pool
+            return ToolOutput(content=(), raw=as_json(result), warning=warning)
+        return (read_contents if self._outgoing.tool == READ else read_output)(result, warning)
+
+
+def call_params(tool: str, arguments_json: bytes, *, log_level: str = "") -> Mapping[str, JSON]:
+    """Build the parameters of a call from its approved bytes.
+
+    Args:
+        tool: The tool's own name; `READ` reads a resource, `GET_PROMPT` fills in a prompt.
+        log_level: Least severe level of the log messages that the server is asked to send during the call; empty for none.
+
+    Raises:
+        ServerError: The bytes are not an object, or name no resource.
+    """
+    arguments: JSON = json.loads(arguments_json)
+    if not isinstance(arguments, Mapping):
+        raise ServerError("the arguments of a call must be an object", sent=False)
+    if tool == READ and not (isinstance(uri := arguments.get("uri"), str) and uri):
+        raise ServerError("reading a resource needs its uri, as text", sent=False)
+    params: dict[str, JSON] = dict(arguments) if tool in {READ, GET_PROMPT} else {"name": tool, "arguments": arguments}
+    if log_level:
+        params["_meta"] = {mcp_types.LOG_LEVEL_META_KEY: log_level}
+    return params
+
+
+async def answered(client: Client, send: Callable[[OutgoingRequest], Awaitable[Reply]], *, seconds: float) -> Reply:
+    """Wait for the answer to a request that is no call, such as a ping.
+
+    Raises:
+        ServerError: There is no answer, or the server refuses.
+    """
+    wire, outgoing = client.peer.wire, OutgoingRequest()
+    try:
+        with anyio.fail_after(seconds or None):
+            return await send(outgoing)
+    except TimeoutError:
+        raise ServerError(f"no answer within {seconds:g} s", wire.server) from None
+    except FAULTS as error:
+        what, remedy = reason_of(error, answer=outgoing.answer, cause=wire.cause)
+        raise _as_server_error(what, remedy, wire, outgoing) from error
+
+
+def _progress(params: Mapping[str, JSON]) -> Progress:
+    progress, total, message = params.get("progress"), params.get("total"), params.get("message")
+    return Progress(
+        progress=float(progress) if isinstance(progress, int | float) else 0.0,
+        total=float(total) if isinstance(total, int | float) else None,
+        message=message if isinstance(message, str) else "",
+    )
+
+
+def _lost(error: BaseException, wire: Wire, outgoing: OutgoingRequest) -> ServerError:
+    """Explain why there is no result. The model reads the text, so it must hold no standard error and no secret."""
+    fault = innermost(error)
+    if isinstance(fault, RefusedError):
+        return ServerError(f"{fault}; the tool may have run", wire.server)
+    if outgoing.refusal:
+        return ServerError(outgoing.refusal, wire.server, sent=False)
+    if wire.is_left:
+        words = "the server was disconnected during the call; the tool may have run"
+        return ServerError(words, wire.server, sent=outgoing.is_sent)
+    if wire.cause:
+        words = f"the server {wire.cause} during the call; the tool may have run"
+        return ServerError(words, wire.server, "reconnect it", sent=outgoing.is_sent)
+    what, remedy = reason_of(fault, answer=outgoing.answer)
+    answer = outgoing.answer or HttpAnswer(status=0)
+    if answer.status in {404, 405}:
+        remedy = "the server did answer at this URL before: check whether it was changed"
+    if outgoing.is_session_lost:
+        what = f"the server no longer knows the session ({what}); nothing ran"
+    elif not outgoing.is_sent:
+        what = f"{what}; nothing was sent"
+    elif _is_lost(fault):
+        what = f"the answer was lost: {what.rstrip('.')}; the tool may have run"
+    elif answer.status >= 300 or answer.words:
+        what = f"{what}; the tool {'was not run' if 300 <= answer.status < 500 else 'may have run'}"
+    return _as_server_error(what, remedy, wire, outgoing)
+
+
+def _is_lost(fault: BaseException) -> bool:
+    """Whether an answer is incomplete or never came."""
+    if not isinstance(fault, MCPError) or fault.code != mcp_types.CONNECTION_CLOSED:
+        return False
+    data: object = fault.error.data
+    by_sdk = fault.error.message.startswith(("SSE stream ", "Connection closed"))
+    return by_sdk or (is_object(data) and data.get(OURS) == "fault")
+
+
+def _as_server_error(what: str, remedy: str, wire: Wire, outgoing: OutgoingRequest) -> ServerError:
+    return ServerError(
+        wire.recorder.redactor.text(what),
+        wire.server,
+        remedy,
+        sent=outgoing.is_sent and not outgoing.is_session_lost,
+        is_session_lost=outgoing.is_session_lost,
+    )

@@ -1,0 +1,144 @@
+"""The SDK's client over our dispatcher: it negotiates the version, stamps requests and follows streams of changes.
+
+Results are given as received: the SDK would drop a whole list for one bad member, and a call's result after the tool has run.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import logging
+import warnings
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+import mcp_types
+from mcp.client._probe import negotiate_auto
+from mcp.client.session import ClientSession
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.exceptions import MCPDeprecationWarning
+from mcp.shared.inbound import MCP_NAME_HEADER, encode_header_value
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel
+from typing_extensions import override
+
+from tui_host.capture.json.narrowing import as_json, mapping
+from tui_host.errors import JSON
+from tui_host.servers.outgoing_request import OutgoingRequest
+
+if TYPE_CHECKING:
+    from tui_host.servers.dispatcher import OnProgress, Peer
+    from tui_host.servers.server_requests import ServerRequests
+    from tui_host.settings.schema import Mode
+
+TASKS = "io.modelcontextprotocol/tasks"
+"""The extension for calls that become tasks, of the stateless era alone."""
+
+
+class Client(ClientSession):
+    """A client that declares exactly what a server's entry permits. Enter it, then `introduce` it.
+
+    Args:
+        requests: Answers the server's requests; says what of them is declared.
+    """
+
+    def __init__(self, peer: Peer, requests: ServerRequests) -> None:
+        super().__init__(dispatcher=peer, client_info=_ourselves())
+        self.peer = peer
+        self._requests = requests
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether the server speaks the era of 2026-07-28."""
+        return self.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    async def ask(
+        self,
+        method: str,
+        params: Mapping[str, JSON] | None = None,
+        *,
+        outgoing: OutgoingRequest | None = None,
+        name: str = "",
+        on_progress: OnProgress | None = None,
+    ) -> Mapping[str, JSON]:
+        """Send a request, and return its result as received.
+
+        Args:
+            outgoing: What was approved, if the method needs approval; learns what becomes of the request.
+            name: Sent as a header too, by which a gateway finds who has what the request is about.
+
+        Raises:
+            MCPError: The server refuses, or there is no answer.
+            ServerError: The request is not what was approved.
+        """
+        stamped: dict[str, JSON] = dict(params or {})
+        opts: CallOptions = {}
+        self._stamp({"method": method, "params": stamped}, opts)
+        if name:
+            opts.setdefault("headers", {}).setdefault(MCP_NAME_HEADER, encode_header_value(name))
+        return await self.peer.request(method, stamped, opts, outgoing or OutgoingRequest(), on_progress)
+
+    def keep_tools(self, tools: list[mcp_types.Tool]) -> frozenset[str]:
+        """Remember which arguments of tools go into headers; returns the names of tools that may be called."""
+        listing = mcp_types.ListToolsResult(tools=tools)
+        return frozenset(tool.name for tool in self._absorb_tool_listing(listing, complete=False).tools)
+
+    @override
+    def _build_capabilities(self, version: str) -> mcp_types.ClientCapabilities:
+        sampling = mcp_types.SamplingCapability(tools=mcp_types.SamplingToolsCapability())
+        elicitation = mcp_types.ElicitationCapability(
+            form=mcp_types.FormElicitationCapability(), url=mcp_types.UrlElicitationCapability()
+        )
+        return mcp_types.ClientCapabilities(
+            sampling=sampling if self._requests.has_sampling else None,
+            elicitation=elicitation,
+            roots=mcp_types.RootsCapability() if self._requests.has_roots else None,
+            extensions={TASKS: {}} if version in MODERN_PROTOCOL_VERSIONS else None,
+        )
+
+
+def plain(model: BaseModel) -> Mapping[str, JSON]:
+    """Return a value of the SDK as it goes over the wire."""
+    return mapping(as_json(model.model_dump(by_alias=True, mode="json", exclude_none=True)))
+
+
+async def introduce(client: Client, mode: Mode) -> None:
+    """Negotiate the protocol version: by a probe that falls back to `initialize`, by `initialize` alone, or not at all.
+
+    Raises:
+        MCPError: The server refuses, or shares no version with us.
+    """
+    match mode:
+        case "auto":
+            await negotiate_auto(client)
+        case "legacy":
+            await client.initialize()
+        case _:
+            client.adopt(_unasked(mode))
+
+
+def _unasked(version: str) -> mcp_types.DiscoverResult:
+    """Build the discovery result that is assumed for a server of a configured version, which is not probed."""
+    return mcp_types.DiscoverResult(
+        supported_versions=[version],
+        capabilities=mcp_types.ServerCapabilities(),
+        result_type="complete",
+        ttl_ms=0,
+        cache_scope="public",
+    )
+
+
+@cache
+def _ourselves() -> mcp_types.Implementation:
+    """Return the client info sent to servers; reads our package metadata from the disk."""
+    return mcp_types.Implementation(name="tui-host", version=importlib.metadata.version("tui-host"))
+
+
+def silence_sdk() -> None:
+    """Keep the SDK's log messages and warnings off the terminal; the capture has all the facts."""
+    for name in ("mcp", "client", "httpx2"):
+        logger = logging.getLogger(name)
+        if not any(isinstance(handler, logging.NullHandler) for handler in logger.handlers):
+            logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+    warnings.filterwarnings("ignore", category=MCPDeprecationWarning)

@@ -1,0 +1,441 @@
+"""JSON-RPC with one server: the one place that sees a request's method, its approved bytes and its result as received.
+
+The SDK's client stands above and uses a `Peer` as its dispatcher; a transport stands below. A line has been recorded before it
+comes here. What is wrong with one message costs that message alone: its caller learns why, and the connection goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
+import mcp_types
+from anyio.abc import TaskGroup, TaskStatus
+from mcp.shared.dispatcher import CallOptions, OnNotify, OnNotifyIntercept, OnRequest, as_request_id, coerce_request_id
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT, RequestId
+
+from tui_host.capture.json.narrowing import items, mapping
+from tui_host.capture.json.scan import PARTS_LIMIT, parts_of
+from tui_host.capture.record import NOWHERE, Place, current_place
+from tui_host.errors import JSON, ServerError
+from tui_host.servers.frame_mending import is_plain, mend
+from tui_host.servers.outgoing_request import OutgoingRequest, current_request, frame_bytes
+
+if TYPE_CHECKING:
+    from tui_host.capture.frames.frame_heads import Frame
+    from tui_host.servers.wire import Wire
+
+QUESTIONS_AT_ONCE, REPLIES_AT_ONCE = 32, 1_000
+"""Most unanswered questions of one server, and most replies being made, pings included, which need nobody to answer."""
+TOO_MANY = -32000
+CANCEL_SECONDS = 5.0
+"""Longest time that telling the server of a cancellation may hold up its caller."""
+OURS = "tui-host"
+"""Key in the data of errors that no server sent."""
+
+_ID = rb'"id"\s*:\s*(-?\d{1,18}|"(?:[^"\\]|\\.){0,200}")\s*'
+_VERSION = rb'"jsonrpc"\s*:\s*"2\.0"\s*'
+_ID_AT_START = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb",\s*)?" + _ID + rb",")
+_ID_AT_END = re.compile(_ID + rb"(?:,\s*" + _VERSION + rb")?\}\s*\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutgoingMessage:
+    """A message for the server, ready to leave.
+
+    Attributes:
+        data: The message's bytes, which must leave unchanged.
+        headers: Headers that the protocol wants on HTTP.
+        request: The state of a request; None for a notification or an answer.
+    """
+
+    frame: Mapping[str, JSON]
+    data: bytes
+    headers: Mapping[str, str]
+    request: OutgoingRequest | None
+
+
+Send: TypeAlias = Callable[[OutgoingMessage], Awaitable[None]]
+OnProgress: TypeAlias = Callable[[Mapping[str, JSON]], None]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Pending:
+    """A request of ours that waits for its answer."""
+
+    answer: asyncio.Future[Mapping[str, JSON] | MCPError]
+    request: OutgoingRequest
+    place: Place
+    on_progress: OnProgress | None
+
+    def resolve(self, outcome: Mapping[str, JSON] | MCPError) -> None:
+        """Wake the caller; one that was cancelled meanwhile needs nothing."""
+        if not self.answer.done():
+            self.answer.set_result(outcome)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What went over a wire.
+
+    Attributes:
+        malformed: Lines and messages that could not be read.
+        unexpected: Answers to no pending request.
+        refused: Requests of the server that were refused because there were too many.
+    """
+
+    out: int = 0
+    into: int = 0
+    malformed: int = 0
+    unexpected: int = 0
+    refused: int = 0
+
+
+@dataclass(slots=True)
+class Peer:
+    """The server at the other end of a wire. Satisfies the SDK's `Dispatcher`."""
+
+    wire: Wire
+    _sink: Send
+    _group: TaskGroup
+    counts: Counts = field(default_factory=Counts)
+    _pending: dict[RequestId, _Pending] = field(default_factory=dict[RequestId, _Pending])
+    _questions: dict[RequestId, anyio.CancelScope] = field(default_factory=dict[RequestId, anyio.CancelScope])
+    _replies: int = 0
+    _ids: count[int] = field(default_factory=lambda: count(1))
+    _intercept: OnNotifyIntercept | None = None
+    _over: anyio.Event = field(default_factory=anyio.Event)
+
+    # What the SDK's client uses.
+
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Wait for the end of the wire. The owner takes requests and notifications itself, without the SDK's callbacks."""
+        del on_request, on_notify
+        self._intercept = on_notify_intercept
+        task_status.started()
+        await self._over.wait()
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, JSON] | None, opts: CallOptions | None = None
+    ) -> dict[str, JSON]:
+        """Send a request that needs no approval; returns the raw result."""
+        return dict(await self.request(method, params, opts or {}, OutgoingRequest()))
+
+    async def notify(self, method: str, params: Mapping[str, JSON] | None, opts: CallOptions | None = None) -> None:
+        """Send a notification; it is dropped if the wire has ended."""
+        frame: dict[str, JSON] = {"jsonrpc": "2.0", "method": method}
+        if params is not None:
+            frame["params"] = params
+        await self._send_or_drop(frame, (opts or {}).get("headers"))
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, JSON] | None,
+        opts: CallOptions,
+        outgoing: OutgoingRequest,
+        on_progress: OnProgress | None = None,
+    ) -> Mapping[str, JSON]:
+        """Send a request, and return its result as received.
+
+        Args:
+            outgoing: The approved bytes, without which no call, read or prompt leaves; learns what becomes of the request.
+            on_progress: Called with the parameters of each progress notification.
+
+        Raises:
+            MCPError: The server refuses, the answer cannot be read, or the connection has ended.
+            ServerError: The request differs from what was approved; nothing was sent.
+        """
+        chosen = opts.get("request_id")
+        number: RequestId = next(self._ids) if chosen is None else chosen
+        sent_params = dict(params or {})
+        if on_progress is not None:
+            sent_params["_meta"] = {**mapping(sent_params.get("_meta")), "progressToken": number}
+        frame: dict[str, JSON] = {"jsonrpc": "2.0", "id": number, "method": method}
+        if sent_params:
+            frame["params"] = sent_params
+        key, future = coerce_request_id(number), asyncio.get_running_loop().create_future()
+        self._pending[key] = _Pending(
+            answer=future, request=outgoing, place=current_place.get(), on_progress=on_progress
+        )
+        try:
+            await self._send(frame, opts.get("headers"), outgoing)
+            try:
+                async with asyncio.timeout(opts.get("timeout")):
+                    outcome = await future
+            except TimeoutError:
+                await self._cancel(number, opts, outgoing, f"timed out after {opts.get('timeout')} s")
+                raise MCPError(REQUEST_TIMEOUT, f"Request {method!r} timed out") from None
+        except anyio.get_cancelled_exc_class():
+            await self._cancel(number, opts, outgoing, "caller cancelled")
+            raise
+        finally:
+            del self._pending[key]
+        if isinstance(outcome, MCPError):
+            raise outcome
+        return outcome
+
+    async def _cancel(self, number: RequestId, opts: CallOptions, outgoing: OutgoingRequest, reason: str) -> None:
+        """Tell the server that nobody waits for its answer any more, unless the protocol forbids that."""
+        if outgoing.is_sent and opts.get("cancel_on_abandon", True):
+            with anyio.move_on_after(CANCEL_SECONDS, shield=True):
+                params: dict[str, JSON] = {"requestId": number, "reason": reason}
+                await self.notify("notifications/cancelled", params, {"headers": opts.get("headers", {})})
+
+    async def _send(
+        self, frame: Mapping[str, JSON], headers: Mapping[str, str] | None, outgoing: OutgoingRequest | None = None
+    ) -> None:
+        """Check a message against what was approved, and hand it to the transport."""
+        if self.wire.cause or self._over.is_set():
+            raise MCPError(CONNECTION_CLOSED, "Connection closed")
+        try:
+            data = frame_bytes(frame, outgoing)
+        except ServerError as error:
+            if outgoing is not None:
+                outgoing.refusal = error.what
+            raise
+        except ValueError as error:
+            raise ServerError(f"the message cannot be written as JSON: {error}") from error
+        self.counts.out += 1
+        self.wire.owner.changed()
+        if outgoing is not None:
+            outgoing.is_sent = True
+        token = current_request.set(outgoing)
+        try:
+            await self._sink(OutgoingMessage(frame=frame, data=data, headers=headers or {}, request=outgoing))
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise MCPError(CONNECTION_CLOSED, "Connection closed") from None
+        finally:
+            current_request.reset(token)
+
+    async def _send_or_drop(self, frame: Mapping[str, JSON], headers: Mapping[str, str] | None = None) -> None:
+        try:
+            await self._send(frame, headers)
+        except (MCPError, ServerError, OSError):
+            return  # nobody waits for an answer to it, and its owner learns of the wire's end by itself
+
+    # What a transport uses.
+
+    @property
+    def is_full(self) -> bool:
+        """Never: what a server may have waiting here is bounded."""
+        return False
+
+    async def has_room(self) -> None:
+        """Return at once."""
+
+    def take(self, line: bytes, frame: Frame, place: Place = NOWHERE) -> None:
+        """Take a line, which should hold one message.
+
+        Args:
+            frame: The line as parsed by the tap, which parses no large line.
+            place: The place of the request in whose answer the message came; nowhere if it came by itself.
+        """
+        if line.isspace():
+            return
+        self.counts.into += 1
+        self.wire.owner.changed()
+        value, warning = frame.value, ""
+        if value is None or not is_plain(line):
+            try:
+                value, warning = _read(line)
+            except (ValueError, RecursionError) as error:
+                self._unreadable(line, str(error))
+                return
+            if warning:
+                self.counts.malformed += 1
+        if not self.received(value, place, warning):
+            self._unreadable(line, f"the answer is no JSON-RPC message: {line[:80].decode(errors='replace')}")
+
+    def received(self, value: JSON, place: Place = NOWHERE, warning: str = "") -> bool:
+        """Take a parsed message; returns False if it is none."""
+        message = mapping(value)
+        method, number = message.get("method"), as_request_id(message.get("id"))
+        if isinstance(method, str):
+            params = mapping(message.get("params"))
+            if number is None:
+                self._notified(method, params)
+            else:
+                self._asked(number, method, params, place)
+            return True
+        result, error = message.get("result"), message.get("error")
+        if isinstance(error, Mapping):
+            self._resolve(number, _error_of(error))
+        elif isinstance(result, Mapping) and number is not None:
+            self._resolve(number, result, warning)
+        else:
+            return False
+        return True
+
+    def fail(self, number: RequestId, reason: str) -> None:
+        """Give an error to the caller of a request that gets no answer, if one still waits."""
+        if self.waits(number):
+            self._resolve(number, MCPError(CONNECTION_CLOSED, reason, {OURS: "fault"}))
+
+    def waits(self, number: RequestId) -> bool:
+        """Whether a request has no answer yet."""
+        pending = self._pending.get(coerce_request_id(number))
+        return pending is not None and not pending.answer.done()
+
+    def over(self, cause: str) -> None:
+        """End the connection, and give an error to every request that waits for an answer."""
+        self.wire.end(cause)
+        self.close()
+
+    def close(self) -> None:
+        """Let nobody wait for an answer any more."""
+        self._over.set()
+        for pending in self._pending.values():
+            pending.resolve(MCPError(CONNECTION_CLOSED, "Connection closed"))
+
+    def _resolve(self, number: RequestId | None, outcome: Mapping[str, JSON] | MCPError, warning: str = "") -> None:
+        pending = None if number is None else self._pending.get(coerce_request_id(number))
+        if pending is None or pending.answer.done():
+            self.counts.unexpected += 1
+            return
+        pending.request.warning = pending.request.warning or warning
+        pending.resolve(outcome)
+
+    def _unreadable(self, line: bytes, reason: str) -> None:
+        """Count a line that is no message, and give its caller the reason if it is the answer of one."""
+        self.counts.malformed += 1
+        number = _answered_id(line)
+        if number is not None and self.waits(number):
+            self._resolve(number, MCPError(PARSE_ERROR, reason, {OURS: "malformed"}))
+
+    def _notified(self, method: str, params: Mapping[str, JSON]) -> None:
+        match method:
+            case "notifications/progress":
+                token = as_request_id(params.get("progressToken"))
+                pending = None if token is None else self._pending.get(coerce_request_id(token))
+                if pending is not None and pending.on_progress is not None:
+                    pending.on_progress(params)
+            case "notifications/cancelled":
+                withdrawn = as_request_id(params.get("requestId"))
+                question = None if withdrawn is None else self._questions.pop(coerce_request_id(withdrawn), None)
+                if question is not None:
+                    question.cancel()
+            case _:
+                pass
+        # The SDK follows its streams of `subscriptions/listen` in the order of arrival.
+        if self._intercept is None or not self._intercept(method, params):
+            self.wire.owner.heard(method, params)
+
+    # What the server asks.
+
+    def _asked(self, number: RequestId, method: str, params: Mapping[str, JSON], place: Place) -> None:
+        if self._replies >= REPLIES_AT_ONCE:
+            self.counts.refused += 1  # without a word: a server that asks so much does not read answers either
+            return
+        self._replies += 1
+        if method == "ping":
+            pong: Mapping[str, JSON] = {"result": {}}
+            self._group.start_soon(self._reply, number, pong)
+        elif len(self._questions) >= QUESTIONS_AT_ONCE:
+            self.counts.refused += 1
+            refusal: Mapping[str, JSON] = {"error": {"code": TOO_MANY, "message": "too many requests at once"}}
+            self._group.start_soon(self._reply, number, refusal)
+        else:
+            # Entered here and not in the task: the server may take its question back in the same breath.
+            scope = self._questions[coerce_request_id(number)] = anyio.CancelScope()
+            whose = place if place.call else self._only_place()
+            self._group.start_soon(self._answer, number, scope, method, params, whose)
+
+    def _only_place(self) -> Place:
+        """The place of the only call that waits for its answer; nowhere if there is none, or more than one."""
+        places = {pending.place for pending in self._pending.values() if pending.place.call}
+        return places.pop() if len(places) == 1 else NOWHERE
+
+    async def _answer(
+        self, number: RequestId, scope: anyio.CancelScope, method: str, params: Mapping[str, JSON], place: Place
+    ) -> None:
+        """Have the owner answer a question; one that the server took back gets no answer."""
+        current_place.set(place)  # in the context of this task alone
+        key, outcome = coerce_request_id(number), None
+        with scope:
+            outcome = await self.wire.owner.answer(method, params)
+        if self._questions.get(key) is scope:
+            del self._questions[key]
+        if outcome is None:
+            self._replies -= 1
+        else:
+            await self._reply(number, outcome)
+
+    async def _reply(self, number: RequestId, outcome: Mapping[str, JSON]) -> None:
+        try:
+            await self._send_or_drop({"jsonrpc": "2.0", "id": number, **outcome})
+        finally:
+            self._replies -= 1
+
+
+@asynccontextmanager
+async def peer_over(wire: Wire, send: Send) -> AsyncGenerator[Peer]:
+    """Provide the peer of a wire. The `async with` block feeds it; `send` writes its messages in the task of their sender."""
+    async with anyio.create_task_group() as group:
+        peer = Peer(wire, send, group)
+        try:
+            yield peer
+        finally:
+            peer.close()
+            group.cancel_scope.cancel()
+
+
+def _read(line: bytes) -> tuple[JSON, str]:
+    """Parse a line that the tap did not parse, or that not all parsers read alike.
+
+    Returns:
+        The message, and what was odd about its bytes.
+
+    Raises:
+        ValueError: The line is no JSON, or has too many parts.
+    """
+    parts = parts_of(line)
+    if parts > PARTS_LIMIT:
+        raise ValueError(f"the answer has {parts:,} parts or more; {PARTS_LIMIT:,} are read")
+    mended, warning = mend(line)
+    try:
+        return json.loads(mended), warning
+    except ValueError as error:
+        kind = "neither UTF-8 nor a JSON-RPC message" if warning else "no JSON-RPC message"
+        raise ValueError(f"the answer is {kind}: {mended[:80].decode(errors='replace')}") from error
+
+
+def _error_of(error: Mapping[str, JSON]) -> MCPError:
+    code, message = error.get("code"), error.get("message")
+    return MCPError(
+        code if isinstance(code, int) else mcp_types.INTERNAL_ERROR,
+        message if isinstance(message, str) else json.dumps(error),
+        error.get("data"),
+    )
+
+
+def _answered_id(line: bytes) -> RequestId | None:
+    """Return the id of the request that an unreadable line answers, if the id can be found; None if it is no answer."""
+    if len(line) <= 4 << 20 and parts_of(line) <= PARTS_LIMIT:
+        try:
+            frame: JSON = json.loads(line.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            pass
+        else:
+            batch = items(frame)
+            answer = mapping(batch[0] if len(batch) == 1 else frame)
+            return None if "method" in answer else as_request_id(answer.get("id"))
+    if b'"method"' in line[:400]:
+        return None
+    match = _ID_AT_START.match(line[:1000]) or _ID_AT_END.search(line[-1000:])
+    return None if match is None else as_request_id(json.loads(match[1]))

@@ -1,0 +1,77 @@
+"""The stdio transport: our own pipes, so that each line is recorded before anybody reads it.
+
+Source: MCP 2025-11-25 and 2026-07-28, Transports, stdio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+
+from tui_host.capture.record import current_place
+from tui_host.capture.stdio.server_pipes import StdioChild
+from tui_host.capture.stdio.stdio_tap import StdioTap
+from tui_host.guard.child_process import Command, Process, ending
+from tui_host.servers.dispatcher import OutgoingMessage, Peer, peer_over
+from tui_host.servers.wire import Wire
+
+
+@asynccontextmanager
+async def stdio_transport(command: Command, wire: Wire, early: Process | None = None) -> AsyncGenerator[Peer]:
+    """Start a server and connect to its pipes.
+
+    Args:
+        early: The server's process, if already running.
+
+    Raises:
+        ServerError: The program cannot be started.
+    """
+    tap = wire.tap = StdioTap(wire.recorder, peer=wire.server, connection=wire.connection)
+    async with running(command, wire, tap, early) as child:
+
+        async def send(message: OutgoingMessage) -> None:
+            await child.send(message.data + b"\n", message.frame, current_place.get())
+
+        async with peer_over(wire, send) as peer, anyio.create_task_group() as group:
+            child.listener = peer
+            group.start_soon(_until_over, child, peer)
+            try:
+                yield peer
+            finally:
+                group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def running(
+    command: Command, wire: Wire, tap: StdioTap, early: Process | None = None
+) -> AsyncGenerator[StdioChild]:
+    """Run a process for the duration of the block; leaving takes at most 5 seconds and ends the process's whole group."""
+    process = early or Process.start(command)
+    wire.guard.add(process.pid)
+    child = wire.child = StdioChild(process, tap, wire.owner.changed)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(child.run)
+            try:
+                yield child
+            finally:
+                await child.stop()
+                group.cancel_scope.cancel()
+    finally:
+        process.kill()
+        child.close()
+        wire.guard.remove(process.pid)
+
+
+async def _until_over(child: StdioChild, peer: Peer) -> None:
+    await child.over.wait()
+    peer.over(child.fault or await cause_of_end(child))
+
+
+async def cause_of_end(child: StdioChild) -> str:
+    """Say why the output ended. Waits briefly, since the process usually ends a moment later."""
+    await child.process.wait(1.0)
+    code = child.process.exit_code
+    return "closed its standard output" if code is None else ending(code)

@@ -1,0 +1,80 @@
+"""A connection's wire: what a transport and the owner of a connection know of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tui_host.capture.connection_end import connection_end
+from tui_host.errors import JSON
+from tui_host.guard.guard_client import Guard
+
+if TYPE_CHECKING:
+    from tui_host.capture.recorder import Recorder
+    from tui_host.capture.stdio.server_pipes import StdioChild
+    from tui_host.capture.stdio.stdio_tap import StdioTap
+    from tui_host.servers.http_gate import HttpGate
+    from tui_host.servers.login_services import LoginServices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireOwner:
+    """What the owner of a connection does with what happens on the wire.
+
+    Attributes:
+        answer: Answers a request of the server, with the members of the response: `result` or `error`.
+        heard: Takes method and parameters of a notification.
+        changed: Called after a visible change.
+        lost: Called once with the reason, when the wire ends.
+        refused: Called with the reason each time nothing accepts a connection at a remote server's address.
+    """
+
+    answer: Callable[[str, Mapping[str, JSON]], Awaitable[Mapping[str, JSON]]]
+    heard: Callable[[str, Mapping[str, JSON]], None]
+    changed: Callable[[], None]
+    lost: Callable[[str], None]
+    refused: Callable[[str], None]
+
+
+@dataclass(slots=True, kw_only=True)
+class Wire:
+    """The state of a wire, which its transport fills in.
+
+    Attributes:
+        server: The server's configured name.
+        connection: The connection's id in the capture.
+        tap: The tap on the pipes, None for a remote server.
+        child: The server's process, or the program that serves over HTTP; None for a remote server.
+        gate: The HTTP client's gate, None on stdio.
+        cause: Why the wire ended, empty while connected.
+        is_left: We are disconnecting, and so the wire ends.
+    """
+
+    server: str
+    connection: str
+    recorder: Recorder
+    guard: Guard
+    owner: WireOwner
+    login: LoginServices
+    tap: StdioTap | None = None
+    child: StdioChild | None = None
+    gate: HttpGate | None = None
+    cause: str = ""
+    is_left: bool = False
+    _is_end_recorded: bool = False
+
+    def end(self, cause: str) -> None:
+        """End the wire; only the first cause counts."""
+        if not self.cause:
+            self.cause = cause
+            self.record_end(cause)
+            self.owner.lost(cause)
+            self.owner.changed()
+
+    def record_end(self, reason: str) -> None:
+        """Record once how the connection ended, if it was ever used."""
+        is_used = self.gate is not None or (self.tap is not None and self.tap.sent > 0)
+        if is_used and not self._is_end_recorded:
+            self._is_end_recorded = True
+            self.recorder.append(connection_end(self.server, self.connection, reason))
