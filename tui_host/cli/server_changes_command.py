@@ -9,7 +9,6 @@ from tui_host.cli import diagnostics
 from tui_host.cli.terminal_question import ask_on_terminal
 from tui_host.errors import SettingsError
 from tui_host.servers.catalog import describe
-from tui_host.settings.environment_references import references
 from tui_host.settings.mistakes import nearest
 from tui_host.settings.registry_entry import Wanted, table_of
 from tui_host.settings.save import save_switches
@@ -115,7 +114,7 @@ def add_server(settings: Settings, name: str, table: dict[str, object]) -> None:
     diagnostics.tell(f"{name} is written to {shown_path(path)}{state}")
     diagnostics.tell(f"it runs: {describe(spec)}" if spec.command else f"it connects to {describe(spec)}")
     unset = dict.fromkeys(
-        name for template in (*spec.env.values(), *spec.headers.values()) for name in references(template)
+        name for template in (*spec.env.values(), *spec.headers.values()) for name in template.references
     )
     for variable in unset.keys() - settings.environment.keys():
         diagnostics.tell(f"set the environment variable {variable} before it starts")

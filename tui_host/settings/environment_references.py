@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import final
 
 from typing_extensions import override
@@ -12,32 +12,17 @@ from tui_host.errors import JSON, SettingsError
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import REFERENCE, Provider, ServerSpec, Settings, Template
 
-CHILD_VARIABLES = (
-    "HOME",
-    "LOGNAME",
-    "PATH",
-    "SHELL",
-    "TERM",
-    "USER",
-    "LANG",
-    "LC_ALL",
-    "TZ",
-    "TMPDIR",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "REQUESTS_CA_BUNDLE",
-    "NODE_EXTRA_CA_CERTS",
+_PASSED = (
+    "HOME LOGNAME PATH SHELL TERM USER LANG LC_ALL TZ TMPDIR "
+    "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS"
 )
+CHILD_VARIABLES = tuple(_PASSED.split())
 """Variables of this program's environment that are passed to stdio servers. Their values are never secret."""
 
 
 @final
 class Secret:
-    """A credential's value, hidden in repr, str and format.
-
-    Attributes:
-        name: Name shown in place of the value: the environment variable, or the configuration key.
-    """
+    """A credential's value, hidden in repr, str and format; `name` is shown in its place."""
 
     __slots__ = ("_text", "name")
 
@@ -62,116 +47,43 @@ class Secret:
         return hash((self.name, self._text))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Resolved:
-    """A template with its references filled in.
-
-    Attributes:
-        text: The text to use.
-        secrets: Secret values that came from the environment.
-    """
-
-    text: str
-    secrets: tuple[Secret, ...] = ()
-
-    @override
-    def __repr__(self) -> str:
-        return f"Resolved({len(self.text)} characters, {self.secrets})" if self.secrets else f"Resolved({self.text!r})"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ResolvedJSON:
-    """JSON whose strings have their references filled in; keys stay unchanged.
-
-    Attributes:
-        value: The value to use.
-        secrets: Secret values that came from the environment.
-    """
-
-    value: JSON
-    secrets: tuple[Secret, ...] = ()
-
-    @override
-    def __repr__(self) -> str:
-        return f"ResolvedJSON({self.secrets})"
-
-
-def references(template: Template) -> tuple[str, ...]:
-    """Return the names of the variables that a template refers to, in order, without repetition."""
-    if template.literal:
-        return ()
-    return tuple(dict.fromkeys(match.group(1) for match in REFERENCE.finditer(template.text)))
-
-
-def resolve(template: Template, environment: Mapping[str, str], *, where: str) -> Resolved:
-    """Fill in a template's references. References inside a variable's value are not filled in.
-
-    Args:
-        template: The text as configured.
-        environment: The environment variables in the settings.
-        where: The provider's or server's key in the configuration, for the error.
+def resolve(template: Template, environment: Mapping[str, str], *, where: str) -> Template:
+    """Fill in a template's references; the result is literal. References inside a variable's value are not filled in.
 
     Raises:
-        SettingsError: A variable is not set and has no default.
+        SettingsError: A variable is not set and has no default; `where` is the key in the configuration.
     """
     if template.literal:
-        return Resolved(text=template.text)
+        return template
     pieces: list[str] = []
-    secrets: list[Secret] = []
     end = 0
     for match in REFERENCE.finditer(template.text):
         name, default = match.group(1), match.group(2)
         value = environment.get(name)
-        pieces.append(template.text[end : match.start()])
-        end = match.end()
-        if value or (value is not None and default is None):
-            pieces.append(value)
-            if value and name not in CHILD_VARIABLES:
-                secrets.append(Secret(name, value))
-        elif default is None:
+        if default is not None:
+            value = value or default
+        if value is None:
             raise SettingsError(f"{name} is not set", where, f"set the environment variable {name} and start again")
-        else:
-            pieces.append(default)
-    pieces.append(template.text[end:])
-    return Resolved(text="".join(pieces), secrets=tuple(dict.fromkeys(secrets)))
+        pieces += (template.text[end : match.start()], value)
+        end = match.end()
+    return Template(text="".join((*pieces, template.text[end:])), literal=True)
 
 
-def resolve_json(value: JSON, environment: Mapping[str, str], *, where: str) -> ResolvedJSON:
-    """Fill in the references in every string of a JSON value.
-
-    Raises:
-        SettingsError: A variable is not set and has no default.
-    """
+def resolve_json(value: JSON, environment: Mapping[str, str], *, where: str) -> JSON:
+    """Fill in the references in every string of a JSON value, but not in keys; raises as `resolve` does."""
     if isinstance(value, str):
-        text = resolve(Template(text=value), environment, where=where)
-        return ResolvedJSON(value=text.text, secrets=text.secrets)
+        return resolve(Template(text=value), environment, where=where).text
     if isinstance(value, Mapping):
-        members = {key: resolve_json(item, environment, where=f"{where}.{key}") for key, item in value.items()}
-        return ResolvedJSON(
-            value={key: member.value for key, member in members.items()},
-            secrets=tuple(secret for member in members.values() for secret in member.secrets),
-        )
+        return {key: resolve_json(item, environment, where=f"{where}.{key}") for key, item in value.items()}
     if isinstance(value, Sequence):
-        items = [resolve_json(item, environment, where=where) for item in value]
-        return ResolvedJSON(
-            value=[item.value for item in items], secrets=tuple(secret for item in items for secret in item.secrets)
-        )
-    return ResolvedJSON(value=value)
+        return [resolve_json(item, environment, where=where) for item in value]
+    return value
 
 
 def resolve_options(options: Options, environment: Mapping[str, str], *, where: str) -> Options:
-    """Fill in the references in the `extra_body` of model options.
-
-    Args:
-        options: The options as configured.
-        environment: The snapshot in the settings.
-        where: The provider or the profile, for the error.
-
-    Raises:
-        SettingsError: A variable is not set and has no default.
-    """
+    """Fill in the references in the `extra_body` of model options; raises as `resolve` does."""
     filled = {
-        name: resolve_json(value, environment, where=f"{where}.extra_body.{name}").value
+        name: resolve_json(value, environment, where=f"{where}.extra_body.{name}")
         for name, value in options.extra_body.items()
     }
     return replace(options, extra_body=filled)
@@ -185,12 +97,10 @@ def resolve_headers(headers: Mapping[str, Template], environment: Mapping[str, s
     """
     filled: dict[str, str] = {}
     for name, template in headers.items():
-        place = f"{where}.{name}"
-        text = resolve(template, environment, where=place).text.strip(" \t")
+        text = resolve(template, environment, where=f"{where}.{name}").text.strip(" \t")
         if not is_header_value(text):
-            raise SettingsError(
-                "the value has a character that is invalid in a header", place, _look_into(references(template))
-            )
+            what = "the value has a character that is invalid in a header"
+            raise SettingsError(what, f"{where}.{name}", _check(template.references))
         filled[name] = text
     return filled
 
@@ -203,56 +113,54 @@ def is_header_value(text: str) -> bool:
 def credential(provider: Provider, environment: Mapping[str, str]) -> Secret | None:
     """Return a provider's key: its `api_key`, or else the value of the preset's variable.
 
-    Returns:
-        None if there is no key: a local server may need none.
+    None if there is no key: a local server may need none.
 
     Raises:
         SettingsError: A variable named in `api_key` is not set or empty, or the key is invalid in a header.
     """
     where = f"providers.{provider.name}.api_key"
     if provider.api_key is None:
-        name = provider.key_variable
-        text = environment.get(name, "") if name is not None else ""
+        names = (provider.key_variable,) if provider.key_variable else ()
+        text = environment.get(provider.key_variable or "", "").strip()
     else:
-        names = references(provider.api_key)
-        name = names[0] if names else None
-        text = resolve(provider.api_key, environment, where=where).text
-        if not text.strip() and any(name in environment for name in names):
-            raise SettingsError(f"{name} is empty", where, f"set the environment variable {name} and start again")
-    text = text.strip()
+        names = provider.api_key.references
+        text = resolve(provider.api_key, environment, where=where).text.strip()
+        if not text and any(name in environment for name in names):
+            remedy = f"set the environment variable {names[0]} and start again"
+            raise SettingsError(f"{names[0]} is empty", where, remedy)
     if not text:
         return None
     if not is_header_value(text):
-        raise SettingsError(
-            "the key has a character that is invalid in a header", where, _look_into((name,) if name else ())
-        )
-    return Secret(name or f"{provider.name}.api_key", text)
+        raise SettingsError("the key has a character that is invalid in a header", where, _check(names[:1]))
+    return Secret(names[0] if names else f"{provider.name}.api_key", text)
 
 
 def secrets_of(settings: Settings) -> tuple[Secret, ...]:
     """Return all secret values that the redactor removes. Variables that are not set are skipped."""
-    secrets: dict[Secret, None] = {}
+    environment = settings.environment
+    secrets: list[Secret] = []
     for provider in settings.providers.values():
-        secrets.update(dict.fromkeys(_secrets_of_provider(provider, settings.environment)))
+        try:
+            key = credential(provider, environment)
+        except SettingsError:
+            key = None  # users of the provider get this error; the redactor goes on
+        secrets += [key] if key is not None else []
+        templates = [*provider.headers.values(), provider.base_url, *_strings(provider.options.extra_body)]
+        secrets += _given([*templates, *_configured(provider.api_key)], environment)
     for profile in settings.profiles.values():
-        secrets.update(dict.fromkeys(_given(_strings(profile.options.extra_body), settings.environment)))
+        secrets += _given(_strings(profile.options.extra_body), environment)
     for spec in settings.servers.values():
         templates = [*spec.headers.values(), *spec.env.values(), *spec.args]
-        templates += [template for template in (spec.url, spec.client_secret) if template is not None]
-        secrets.update(dict.fromkeys(_given(templates, settings.environment)))
-        secrets.update(dict.fromkeys(_written(spec)))
-    return tuple(secrets)
+        secrets += _given([*templates, *_configured(spec.url, spec.client_secret)], environment)
+        secrets += _written(spec)
+    return tuple(dict.fromkeys(secrets))
 
 
 def secret_headers(settings: Settings) -> tuple[str, ...]:
     """Return the names of configured headers that contain a secret from the environment, for the redactor."""
     owners = (*settings.providers.values(), *settings.servers.values())
-    return tuple(
-        name
-        for owner in owners
-        for name, template in owner.headers.items()
-        if any(_given([template], settings.environment))
-    )
+    headers = [header for owner in owners for header in owner.headers.items()]
+    return tuple(name for name, template in headers if any(_given([template], settings.environment)))
 
 
 def listed_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -261,33 +169,17 @@ def listed_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def child_environment(spec: ServerSpec, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return a stdio server's complete environment: `CHILD_VARIABLES`, and the server's own `env`.
-
-    Raises:
-        SettingsError: A variable that `env` refers to is not set.
-    """
+    """Return a stdio server's complete environment: `CHILD_VARIABLES`, and the server's own `env`; raises as `resolve` does."""
     variables = listed_environment(environment)
     for name, template in spec.env.items():
         variables[name] = resolve(template, environment, where=f"servers.{spec.name}.env.{name}").text
     return variables
 
 
-def _secrets_of_provider(provider: Provider, environment: Mapping[str, str]) -> Iterator[Secret]:
-    templates = [*provider.headers.values(), provider.base_url, *_strings(provider.options.extra_body)]
-    if provider.api_key is not None:
-        templates.append(provider.api_key)
-    try:
-        key = credential(provider, environment)
-    except SettingsError:
-        key = None  # users of the provider get this error; the redactor goes on
-    if key is not None:
-        yield key
-    yield from _given(templates, environment)
-
-
 def _given(templates: Iterable[Template], environment: Mapping[str, str]) -> Iterator[Secret]:
+    """Yield the values of the variables that templates refer to."""
     for template in templates:
-        for name in references(template):
+        for name in template.references:
             value = environment.get(name, "")
             if value and name not in CHILD_VARIABLES:
                 yield Secret(name, value)
@@ -297,23 +189,25 @@ def _written(spec: ServerSpec) -> Iterator[Secret]:
     """Yield credentials written literally into a server's command line, environment or URL."""
     from tui_host.settings.credential_places import in_variables, in_words  # imported late, after the first frame
 
-    if spec.client_secret is not None and not references(spec.client_secret):
+    if spec.client_secret is not None and not spec.client_secret.references:
         yield Secret(f"servers.{spec.name}.client_secret", spec.client_secret.text)
-    words = [argument.text for argument in spec.args] + ([spec.url.text] if spec.url is not None else [])
-    for name, value in (*in_words(words), *in_variables({name: template.text for name, template in spec.env.items()})):
+    words = [template.text for template in (*spec.args, *_configured(spec.url))]
+    variables = {name: template.text for name, template in spec.env.items()}
+    for name, value in (*in_words(words), *in_variables(variables)):
         yield Secret(name, value)
+
+
+def _configured(*templates: Template | None) -> Iterator[Template]:
+    return (template for template in templates if template is not None)
 
 
 def _strings(value: JSON) -> Iterator[Template]:
     if isinstance(value, str):
         yield Template(text=value)
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _strings(item)
-    elif isinstance(value, Sequence):
-        for item in value:
+    elif isinstance(value, Mapping | Sequence):
+        for item in value.values() if isinstance(value, Mapping) else value:
             yield from _strings(item)
 
 
-def _look_into(names: Sequence[str]) -> str:
-    return f"check the environment variable {' or '.join(names)}" if names else "write it again, in ASCII"
+def _check(variables: Sequence[str]) -> str:
+    return f"check the environment variable {' or '.join(variables)}" if variables else "write it again, in ASCII"

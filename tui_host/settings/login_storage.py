@@ -22,30 +22,18 @@ IN_KEYRING = "keyring"
 
 
 class Logins(Protocol):
-    """Keeps logins. Every method blocks."""
+    """Keeps logins. Every method blocks, and raises a `SettingsError` if the place cannot be read or written."""
 
     def load(self, url: str) -> Mapping[str, JSON]:
-        """Return the login at a server, empty if there is none.
-
-        Raises:
-            SettingsError: The login cannot be read.
-        """
+        """Return the login at a server, empty if there is none."""
         ...
 
     def save(self, url: str, login: Mapping[str, JSON]) -> str:
-        """Keep the login at a server; returns what the user is to be told of the place, often nothing.
-
-        Raises:
-            SettingsError: The login cannot be written.
-        """
+        """Keep the login at a server; returns what the user is to be told of the place, often nothing."""
         ...
 
     def forget(self, url: str) -> bool:
-        """Forget the login at a server; returns False if there was none.
-
-        Raises:
-            SettingsError: The login cannot be deleted.
-        """
+        """Forget the login at a server; returns False if there was none."""
         ...
 
 
@@ -56,31 +44,23 @@ class MemoryLogins:
         self._logins: dict[str, Mapping[str, JSON]] = {}
 
     def load(self, url: str) -> Mapping[str, JSON]:
-        """Return the login at a server."""
         return self._logins.get(url, {})
 
     def save(self, url: str, login: Mapping[str, JSON]) -> str:
-        """Keep the login at a server."""
         self._logins[url] = login
         return ""
 
     def forget(self, url: str) -> bool:
-        """Forget the login at a server."""
         return self._logins.pop(url, None) is not None
 
 
 class StoredLogins:
-    """Keeps logins for the next start.
-
-    Args:
-        folder: The data folder.
-    """
+    """Keeps logins for the next start, in the data folder."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
 
     def load(self, url: str) -> Mapping[str, JSON]:
-        """Return the login at a server."""
         login = self._read().get(url)
         if login != IN_KEYRING:
             return login if isinstance(login, Mapping) else {}
@@ -89,7 +69,6 @@ class StoredLogins:
         return _parsed(stored_login(_user(url)) or "{}", "the keyring")
 
     def save(self, url: str, login: Mapping[str, JSON]) -> str:
-        """Keep the login at a server; tells the file if there is no keyring."""
         from tui_host.settings.system_keyring import store_login
 
         in_keyring = store_login(_user(url), json.dumps(login))
@@ -99,17 +78,15 @@ class StoredLogins:
         return f"the login is kept in {shown_path(self._path)} (mode 0600), since this system has no keyring"
 
     def forget(self, url: str) -> bool:
-        """Forget the login at a server."""
         logins = dict(self._read())
         login = logins.pop(url, None)
-        if login is None:
-            return False
         if login == IN_KEYRING:
             from tui_host.settings.system_keyring import store_login
 
             store_login(_user(url), None)
-        self._write(logins)
-        return True
+        if login is not None:
+            self._write(logins)
+        return login is not None
 
     def _read(self) -> Mapping[str, JSON]:
         try:

@@ -40,30 +40,29 @@ def shown(text: str, longest: int = 80) -> str:
     )
 
 
-def kind(value: object) -> str:
-    """Name the type of a TOML value."""
-    for types, word in (
-        (bool, "true or false"),
-        (int, "an integer"),
-        (float, "a number"),
-        (str, "text"),
-        (list, "an array"),
-        (dict, "a table"),
-        ((datetime, date, time), "a date or time"),
-    ):
-        if isinstance(value, types):
-            return word
-    return type(value).__name__
+_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (bool, "true or false"),
+    (int, "an integer"),
+    (float, "a number"),
+    (str, "text"),
+    (list, "an array"),
+    (dict, "a table"),
+    ((datetime, date, time), "a date or time"),
+)
 
 
 def describe_value(value: object, *, hidden: bool = False) -> str:
     """Describe an unexpected value for an error message; `hidden` leaves out a value that may be secret."""
+    kind = next((word for types, word in _KINDS if isinstance(value, types)), type(value).__name__)
     if isinstance(value, bool):
         return f"found {str(value).lower()}"
     if hidden or not isinstance(value, (int, float, str)):
-        return f"found {kind(value)}"
-    as_text = f'"{shown(value)}"' if isinstance(value, str) else shown(_digits(value))
-    return f"found {as_text} ({kind(value)})"
+        return f"found {kind}"
+    if isinstance(value, str):
+        return f'found "{shown(value)}" ({kind})'
+    # Python does not write an integer of thousands of digits.
+    is_huge = isinstance(value, int) and not -(10**18) < value < 10**18
+    return f"found {'a huge number' if is_huge else value} ({kind})"
 
 
 def closest(name: str, known: Sequence[str]) -> str | None:
@@ -88,9 +87,3 @@ def wrong_choice(text: str, choices: Sequence[str]) -> tuple[str, str]:
     """Return what is wrong with a text that is none of the choices, and the remedy."""
     listed = ", ".join(filter(None, choices))
     return f'found "{shown(text)}", expected one of {listed}', nearest(text, choices, "write one of them")
-
-
-def _digits(value: float) -> str:
-    if isinstance(value, int) and not -(10**18) < value < 10**18:
-        return "a huge number"
-    return str(value)

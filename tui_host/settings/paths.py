@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 APP = "tui-host"
@@ -17,36 +17,24 @@ DATABASE = "tui-host.db"
 
 
 def default_config_dir() -> Path:
-    """Return the platform's configuration folder for this program. The folder may not exist yet.
-
-    Raises:
-        SettingsError: The home folder is unknown; the working directory is never used instead.
-    """
+    """Return the platform's configuration folder for this program, which may not exist; raises as `data_dir` does."""
     import platformdirs
 
-    return _absolute(lambda: platformdirs.user_config_path(APP, appauthor=False), "--config FILE")
+    return _absolute(platformdirs.user_config_dir(APP, appauthor=False), "--config FILE")
 
 
 def default_data_dir() -> Path:
-    """Return the platform's data folder for this program. The folder may not exist yet.
-
-    Raises:
-        SettingsError: The home folder is unknown; the working directory is never used instead.
-    """
+    """Return the platform's data folder for this program, which may not exist; raises as `data_dir` does."""
     import platformdirs
 
-    return _absolute(lambda: platformdirs.user_data_path(APP, appauthor=False), "--data-dir DIR")
+    return _absolute(platformdirs.user_data_dir(APP, appauthor=False), "--data-dir DIR")
 
 
 def data_dir(typed: Path | None, environment: Mapping[str, str]) -> Path:
     """Return the folder of the database: as typed, else from the environment, else the platform's default.
 
-    Args:
-        typed: `--data-dir DIR`.
-        environment: The process's environment variables.
-
     Raises:
-        SettingsError: The path is invalid, or the home folder is unknown.
+        SettingsError: The path is invalid, or the home folder is unknown; the working directory is never used instead.
     """
     if typed is not None:
         return whole(typed, "--data-dir")
@@ -103,9 +91,8 @@ def ensure_private_dir(path: Path) -> None:
         if not stat.S_ISDIR(status.st_mode):
             raise SettingsError("not a folder", str(path), "give another path, or move the file away")
         if status.st_uid != os.geteuid():
-            raise SettingsError(
-                f"the folder belongs to another user (uid {status.st_uid})", str(path), "give a folder of your own"
-            )
+            what = f"the folder belongs to another user (uid {status.st_uid})"
+            raise SettingsError(what, str(path), "give a folder of your own")
         if status.st_mode & stat.S_ISVTX:
             raise SettingsError("the folder is shared by all users", str(path), "give a folder of your own inside it")
         if status.st_mode & 0o022:
@@ -115,13 +102,9 @@ def ensure_private_dir(path: Path) -> None:
         raise SettingsError(f"the folder cannot be used: {reason}", str(path), "give another path") from error
 
 
-def _absolute(find: Callable[[], Path], option: str) -> Path:
-    try:
-        path = find()
-    except RuntimeError:
-        path = Path()
-    if not path.is_absolute():
+def _absolute(path: str, option: str) -> Path:
+    if not path.startswith("/"):  # also `~`, which stays where no home folder is known
         from tui_host.errors import SettingsError
 
         raise SettingsError("no home folder is known", "HOME", f"set HOME to an absolute path, or give {option}")
-    return path
+    return Path(path)

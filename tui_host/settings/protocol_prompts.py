@@ -12,7 +12,7 @@ from tui_host.settings.paths import shipped
 from tui_host.settings.schema import PROTOCOLS
 
 FOLDER = "protocols"
-LARGEST = 1 << 20
+LARGEST_BYTES = 1 << 20
 TOOLS, INSTRUCTIONS = "{tools}", "{instructions}"
 """Placeholders for the list of tools, and for the user's system prompt."""
 _RESOURCES = re.compile(r"\{resources\}\n?(.*?)\{/resources\}\n?", re.DOTALL)
@@ -30,18 +30,17 @@ def template_of(name: str, config_dir: Path) -> str:
     """
     own = config_dir / FOLDER / f"{name}.md"
     try:
-        text = own.read_bytes()
+        data = own.read_bytes()
+        template = data.decode("utf-8-sig")
     except FileNotFoundError:
         standard = shipped(f"{FOLDER}/{name}.md")
         return standard.read_text(encoding="utf-8") if standard.is_file() else ""
     except OSError as error:
         raise SettingsError(f"cannot be read: {error.strerror}", str(own), "fix or remove it") from error
-    if len(text) > LARGEST:
-        raise SettingsError(f"larger than {LARGEST >> 20} MB", str(own), "write a shorter prompt")
-    try:
-        template = text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SettingsError("not UTF-8", str(own), "save it as UTF-8") from error
+    if len(data) > LARGEST_BYTES:
+        raise SettingsError(f"larger than {LARGEST_BYTES >> 20} MB", str(own), "write a shorter prompt")
     _check(template, str(own))
     return template
 
@@ -59,13 +58,11 @@ def unused_templates(config_dir: Path) -> Iterator[str]:
         return  # the folder does not exist; an unreadable prompt is reported when it is used
     with_prompts = [name for name in PROTOCOLS if "hub" not in name and name != "native"]
     for name in names:
-        if name in with_prompts or name == "README":
-            continue
-        where = shown(f"{FOLDER}/{name}.md")
+        reason = f'no tool protocol "{shown(name)}"; {nearest(name, with_prompts)}'
         if name in PROTOCOLS:
-            yield f"{where} is not used: {name} has no prompt to replace"
-        else:
-            yield f'{where} is not used: no tool protocol "{shown(name)}"; {nearest(name, with_prompts)}'
+            reason = f"{name} has no prompt to replace"
+        if name not in (*with_prompts, "README"):
+            yield f"{shown(f'{FOLDER}/{name}.md')} is not used: {reason}"
 
 
 def _check(template: str, file: str) -> None:
@@ -78,17 +75,16 @@ def _check(template: str, file: str) -> None:
     for mark, partner in (("{resources}", "{/resources}"), ("{/resources}", "{resources}")):
         if mark in template:
             report.mistake(f"{mark} has no {partner}", file, "enclose the section for resources in both")
+    known = {_plain(placeholder): placeholder for placeholder in (TOOLS, INSTRUCTIONS, "{resources}")}
     for place in dict.fromkeys(_PLACE.findall(template)):
-        meant = next(
-            (placeholder for placeholder in (TOOLS, INSTRUCTIONS, "{resources}") if _same(place, placeholder)), ""
-        )
+        meant = known.get(_plain(place), place)
         if place in _ELSEWHERE:
             report.mistake(f"{place} is not replaced here", file, "use it in a profile's system prompt")
-        elif meant and place != meant:
+        elif place != meant:
             report.mistake(f"{place} is not replaced here", file, f"did you mean {meant}?")
     report.raise_if_any()
 
 
-def _same(place: str, known: str) -> bool:
-    """Whether two placeholders differ only in case, spaces, or a plural ending."""
-    return place.strip("{} ").lower().rstrip("s") == known.strip("{}").rstrip("s")
+def _plain(place: str) -> str:
+    """Return a placeholder without what people vary: case, spaces, and the plural's ending."""
+    return place.strip("{} ").lower().rstrip("s")

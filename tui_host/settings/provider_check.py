@@ -32,18 +32,12 @@ def demand_key(provider: Provider, address: str, headers: Mapping[str, str], sec
     Raises:
         SettingsError: The preset's variable is not set.
     """
-    has_own = any(name.lower() in _CREDENTIALS for name in headers)
-    if (
-        secret is None
-        and provider.key_variable is not None
-        and not has_own
-        and not is_loopback(urlsplit(address).hostname or "")
-    ):
-        raise SettingsError(
-            f"{provider.key_variable} is not set",
-            f"providers.{provider.name}",
-            f"set the environment variable {provider.key_variable} and start again, or choose a model with f4, which asks for the key",
-        )
+    variable = provider.key_variable
+    if secret is not None or variable is None or _CREDENTIALS.intersection(map(str.lower, headers)):
+        return
+    if not is_loopback(urlsplit(address).hostname or ""):
+        remedy = f"set the environment variable {variable} and start again, or choose a model with f4, which asks for the key"
+        raise SettingsError(f"{variable} is not set", f"providers.{provider.name}", remedy)
 
 
 def lacks_key(provider: Provider, environment: Mapping[str, str]) -> bool:
@@ -62,10 +56,7 @@ def lacks_key(provider: Provider, environment: Mapping[str, str]) -> bool:
 def check_provider(provider: Provider, environment: Mapping[str, str], *, chosen: str = "") -> None:
     """Check everything in the configuration and the environment that a request to a provider needs.
 
-    Args:
-        provider: The provider to check.
-        environment: The environment variables in the settings.
-        chosen: Where the configuration chooses the provider. Faults of a preset, which has no file, are reported there.
+    `chosen` is where the configuration chooses the provider: faults of a preset, which has no file, are reported there.
 
     Raises:
         SettingsError: The first mistake, with all others in `more`. Each mistake names file, key and remedy.
@@ -75,24 +66,23 @@ def check_provider(provider: Provider, environment: Mapping[str, str], *, chosen
     report = Report()
     key = f"providers.{provider.name}"
 
-    def look(work: Callable[[], object]) -> bool:
+    def check(look: Callable[[], object]) -> None:
         try:
-            work()
+            look()
         except SettingsError as error:
-            place = ": ".join(filter(None, (str(provider.file or chosen), error.where)))
+            place = ": ".join(filter(None, (provider.file or chosen, error.where)))
             report.mistake(error.what, place, error.remedy)
-            return False
-        return True
 
-    has_address = look(lambda: address_of(provider, environment))
-    has_key = look(lambda: credential(provider, environment))
+    check(lambda: address_of(provider, environment))
+    check(lambda: credential(provider, environment))
+    has_both = not report.mistakes
     for name, template in provider.headers.items():
-        look(
-            lambda name=name, template=template: resolve_headers({name: template}, environment, where=f"{key}.headers")
-        )
+        one = {name: template}
+        check(lambda one=one: resolve_headers(one, environment, where=f"{key}.headers"))
     for name, value in provider.options.extra_body.items():
-        look(lambda name=name, value=value: resolve_json(value, environment, where=f"{key}.extra_body.{name}"))
-    if has_address and has_key:
+        where = f"{key}.extra_body.{name}"
+        check(lambda value=value, where=where: resolve_json(value, environment, where=where))
+    if has_both:
         address, secret = address_of(provider, environment), credential(provider, environment)
-        look(lambda: demand_key(provider, address, dict.fromkeys(provider.headers, ""), secret))
+        check(lambda: demand_key(provider, address, dict.fromkeys(provider.headers, ""), secret))
     report.raise_if_any()

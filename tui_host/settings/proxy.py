@@ -10,18 +10,15 @@ from tui_host.settings.urls import is_loopback
 
 
 def proxy_for(url: str, environment: Mapping[str, str]) -> str | None:
-    """Return the URL of the proxy for a request. None means no proxy; requests to this machine never use one.
-
-    Args:
-        url: The URL to request.
-        environment: The environment variables in the settings. As in curl, names in lower case win.
-    """
+    """Return the URL of the proxy for a request; None for no proxy, as always to this machine. Names in lower case win."""
     parts = urlsplit(url)
     host = (parts.hostname or "").lower()
     if is_loopback(host) or _is_exempt(host, parts.port, _either("no_proxy", environment)):
         return None
     proxy = _either(f"{parts.scheme}_proxy", environment) or _either("all_proxy", environment)
-    return (proxy if "://" in proxy else f"http://{proxy}") if proxy else None
+    if not proxy:
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 def _either(name: str, environment: Mapping[str, str]) -> str:

@@ -21,11 +21,7 @@ FOLDER = "servers.d"
 
 
 def read_entry(name: str, table: Mapping[str, object]) -> tuple[ServerSpec, tuple[str, ...]]:
-    """Return the server that a table describes, and the warnings about the table.
-
-    Raises:
-        SettingsError: The table or the name is invalid. Contains all mistakes.
-    """
+    """Return the server that a table describes, and the warnings about the table; raises a `SettingsError` with all mistakes."""
     report = Report()
     spec = read_server(name, Table(data=table, file=f"servers.{name}", report=report))
     report.raise_if_any()
@@ -44,9 +40,9 @@ def add_entry(settings: Settings, name: str, table: Mapping[str, object]) -> Pat
         SettingsError: The name is taken or invalid, the table is invalid, or the file cannot be written.
     """
     read_entry(name, table)
+    path = entry_path(settings, name)
     if name in settings.servers and not settings.default_servers:
         raise SettingsError(f"there is a server {name} already", _place(settings, name), "choose another name")
-    path = entry_path(settings, name)
     ensure_private_dir(path.parent)
     _forget_switches(settings, name)
     write_toml(path, table)
@@ -60,9 +56,10 @@ def remove_entry(settings: Settings, name: str) -> Path:
         SettingsError: The server is configured elsewhere, or the file cannot be deleted.
     """
     path = entry_path(settings, name)
-    if settings.servers[name].file != shown_path(path):
-        if not settings.servers[name].file:
-            raise SettingsError(f"{name} is a bundled server", "servers remove", f"tui-host servers disable {name}")
+    file = settings.servers[name].file
+    if not file:
+        raise SettingsError(f"{name} is a bundled server", "servers remove", f"tui-host servers disable {name}")
+    if file != shown_path(path):
         raise SettingsError(f"{name} is configured there", _place(settings, name), "remove it from that file")
     try:
         path.unlink()
@@ -81,5 +78,4 @@ def _forget_switches(settings: Settings, name: str) -> None:
 
 def _place(settings: Settings, name: str) -> str:
     file = settings.servers[name].file
-    is_own = file == shown_path(entry_path(settings, name))
-    return file if is_own else f"{file}: servers.{name}"
+    return file if file == shown_path(entry_path(settings, name)) else f"{file}: servers.{name}"

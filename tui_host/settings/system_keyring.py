@@ -2,7 +2,7 @@
 
 Every function blocks, on a system service or until the user unlocks the keyring: call it in a thread. The library is
 imported on first use. Keys are never stored in a file instead: a missing keyring counts as an empty one. Logins at servers may be:
-see `login_storage`.
+see `login_storage`. Each function raises a `SettingsError` if the keyring is locked or fails.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
 
 SERVICE: Final = "tui-host"
-
 _T = TypeVar("_T")
 _NONE = frozenset({"keyring.backends.fail", "keyring.backends.null"})
 """Modules of the library's stand-ins for a missing keyring."""
@@ -26,38 +25,23 @@ _NONE = frozenset({"keyring.backends.fail", "keyring.backends.null"})
 
 def may_have_key(provider: Provider) -> bool:
     """Whether to look in the keyring for a provider's key: the configuration has no key, and the provider may need one."""
-    return (
-        provider.api_key is None and not provider.embedded and not (provider.preset and provider.key_variable is None)
-    )
+    is_local_preset = provider.preset and provider.key_variable is None
+    return provider.api_key is None and not provider.embedded and not is_local_preset
 
 
 def keyring_name() -> str:
-    """Return the keyring's name; empty if there is no keyring, or if it stores plain text.
-
-    Raises:
-        SettingsError: The keyring cannot be loaded.
-    """
+    """Return the keyring's name; empty if there is no keyring, or if it stores plain text."""
     backend = _backend()
     return "" if backend is None else backend.name
 
 
 def stored_key(provider: str) -> str | None:
-    """Return a provider's key from the keyring, None if it has none.
-
-    Raises:
-        SettingsError: The keyring is locked, or fails.
-    """
-    backend = _backend()
-    key = None if backend is None else _told(provider, lambda: backend.get_password(SERVICE, provider))
-    return key or None
+    """Return a provider's key from the keyring, None if it has none."""
+    return _stored(provider, f"providers.{provider}.api_key") or None
 
 
 def with_stored_key(provider: Provider) -> Provider:
-    """Return the provider with its key from the keyring; unchanged if the keyring has none.
-
-    Raises:
-        SettingsError: The keyring is locked, or fails.
-    """
+    """Return the provider with its key from the keyring; unchanged if the keyring has none."""
     key = stored_key(provider.name) if may_have_key(provider) else None
     return provider if key is None else with_key(provider, key)
 
@@ -68,60 +52,45 @@ def with_key(provider: Provider, key: str) -> Provider:
 
 
 def store_key(provider: str, key: str) -> str:
-    """Store a provider's key in the keyring; returns the keyring's name.
-
-    Raises:
-        SettingsError: The keyring is missing, locked, or fails. The key is not stored.
-    """
+    """Store a provider's key in the keyring; returns the keyring's name. A missing keyring is an error."""
     backend = _backend()
     if backend is None:
-        raise SettingsError(
-            "this system has no keyring", f"providers.{provider}", "set an environment variable instead"
-        )
-    from keyring import set_password
-
-    _told(provider, lambda: set_password(SERVICE, provider, key))
+        remedy = "set an environment variable instead"
+        raise SettingsError("this system has no keyring", f"providers.{provider}", remedy)
+    _store(provider, key, f"providers.{provider}.api_key")
     return backend.name
 
 
 def forget_key(provider: str) -> bool:
-    """Delete a provider's key from the keyring; returns False if the keyring had none.
-
-    Raises:
-        SettingsError: The keyring is locked, or fails.
-    """
-    backend = _backend()
-    if backend is None or not stored_key(provider):
-        return False
-    _told(provider, lambda: backend.delete_password(SERVICE, provider))
-    return True
+    """Delete a provider's key from the keyring; returns False if the keyring had none."""
+    return bool(stored_key(provider)) and _store(provider, None, f"providers.{provider}.api_key")
 
 
 def stored_login(user: str) -> str | None:
-    """Return a login from the keyring, None if it has none.
-
-    Raises:
-        SettingsError: The keyring is locked, or fails.
-    """
-    backend = _backend()
-    return None if backend is None else _told("", lambda: backend.get_password(SERVICE, user))
+    """Return a login from the keyring, None if it has none."""
+    return _stored(user, "")
 
 
 def store_login(user: str, login: str | None) -> bool:
-    """Store a login in the keyring, or delete it if None; returns False if there is no keyring.
+    """Store a login in the keyring, or delete it if None; returns False if there is no keyring."""
+    return _store(user, login, "")
 
-    Raises:
-        SettingsError: The keyring is locked, or fails.
-    """
+
+def _stored(user: str, where: str) -> str | None:
+    backend = _backend()
+    return None if backend is None else _asked(where, lambda: backend.get_password(SERVICE, user))
+
+
+def _store(user: str, secret: str | None, where: str) -> bool:
     backend = _backend()
     if backend is None:
         return False
-    if login is not None:
+    if secret is not None:
         from keyring import set_password
 
-        _told("", lambda: set_password(SERVICE, user, login))
-    elif stored_login(user) is not None:
-        _told("", lambda: backend.delete_password(SERVICE, user))
+        _asked(where, lambda: set_password(SERVICE, user, secret))
+    elif _stored(user, where) is not None:
+        _asked(where, lambda: backend.delete_password(SERVICE, user))
     return True
 
 
@@ -131,20 +100,18 @@ def _backend() -> KeyringBackend | None:
         from keyring import get_keyring
     except ImportError:
         return None  # the library is missing, as a distribution may decide
-    backend = _told("", get_keyring)
+    backend = _asked("", get_keyring)
     kind = type(backend)
     return None if kind.__module__ in _NONE or "Plaintext" in kind.__name__ else backend
 
 
-def _told(provider: str, work: Callable[[], _T]) -> _T:
+def _asked(where: str, work: Callable[[], _T]) -> _T:
     """Call the keyring and turn any exception into an error that does not show the key."""
     try:
         return work()
     except Exception as error:
-        where = f"providers.{provider}.api_key" if provider else ""
-        words = " ".join(str(error).split())[:200]
-        reason = f"{type(error).__name__}: {words}" if words else type(error).__name__
-        what = "is locked" if type(error).__name__ == "KeyringLocked" else "cannot be asked"
-        raise SettingsError(
-            f"the system's keyring {what} ({reason})", where, "unlock it, or set the environment variable instead"
-        ) from error
+        name, words = type(error).__name__, " ".join(str(error).split())[:200]
+        what = "is locked" if name == "KeyringLocked" else "cannot be asked"
+        reason = f"{name}: {words}" if words else name
+        remedy = "unlock it, or set the environment variable instead"
+        raise SettingsError(f"the system's keyring {what} ({reason})", where, remedy) from error

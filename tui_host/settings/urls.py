@@ -9,26 +9,18 @@ from tui_host.errors import SettingsError
 
 
 def check_url(url: str, *, allow_http: bool, where: str = "") -> None:
-    """Refuse an invalid URL, and plain http to another machine; `where` names file and key, or the provider or server.
+    """Refuse an invalid URL, and plain http to another machine, with a `SettingsError` at `where`.
 
-    Raises:
-        SettingsError: The URL is refused. The error shows only scheme and host, since the rest may hold a credential.
+    The error shows only scheme and host, since the rest may hold a credential.
     """
     parts = split(url, where=where)
     if parts.scheme == "http" and not allow_http and not is_loopback(parts.hostname or ""):
-        raise SettingsError(
-            f"plain http to {shown(parts)} would send everything unencrypted, keys too",
-            where,
-            "use https, or set allow_http = true to permit it",
-        )
+        what = f"plain http to {shown(parts)} would send everything unencrypted, keys too"
+        raise SettingsError(what, where, "use https, or set allow_http = true to permit it")
 
 
 def split(url: str, *, where: str = "") -> SplitResult:
-    """Split an http or https URL into its parts.
-
-    Raises:
-        SettingsError: The URL is invalid. The error does not repeat the URL.
-    """
+    """Split an http or https URL into its parts; refuses an invalid one with a `SettingsError` that does not repeat it."""
     try:
         parts = urlsplit(url)
         port_is_valid = parts.port is None or parts.port > 0
