@@ -18,6 +18,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from tests.kit.mcp_server import mcp_server
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
@@ -103,6 +104,12 @@ def hostile(name: str, mode: str, argument: str = "", *, timeout: float = 60.0) 
         args=tuple(Template(text=word, literal=True) for word in words),
         timeout=timeout,
     )
+
+
+def scripted(name: str, script: Mapping[str, object], **more: object) -> ServerSpec:
+    """A program that plays a script of `tests/kit/mcp_server.py`."""
+    command, *words = (Template(text=word, literal=True) for word in mcp_server(script).argv)
+    return replace(ServerSpec(name=name, command=command, args=tuple(words)), **more)
 
 
 @asynccontextmanager

@@ -32,13 +32,7 @@ FAULTS = (MCPError, TuiHostError, RuntimeError, ValueError, OSError, ExceptionGr
 
 
 class Call:
-    """A call over one connection. Run it once.
-
-    Args:
-        params: The parameters, which hold the approved arguments.
-        outgoing: The approved bytes.
-        on_progress: Called for each progress notification, and each poll of a task.
-    """
+    """A call over one connection. Run it once."""
 
     def __init__(
         self,
@@ -85,12 +79,7 @@ class Call:
         return self._output(result, wire)
 
     async def _rounds(self, clock: CallClock) -> Mapping[str, JSON]:
-        """Send the call, and send it again with what the server asks for, until it is done. Each time the wire checks the arguments.
-
-        Raises:
-            RefusedError: The person refused what the call needs.
-            MCPError: The server refuses.
-        """
+        """Send the call, and send it again with what the server asks for, until it is done. Each time the wire checks the arguments."""
         method = self._outgoing.tool if self._outgoing.tool in {READ, GET_PROMPT} else "tools/call"
 
         def progressed(params: Mapping[str, JSON]) -> None:

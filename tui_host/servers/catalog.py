@@ -1,39 +1,13 @@
-"""Plain values for a server's tools, resources and results, free of the SDK's types."""
+"""Plain values for a server's tools, resources and results, free of the SDK's types. All text in them is untrusted."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tui_host.errors import JSON
 from tui_host.settings.schema import ServerSpec
-
-
-def describe(spec: ServerSpec) -> str:
-    """Return the command or URL for display: references stay unresolved, credentials are hidden, a URL's query is dropped."""
-    if spec.bundled is not None:
-        return f"bundled {spec.bundled}"
-    if spec.url is not None:
-        scheme, _, rest = spec.url.text.partition("://")
-        address = rest.partition("?")[0].partition("#")[0]
-        host, slash, path = address.partition("/")
-        return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
-    from tui_host.settings.masked_command import HIDDEN, hide  # late: the first frame needs no search for credentials
-
-    return shlex.join(hide(_words(spec))).replace(f"'{HIDDEN}'", HIDDEN)
-
-
-def identity(spec: ServerSpec) -> str:
-    """Return the command or URL to which a tool's fingerprint is bound."""
-    if spec.url is not None:
-        return spec.url.text
-    return describe(spec) if spec.bundled is not None else shlex.join(_words(spec))
-
-
-def _words(spec: ServerSpec) -> list[str]:
-    return [] if spec.command is None else [spec.command.text, *(argument.text for argument in spec.args)]
-
 
 State: TypeAlias = Literal["connecting", "ready", "lost", "failed", "stopped", "disabled"]
 """`lost`: the server went away, and is tried again."""
@@ -45,6 +19,9 @@ READ = "resources/read"
 """Name of the pseudo-tool that reads a resource: the MCP method itself, which no real tool may use."""
 GET_PROMPT = "prompts/get"
 """The method that fills in a prompt; the person's own requests go the way of calls under this name."""
+
+Hints: TypeAlias = tuple[tuple[str, JSON], ...]
+"""A server's annotations (`audience`, `priority`, `readOnlyHint` …) as received."""
 
 _HINTS = {
     ("readOnlyHint", True): "read-only",
@@ -58,18 +35,7 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """A resource or resource template, as listed by its server. All text is untrusted.
-
-    Attributes:
-        uri: The URI, or the URI template.
-        name: Display name, may be empty.
-        description: The server's own description.
-        media_type: Empty if the server gives none.
-        is_template: Whether `uri` is a template.
-        size: Size in bytes as the server claims, None if it does not say.
-        annotations: The server's hints (`audience`, `priority`, …) as received.
-        icons: Addresses of icons, which are never fetched.
-    """
+    """A resource, or a template whose `uri` has variables. `size` is the server's claim, icons are never fetched."""
 
     uri: str
     name: str = ""
@@ -77,7 +43,7 @@ class Resource:
     media_type: str = ""
     is_template: bool = False
     size: int | None = None
-    annotations: tuple[tuple[str, JSON], ...] = ()
+    annotations: Hints = ()
     icons: tuple[str, ...] = ()
 
 
@@ -92,16 +58,7 @@ class PromptArgument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """A prompt as listed by its server. All text is untrusted.
-
-    Attributes:
-        server: The server's configured name.
-        name: The prompt's own name.
-        title: Display name, may be empty.
-        description: The server's own description.
-        arguments: The arguments, in the server's order.
-        icons: Addresses of icons, which are never fetched.
-    """
+    """A prompt as listed by its server, with the arguments in the server's order."""
 
     server: str
     name: str
@@ -113,21 +70,14 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool as its server defines it. All text is untrusted.
+    """A tool as its server defines it.
 
     Attributes:
-        server: The server's configured name.
-        name: The tool's own name.
-        title: Display name, may be empty.
-        description: The server's own description.
         schema: The input schema as received.
-        output_schema: The output schema as received, None if there is none.
-        annotations: The server's hints (`readOnlyHint`, …) as received.
         fingerprint: SHA-256 (hex) over the definition and the server's command or URL; rules are bound to it.
         size: Bytes of the compact definition.
         problem: Why the tool is not offered to a model, None if it is.
         resources: The server's resources, on the pseudo-tool `READ` alone; None on a real tool.
-        icons: Addresses of icons, which are never fetched.
         page: Address (`ui://…`) of a page that the server has for the tool (MCP Apps), empty if none. It is never fetched unasked.
     """
 
@@ -137,7 +87,7 @@ class Tool:
     description: str = ""
     schema: JSON = None
     output_schema: JSON = None
-    annotations: tuple[tuple[str, JSON], ...] = ()
+    annotations: Hints = ()
     fingerprint: str = ""
     size: int = 0
     problem: str | None = None
@@ -153,11 +103,8 @@ class Content:
     Attributes:
         kind: `text`, `image`, `audio`, `resource`, `resource_link`, or the server's own word.
         text: The text, or a one-line description of what is not text.
-        media_type: For images, audio and resources.
         data: Base64 of what is not text, empty otherwise.
-        uri: For resources and links.
         size: Bytes of the content; of a link as the server claims, None if it does not say.
-        annotations: The server's hints (`audience`, `priority`, …) as received.
     """
 
     kind: str
@@ -166,7 +113,7 @@ class Content:
     data: str = ""
     uri: str = ""
     size: int | None = None
-    annotations: tuple[tuple[str, JSON], ...] = ()
+    annotations: Hints = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,11 +121,9 @@ class ToolOutput:
     """The result of a call.
 
     Attributes:
-        content: The blocks, in order.
         is_error: The server says that the tool failed.
         structured: The structured content as it came; any JSON value, null included.
-        has_structured: Whether there is structured content.
-        raw: The `CallToolResult`, or `ReadResourceResult`, as received (JSON value).
+        raw: The `CallToolResult`, or `ReadResourceResult`, as received.
         warning: What is odd about the result (schema not met, malformed), empty if nothing.
         is_resent: The call was sent a second time, since the server no longer knew the session at the first.
     """
@@ -194,12 +139,7 @@ class ToolOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptMessage:
-    """A message of a filled-in prompt.
-
-    Attributes:
-        role: `user`, `assistant`, or the server's own word.
-        content: The message's only block.
-    """
+    """A message of a filled-in prompt; its role is `user`, `assistant`, or the server's own word."""
 
     role: str
     content: Content
@@ -207,14 +147,7 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptOutput:
-    """A filled-in prompt.
-
-    Attributes:
-        messages: The messages, in order.
-        description: The server's own description of this result, may be empty.
-        raw: The `GetPromptResult` as received (JSON value).
-        warning: What is odd about the result, empty if nothing.
-    """
+    """A filled-in prompt, with the result as received, and what is odd about it."""
 
     messages: tuple[PromptMessage, ...]
     description: str = ""
@@ -223,13 +156,17 @@ class PromptOutput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subscription:
-    """A resource whose changes the server announces to us.
+class Progress:
+    """A progress notification of a running call."""
 
-    Attributes:
-        uri: The resource.
-        updates: Number of changes announced since the subscription.
-    """
+    progress: float
+    total: float | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """A resource whose changes the server announces to us, and the number of changes announced."""
 
     uri: str
     updates: int = 0
@@ -237,14 +174,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
-    """A log message of a server. All text is untrusted.
-
-    Attributes:
-        level: One of `LOG_LEVELS`.
-        text: The message: its text, or its value as JSON.
-        logger: The name of the logger, may be empty.
-        mono_ns: When it came.
-    """
+    """A log message of a server: its text, or its value as JSON. The level is one of `LOG_LEVELS`, or the server's own word."""
 
     level: str
     text: str
@@ -257,33 +187,19 @@ class ServerStatus:
     """Everything known about a configured server now; every change makes a new value.
 
     Attributes:
-        name: The configured name.
-        state: State of the connection.
         detail: One line: why the connection failed, what it waits for, how it ended.
         connection: The connection's id in the capture, empty before the first.
-        transport: `stdio`, `http` or `sse`.
         command: The command or URL for display, secrets hidden.
-        protocol_version: As negotiated, empty before.
         era: `stateful` (initialize) or `stateless` (2026-07-28), empty before.
-        server_info: The server's own name and version.
-        instructions: The server's instructions.
-        capabilities: As declared.
         tools: The tools as listed, including broken ones (with their problem).
-        resources: The resources as listed.
-        templates: The resource templates as listed.
-        prompts: The prompts as listed.
-        subscriptions: The resources whose changes we asked the server to announce.
-        frames_out: Number of JSON-RPC lines or messages sent.
-        frames_in: Number received.
-        malformed: Number of lines that could not be read.
+        frames_out: Number of JSON-RPC lines or messages sent; `frames_in` received, `malformed` not readable.
         stderr: The last lines of standard error, newest last.
         exit_code: The process's exit code, None while running or without a process.
         since_mono_ns: When this state began.
         ready_ms: Milliseconds from the start of the process or connection until its tools were listed; 0 before.
         notices: Messages for the user (a tool dropped, a page limit reached, a definition changed).
         questions: Number of the server's questions that the person has not answered.
-        log: The last log messages, newest last.
-        log_counts: Number of log messages by level, of levels that there were.
+        log: The last log messages, newest last; `log_counts` counts all by level.
     """
 
     name: str
@@ -309,19 +225,35 @@ class ServerStatus:
     exit_code: int | None = None
     since_mono_ns: int = 0
     ready_ms: float = 0.0
-    notices: tuple[str, ...] = field(default=())
+    notices: tuple[str, ...] = ()
     questions: int = 0
     log: tuple[LogLine, ...] = ()
     log_counts: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """A progress notification of a running call."""
+def describe(spec: ServerSpec) -> str:
+    """Return the command or URL for display: references stay unresolved, credentials are hidden, a URL's query is dropped."""
+    if spec.bundled is not None:
+        return f"bundled {spec.bundled}"
+    if spec.url is not None:
+        scheme, _, rest = spec.url.text.partition("://")
+        address = rest.partition("?")[0].partition("#")[0]
+        host, slash, path = address.partition("/")
+        return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+    from tui_host.settings.masked_command import HIDDEN, hide  # late: the first frame needs no search for credentials
 
-    progress: float
-    total: float | None = None
-    message: str = ""
+    return shlex.join(hide(_words(spec))).replace(f"'{HIDDEN}'", HIDDEN)
+
+
+def identity(spec: ServerSpec) -> str:
+    """Return the command or URL to which a tool's fingerprint is bound."""
+    if spec.url is not None:
+        return spec.url.text
+    return describe(spec) if spec.bundled is not None else shlex.join(_words(spec))
+
+
+def _words(spec: ServerSpec) -> list[str]:
+    return [] if spec.command is None else [spec.command.text, *(argument.text for argument in spec.args)]
 
 
 def claims_of(tool: Tool) -> str:

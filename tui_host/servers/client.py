@@ -36,11 +36,7 @@ TASKS = "io.modelcontextprotocol/tasks"
 
 
 class Client(ClientSession):
-    """A client that declares exactly what a server's entry permits. Enter it, then `introduce` it.
-
-    Args:
-        requests: Answers the server's requests; says what of them is declared.
-    """
+    """A client that declares exactly what a server's entry permits. Enter it, then `introduce` it."""
 
     def __init__(self, peer: Peer, requests: ServerRequests) -> None:
         super().__init__(dispatcher=peer, client_info=_ourselves())
@@ -61,15 +57,11 @@ class Client(ClientSession):
         name: str = "",
         on_progress: OnProgress | None = None,
     ) -> Mapping[str, JSON]:
-        """Send a request, and return its result as received.
+        """Send a request, and return its result as received; raises as `Peer.request`.
 
         Args:
             outgoing: What was approved, if the method needs approval; learns what becomes of the request.
             name: Sent as a header too, by which a gateway finds who has what the request is about.
-
-        Raises:
-            MCPError: The server refuses, or there is no answer.
-            ServerError: The request is not what was approved.
         """
         stamped: dict[str, JSON] = dict(params or {})
         opts: CallOptions = {}

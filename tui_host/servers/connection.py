@@ -75,7 +75,7 @@ class Connection:
     Attributes:
         is_session_lost: The server forgot our session, so a new connection may take over.
         ready_since: Monotonic seconds since when the server was ready, None before.
-        requests: Answers what the server asks.
+        lists, news, requests: What the server lists, announces, and asks.
         settled: Set once the server is ready, or will not be.
         replaceable: Set once the connection takes no further calls, because it ended or its session was lost.
     """
@@ -105,8 +105,8 @@ class Connection:
             waiting=self._waiting,
             notice=self._publisher.notice,
         )
-        self._lists = Lists(spec, self._publisher)
-        self._news = News(self._publisher, subscriptions)
+        self.lists = Lists(spec, self._publisher)
+        self.news = News(self._publisher, subscriptions)
         self.requests = ServerRequests(spec, self._publisher, shared.answering)
         self._wire: Wire | None = None
         self._peer: Peer | None = None
@@ -118,13 +118,12 @@ class Connection:
 
     @property
     def state(self) -> State:
-        """The current state."""
         return self._publisher.state
 
     @property
     def offered(self) -> tuple[Tool, ...]:
         """The callable tools: those without a problem, plus the resource reader if the server has resources."""
-        return self._lists.offered(self._client)
+        return self.lists.offered(self._client)
 
     @property
     def is_refused(self) -> bool:
@@ -135,21 +134,6 @@ class Connection:
     def retry_seconds(self) -> float:
         """How long the server wants to be left alone before the next try, as far as it said."""
         return getattr(self._wire.gate, "retry_seconds", 0.0) if self._wire is not None else 0.0
-
-    @property
-    def has_outdated_tools(self) -> bool:
-        """Whether the server announced changed tools, and has not listed them since."""
-        return self._news.is_outdated("tools")
-
-    @property
-    def is_listing_again(self) -> bool:
-        """Whether the connection is about to list changed tools."""
-        return self._news.is_reading_again("tools")
-
-    @property
-    def is_listed(self) -> bool:
-        """Whether every list of the server has been read."""
-        return self._lists.is_read
 
     @property
     def status(self) -> ServerStatus:
@@ -220,12 +204,7 @@ class Connection:
     async def call(
         self, tool: str, arguments_json: bytes, *, place: Place, on_progress: Callable[[Progress], None]
     ) -> ToolOutput:
-        """Call a tool, or read a resource, with exactly the given arguments.
-
-        Args:
-            tool: The tool's own name; `READ` for a resource, `GET_PROMPT` for a prompt.
-            arguments_json: The canonical bytes that were approved.
-            place: Session, turn, step and call for the records.
+        """Call a tool with exactly the approved bytes; `READ` reads a resource, `GET_PROMPT` fills in a prompt.
 
         Raises:
             ServerError: Says what happened, and whether the tool may have run.
@@ -241,11 +220,7 @@ class Connection:
                 current_place.reset(token)
 
     async def ping(self) -> float:
-        """Ask whether the server is alive, by `ping`, or by `server/discover` in the era without it; returns milliseconds.
-
-        Raises:
-            ServerError: There is no answer.
-        """
+        """Ask whether the server is alive, by `ping`, or by `server/discover` in the era without it; returns milliseconds."""
         started = time.perf_counter()
 
         async def send(client: Client, outgoing: OutgoingRequest) -> None:
@@ -255,11 +230,7 @@ class Connection:
         return (time.perf_counter() - started) * 1000
 
     async def complete(self, about: Mapping[str, JSON]) -> tuple[str, ...]:
-        """Ask for values of an argument; nothing if the server does not complete.
-
-        Args:
-            about: The parameters of `completion/complete`.
-        """
+        """Ask for values of an argument, given the parameters of `completion/complete`; nothing if the server does not."""
 
         async def send(client: Client, outgoing: OutgoingRequest) -> tuple[str, ...]:
             declared = client.server_capabilities
@@ -272,12 +243,10 @@ class Connection:
         return await self._request(send)
 
     async def subscribe(self, uri: str) -> None:
-        """Ask the server to announce changes of a resource."""
-        await self._request(lambda client, _: self._news.subscribe(client, uri))
+        await self._request(lambda client, _: self.news.subscribe(client, uri))
 
     async def unsubscribe(self, uri: str) -> None:
-        """End a subscription."""
-        await self._request(lambda client, _: self._news.unsubscribe(client, uri))
+        await self._request(lambda client, _: self.news.unsubscribe(client, uri))
 
     async def _request(self, send: Callable[[Client, OutgoingRequest], Awaitable[Reply]]) -> Reply:
         """Send a request that is no call.
@@ -362,7 +331,7 @@ class Connection:
         self._publish_introduction(client)
         async with anyio.create_task_group() as group:
             group.start_soon(self._halt, group.cancel_scope)
-            await self._lists.read_tools(client)
+            await self.lists.read_tools(client)
             self._client = client
             if attempt.notice:
                 self._shared.handshake_only.add(identity(self.spec))
@@ -372,15 +341,15 @@ class Connection:
             self._publisher.publish("ready", "")
             self.ready_since = time.monotonic()
             self.settled.set()
-            group.start_soon(self._lists.read_others, client)
-            group.start_soon(self._news.follow, "tools", self._lists.read_tools, client)
-            group.start_soon(self._news.follow, "resources", self._lists.read_resources, client)
-            group.start_soon(self._news.follow, "prompts", self._lists.read_prompts, client)
+            group.start_soon(self.lists.read_others, client)
+            group.start_soon(self.news.follow, "tools", self.lists.read_tools, client)
+            group.start_soon(self.news.follow, "resources", self.lists.read_resources, client)
+            group.start_soon(self.news.follow, "prompts", self.lists.read_prompts, client)
             if client.is_stateless:
-                group.start_soon(self._news.listen_to_lists, client)
-                group.start_soon(self._news.listen_to_resources, client)
+                group.start_soon(self.news.listen_to_lists, client)
+                group.start_soon(self.news.listen_to_resources, client)
             else:
-                group.start_soon(self._news.subscribe_again, client)
+                group.start_soon(self.news.subscribe_again, client)
                 group.start_soon(self._set_log_level, client)
 
     def _publish_introduction(self, client: Client) -> None:
@@ -442,7 +411,7 @@ class Connection:
             case "notifications/elicitation/complete":
                 self.requests.visited(text_or_empty(params.get("elicitationId")))
             case _:
-                self._news.heard(method, params)
+                self.news.heard(method, params)
 
     def _lost(self, cause: str) -> None:
         """Publish that the wire has ended, just before the pending requests fail."""

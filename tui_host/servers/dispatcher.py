@@ -49,13 +49,7 @@ _ID_AT_END = re.compile(_ID + rb"(?:,\s*" + _VERSION + rb")?\}\s*\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutgoingMessage:
-    """A message for the server, ready to leave.
-
-    Attributes:
-        data: The message's bytes, which must leave unchanged.
-        headers: Headers that the protocol wants on HTTP.
-        request: The state of a request; None for a notification or an answer.
-    """
+    """A message for the server: `data` must leave unchanged; `request` is None for a notification or an answer."""
 
     frame: Mapping[str, JSON]
     data: bytes
@@ -84,13 +78,7 @@ class _Pending:
 
 @dataclass(slots=True)
 class Counts:
-    """What went over a wire.
-
-    Attributes:
-        malformed: Lines and messages that could not be read.
-        unexpected: Answers to no pending request.
-        refused: Requests of the server that were refused because there were too many.
-    """
+    """What went over a wire: `unexpected` answers to no pending request, `refused` requests of the server, too many at once."""
 
     out: int = 0
     into: int = 0
@@ -113,8 +101,6 @@ class Peer:
     _ids: count[int] = field(default_factory=lambda: count(1))
     _intercept: OnNotifyIntercept | None = None
     _over: anyio.Event = field(default_factory=anyio.Event)
-
-    # What the SDK's client uses.
 
     async def run(
         self,
@@ -229,16 +215,6 @@ class Peer:
         except (MCPError, ServerError, OSError):
             return  # nobody waits for an answer to it, and its owner learns of the wire's end by itself
 
-    # What a transport uses.
-
-    @property
-    def is_full(self) -> bool:
-        """Never: what a server may have waiting here is bounded."""
-        return False
-
-    async def has_room(self) -> None:
-        """Return at once."""
-
     def take(self, line: bytes, frame: Frame, place: Place = NOWHERE) -> None:
         """Take a line, which should hold one message.
 
@@ -255,12 +231,15 @@ class Peer:
             try:
                 value, warning = _read(line)
             except (ValueError, RecursionError) as error:
-                self._unreadable(line, str(error))
+                self._unreadable(_id_in(line), str(error))
                 return
             if warning:
                 self.counts.malformed += 1
         if not self.received(value, place, warning):
-            self._unreadable(line, f"the answer is no JSON-RPC message: {line[:80].decode(errors='replace')}")
+            batch = items(value)
+            answer = mapping(batch[0] if len(batch) == 1 else value)
+            what = f"the answer is no JSON-RPC message: {line[:80].decode(errors='replace')}"
+            self._unreadable(as_request_id(answer.get("id")), what)
 
     def received(self, value: JSON, place: Place = NOWHERE, warning: str = "") -> bool:
         """Take a parsed message; returns False if it is none."""
@@ -311,10 +290,9 @@ class Peer:
         pending.request.warning = pending.request.warning or warning
         pending.resolve(outcome)
 
-    def _unreadable(self, line: bytes, reason: str) -> None:
-        """Count a line that is no message, and give its caller the reason if it is the answer of one."""
+    def _unreadable(self, number: RequestId | None, reason: str) -> None:
+        """Count a line that is no message, and give the reason to the caller whose answer it should be."""
         self.counts.malformed += 1
-        number = _answered_id(line)
         if number is not None and self.waits(number):
             self._resolve(number, MCPError(PARSE_ERROR, reason, {OURS: "malformed"}))
 
@@ -335,8 +313,6 @@ class Peer:
         # The SDK follows its streams of `subscriptions/listen` in the order of arrival.
         if self._intercept is None or not self._intercept(method, params):
             self.wire.owner.heard(method, params)
-
-    # What the server asks.
 
     def _asked(self, number: RequestId, method: str, params: Mapping[str, JSON], place: Place) -> None:
         if self._replies >= REPLIES_AT_ONCE:
@@ -424,17 +400,8 @@ def _error_of(error: Mapping[str, JSON]) -> MCPError:
     )
 
 
-def _answered_id(line: bytes) -> RequestId | None:
-    """Return the id of the request that an unreadable line answers, if the id can be found; None if it is no answer."""
-    if len(line) <= 4 << 20 and parts_of(line) <= PARTS_LIMIT:
-        try:
-            frame: JSON = json.loads(line.decode("utf-8", "replace"))
-        except (ValueError, RecursionError):
-            pass
-        else:
-            batch = items(frame)
-            answer = mapping(batch[0] if len(batch) == 1 else frame)
-            return None if "method" in answer else as_request_id(answer.get("id"))
+def _id_in(line: bytes) -> RequestId | None:
+    """Return the id of the request that a line answers which is no JSON, if it stands where ids stand; None if it is no answer."""
     if b'"method"' in line[:400]:
         return None
     match = _ID_AT_START.match(line[:1000]) or _ID_AT_END.search(line[-1000:])

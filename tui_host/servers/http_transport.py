@@ -197,14 +197,6 @@ class _FirstLine:
             self._line = line
             self._came.set()
 
-    @property
-    def is_full(self) -> bool:
-        """Never full."""
-        return False
-
-    async def has_room(self) -> None:
-        """Return at once."""
-
     async def _until_over(self, child: StdioChild) -> None:
         await child.over.wait()
         self._came.set()

@@ -81,11 +81,7 @@ async def read_pages(client: Client, method: str, key: str, *, seconds: float) -
 
 
 class Lists:
-    """Reads the lists of a server.
-
-    Attributes:
-        is_read: Every list was read.
-    """
+    """Reads the lists of a server; `is_read` once every list was read."""
 
     def __init__(self, spec: ServerSpec, publisher: StatusPublisher) -> None:
         self.is_read = False

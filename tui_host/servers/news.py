@@ -29,12 +29,7 @@ _CHANGED: Mapping[str, ListName] = {f"notifications/{name}/list_changed": name f
 
 
 class News:
-    """Follows a server's announcements.
-
-    Args:
-        publisher: Publishes subscriptions and notices.
-        subscriptions: Number of updates by URI; kept by the owner from one connection to the next.
-    """
+    """Follows a server's announcements. `subscriptions`, the number of updates by URI, outlasts the connection."""
 
     def __init__(self, publisher: StatusPublisher, subscriptions: dict[str, int]) -> None:
         self._publisher = publisher
@@ -128,12 +123,7 @@ class News:
                 await anyio.sleep_forever()  # until the subscriptions change
 
     async def subscribe(self, client: Client, uri: str) -> None:
-        """Ask the server to announce changes of a resource.
-
-        Raises:
-            ServerError: The server does not do that.
-            MCPError: The server refuses.
-        """
+        """Ask the server to announce changes of a resource; raises ServerError if it does not do that."""
         declared = client.server_capabilities
         if declared is not None and (declared.resources is None or not declared.resources.subscribe):
             raise ServerError("the server does not announce changes of single resources", sent=False)
@@ -202,13 +192,9 @@ async def _keep_listening(
     opened: Callable[[Stream], None],
     lost: Callable[[], None],
 ) -> None:
-    """Listen until cancelled; returns if the server has no such method.
+    """Listen until cancelled, and tell of each opened stream, and each lost one; returns if the server has no such method.
 
     Every event also comes as a notification, so the events themselves are not used here.
-
-    Args:
-        opened: Called with each opened stream.
-        lost: Called each time before a lost stream is opened again.
     """
     delay = 1.0
     while True:

@@ -18,7 +18,6 @@ class HttpAnswer:
     Attributes:
         status: The status, 0 if no answer came.
         words: The first words of an error's body, or the fault that prevented an answer.
-        retry_after: The `Retry-After` header, empty if there was none.
         remedy: What to do, if that does not follow from the status.
     """
 
@@ -35,7 +34,6 @@ class OutgoingRequest:
     Attributes:
         tool: The approved tool's name; `READ` for a resource, `GET_PROMPT` for a prompt.
         arguments: The canonical approved bytes; without them no `tools/call`, `resources/read` or `prompts/get` leaves.
-        is_sent: The request was handed to the wire.
         warning: What was odd about the answer's bytes.
         answer: The last HTTP answer, None on stdio.
         refusal: Why the request was not sent after all.

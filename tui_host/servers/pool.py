@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -32,25 +33,17 @@ STOP_SECONDS = 5.0
 _DECLINING = Answering()
 
 
-def tell_nobody(name: str, turning: Turning, reason: str) -> None:
-    """Ignore what happens to servers."""
-    del name, turning, reason
-
-
 class Pool:
     """The servers of a host. Use only from the event loop's thread.
 
     Args:
-        environment: Resolves references.
         guard: Ends the children if the host is killed; the pool makes its own guard if None.
         answering: Answers the requests of servers; by default every question is declined.
         for_command: A command runs, which does not last: what is said of a server names no further tries.
         turned: Called when a server went away, is back, or is tried no more: with its name and the reason.
 
     Attributes:
-        guard: Knows every running process.
         revision: Grows with every status change.
-        switches: Which tools may be offered, and whose instructions are sent.
     """
 
     def __init__(
@@ -62,7 +55,7 @@ class Pool:
         guard: Guard | None = None,
         answering: Answering = _DECLINING,
         for_command: bool = False,
-        turned: Callable[[str, Turning, str], None] = tell_nobody,
+        turned: Callable[[str, Turning, str], None] = lambda _name, _turning, _reason: None,
     ) -> None:
         self.guard = guard or Guard()
         self.revision = 0
@@ -150,11 +143,6 @@ class Pool:
         self._server(name).reconnect()
         self._changed()
 
-    def start(self, name: str) -> None:
-        """Connect a server that has no connection. Returns at once."""
-        if self._server(name).connection is None:
-            self.reconnect(name)
-
     def stop(self, name: str) -> None:
         """Disconnect a server. Returns at once."""
         self._server(name).stop()
@@ -209,7 +197,7 @@ class Pool:
     def is_listed(self, name: str) -> bool:
         """Whether a server's current connection has read all of its lists."""
         connection = self._server(name).connection
-        return connection is not None and connection.is_listed
+        return connection is not None and connection.lists.is_read
 
     def tools(self) -> tuple[Tool, ...]:
         """Return all tools to offer to a model: of ready servers, without a problem, switched on, and the resource readers."""
@@ -231,7 +219,7 @@ class Pool:
     def has_current_tools(self, server: str) -> bool:
         """Whether a server's tools are up to date: it announced no change since they were listed."""
         connection = self._server(server).connection
-        return connection is None or not connection.has_outdated_tools
+        return connection is None or not connection.news.is_outdated("tools")
 
     # Waiting.
 
@@ -241,10 +229,8 @@ class Pool:
 
     async def settled(self, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - it returns then, it does not fail
         """Wait until no server is connecting, at most `timeout` seconds; returns the names of servers still connecting."""
-        end = time.monotonic() + timeout
-        while (names := self._connecting()) and (left := end - time.monotonic()) > 0:
-            await self._wait_for_change(left)
-        return names
+        await self._wait_while(lambda: bool(self._connecting()), timeout)
+        return self._connecting()
 
     async def settled_for_turn(self, seconds: float, wants: Callable[[str], bool] = bool) -> tuple[str, ...]:
         """Wait for servers before a turn: at most `seconds` from now, or from a server's start if that comes later.
@@ -276,22 +262,23 @@ class Pool:
 
     async def listed(self, seconds: float) -> None:
         """Wait at most `seconds` until the resources of ready servers are listed."""
-        end = time.monotonic() + seconds
-        while not all(connection.is_listed for connection in self._ready()) and (left := end - time.monotonic()) > 0:
-            await self._wait_for_change(left)
+        await self._wait_while(lambda: not all(connection.lists.is_read for connection in self._ready()), seconds)
 
     async def listed_again(self, server: str) -> bool:
         """Wait until a server has listed its changed tools, at most its timeout; returns whether the tools are current."""
-        of_pool = self._server(server)
-        await self._wait_while(of_pool, lambda: of_pool.connection is not None and of_pool.connection.is_listing_again)
+        of = self._server(server)
+
+        def is_listing() -> bool:
+            return of.connection is not None and of.connection.news.is_reading_again("tools")
+
+        await self._wait_while(is_listing, of.spec.timeout or math.inf)
         return self.has_current_tools(server)
 
-    async def _wait_while(self, server: Server, goes_on: Callable[[], bool]) -> None:
-        """Wait while something goes on, but no longer than the server's timeout."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(server.spec.timeout or None):
-                while goes_on():
-                    await self._wait_for_change(None)
+    async def _wait_while(self, goes_on: Callable[[], bool], seconds: float) -> None:
+        """Wait for changes while something goes on, at most so many seconds."""
+        end = time.monotonic() + seconds
+        while goes_on() and (left := end - time.monotonic()) > 0:
+            await self._wait_for_change(None if left == math.inf else left)
 
     async def _wait_for_change(self, seconds: float | None) -> None:
         """Wait for any change, at most `seconds`; None for no limit."""
@@ -317,7 +304,6 @@ class Pool:
         Args:
             tool: The tool's own name; `READ` reads a resource.
             arguments_json: The canonical bytes.
-            place: Session, turn, step and call for the records.
             fingerprint: Fingerprint of the definition that was shown.
 
         Raises:
@@ -334,19 +320,11 @@ class Pool:
         return replace(output, is_resent=is_resent) if is_resent else output
 
     async def read(self, server: str, uri: str, *, place: Place) -> ToolOutput:
-        """Read a resource because the person asked for it.
-
-        Raises:
-            ServerError: There is no content.
-        """
+        """Read a resource because the person asked for it; raises ServerError if there is no content."""
         return await self._requested(server, READ, {"uri": uri}, place)
 
     async def get_prompt(self, server: str, name: str, arguments: Mapping[str, str], *, place: Place) -> PromptOutput:
-        """Fill in a prompt because the person asked for it.
-
-        Raises:
-            ServerError: The server does not fill it in.
-        """
+        """Fill in a prompt because the person asked for it; raises ServerError if the server does not."""
         from tui_host.servers.tool_output import read_messages
 
         output = await self._requested(server, GET_PROMPT, {"name": name, "arguments": dict(arguments)}, place)
@@ -380,28 +358,16 @@ class Pool:
         return values
 
     async def ping(self, server: str) -> float:
-        """Ask whether a server is alive; returns milliseconds until the answer.
-
-        Raises:
-            ServerError: There is no answer.
-        """
+        """Ask whether a server is alive; returns milliseconds until the answer, raises ServerError without one."""
         milliseconds, _ = await self._sent(server, lambda connection: connection.ping())
         return milliseconds
 
     async def subscribe(self, server: str, uri: str) -> None:
-        """Ask a server to announce changes of a resource; they are counted in `ServerStatus.subscriptions`.
-
-        Raises:
-            ServerError: The server does not do that.
-        """
+        """Ask a server to announce changes of a resource; raises ServerError if it does not. The status counts them."""
         await self._sent(server, lambda connection: connection.subscribe(uri))
 
     async def unsubscribe(self, server: str, uri: str) -> None:
-        """Ask a server to announce no more changes of a resource.
-
-        Raises:
-            ServerError: There is no answer.
-        """
+        """Ask a server to announce no more changes of a resource."""
         await self._sent(server, lambda connection: connection.unsubscribe(uri))
 
     async def _requested(self, server: str, method: str, params: Mapping[str, JSON], place: Place) -> ToolOutput:
@@ -439,10 +405,11 @@ class Pool:
         except ServerError as error:
             if not error.is_session_lost:
                 raise
-        await self._wait_while(
-            server,
-            lambda: server.is_wanted and (server.connection in {None, first} or server.state == "connecting"),
-        )
+
+        def is_replacing() -> bool:
+            return server.is_wanted and (server.connection in {None, first} or server.state == "connecting")
+
+        await self._wait_while(is_replacing, server.spec.timeout or math.inf)
         return await send(of()), True
 
     def _connection_for(self, server: Server, tool: str, fingerprint: str) -> Connection:

@@ -16,12 +16,9 @@ from tui_host.settings.urls import check_url
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A resolved server.
+    """A resolved server: a program to start, which may print its URL, or an address.
 
     Attributes:
-        command: The program to start: the stdio server, or a program that prints its URL; None for a remote server.
-        url: The address; empty while only the process knows it.
-        headers: Sent with each request.
         may_be_sse: The URL may belong to an old SSE server, since the transport was not configured.
     """
 

@@ -25,14 +25,7 @@ OTHER = "other"
 
 
 class ServerLog:
-    """Log messages of a connection.
-
-    Args:
-        redact: Removes secrets from a text.
-
-    Attributes:
-        counts: Number of messages by level; levels that MCP does not have are counted together.
-    """
+    """Log messages of a connection; `counts` are by level, levels that MCP does not have together."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self.counts: Counter[str] = Counter()
@@ -42,7 +35,7 @@ class ServerLog:
 
     @property
     def lines(self) -> tuple[LogLine, ...]:
-        """The last messages, newest last."""
+        """The last messages, newest last; the same value until one is added, so that a screen sees that none was."""
         if self._shown is None:
             self._shown = tuple(self._lines)
         return self._shown

@@ -14,18 +14,7 @@ NOTICES = 30
 
 
 class StatusPublisher:
-    """The current status of a server, during a connection.
-
-    Args:
-        status: The initial status.
-        redact: Removes secrets from a text.
-        changed: Called after each change.
-
-    Attributes:
-        status: The status, not yet redacted.
-        shown: Cached `redact`.
-        log: The server's log messages.
-    """
+    """The current status of a server, during a connection: `status` not yet redacted, `shown` redacts a text."""
 
     def __init__(self, status: ServerStatus, redact: Callable[[str], str], changed: Callable[[], None]) -> None:
         self.status = status
@@ -35,16 +24,13 @@ class StatusPublisher:
 
     @property
     def state(self) -> State:
-        """The current state."""
         return self.status.state
 
     def update(self, status: ServerStatus) -> None:
-        """Replace the status."""
         self.status = status
         self._changed()
 
     def publish(self, state: State, detail: str) -> None:
-        """Set state and detail."""
         since = self.status.since_mono_ns if state == self.status.state else time.monotonic_ns()
         self.update(replace(self.status, state=state, detail=detail, since_mono_ns=since))
 

@@ -19,13 +19,9 @@ class Shared:
     """What the servers of a pool share.
 
     Attributes:
-        environment: Resolves references.
-        guard: Knows every running process.
-        changed: Called after every status change.
         turned: Called when a server went away, is back, or is tried no more: with its name and the reason.
         for_command: A command runs, which does not last: a server that never was ready is not tried again, and no words name tries to come.
         handshake_only: Commands, as `identity` gives them, whose programs end at the probe for newer versions of the protocol.
-        is_stopping: No new connection is made.
     """
 
     recorder: Recorder

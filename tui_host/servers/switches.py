@@ -10,12 +10,7 @@ if TYPE_CHECKING:
 
 
 class Switches:
-    """The switches of this process. Tools are on and instructions are off unless chosen otherwise.
-
-    Args:
-        specs: The configured servers.
-        changed: Called after every change.
-    """
+    """The switches of this process. Tools are on and instructions are off unless chosen otherwise."""
 
     def __init__(self, specs: Iterable[ServerSpec], changed: Callable[[], None]) -> None:
         self._changed = changed

@@ -6,70 +6,40 @@ Source: MCP 2025-11-25 and 2026-07-28, Server features, Tools, Tool result; Reso
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from tui_host.capture.json.narrowing import as_json, is_array, is_object, text_or_empty
+from tui_host.capture.json.narrowing import as_json, is_array, items, mapping, text_or_empty
 from tui_host.errors import JSON
 from tui_host.servers.catalog import Content, PromptMessage, PromptOutput, ToolOutput
 
-_WORDS = 500
-
 
 def read_output(result: Mapping[str, object], warning: str = "") -> ToolOutput:
-    """Read the output of a call.
-
-    Args:
-        result: The `CallToolResult` as received.
-        warning: What was odd about its bytes.
-    """
-    raw = as_json(result)
-    warnings = [warning] if warning else []
-    blocks = result.get("content")
-    structured = as_json(result.get("structuredContent"))
-    has_structured = "structuredContent" in result  # null is a value
-    content: list[Content] = []
-    if is_array(blocks):
-        for block in blocks:
-            read_block = _read_block(block)
-            if read_block is None:
-                warnings.append("part of the result is malformed and shown as JSON")
-                read_block = Content(kind="text", text=_spelled(as_json(block)))
-            content.append(read_block)
-    elif not has_structured:
+    """Read a `CallToolResult` as received; `warning` says what was odd about its bytes."""
+    raw, warnings = mapping(as_json(result)), [warning]
+    structured, has_structured = raw.get("structuredContent"), "structuredContent" in raw  # null is a value
+    content = _read_all(items(raw.get("content")), _read_block, warnings)
+    if not is_array(raw.get("content")) and not has_structured:
         warnings.append("the result is malformed: it has no content, and is shown as JSON")
-        content.append(Content(kind="text", text=_spelled(raw)))
-    if not content and has_structured:
-        content.append(Content(kind="text", text=_spelled(structured)))
+        content = [_as_text(raw)]
     return ToolOutput(
-        content=tuple(content),
-        is_error=result.get("isError") is True,
+        content=tuple(content or ([_as_text(structured)] if has_structured else [])),
+        is_error=raw.get("isError") is True,
         structured=structured,
         has_structured=has_structured,
         raw=raw,
-        warning="; ".join(dict.fromkeys(warnings)),
+        warning=_joined(warnings),
     )
 
 
 def read_contents(result: Mapping[str, object], warning: str = "") -> ToolOutput:
-    """Read the contents of a resource.
-
-    Args:
-        result: The `ReadResourceResult` as received.
-        warning: What was odd about its bytes.
-    """
-    raw = as_json(result)
-    contents = result.get("contents")
-    blocks = [_read_resource(content_item) for content_item in contents] if is_array(contents) else [None]
-    warnings = [warning] if warning else []
-    if None in blocks:
+    """Read a `ReadResourceResult` as received; `warning` says what was odd about its bytes."""
+    raw, warnings = mapping(as_json(result)), [warning]
+    content = _read_all(items(raw.get("contents")), _read_resource, warnings)
+    if not is_array(raw.get("contents")):
         warnings.append("the resource's contents are malformed and shown as JSON")
-        return ToolOutput(content=(Content(kind="text", text=_spelled(raw)),), raw=raw, warning="; ".join(warnings))
-    return ToolOutput(
-        content=tuple(content_item for content_item in blocks if content_item is not None),
-        raw=raw,
-        warning="; ".join(warnings),
-    )
+        content = [_as_text(raw)]
+    return ToolOutput(content=tuple(content), raw=raw, warning=_joined(warnings))
 
 
 def read_any(result: Mapping[str, JSON]) -> ToolOutput:
@@ -78,46 +48,53 @@ def read_any(result: Mapping[str, JSON]) -> ToolOutput:
 
 
 def read_messages(result: Mapping[str, JSON], warning: str = "") -> PromptOutput:
-    """Read a filled-in prompt.
-
-    Args:
-        result: The `GetPromptResult` as received.
-        warning: What was odd about its bytes.
-    """
-    messages = result.get("messages")
-    warnings = [warning] if warning else []
-    read: list[PromptMessage] = []
-    for message in messages if is_array(messages) else ():
-        content = _read_block(message.get("content")) if is_object(message) else None
-        if content is None:
-            warnings.append("part of the prompt is malformed and shown as JSON")
-            content = Content(kind="text", text=_spelled(as_json(message)))
-        read.append(
-            PromptMessage(
-                role=(text_or_empty(message.get("role")) if is_object(message) else "") or "user", content=content
-            )
-        )
-    if not is_array(messages):
+    """Read a `GetPromptResult` as received; `warning` says what was odd about its bytes."""
+    messages, warnings = items(result.get("messages")), [warning]
+    contents = _read_all(messages, lambda message: _read_block(mapping(message).get("content")), warnings)
+    if not is_array(result.get("messages")):
         warnings.append("the prompt is malformed: it has no messages")
+    roles = [text_or_empty(mapping(message).get("role")) or "user" for message in messages]
     return PromptOutput(
-        messages=tuple(read),
+        messages=tuple(
+            PromptMessage(role=role, content=content) for role, content in zip(roles, contents, strict=True)
+        ),
         description=text_or_empty(result.get("description")),
         raw=result,
-        warning="; ".join(dict.fromkeys(warnings)),
+        warning=_joined(warnings),
     )
 
 
-def _read_block(block: object) -> Content | None:
-    if not is_object(block):
+def _read_all(values: Sequence[JSON], read: Callable[[JSON], Content | None], warnings: list[str]) -> list[Content]:
+    """Read each value; one that cannot be read is kept as JSON, with a warning."""
+    contents: list[Content] = []
+    for value in values:
+        content = read(value)
+        if content is None:
+            warnings.append("part of the result is malformed and shown as JSON")
+            content = _as_text(value)
+        contents.append(content)
+    return contents
+
+
+def _joined(warnings: list[str]) -> str:
+    return "; ".join(dict.fromkeys(filter(None, warnings)))
+
+
+def _as_text(value: JSON) -> Content:
+    return Content(kind="text", text=_spelled(value))
+
+
+def _read_block(block: JSON) -> Content | None:
+    if not isinstance(block, Mapping):
         return None
-    annotations = as_json(block.get("annotations"))
+    annotations = block.get("annotations")
     content = _read_kind(block)
     if content is None or not isinstance(annotations, Mapping):
         return content
     return replace(content, annotations=tuple(annotations.items()))
 
 
-def _read_kind(block: Mapping[str, object]) -> Content | None:
+def _read_kind(block: Mapping[str, JSON]) -> Content | None:
     kind = text_or_empty(block.get("type"))
     match kind:
         case "":
@@ -147,7 +124,7 @@ def _read_kind(block: Mapping[str, object]) -> Content | None:
                 size=size if isinstance(size, int) and size >= 0 else None,
             )
         case _:
-            return _text_content(kind, _spelled(as_json(block)))
+            return _text_content(kind, _spelled(block))
 
 
 def _text_content(kind: str, text: str, media_type: str = "", uri: str = "") -> Content:
@@ -159,8 +136,8 @@ def _decoded_size(data: str) -> int:
     return len(data) * 3 // 4 - data[-2:].count("=")
 
 
-def _read_resource(resource: object) -> Content | None:
-    if not is_object(resource):
+def _read_resource(resource: JSON) -> Content | None:
+    if not isinstance(resource, Mapping):
         return None
     uri, media_type = text_or_empty(resource.get("uri")), text_or_empty(resource.get("mimeType"))
     text, blob = resource.get("text"), resource.get("blob")

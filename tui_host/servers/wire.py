@@ -23,9 +23,7 @@ class WireOwner:
     """What the owner of a connection does with what happens on the wire.
 
     Attributes:
-        answer: Answers a request of the server, with the members of the response: `result` or `error`.
-        heard: Takes method and parameters of a notification.
-        changed: Called after a visible change.
+        answer: Answers a request of the server, with the member of the response: `result` or `error`.
         lost: Called once with the reason, when the wire ends.
         refused: Called with the reason each time nothing accepts a connection at a remote server's address.
     """
@@ -39,14 +37,10 @@ class WireOwner:
 
 @dataclass(slots=True, kw_only=True)
 class Wire:
-    """The state of a wire, which its transport fills in.
+    """The state of a wire. Its transport sets `tap` and `child`, or `gate`; `child` alone is also a program that serves over HTTP.
 
     Attributes:
-        server: The server's configured name.
         connection: The connection's id in the capture.
-        tap: The tap on the pipes, None for a remote server.
-        child: The server's process, or the program that serves over HTTP; None for a remote server.
-        gate: The HTTP client's gate, None on stdio.
         cause: Why the wire ended, empty while connected.
         is_left: We are disconnecting, and so the wire ends.
     """

@@ -43,15 +43,6 @@ class Listener(Protocol):
         """Handle the next message, which is already recorded; also broken messages, for which a caller may wait."""
         ...
 
-    @property
-    def is_full(self) -> bool:
-        """Whether no more messages are accepted for now, so that the pipe is not read."""
-        ...
-
-    async def has_room(self) -> None:
-        """Wait until more messages are accepted."""
-        ...
-
 
 @dataclass(slots=True)
 class _Budget:
@@ -242,7 +233,7 @@ class StdioChild:
 
     def _taken_at_once(self, chunk: bytes) -> bool:
         """Take a chunk in one turn of the loop, if small enough; return whether taken."""
-        if chunk.count(b"\n") > _SLICE or (self.listener is not None and self.listener.is_full):
+        if chunk.count(b"\n") > _SLICE:
             return False
         self._record(self._lines(chunk))
         return True
@@ -253,8 +244,6 @@ class StdioChild:
         for start in range(0, len(lines), _SLICE):
             self._record(lines[start : start + _SLICE])
             await checkpoint()
-            if self.listener is not None:
-                await self.listener.has_room()
 
     def _lines(self, chunk: bytes) -> list[bytes]:
         """Return the lines completed by a chunk; none once the connection cannot go on."""
