@@ -27,9 +27,9 @@ from tui_host.chat.conversation import NoteItem
 from tui_host.chat.policy import Approver, Policy, Question, Refuse
 from tui_host.chat.result_words import text_of
 from tui_host.chat.session import Session
+from tui_host.chat.step import Services
 from tui_host.chat.turn import Turn
 from tui_host.chat.turn_result import TurnResult
-from tui_host.chat.turn_services import Services
 from tui_host.errors import JSON, ServerError
 from tui_host.llm.messages import Text, ToolCall, ToolResult
 from tui_host.llm.model_client import ModelClient

@@ -16,7 +16,7 @@ from tui_host.chat import result_words as wording
 from tui_host.chat.calls import MOST_ASKED
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.chat.policy import Policy, Question, Refuse, StepLimit
-from tui_host.chat.retry import Retries
+from tui_host.chat.step import Retries
 from tui_host.chat.turn import Turn
 from tui_host.errors import ModelError, ServerError
 from tui_host.settings.schema import Action, Limits, Rule

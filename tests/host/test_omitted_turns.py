@@ -9,8 +9,7 @@ from tests.host.test_host import answers, asked, configured, serving, until
 from tests.kit.bodies import text
 from tests.kit.peer import Answer, head, peer_in_thread
 from tui_host.chat.conversation import NoteItem
-from tui_host.chat.omitted_turns import oldest_turns, omit_turns
-from tui_host.chat.session import Session
+from tui_host.chat.session import Session, oldest_turns, omit_turns
 from tui_host.errors import JSON
 from tui_host.settings.model_options import Options
 

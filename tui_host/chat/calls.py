@@ -16,10 +16,10 @@ from tui_host.capture.record import current_place
 from tui_host.chat import result_contents
 from tui_host.chat import result_words as wording
 from tui_host.chat.call_arguments import canonical, changed_numbers, read_arguments
-from tui_host.chat.conversation import CallItem
+from tui_host.chat.conversation import CallState
+from tui_host.chat.offered_tools import HUB, HostAnswer, InvokedCall
 from tui_host.chat.policy import CallRequest, Decision, Question, refused
-from tui_host.chat.tool_hub import HUB, HostAnswer, InvokedCall
-from tui_host.chat.turn_result import Outcome, decision_draft
+from tui_host.chat.turn_result import Outcome
 from tui_host.errors import JSON, ServerError, TuiHostError
 from tui_host.llm.messages import Text, ToolCall, ToolResult
 from tui_host.llm.tool_names import nearest
@@ -28,9 +28,10 @@ from tui_host.servers.catalog_changes import changed_parts
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
+    from tui_host.capture.record import Place
     from tui_host.chat.next_request import NextRequest
     from tui_host.chat.session import Session
-    from tui_host.chat.turn_services import Services
+    from tui_host.chat.step import Services
     from tui_host.llm.fold import FoldedCall
     from tui_host.servers.catalog import Progress, Tool, ToolOutput
 
@@ -130,8 +131,11 @@ class Calls:
             meant = hub.interpret(call) if hub is not None and not cut else None
         except TuiHostError as error:
             return self._invalid(self._open(call, HUB, call.name, call.arguments), error)
-        if isinstance(meant, HostAnswer):
-            return self._answered_by_host(call, meant.text)
+        if isinstance(meant, HostAnswer):  # it needs no decision and no server
+            outcome = self._open(call, HUB, call.name, call.arguments)
+            outcome.by_host, outcome.state, outcome.words = True, "done", "answered by the host"
+            outcome.result = ToolResult(call=call, content=(Text(text=meant.text),))
+            return self._show(outcome)
         written = meant or InvokedCall(name=call.name, arguments=call.arguments)
         server, name = table.resolve(written.name) or ("", written.name)
         outcome = self._open(call, server, name, written.arguments)
@@ -161,19 +165,15 @@ class Calls:
         return outcome
 
     def _open(self, call: ToolCall, server: str, tool: str, arguments: str) -> Outcome:
-        """Add an item for a call to the chat."""
-        item = CallItem(
-            turn=self._session.turn, step=self._step, call=call.id, server=server, tool=tool, asked=arguments
-        )
-        number = self._session.conversation.add(item)
-        return Outcome(call=call, number=number, server=server, tool=tool, asked=arguments)
+        outcome = Outcome(call=call, server=server, tool=tool, written=arguments, asked=arguments)
+        outcome.number = self._session.conversation.add(outcome.item(self._place(outcome)))
+        return outcome
 
-    def _answered_by_host(self, call: ToolCall, text: str) -> Outcome:
-        """Show a call that the host answers itself: it needs no decision and no server."""
-        outcome = self._open(call, HUB, call.name, call.arguments)
-        outcome.by_host = True
-        outcome.result = ToolResult(call=call, content=(Text(text=text),))
-        self._show(outcome, state="done", words="answered by the host", result=text)
+    def _place(self, outcome: Outcome) -> Place:
+        return self._session.place(step=self._step, call=outcome.call.id)
+
+    def _show(self, outcome: Outcome, *, keep: bool = True) -> Outcome:
+        self._session.conversation.put(outcome.number, outcome.item(self._place(outcome)), keep=keep)
         return outcome
 
     def _tool(self, name: str) -> Tool:
@@ -191,12 +191,19 @@ class Calls:
 
     def _invalid(self, outcome: Outcome, error: TuiHostError) -> Outcome:
         arguments = outcome.call.arguments.encode(errors="replace")
-        outcome.decision = Decision(verdict="invalid", by="default", arguments=arguments, words=str(error))
+        decision = Decision(verdict="invalid", by="default", arguments=arguments, words=str(error))
         outcome.result = wording.invalid_of(outcome.call, error)
         outcome.is_error = True
-        self._record(outcome)
-        self._show(outcome, state="invalid", decision="invalid", by="default", words=str(error))
-        return outcome
+        return self._record(outcome, decision, "invalid")
+
+    def _record(self, outcome: Outcome, decision: Decision, state: CallState) -> Outcome:
+        """Keep a decision, as a record too, and show it."""
+        outcome.decision, outcome.state, outcome.words = decision, state, decision.words
+        outcome.sent = decision.is_approval
+        self._services.recorder.append(outcome.record(self._place(outcome)))
+        if decision.is_approval and outcome.resolved_from:
+            outcome.words += f"; the model wrote {outcome.resolved_from}"
+        return self._show(outcome)
 
     async def _apply_rules(self, asked: Sequence[_Undecided], group: TaskGroup) -> list[_Undecided]:
         """Decide by rules, again each time, since a permission may have been given; returns the calls to ask about.
@@ -226,11 +233,10 @@ class Calls:
         return left
 
     async def _with_misfits(self, outcome: Outcome, request: CallRequest) -> _Undecided:
-        """Check the arguments against the tool's schema, once; returns the request with the errors."""
         if outcome.misfits is None:
             outcome.misfits = await self._services.misfits(request.tool.schema, outcome.asked)
             if outcome.misfits:
-                self._show(outcome, misfits="\n".join(outcome.misfits))
+                self._show(outcome)
         return outcome, replace(request, misfits=outcome.misfits)
 
     async def _ask(self, asked: Sequence[_Undecided], group: TaskGroup, *, later: int) -> list[_Undecided]:
@@ -253,7 +259,8 @@ class Calls:
         questions: list[Question] = []
         for outcome, request in asked:
             questions.append(Question(request, answered=answered, clock=self._services.clock, later=later))
-            self._show(outcome, state="waiting")
+            outcome.state = "waiting"
+            self._show(outcome)
         self._session.questions = questions
         self._session.wait_for("you")
         try:
@@ -277,34 +284,19 @@ class Calls:
         return None
 
     def _decided(self, outcome: Outcome, decision: Decision, group: TaskGroup) -> None:
-        """Store a decision and carry it out: run the call, or give it a result."""
-        outcome.decision = decision
-        outcome.sent = decision.is_approval
-        if decision.is_approval and decision.by == "person" and outcome.request is not None:
-            self._session.policy.remember(outcome.request.tool)
-        self._record(outcome)
-        words = decision.words
-        if decision.is_approval:
-            if outcome.resolved_from:
-                words = f"{words}; the model wrote {outcome.resolved_from}"
-            self._show(
-                outcome,
-                state="running",
-                decision=decision.verdict,
-                by=decision.by,
-                words=words,
-                sent=decision.arguments.decode(),
-                waited=decision.waited,
-            )
-            group.start_soon(self._send, outcome, decision)
+        """Carry a decision out: run the call, or give it a result."""
+        if not decision.is_approval:
+            outcome.result = wording.rejection_of(outcome.call, decision)
+            self._record(outcome, decision, "rejected")
+            if decision.stop:
+                self._stop()
             return
-        outcome.result = wording.rejection_of(outcome.call, decision)
-        self._show(outcome, state="rejected", decision=decision.verdict, by=decision.by, words=words)
-        if decision.stop:
-            self._stop()
+        if decision.by == "person" and outcome.request is not None:
+            self._session.policy.remember(outcome.request.tool)
+        self._record(outcome, decision, "running")
+        group.start_soon(self._send, outcome, decision)
 
     async def _send(self, outcome: Outcome, decision: Decision) -> None:
-        """Send an approved call to its server, and show what came back."""
         await anyio.lowlevel.checkpoint_if_cancelled()  # if the turn was stopped since, send nothing
         outcome.began = True
         self._warn_of_repeat(outcome, decision)
@@ -315,37 +307,31 @@ class Calls:
         except ServerError as error:
             outcome.milliseconds = (time.perf_counter() - began) * 1000
             outcome.result = wording.error_of(outcome.call, f"Error: {error}")
-            outcome.is_error, outcome.fault = True, str(error)
-            outcome.sent = error.sent
-            if not error.sent:
-                self._show(outcome, sent="")
+            outcome.is_error, outcome.fault, outcome.sent = True, str(error), error.sent
         else:
             outcome.milliseconds = (time.perf_counter() - began) * 1000
             outcome.result = wording.result_of(outcome.call, output)
             outcome.output, outcome.is_error = output.raw, output.is_error
-            self._show_contents(outcome, output)
+            outcome.contents = result_contents.content_lines(output)
+            outcome.structured = result_contents.structured_text(output)
             if output.is_resent:
-                self._show(outcome, words=f"{decision.words}; {wording.SENT_AGAIN}")
-        result = wording.text_of(outcome.result)
-        answer = ((outcome.server, outcome.tool, decision.arguments), result)
+                outcome.words = f"{decision.words}; {wording.SENT_AGAIN}"
+        outcome.state = "failed" if outcome.is_error else "done"
+        answer = ((outcome.server, outcome.tool, decision.arguments), wording.text_of(outcome.result))
         self._repeats.answered[answer] += 1
         equal = self._repeats.answered[answer]
-        self._show(
-            outcome,
-            state="failed" if outcome.is_error else "done",
-            result=result,
-            notice=wording.equal_calls_of(equal) if equal >= EQUAL_CALLS else "",
-            milliseconds=outcome.milliseconds,
-        )
+        outcome.notice = wording.equal_calls_of(equal) if equal >= EQUAL_CALLS else ""
+        self._show(outcome)
         if output is not None:
             await self._check_output(outcome, output)
 
     async def _call(self, outcome: Outcome, decision: Decision) -> ToolOutput:
         def progressed(progress: Progress) -> None:
             of = f"/{progress.total:g}" if progress.total is not None else ""
-            self._show(outcome, progress=f"{progress.progress:g}{of} {progress.message}".strip(), keep=False)
+            outcome.progress = f"{progress.progress:g}{of} {progress.message}".strip()
+            self._show(outcome, keep=False)
 
-        place = self._session.place(step=self._step, call=outcome.call.id)
+        place = self._place(outcome)
         token = current_place.set(place)
         try:
             return await self._services.pool.call(
@@ -367,16 +353,6 @@ class Calls:
             what = f"{outcome.server}.{outcome.tool} runs for the third time in this turn with the same arguments"
             self._session.note(what, remedy="without the flag that allows it, each call is asked about")
 
-    def _show_contents(self, outcome: Outcome, output: ToolOutput) -> None:
-        """Show what the result contains besides plain text; stored by the next change."""
-        self._show(
-            outcome,
-            keep=False,
-            contents=result_contents.content_lines(output),
-            structured=result_contents.structured_text(output),
-            page="" if outcome.request is None else outcome.request.tool.page,
-        )
-
     async def _check_output(self, outcome: Outcome, output: ToolOutput) -> None:
         """Check the structured content against the tool's output schema, after the result is shown.
 
@@ -390,35 +366,25 @@ class Calls:
             words = [result_contents.UNCHECKED] if outcome.output_misfits is None else outcome.output_misfits
         else:
             words = outcome.output_misfits = [result_contents.NO_STRUCTURE]
+        outcome.output_words = "\n".join(words)
         if words:
-            self._show(outcome, output_misfits="\n".join(words))
+            self._show(outcome)
 
     def _close(self, outcome: Outcome, text: str, state: Literal["stopped", "failed"]) -> ToolResult:
         """Return the result of a call whose turn ended before the call had one; `text` tells the model."""
+        outcome.state = state
         if outcome.began:
-            outcome.is_error, outcome.fault = True, wording.CUT_RUNNING
-            self._show(outcome, state=state, words=wording.CUT_RUNNING)
-            return wording.error_of(outcome.call, text)
-        outcome.sent = False
-        if outcome.decision is not None:
-            outcome.fault = wording.CUT_BEFORE
-            self._show(outcome, state=state, sent="", words=f"{outcome.decision.words}; {wording.CUT_BEFORE}")
+            outcome.is_error, outcome.fault, outcome.words = True, wording.CUT_RUNNING, wording.CUT_RUNNING
+            self._show(outcome)
+        elif outcome.decision is not None:
+            outcome.sent, outcome.fault = False, wording.CUT_BEFORE
+            outcome.words = f"{outcome.decision.words}; {wording.CUT_BEFORE}"
+            self._show(outcome)
         elif outcome.request is not None:
             outcome.fault = wording.NOT_DECIDED
-            outcome.decision = refused(outcome.request, verdict="stopped", words=wording.NOT_DECIDED)
-            self._record(outcome)
-            self._show(outcome, state="stopped", decision="stopped", by="default", words=wording.NOT_DECIDED)
+            decision = refused(outcome.request, verdict="stopped", words=wording.NOT_DECIDED)
+            self._record(outcome, decision, "stopped")
         return wording.error_of(outcome.call, text)
-
-    def _show(self, outcome: Outcome, *, keep: bool = True, **changed: object) -> None:
-        item = self._session.conversation[outcome.number]
-        if isinstance(item, CallItem):
-            self._session.conversation.put(outcome.number, replace(item, **changed), keep=keep)
-
-    def _record(self, outcome: Outcome) -> None:
-        """Record the decision together with the fingerprint of the tool's definition."""
-        place = self._session.place(step=self._step, call=outcome.call.id)
-        self._services.recorder.append(decision_draft(outcome, place))
 
 
 def described(tool: Tool, arguments: JSON) -> Tool:

@@ -66,7 +66,6 @@ class Figures:
 
     @property
     def injected_total(self) -> int:
-        """Total bytes added by the tool protocol."""
         return sum(self.bill.put_in.values())
 
 
@@ -85,7 +84,6 @@ class Run:
         return [outcome for outcome in self.result.outcomes if outcome.request is not None]
 
     def to_json(self) -> dict[str, JSON]:
-        """Return the run in the JSON form of `compare --json`."""
         result, figures = self.result, self.figures
         return {
             "session": self.session,

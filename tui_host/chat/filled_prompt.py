@@ -36,7 +36,6 @@ class FilledPrompt:
         return next((message.content.text for message in self.messages if message.content.kind == "text"), self.origin)
 
     def items(self, turn: int) -> list[UserItem]:
-        """Return the messages for the chat."""
         items: list[UserItem] = []
         for message in self.messages:
             role = "assistant" if message.role == "assistant" else ""

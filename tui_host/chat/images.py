@@ -5,14 +5,20 @@ from __future__ import annotations
 import base64
 import re
 import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tui_host.llm.messages import Image
+from tui_host.llm.messages import Image, Message, ToolResult
 from tui_host.llm.outline import size_words
+
+if TYPE_CHECKING:
+    from tui_host.errors import ModelError
 
 LARGEST_IMAGE_BYTES = 20_000_000
 """No provider accepts larger images."""
 MOST_PIXELS = 8_000
 """Longest side that every vendor takes. Source: Anthropic, Vision, Evaluate image size."""
+MOST_NAMED = 3
 _SIGNATURES: tuple[tuple[re.Pattern[bytes], str], ...] = (
     (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
     (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
@@ -70,3 +76,32 @@ def _pixels(data: bytes) -> tuple[int, int] | None:
                 return None
     except struct.error:
         return None
+
+
+def refused_images(history: Sequence[Message], error: ModelError) -> str:
+    """Name the images that were new in a request, if its provider refused one of them; else return nothing.
+
+    Vendors word such a refusal each in their own way, but all of them name the image.
+    """
+    images = _new_images(history)
+    if error.passes or "image" not in error.what.lower():
+        return ""
+    more = f" and {len(images) - MOST_NAMED} more" if len(images) > MOST_NAMED else ""
+    return f"{'; '.join(images[:MOST_NAMED])}{more}"
+
+
+def _new_images(history: Sequence[Message]) -> list[str]:
+    """Describe the images that no answer of the model follows; all images if there are none of these."""
+    images: list[str] = []
+    earlier: list[str] = []
+    for message in history:
+        if message.role == "assistant" and message.source != "host":
+            earlier, images = earlier + images, []
+        for part in message.parts:
+            if isinstance(part, Image):
+                images.append(f"an image of yours ({image_words(part)})")
+            elif isinstance(part, ToolResult):
+                found = [image for image in part.content if isinstance(image, Image)]
+                origin = f"the image from call {part.call.id} of {part.call.name}"
+                images += [f"{origin} ({image_words(image)})" for image in found]
+    return images or earlier

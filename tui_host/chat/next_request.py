@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from tui_host.chat import result_words as wording
 from tui_host.chat.active_profile import instruction_pieces
 from tui_host.chat.images import image_words
-from tui_host.chat.offered_tools import Offer
-from tui_host.chat.tool_hub import HUB
+from tui_host.chat.offered_tools import HUB, Offer
 from tui_host.errors import JSON
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.table import protocol

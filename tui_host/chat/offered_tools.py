@@ -1,19 +1,142 @@
-"""The tools that a session offers to its model, under names that the dialect accepts, or the three tools of the hub."""
+"""The tools that a session offers to its model, under names that the dialect accepts, or the three tools of the hub.
+
+The `hub` offers three tools instead of hundreds, by which the model finds and calls the right tool. The host answers two of them, listing and inspection, from the catalog. The third becomes an ordinary call of the
+named tool, decided and sent like any other call.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from tui_host.chat.tool_hub import Hub
-from tui_host.llm.messages import ResourceSpec, ToolSpec
+from tui_host.capture.json.narrowing import mapping
+from tui_host.chat.call_arguments import read_arguments
+from tui_host.errors import JSON, TuiHostError
+from tui_host.llm.messages import ResourceSpec, ToolCall, ToolSpec
 from tui_host.llm.request_writing import Tools
 from tui_host.llm.schema_adaptation import AdaptedSchema, SchemaRules, adapt
-from tui_host.llm.tool_names import NameRule, NameTable
+from tui_host.llm.tool_names import NameRule, NameTable, nearest, tool_meant
 
 if TYPE_CHECKING:
     from tui_host.servers.catalog import Tool
+
+HUB = "hub"
+"""The tool protocol's name; `hub+NAME` builds on a tool protocol other than `native`."""
+LIST, INSPECT, INVOKE = "list_tools", "inspect_tool", "invoke_tool"
+MOST_LISTED, USUALLY_LISTED = 100, 50
+_SHOWN_CHARACTERS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostAnswer:
+    """An answer that the host gives itself, without a server."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvokedCall:
+    """The call that the model makes through the hub: the tool's offered name, and its arguments as JSON text."""
+
+    name: str
+    arguments: str
+
+
+HubCall: TypeAlias = HostAnswer | InvokedCall
+
+
+class Hub:
+    """The three tools that the model uses to find and call all other tools."""
+
+    def __init__(self, tools: Sequence[ToolSpec]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        name: JSON = {"type": "string", "description": "the tool's exact name"}
+        number: JSON = {"type": "integer", "minimum": 0}
+        return (
+            _hub_spec(
+                LIST,
+                f"List the tools that there are, by name and description ({MOST_LISTED} at most; more by offset).",
+                {"limit": number, "offset": number},
+            ),
+            _hub_spec(INSPECT, "Show a tool's description and the schema of its arguments.", {"name": name}, "name"),
+            _hub_spec(
+                INVOKE,
+                "Call a tool. Inspect it first, and give arguments that fit its schema.",
+                {"name": name, "params": {"type": "object", "description": "the tool's arguments"}},
+                "name",
+                "params",
+            ),
+        )
+
+    def interpret(self, call: ToolCall) -> HubCall | None:
+        """Interpret a call of a hub tool, or raise why it cannot be done; None if it names none of the three tools."""
+        own = tool_meant(call.name, self.specs)
+        if own is None:
+            return None
+        given = read_arguments(call.arguments)
+        if own.name == LIST:
+            limit, offset = _count(given.get("limit"), USUALLY_LISTED), _count(given.get("offset"), 0)
+            return HostAnswer(text=self._listed(limit, offset))
+        tool = self._tool(given.get("name"))
+        if own.name == INSPECT:
+            return HostAnswer(text=f"{tool.name}: {tool.description}\n\nArguments: {_json(tool.schema)}")
+        return InvokedCall(name=str(given["name"]), arguments=_json(_params(given, tool)))
+
+    def refused(self, name: str, spoken: Callable[[str], str]) -> TuiHostError:
+        """Explain why a call that names none of the three tools is not run, and how to make the call."""
+        tool = tool_meant(name, self._tools.values())
+        if tool is not None:
+            params = f'{{"name": {_json(tool.name)}, "params": {{…}}}}'
+            return TuiHostError(f"{name} is not offered by itself", remedy=f"call {spoken(INVOKE)} with {params}")
+        near = nearest(name, (*self.specs, *self._tools.values()))
+        ways = [f"{tool} by way of {spoken(INVOKE)}" if tool in self._tools else spoken(tool) for tool in near]
+        remedy = f"there is {', '.join(ways)}" if ways else f"{spoken(LIST)} names those that there are"
+        return TuiHostError(f"there is no tool {spoken(name)}", remedy=remedy)
+
+    def _listed(self, limit: int, offset: int) -> str:
+        some = list(self._tools.values())[offset : offset + min(limit, MOST_LISTED)]
+        lines = [f"Total: {len(self._tools)} tools, offset {offset}, returned {len(some)}", ""]
+        lines += [f"- {tool.name}: {' '.join(tool.description.split())}" for tool in some]
+        return "\n".join(lines)
+
+    def _tool(self, name: JSON) -> ToolSpec:
+        tool = tool_meant(name, self._tools.values()) if isinstance(name, str) else None
+        if tool is None:
+            near = nearest(str(name), self._tools.values())
+            there = f"there is {', '.join(near)}; " if near else ""
+            raise TuiHostError(f"there is no tool {str(name)[:_SHOWN_CHARACTERS]!r}", remedy=f"{there}{LIST} names all")
+        return tool
+
+
+def _hub_spec(name: str, description: str, properties: dict[str, JSON], *required: str) -> ToolSpec:
+    schema: JSON = {"type": "object", "properties": properties, "required": list(required)}
+    return ToolSpec(name=name, description=description, schema=schema, server=HUB, tool=name)
+
+
+def _params(given: Mapping[str, JSON], tool: ToolSpec) -> JSON:
+    """Return the arguments of an invoked tool. Models write either word, whatever the schema says."""
+    params = given.get("params", given.get("arguments"))
+    if params is None:
+        required = mapping(tool.schema).get("required")
+        if required:  # a call without them would run with other arguments than the model meant
+            raise TuiHostError(f"params is missing: {tool.name} requires {_json(required)}")
+        return {}
+    if not isinstance(params, Mapping):
+        raise TuiHostError("params is not a JSON object")
+    return params
+
+
+def _count(value: JSON, usual: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else usual
+
+
+def _json(value: JSON) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,11 +144,7 @@ class Offer:
     """The tools to offer in a request. Depends on the catalog alone, so it is reused until the catalog changes.
 
     Attributes:
-        tools: The offered tools, as servers define them.
-        rule: The dialect's rule for tool names.
-        schemas: The dialect's rules for schemas.
         adapted: The schemas changed for the dialect, by tool name.
-        table: Maps the offered names to servers and tools.
         specs: The tool definitions to send.
         known: Tools whose names the model may know: the offered tools, and the tools behind the hub.
         hub: The three tools offered in place of all tools; None if the tools are offered directly.

@@ -45,7 +45,6 @@ class Decision:
 
     @property
     def hash(self) -> str:
-        """SHA-256 (hex) of the arguments."""
         return hashlib.sha256(self.arguments).hexdigest()
 
 
@@ -219,7 +218,6 @@ class Policy:
         return grant
 
     def revoke(self, grant: Grant) -> None:
-        """Withdraw a permission for the session."""
         self.grants = [kept for kept in self.grants if kept != grant]
 
     def decide(self, request: CallRequest, *, is_current: bool = True) -> Decision | None:

@@ -19,15 +19,15 @@ from tui_host.chat.conversation import (
     UserItem,
     title_of,
 )
-from tui_host.chat.offered_tools import Offer
 from tui_host.chat.policy import Policy, Question, StepLimit
-from tui_host.chat.stored_messages import Messages
-from tui_host.llm.messages import Message
+from tui_host.chat.stored_messages import Messages, message_to_text
+from tui_host.llm.messages import Message, Text
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import ModelRef
 
 if TYPE_CHECKING:
     from tui_host.chat.filled_prompt import FilledPrompt
+    from tui_host.chat.offered_tools import Offer
 
 Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
 Waits: TypeAlias = Literal["", "servers", "demo model", "model", "retry", "answer", "you", "tools"]
@@ -38,30 +38,31 @@ class Keeper(Protocol):
 
     def session(self, session: Session) -> None:
         """Store title, model, protocol, profile, options, draft, and the time of the last change."""
-        ...
 
     def message(self, session: str, number: int, message: Message) -> None:
         """Store a message, which never changes afterwards."""
-        ...
 
     def item(self, session: str, number: int, item: Item) -> None:
         """Store an item of the chat, replacing any earlier version."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """What the current turn waits for, from when and until when in monotonic seconds; nothing if no turn is running.
-
-    Attributes:
-        detail: Names to show, such as the servers still connecting.
-        until: None if the end is not known.
-    """
+    """What the current turn waits for (`detail` names it), from when and until when in monotonic seconds, if known."""
 
     waits: Waits = ""
     detail: str = ""
     since: float = 0.0
     until: float | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class OldTurn:
+    """A turn that the next requests would leave out: its first line, and the size of its messages as stored."""
+
+    turn: int
+    title: str = ""
+    size_bytes: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,14 +72,10 @@ class Session:
     Attributes:
         id: The session's id; ids sort by time of creation.
         draft: The unsent text in the prompt.
-        turn: Number of the last turn, 0 before the first.
-        step: Number of the turn's last step, 0 before the first.
         omitted_turns: Number of the last turn that requests leave out, with all earlier turns; 0 if none is left out.
         refused_images: Last turn whose images are left out of requests to a model that refused them, by `PROVIDER/MODEL`.
-        questions: Calls that the user has to decide.
-        step_limit: The open question whether the turn goes on beyond its limit of steps, None if not asked.
         offered: Connections whose tools this process has already offered to the model.
-        offer: The tools offered in the last request, None before the first request.
+        offer: The tools offered in the last request.
         options: Model options set for this session; they override the profile's and the provider's options.
         redact: Removes secrets from displayed text.
         is_direct: Whether all turns so far were requests to servers without a model.
@@ -130,13 +127,12 @@ class Session:
     def keep_in(self, keeper: Keeper) -> None:
         """Store the session from now on, including everything so far: a user may type before the store is open."""
         self.keeper = keeper
-        if not self.turn and not self.draft:
-            return
-        self.save()
-        for number, message in enumerate(self.messages):
-            keeper.message(self.id, number, message)
-        for number, item in enumerate(self.conversation.items):
-            keeper.item(self.id, number, item)
+        if self.turn or self.draft:
+            self.save()
+            for number, message in enumerate(self.messages):
+                keeper.message(self.id, number, message)
+            for number, item in enumerate(self.conversation):
+                keeper.item(self.id, number, item)
 
     @property
     def is_foreign(self) -> bool:
@@ -145,13 +141,12 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        """Whether a turn is running."""
         return bool(self.activity.waits)
 
     @property
     def end_note(self) -> NoteItem | None:
         """The error or note that ended the last turn; None if an answer ended it."""
-        for item in reversed(self.conversation.items):
+        for item in reversed(self.conversation):
             is_of_server = isinstance(item, NoteItem) and item.server
             if not isinstance(item, SummaryItem) and not is_of_server:
                 return item if isinstance(item, NoteItem) else None
@@ -163,7 +158,6 @@ class Session:
         return self.end_note is not None and self.end_note.again
 
     def place(self, *, step: int | None = None, call: str | None = None) -> Place:
-        """Return a place in the current turn, for records."""
         return Place(session=self.id, turn=self.turn or None, step=step, call=call)
 
     def wait_for(self, waits: Waits, detail: str = "", *, seconds: float | None = None) -> None:
@@ -173,7 +167,6 @@ class Session:
         self.activity = Activity(waits=waits, detail=detail, since=now, until=until)
 
     def save(self) -> None:
-        """Store title, model, protocol, profile, options and draft."""
         if self.keeper is not None:
             self.keeper.session(self)
 
@@ -185,9 +178,8 @@ class Session:
 
     def note(self, what: str, *, remedy: str = "", again: bool = False, is_full: bool = False) -> None:
         """Add a note of the host to the chat."""
-        self.conversation.add(
-            NoteItem(turn=self.turn, kind="note", what=what, remedy=remedy, again=again, is_full=is_full)
-        )
+        note = NoteItem(turn=self.turn, kind="note", what=what, remedy=remedy, again=again, is_full=is_full)
+        self.conversation.add(note)
 
     def begin_turn(self, text: str, attached: Sequence[Attached] = (), *, filled: FilledPrompt | None = None) -> None:
         """Begin a turn with the user's text and attached files, or with the messages of a server's prompt."""
@@ -197,13 +189,13 @@ class Session:
             self.title = title_of(self.redact(text if filled is None else filled.title))
         self.draft = ""
         self.save()
-        if filled is None:
-            self.conversation.add(UserItem(turn=self.turn, text=text))
-            self.say(Message(role="user", parts=message_parts(text, attached), turn=self.turn))
-            return
-        for item in filled.items(self.turn):
+        items = [UserItem(turn=self.turn, text=text)]
+        messages = [Message(role="user", parts=message_parts(text, attached), turn=self.turn)]
+        if filled is not None:
+            items, messages = filled.items(self.turn), filled.llm_messages(self.turn)
+        for item in items:
             self.conversation.add(item)
-        for message in filled.llm_messages(self.turn):
+        for message in messages:
             self.say(message)
 
     def grant(self, question: Question) -> None:
@@ -215,5 +207,36 @@ class Session:
                 waiting.answer(decision)
 
     def open_questions(self) -> Sequence[Question]:
-        """Return the open questions, oldest first."""
         return [question for question in self.questions if question.open]
+
+
+def oldest_turns(session: Session) -> Sequence[OldTurn]:
+    """Return the fewest oldest turns with at least half of the bytes sent now, oldest first, but never the last turn.
+
+    Empty if only a single turn is left. Load the session's messages before the call.
+    """
+    turns: dict[int, OldTurn] = {}
+    for message in session.messages:
+        if message.turn > session.omitted_turns:
+            turn = turns.setdefault(message.turn, OldTurn(turn=message.turn))
+            turn.size_bytes += len(message_to_text(message).encode("utf-8", "replace"))
+            if message.role == "user" and not message.source and not turn.title:
+                text = "".join(part.text for part in message.parts if isinstance(part, Text))
+                turn.title = title_of(session.redact(text))
+    half = sum(turn.size_bytes for turn in turns.values()) / 2
+    chosen: list[OldTurn] = []
+    for turn in list(turns.values())[:-1]:
+        chosen.append(turn)
+        half -= turn.size_bytes
+        if half <= 0:
+            break
+    return chosen
+
+
+def omit_turns(session: Session, turns: Sequence[OldTurn]) -> None:
+    """Leave turns out of all further requests of the session, also after it is reopened. The chat keeps them and says so."""
+    first, last = turns[0].turn, turns[-1].turn
+    session.omitted_turns = last
+    named = f"turn {last}" if first == last else f"turns {first} to {last}"
+    session.note(f"{named} left out of what the model reads from here on, as you chose; the chat keeps them")
+    session.save()

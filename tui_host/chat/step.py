@@ -2,30 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import anyio
 
+from tui_host.chat.active_profile import local_time
 from tui_host.chat.conversation import AnswerItem, AnswerState, NoteItem
 from tui_host.chat.exchange_links import Links
 from tui_host.chat.next_request import new_results
-from tui_host.chat.retry import Retries
 from tui_host.errors import ModelError
 from tui_host.llm.dialects.table import dialect
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Message, Thinking, ToolCall
+from tui_host.servers.server_questions import unchecked
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterable, Sequence
+
+    from tui_host.capture.record import Draft
+    from tui_host.capture.recorder import Recorder
     from tui_host.chat.exchange_links import LinkedSpan
     from tui_host.chat.next_request import NextRequest
+    from tui_host.chat.policy import Approver
     from tui_host.chat.session import Session
-    from tui_host.chat.turn_services import Services
+    from tui_host.errors import JSON
     from tui_host.llm.answer_stream import Stream
     from tui_host.llm.dialects.dialect import Window
+    from tui_host.llm.model_client import ModelClient
     from tui_host.llm.model_request import Outgoing
-    from tui_host.settings.schema import Provider
+    from tui_host.servers.pool import Pool
+    from tui_host.settings.schema import ModelRef, Provider, Settings
+
+MOST_RETRY_SECONDS = 120.0
+"""Longest total wait. A request is not retried if the provider asks for a longer wait."""
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 8.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Services:
+    """The parts of the host that a turn uses.
+
+    Attributes:
+        provider: Returns a model's provider, and starts the demo model's process if needed; raises ModelError.
+        clock: Returns monotonic seconds.
+        now: Returns the local time to state to the model.
+        misfits: Returns the schema errors of arguments; None if the schema is unusable or the check takes too long.
+    """
+
+    settings: Settings
+    recorder: Recorder
+    pool: Pool
+    client: ModelClient
+    provider: Callable[[ModelRef], Awaitable[Provider]]
+    approver: Approver
+    clock: Callable[[], float]
+    now: Callable[[], datetime] = local_time
+    misfits: Callable[[JSON, JSON], Awaitable[Sequence[str] | None]] = unchecked
+
+
+@dataclass(slots=True, kw_only=True)
+class Retries:
+    """Counts the automatic retries of a request and computes the waits.
+
+    The jitter varies a wait by a number from 0 to 1, so that many clients do not retry at the same moment.
+    """
+
+    limit: int = 3
+    count: int = 0
+    waited: float = 0.0
+    jitter: Callable[[], float] = field(default=random.random)
+
+    def next_wait(self, error: ModelError) -> float | None:
+        """Return the seconds to wait before sending the request again, None to give up."""
+        if not error.passes or self.count >= self.limit:
+            return None
+        seconds = error.retry_after
+        if not seconds:  # some gateways send 0, and would be asked again without a pause
+            pause = min(FIRST_PAUSE_SECONDS * 2**self.count, LONGEST_PAUSE_SECONDS)
+            seconds = pause * (1 - 0.25 * self.jitter())
+        if self.waited + seconds > MOST_RETRY_SECONDS:
+            return None
+        self.count += 1
+        self.waited += seconds
+        return seconds
 
 
 class Step:
@@ -46,10 +109,9 @@ class Step:
         self.request = request
         self._services = services
         self._provider = provider
-        table = request.offer.table
         self._place = session.place(step=self.number)
-        self._links = Links(recorder=services.recorder, place=self._place, table=table, adapted=request.adapted)
-        offering = {server for server, _ in table.known.values()}
+        self._links = Links(place=self._place, request=request, redactor=services.recorder.redactor)
+        offering = {server for server, _ in request.offer.table.known.values()}
         self._connections = [status.connection for status in services.pool.statuses() if status.name in offering]
         self._exchange_id = ""  # empty until the request is on its way
         self._item: int | None = None
@@ -81,7 +143,6 @@ class Step:
         self.close("cut" if self.is_broken else "done")
 
     async def _pause(self, error: ModelError, seconds: float, count: str) -> None:
-        """Show a note and wait before a retry. Each attempt is a separate exchange."""
         session = self._session
         remedy = f"trying again in {seconds:.1f} s, {count}"
         session.conversation.add(
@@ -101,20 +162,24 @@ class Step:
 
                 def prepare(outgoing: Outgoing) -> None:
                     wire = dialect(self._provider.dialect)
-                    spans.extend(self._links.find_spans(outgoing, wire, request.prepared, told))
+                    spans.extend(self._links.find_spans(outgoing, wire, told))
 
                 def began(exchange: str) -> None:
                     if stream.outgoing is not None:
                         self.window = stream.outgoing.window
                         self._note_unsent(stream.outgoing.unsent)
                     self._exchange_id = exchange
-                    self._links.record_offer(exchange, self._newly_offered())
-                    self._links.record_request(exchange, spans)
+                    self._record(self._links.of_offer(exchange, self._newly_offered()))
+                    self._record(self._links.of_request(exchange, spans))
 
                 stream.prepare, stream.began = prepare, began
                 await self._read(stream)
         except ModelError as error:
             self.error = error
+
+    def _record(self, drafts: Iterable[Draft]) -> None:
+        for draft in drafts:
+            self._services.recorder.append(draft)
 
     def _note_unsent(self, unsent: Mapping[str, str]) -> None:
         """Tell the user, in a turn's first exchange, about each option that the dialect does not send as set."""
@@ -123,7 +188,6 @@ class Step:
                 self._session.note(f"the option {name} is not sent: {why}", remedy="f4 sets it")
 
     def _newly_offered(self) -> list[str]:
-        """Return the connections whose tools are offered for the first time in the session."""
         offered = self._session.offered
         new = [connection for connection in self._connections if connection and connection not in offered]
         offered.update(new)
@@ -142,7 +206,7 @@ class Step:
                 self._show_growth()
         finally:
             if self._exchange_id:
-                self._links.record_answer(self._exchange_id, fold, stream.shifts)
+                self._record(self._links.of_answer(self._exchange_id, fold, stream.shifts))
 
     def _answer_item(self, state: AnswerState) -> AnswerItem:
         question = self.fold.question
@@ -158,7 +222,6 @@ class Step:
         )
 
     def _show_growth(self) -> None:
-        """Show the answer received so far."""
         if self._item is not None:
             self._session.conversation.grow(self._item, lambda: self._answer_item("streaming"))
         elif self.fold.text or self.fold.thinking:

@@ -15,7 +15,7 @@ from tui_host.chat import result_words as wording
 from tui_host.chat.active_profile import AppliedProfile, apply_profile, offers, profile_of
 from tui_host.chat.calls import Calls, Repeats
 from tui_host.chat.conversation import NoteItem, SummaryItem
-from tui_host.chat.image_refusal import leave_out_images
+from tui_host.chat.images import refused_images
 from tui_host.chat.next_request import build_request, host_message, host_note, session_protocol
 from tui_host.chat.policy import StepLimit
 from tui_host.chat.step import Step
@@ -31,7 +31,7 @@ from tui_host.llm.unread_calls import UnreadCall, unread_call
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
-    from tui_host.chat.turn_services import Services
+    from tui_host.chat.step import Services
     from tui_host.llm.fold import Fold
     from tui_host.llm.messages import ToolSpec
     from tui_host.llm.protocols.tool_protocol import ToolProtocol
@@ -262,7 +262,11 @@ class Turn:
             error = step.error
             if error is None:
                 error = ModelError("the answer broke off before its end", session.model.provider, "try again")
-            leave_out_images(session, step.request.history, error)
+            refused = refused_images(step.request.history, error)
+            if refused:  # it would stay in every later request, and end the conversation for good
+                session.refused_images[str(session.model)] = session.turn
+                session.save()
+                error.remedy = f"try again: the next request leaves out {refused}"
             raise error
         message = step.message()
         if message is not None:
@@ -389,7 +393,6 @@ class Turn:
         )
 
     def _end_stopped(self) -> None:
-        """Tell the model in the history that the user stopped the turn."""
         self.result.stop = "stopped"
         self._keep(wording.STOPPED_RUNNING, wording.STOPPED, state="stopped")
         session = self._session
@@ -435,7 +438,6 @@ class Turn:
         )
 
     def _over(self) -> TurnResult:
-        """Add the summary, and store the session."""
         self._session.conversation.add(
             SummaryItem(
                 turn=self._session.turn,
@@ -446,7 +448,7 @@ class Turn:
                 tokens_out=self.result.tokens("output_total"),
                 tokens_cached=self.result.tokens("input_cached"),
                 tokens_thinking=self.result.tokens("reasoning"),
-                cost=self.result.cost,
+                cost=self.result.measured("cost"),
             )
         )
         self._session.save()

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tui_host.capture.record import Draft
+from tui_host.chat.conversation import CallItem, CallState
+from tui_host.chat.result_words import text_of
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.messages import Usage
 
@@ -20,13 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """The outcome of a call, as printed by `ask --json`.
+    """What has become of a call so far: from it come the call's item in the chat, and its entry in `ask --json`.
 
     Attributes:
         number: Number of the call's chat item.
+        written: The arguments as the model wrote them; `asked` has them as JSON, once they are read.
         request: The call to decide, None if the call cannot be made.
+        words: The decision in words, with what happened since.
         sent: Whether the arguments may have reached the server.
         began: Whether sending has begun.
+        output: The result as the server sent it, `contents` and `structured` what the chat shows of it besides the text.
         by_host: Whether the host answered the call itself, without a server and without a decision.
         misfits: Errors of the arguments according to the tool's schema; None if unknown.
         output_misfits: Errors of the structured content according to the tool's output schema; None if not checked.
@@ -36,21 +41,29 @@ class Outcome:
     """
 
     call: ToolCall
-    number: int
+    number: int = 0
     server: str
     tool: str
+    written: str = ""
     asked: JSON
+    state: CallState = "asked"
     request: CallRequest | None = None
     decision: Decision | None = None
+    words: str = ""
     sent: bool = False
     began: bool = False
+    progress: str = ""
     result: ToolResult | None = None
     output: JSON = None
+    contents: str = ""
+    structured: str = ""
+    notice: str = ""
     is_error: bool | None = None
     milliseconds: float | None = None
     by_host: bool = False
     misfits: Sequence[str] | None = None
     output_misfits: Sequence[str] | None = None
+    output_words: str = ""
     changed_numbers: Sequence[tuple[str, str]] = ()
     resolved_from: str = ""
     fault: str = ""
@@ -63,8 +76,34 @@ class Outcome:
             return self.fault or None
         return (decision.words if decision.verdict == "invalid" else decision.reason) or None
 
+    def item(self, place: Place) -> CallItem:
+        """Return the call for the chat."""
+        decision, has_answer = self.decision, self.by_host or self.milliseconds is not None
+        return CallItem(
+            turn=place.turn or 0,
+            step=place.step or 0,
+            call=self.call.id,
+            server=self.server,
+            tool=self.tool,
+            asked=self.written,
+            sent=decision.arguments.decode() if decision is not None and self.sent else "",
+            state=self.state,
+            decision="" if decision is None else decision.verdict,
+            by="" if decision is None else decision.by,
+            words=self.words,
+            result=text_of(self.result) if has_answer else "",
+            contents=self.contents,
+            structured=self.structured,
+            misfits="\n".join(self.misfits or ()),
+            output_misfits=self.output_words,
+            page=self.request.tool.page if self.request is not None and self.output is not None else "",
+            notice=self.notice,
+            progress=self.progress,
+            waited=0.0 if decision is None else decision.waited,
+            milliseconds=self.milliseconds or 0.0,
+        )
+
     def to_json(self) -> dict[str, JSON]:
-        """Return the entry in `calls` of `ask --json`."""
         decision = self.decision
         return {
             "server": self.server,
@@ -82,31 +121,23 @@ class Outcome:
             "changed_numbers": [{"written": written, "sent": sent} for written, sent in self.changed_numbers],
         }
 
-
-def decision_draft(outcome: Outcome, place: Place) -> Draft:
-    """Return the record of a decision, with the fingerprint of the tool's definition."""
-    value = outcome.to_json()
-    if outcome.decision is not None:
-        value["words"] = outcome.decision.words
-        value["definition"] = outcome.decision.fingerprint
-    data = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-    return Draft(wire="host", kind="decision", place=place, data=data)
+    def record(self, place: Place) -> Draft:
+        """Return the record of the decision, with the fingerprint of the tool's definition."""
+        value = self.to_json()
+        if self.decision is not None:
+            value |= {"words": self.decision.words, "definition": self.decision.fingerprint}
+        data = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+        return Draft(wire="host", kind="decision", place=place, data=data)
 
 
 TurnStop: TypeAlias = Literal["done", "length", "refused", "limit", "stopped", "error"]
 _Counted: TypeAlias = Literal["input_total", "output_total", "input_cached", "cache_written", "reasoning"]
+_Measured: TypeAlias = Literal["cost", "loading", "reading", "writing"]
 
 
 @dataclass(slots=True, kw_only=True)
 class TurnResult:
-    """The result of a turn, or its state so far.
-
-    Attributes:
-        answer: The last step's text, None if there is none.
-        steps: Number of model exchanges.
-        outcomes: The outcome of every call, in the order of the calls.
-        usage: The usage reported in each step.
-    """
+    """The result of a turn, or its state so far: the last step's answer, all calls in order, and the usage of each step."""
 
     turn: int
     answer: str | None = None
@@ -121,14 +152,10 @@ class TurnResult:
         reported = [value for usage in self.usage if (value := getattr(usage, name)) is not None]
         return sum(reported) if reported else None
 
-    def _sum(self, name: Literal["cost", "loading", "reading", "writing"]) -> float | None:
+    def measured(self, name: _Measured) -> float | None:
+        """Return the sum of prices or seconds over all steps, None if no step reported it."""
         reported = [value for usage in self.usage if (value := getattr(usage, name)) is not None]
         return round(sum(reported), 9) if reported else None
-
-    @property
-    def cost(self) -> float | None:
-        """The sum of the reported prices, in the provider's currency; None if no step reported a price."""
-        return self._sum("cost")
 
     def usage_json(self) -> dict[str, JSON]:
         """Return the reported usage as JSON: always input and output, further figures only if a step reported them."""
@@ -136,10 +163,10 @@ class TurnResult:
             "cached": self.tokens("input_cached"),
             "cache_written": self.tokens("cache_written"),
             "reasoning": self.tokens("reasoning"),
-            "loading": self._sum("loading"),
-            "reading": self._sum("reading"),
-            "writing": self._sum("writing"),
-            "cost": self.cost,
+            "loading": self.measured("loading"),
+            "reading": self.measured("reading"),
+            "writing": self.measured("writing"),
+            "cost": self.measured("cost"),
         }
         reported = {name: value for name, value in figures.items() if value is not None}
         return {"input": self.tokens("input_total"), "output": self.tokens("output_total"), **reported}

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from tui_host.chat.filled_prompt import FilledPrompt
     from tui_host.chat.policy import Approver
     from tui_host.chat.session import Session, Source
+    from tui_host.chat.step import Services
     from tui_host.chat.turn_result import TurnResult
-    from tui_host.chat.turn_services import Services
     from tui_host.guard.guard_client import Guard
     from tui_host.host.demo_model import DemoModel
     from tui_host.host.keyring_status import Keys
@@ -169,9 +169,9 @@ class Host:
         from tui_host.capture.recorder import Recorder
         from tui_host.capture.session_summary import session_id
         from tui_host.capture.store.store import Store
+        from tui_host.chat.active_profile import note_turning
         from tui_host.chat.policy import Refuse
-        from tui_host.chat.server_notes import note_turning
-        from tui_host.chat.turn_services import Services
+        from tui_host.chat.step import Services
         from tui_host.host.demo_model import DemoModel
         from tui_host.host.schema_checker import SchemaChecker
         from tui_host.llm.model_client import ModelClient

@@ -94,7 +94,8 @@ async def preview_request(
     outgoing, draft = await client.preview(provider, asked.ask, place=place)
     collected = _Collected(host.recorder.redactor)
     collected.append(replace(draft, exchange=PREVIEW))
-    links = Links(recorder=collected, place=place, table=asked.offer.table, adapted=asked.adapted)
-    spans = await to_thread.run_sync(links.find_spans, outgoing, speaks, asked.prepared, new_results(asked.history))
-    links.record_request(PREVIEW, spans)
+    links = Links(place=place, request=asked, redactor=collected.redactor)
+    spans = await to_thread.run_sync(links.find_spans, outgoing, speaks, new_results(asked.history))
+    for link in links.of_request(PREVIEW, spans):
+        collected.append(link)
     return collected.drafts

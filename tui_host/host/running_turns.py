@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from tui_host.chat.session import Session
+    from tui_host.chat.step import Services
     from tui_host.chat.turn import Turn
     from tui_host.chat.turn_result import TurnResult
-    from tui_host.chat.turn_services import Services
     from tui_host.errors import TuiHostError
 
 END_SECONDS = 1.0

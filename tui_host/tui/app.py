@@ -394,7 +394,7 @@ class TuiHost(App[int]):
 
     def action_again(self) -> None:
         """Send the last request again, if it failed; offer to leave turns out, if the conversation is too long."""
-        from tui_host.chat.omitted_turns import oldest_turns
+        from tui_host.chat.session import oldest_turns
 
         note = self.session.end_note
         if self.session.busy:

@@ -12,7 +12,7 @@ from textual.widgets import Static
 from typing_extensions import override
 
 from tui_host.capture.visible import tool_name
-from tui_host.chat.omitted_turns import oldest_turns, omit_turns
+from tui_host.chat.session import oldest_turns, omit_turns
 from tui_host.llm.outline import size_words
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.widgets.choices import Choice, ChoiceList
