@@ -136,16 +136,6 @@ def test_a_template_is_filled_in(template: str, values: dict[str, str], uri: str
     assert set(values) <= set(variables(template))
 
 
-async def test_a_server_is_shown_as_the_model_sees_it(tmp_path: Path) -> None:
-    async with running(tmp_path, config=MATH, size=WIDE) as app:
-        await app.until_ready()
-        await app.press("f3", "v")
-        await app.until_shown("As the model sees it: math", "native, openai  this session", "cline, in every dialect")
-        await app.until_shown("math__multiply")
-        await app.press("down", "enter")
-        await app.until_shown('"description": "Add two numbers: a + b."')
-
-
 async def test_the_log_of_a_server_is_shown(tmp_path: Path) -> None:
     async with running(tmp_path, config=asking(), size=WIDE) as app:
         await app.until_ready()

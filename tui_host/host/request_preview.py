@@ -36,10 +36,9 @@ class _Collected:
     redactor: Redactor
     drafts: list[Draft] = field(default_factory=list["Draft"])
 
-    def append(self, draft: Draft) -> int:
+    def append(self, draft: Draft) -> None:
         """Collect a record."""
         self.drafts.append(self.redactor.draft(draft))
-        return len(self.drafts)
 
 
 async def preview_request(

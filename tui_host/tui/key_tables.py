@@ -291,7 +291,6 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("slash", "/", "filter tools, resources and prompts", "filter"),
         Key("s", "s", "disconnect, and end the server's process", "stop"),
         Key("t", "t", "call its tools, read its resources and fill in its prompts without a model", "try"),
-        Key("v", "v", "show its part of the next request, as the model sees it", "as the model sees it"),
         Key("l", "l", "show its log", "log"),
         Key("enter,tab,shift+tab", "enter, tab", "go to the server's details, and back", "details"),
         *_OPENING,
@@ -299,7 +298,6 @@ PLACES: dict[str, tuple[Key, ...]] = {
         *_SELECTING,
     ),
     "Log": (*_OPENING, *_MOVES, *_SELECTING),
-    "As the model sees it": (*_MOVES, *_OPENING, *_SELECTING),
     "Requests": (
         Key("up,down,k", "up down", "choose a tool, a resource, a prompt, or a kept request", "choose"),
         Key("enter", "enter", "go to the form; in a field: to the next field; on a button: press it", "form"),

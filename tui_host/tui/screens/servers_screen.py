@@ -95,7 +95,6 @@ class ServersScreen(PageScreen):
         Binding("r", "reconnect", "Reconnect", show=False),
         Binding("s", "stop", "Stop", show=False),
         Binding("t", "try", "Try", show=False),
-        Binding("v", "view_as_model", "As the model sees it", show=False),
         Binding("l", "log", "Log", show=False),
         Binding("p", "ping", "Ping", show=False),
         Binding("o", "switch(False)", "On or off", show=False),
@@ -129,7 +128,6 @@ class ServersScreen(PageScreen):
     ) -> None:
         super().__init__()
         self._open_requests = open_requests
-        self._session = session
         self._host = host
         self._servers = tapped
         self._listed: Sequence[_Listed] | None = None
@@ -371,14 +369,6 @@ class ServersScreen(PageScreen):
         name = self._own()
         if name and self._open_requests is not None:
             self.app.push_screen(self._open_requests(name))  # pyright: ignore[reportUnknownMemberType] - of any app
-
-    def action_view_as_model(self) -> None:
-        """Show the chosen server's part of the next request."""
-        from tui_host.tui.screens.model_view_screen import ModelViewScreen
-
-        name = self._own()
-        if name:
-            self.app.push_screen(ModelViewScreen(self._host, self._session, name))  # pyright: ignore[reportUnknownMemberType] - of any app
 
     def action_log(self) -> None:
         """Show the chosen server's log, with the level and the roots."""
