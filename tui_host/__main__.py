@@ -106,7 +106,7 @@ def run(words: list[str]) -> int:
         if arguments.command == "demo-model":
             import gc
 
-            from tui_host.demo.model.serve import main as serve
+            from tui_host.demo.model.__main__ import main as serve
 
             gc.enable()
             return serve(arguments.words)

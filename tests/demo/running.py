@@ -1,4 +1,4 @@
-"""The demo model as a process, and a client that reads what it really sends."""
+"""The demo model and the bundled servers as processes, and a client that reads what they really send."""
 
 from __future__ import annotations
 
@@ -11,24 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
 
-from tui_host.demo.model.json_values import is_array, is_object
 from tui_host.errors import JSON
-
-MATH_TOOLS: list[JSON] = [
-    {
-        "type": "function",
-        "function": {
-            "name": f"math__{name}",
-            "description": name,
-            "parameters": {
-                "type": "object",
-                "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
-                "required": ["a", "b"],
-            },
-        },
-    }
-    for name in ("add", "subtract", "multiply", "divide")
-]
 
 
 @contextmanager
@@ -42,19 +25,17 @@ def started(*arguments: str) -> Generator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def line_of(process: subprocess.Popen[bytes]) -> dict[str, object]:
+def line_of(process: subprocess.Popen[bytes]) -> dict[str, JSON]:
     assert process.stdout is not None
-    value: object = json.loads(process.stdout.readline())
-    assert is_object(value)
+    value: JSON = json.loads(process.stdout.readline())
+    assert isinstance(value, dict)
     return value
 
 
 @contextmanager
 def model_at(*arguments: str) -> Generator[tuple[subprocess.Popen[bytes], int]]:
     with started("-m", "tui_host.demo.model", *arguments) as process:
-        url = line_of(process)["url"]
-        assert isinstance(url, str)
-        yield process, int(url.rpartition(":")[2])
+        yield process, int(str(line_of(process)["url"]).rpartition(":")[2])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,23 +43,6 @@ class Reply:
     status: int
     headers: dict[str, str]
     body: bytes
-
-    @property
-    def json(self) -> dict[str, object]:
-        value: object = json.loads(self.body)
-        assert is_object(value)
-        return value
-
-    @property
-    def error(self) -> dict[str, object]:
-        value = self.json["error"]
-        assert is_object(value)
-        return value
-
-
-def objects(value: object) -> list[dict[str, object]]:
-    assert is_array(value)
-    return [item for item in value if is_object(item)]
 
 
 class Client:
@@ -93,22 +57,13 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.connection.close()
 
-    def begin(self, question: str, **more: JSON) -> http.client.HTTPResponse:
-        """Asks, and leaves the answer unread."""
-        messages: list[JSON] = [{"role": "user", "content": question}]
-        body = json.dumps({"model": "openai", "messages": messages, **more})
-        self.connection.request("POST", "/v1/chat/completions", body)
+    def begin(self, path: str, body: JSON) -> http.client.HTTPResponse:
+        """Ask, and leave the answer unread."""
+        self.connection.request("POST", path, json.dumps(body))
         return self.connection.getresponse()
 
     def send(self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Reply:
         self.connection.request(method, path, body or None, headers or {})
         response = self.connection.getresponse()
-        found = {name.lower(): value for name, value in response.getheaders()}
-        return Reply(status=response.status, headers=found, body=response.read())
-
-    def post(self, body: dict[str, JSON]) -> Reply:
-        return self.send("POST", "/v1/chat/completions", json.dumps(body).encode())
-
-    def ask(self, question: str, **more: JSON) -> Reply:
-        messages: list[JSON] = [{"role": "user", "content": question}]
-        return self.post({"model": "openai", "messages": messages, **more})
+        names = {name.lower(): value for name, value in response.getheaders()}
+        return Reply(status=response.status, headers=names, body=response.read())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from tui_host.demo.servers import serve_bundled
+from tui_host.demo.servers import __main__ as bundled
 
 
 def main() -> None:
-    sys.exit(serve_bundled.main(sys.argv[1:]))
+    sys.exit(bundled.main(sys.argv[1:]))

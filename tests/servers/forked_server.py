@@ -21,7 +21,7 @@ LOADED = (
     "mcp.server.sse",
     "mcp.server.stdio",
     "rich.logging",
-    "tui_host.demo.servers.sdk_server",
+    "tui_host.demo.servers.math",
     "uvicorn.protocols.http.h11_impl",
 )
 

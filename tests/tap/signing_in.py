@@ -29,7 +29,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from typing_extensions import override
 
-from tui_host.demo.servers.asgi import serve_asgi
+from tui_host.demo.lifetime import serve_asgi
 
 Way = Literal["metadata", "none", "strict", "elsewhere", "naming itself", "naming itself, strict"]
 """What the server says of itself: a protected resource's metadata; nothing but where one signs in; a resource's metadata, and takes tokens

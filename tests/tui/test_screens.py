@@ -164,13 +164,17 @@ async def test_a_ready_server_tells_all_that_it_said_of_itself(app: Running) -> 
     await opened(app, "f3")
     await app.until_shown("Servers   1 ready   2 failed   1 lost   1 disabled", "> ● math", "✗ late", "○ off")
     await app.until_shown(
-        "protocol      2026-07-28 (stateless), stdio", "capabilities  tools", "tools (4)", " tok", "stderr"
+        "protocol      2026-07-28 (stateless), stdio",
+        "capabilities  prompts, resources, tools",
+        "tools (4)",
+        " tok",
+        "stderr",
     )
     await open_lines(app, "multiply")
     await app.until_shown("Multiply two numbers", '"required"', "input schema", "the server claims: ")
     await open_lines(app, "tools (4)")  # closes it
     await open_lines(app, "frames")
-    await app.until_shown("--> tools/list #2", "<-- result #2  4 tools", "--> server/discover #1")
+    await app.until_shown("--> tools/list #", "4 tools", "--> server/discover #1")
     await open_lines(app, "--> tools/list")
     await app.until_shown('"method": "tools/list"')
 

@@ -9,21 +9,21 @@ from tui_host.errors import JSON
 
 
 def is_object(value: object) -> TypeGuard[dict[str, object]]:
-    """Return whether a value is a JSON object."""
+    """Whether a value is a JSON object."""
     return isinstance(value, dict)
 
 
-def is_array(value: object) -> TypeGuard[list[object]]:
-    """Return whether a value is a JSON array."""
+def _is_array(value: object) -> TypeGuard[list[object]]:
     return isinstance(value, list)
 
 
-def parsed(text: str | bytes) -> object:
-    """Parse a text as JSON; None if it is not JSON."""
+def parsed_object(text: str) -> dict[str, JSON] | None:
+    """Parse a JSON object; no text counts as an empty one. None for anything else."""
     try:
-        return json.loads(text)
+        value: JSON = json.loads(text.strip() or "{}")
     except (ValueError, RecursionError):
         return None
+    return value if isinstance(value, dict) else None
 
 
 def compact(value: object) -> str:
@@ -32,11 +32,8 @@ def compact(value: object) -> str:
 
 
 def json_line(value: JSON) -> bytes:
-    """Format JSON without spaces in UTF-8. Only a text with lone surrogates is escaped."""
-    try:
-        return compact(value).encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":")).encode()
+    """Format JSON without spaces in UTF-8."""
+    return compact(value).encode("utf-8", "backslashreplace")  # JSON escapes lone surrogates in the same way
 
 
 def text_at(value: object, name: str) -> str:
@@ -53,15 +50,14 @@ def object_at(value: object, name: str) -> dict[str, object]:
 
 def objects_at(value: object, name: str) -> list[dict[str, object]]:
     """Return the objects in the array that an object has under a name; a single object counts as an array."""
-    inner = value.get(name) if is_object(value) else None
-    if is_object(inner):
-        return [inner]
-    return [item for item in inner if is_object(item)] if is_array(inner) else []
+    return [item for item in _items_at(value, name) if is_object(item)]
 
 
 def texts_at(value: object, name: str) -> tuple[str, ...]:
     """Return the strings in the array that an object has under a name; a single string counts as an array."""
+    return tuple(item for item in _items_at(value, name) if isinstance(item, str))
+
+
+def _items_at(value: object, name: str) -> list[object]:
     inner = value.get(name) if is_object(value) else None
-    if isinstance(inner, str):
-        return (inner,)
-    return tuple(item for item in inner if isinstance(item, str)) if is_array(inner) else ()
+    return inner if _is_array(inner) else [inner]

@@ -3,126 +3,68 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
-from tui_host.demo.servers.bundled import (
-    Answer,
-    BundledResource,
-    BundledServer,
-    BundledTool,
-    ToolFailed,
-    whole_argument,
-)
-from tui_host.errors import JSON
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult, TextContent
+from pydantic import BaseModel, Field
 
-_TABLE = Path(__file__).with_name("orders.csv")
+from tui_host.demo.servers.annotations import READS, VERSION
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Order:
+class Order(BaseModel):
+    """An order, as structured content: a row of the table."""
+
     number: int
     customer: str
-    items: tuple[tuple[str, int], ...]
+    items: str
     total: float
     status: str
     where: str
     expected: str
+    currency: str = "EUR"
 
+    @property
     def line(self) -> str:
-        """Format the order as a line of text."""
-        items = ", ".join(f"{count} × {item}" for item, count in self.items)
-        return (
-            f"Order {self.number} ({self.customer}): {items}; {self.total:.2f} EUR; "
-            f"{self.status}, {self.where}; {self.expected}"
-        )
-
-    def data(self) -> dict[str, JSON]:
-        """Return the order as structured content."""
-        items: JSON = [{"name": item, "count": count} for item, count in self.items]
-        return {**asdict(self), "items": items, "currency": "EUR"}
+        total = f"{self.total:.2f} {self.currency}"
+        return f"Order {self.number} ({self.customer}): {self.items}; {total}; {self.status}, {self.where}; {self.expected}"
 
 
-def _order(line: str) -> _Order:
-    number, customer, items, total, status, where, expected = line.split("|")
-    pairs = (item.partition(" ") for item in items.split("; "))
-    return _Order(
-        number=int(number),
-        customer=customer,
-        items=tuple((name, int(count)) for count, _, name in pairs),
-        total=float(total),
-        status=status,
-        where=where,
-        expected=expected,
-    )
+_HEAD, *_ROWS = Path(__file__).with_name("orders.csv").read_text(encoding="utf-8").splitlines()
+_ALL = [Order.model_validate(dict(zip(_HEAD.split("|"), row.split("|"), strict=True))) for row in _ROWS]
+_ORDERS = {order.number: order for order in _ALL}
 
-
-_ORDERS = {order.number: order for order in map(_order, _TABLE.read_text(encoding="utf-8").splitlines()[1:])}
-
-
-def _get_order(arguments: Mapping[str, object]) -> Answer:
-    number = whole_argument(arguments, "number")
-    order = _ORDERS.get(number)
-    if order is None:
-        raise ToolFailed(f"no order {number}: there are {min(_ORDERS)} to {max(_ORDERS)}")
-    return Answer(text=f"{order.line()}. Canned demo data.", structured=order.data())
-
-
-def _list_orders(arguments: Mapping[str, object]) -> Answer:
-    del arguments
-    lines = [f"{len(_ORDERS)} orders (canned demo data):", *(f"- {order.line()}" for order in _ORDERS.values())]
-    return Answer(text="\n".join(lines), structured={"orders": [order.data() for order in _ORDERS.values()]})
-
-
-def _all_orders() -> str:
-    return json.dumps([order.data() for order in _ORDERS.values()], ensure_ascii=False, indent=2)
-
-
-_ORDER_FIELDS: dict[str, JSON] = {
-    "number": {"type": "integer"},
-    "customer": {"type": "string"},
-    "items": {
-        "type": "array",
-        "items": {"type": "object", "properties": {"name": {"type": "string"}, "count": {"type": "integer"}}},
-    },
-    "total": {"type": "number"},
-    "currency": {"type": "string"},
-    "status": {"type": "string", "enum": ["paid", "packed", "shipped", "delivered", "returned", "cancelled"]},
-    "where": {"type": "string"},
-    "expected": {"type": "string"},
-}
-
-ORDERS = BundledServer(
-    name="orders",
+SERVER = MCPServer(
+    "orders",
     title="Orders",
+    version=VERSION,
+    log_level="ERROR",
     instructions="Orders of a shop that does not exist (canned demo data). Look one up by its number, or list them all.",
-    tools=(
-        BundledTool(
-            name="get_order",
-            title="One order",
-            description="Where one order is: its items, total, status and expected date, by its number.",
-            properties={"number": {"type": "integer", "description": "Number of the order, such as 1042."}},
-            output=_ORDER_FIELDS,
-            answer=_get_order,
-        ),
-        BundledTool(
-            name="list_orders",
-            title="All orders",
-            description="All orders with their items, totals and status.",
-            properties={},
-            output={"orders": {"type": "array", "items": {"type": "object", "properties": _ORDER_FIELDS}}},
-            answer=_list_orders,
-        ),
-    ),
-    resources=(
-        BundledResource(
-            uri="orders://all",
-            name="all",
-            title="All orders",
-            description="Every order as JSON (canned demo data).",
-            mime_type="application/json",
-            read=_all_orders,
-        ),
-    ),
 )
+
+
+@SERVER.tool(title="One order", annotations=READS)
+def get_order(
+    number: Annotated[int, Field(description="Number of the order, such as 1042.")],
+) -> Annotated[CallToolResult, Order]:
+    """Where one order is: its items, total, status and expected date, by its number."""
+    if number not in _ORDERS:
+        raise ToolError(f"no order {number}: there are {min(_ORDERS)} to {max(_ORDERS)}")
+    order = _ORDERS[number]
+    text = TextContent(type="text", text=f"{order.line}. Canned demo data.")
+    return CallToolResult(content=[text], structured_content=order.model_dump())
+
+
+@SERVER.tool(title="All orders", annotations=READS)
+def list_orders() -> str:
+    """All orders with their items, totals and status."""
+    lines = [f"{len(_ORDERS)} orders (canned demo data):", *(f"- {order.line}" for order in _ORDERS.values())]
+    return "\n".join(lines)
+
+
+@SERVER.resource("orders://all", title="All orders", mime_type="application/json")
+def every_order() -> str:
+    """Every order as JSON (canned demo data)."""
+    return json.dumps([order.model_dump() for order in _ORDERS.values()], ensure_ascii=False, indent=2)

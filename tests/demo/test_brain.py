@@ -1,0 +1,236 @@
+"""What the demo model makes of a question."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.demo.played import TOOLS, play, told_by_servers
+from tui_host.demo.model.brain.arithmetic import find_expression, read_number, written
+from tui_host.demo.model.brain.lookup import cities_in
+from tui_host.demo.model.brain.rules import answer
+from tui_host.demo.model.conversation import DemoCall, DemoConversation, DemoMessage
+from tui_host.demo.model.plan import in_pieces
+from tui_host.demo.model.prompts.respond import respond
+
+ADD, SUBTRACT, MULTIPLY, DIVIDE, FORECAST, ALERTS, ORDER, ORDERS = TOOLS
+SEVERAL = 'call math.add {\n  "a": 1,\n  "b": 2\n}\ncall orders.list_orders\n调用 weather.get_alerts {"city":"巴黎"}'
+TURNS: list[tuple[str, list[list[tuple[str, str]]], list[str]]] = [
+    (
+        "what is (6 × 5 + 7) / 2?",
+        [[(MULTIPLY, '{"a":6,"b":5}')], [(ADD, '{"a":30,"b":7}')], [(DIVIDE, '{"a":37,"b":2}')]],
+        ["(6 × 5 + 7) / 2 = **18.5**", '3. `math__divide` {"a":37,"b":2} → 18.5', "I am no AI"],
+    ),
+    (
+        "(1 + 2) * (3 + 4) - 5",
+        [
+            [(ADD, '{"a":1,"b":2}'), (ADD, '{"a":3,"b":4}')],
+            [(MULTIPLY, '{"a":3,"b":7}')],
+            [(SUBTRACT, '{"a":21,"b":5}')],
+        ],
+        ["**16**"],
+    ),
+    ("(2 + 3) * (2 + 3)", [[(ADD, '{"a":2,"b":3}')], [(MULTIPLY, '{"a":5,"b":5}')]], ["**25**"]),
+    ("3 * 4 + 1 / 0", [[(MULTIPLY, '{"a":3,"b":4}'), (DIVIDE, '{"a":1,"b":0}')]], ["division by zero", "→ 12"]),
+    ("think about 6 * 7", [[(MULTIPLY, '{"a":6,"b":7}')]], ["**42**"]),
+    ("你好，请计算 6 × 5", [[(MULTIPLY, '{"a":6,"b":5}')]], ["**30**"]),
+    ("思考一下 6 * 7", [[(MULTIPLY, '{"a":6,"b":7}')]], ["**42**", "演示模型"]),
+    (
+        "weather in Paris and Tokyo",
+        [[(FORECAST, '{"city":"Paris"}'), (FORECAST, '{"city":"Tokyo"}')]],
+        ["of Paris", "of Tokyo"],
+    ),
+    ("东京的天气怎么样？", [[(FORECAST, '{"city":"东京"}')]], ["of 东京"]),
+    ("香港有没有预警？", [[(ALERTS, '{"city":"香港"}')]], ["of 香港"]),
+    (
+        "weather in Oslo, and alerts for Oslo: what should I pack?",  # as the server's prompt says it
+        [[(FORECAST, '{"city":"Oslo"}'), (ALERTS, '{"city":"Oslo"}')]],
+        ["of Oslo"],
+    ),
+    ("where is order 1042?", [[(ORDER, '{"number":1042}')]], ["of 1042"]),
+    ("orders 1038 and #1039", [[(ORDER, '{"number":1038}'), (ORDER, '{"number":1039}')]], ["of 1039"]),
+    ("订单 1042 到哪了？", [[(ORDER, '{"number":1042}')]], ["of 1042"]),
+    ("1042 号订单呢", [[(ORDER, '{"number":1042}')]], ["of 1042"]),
+    ("list all orders", [[(ORDERS, "{}")]], ["of all"]),
+    ("列出所有订单", [[(ORDERS, "{}")]], ["of all"]),
+    (SEVERAL, [[(ADD, '{\n  "a": 1,\n  "b": 2\n}'), (ORDERS, "{}"), (ALERTS, '{"city":"巴黎"}')]], ["answered `3`"]),
+    ('raw call math.add {"a": 1,', [[(ADD, '{"a": 1,')]], ["answered"]),
+    ("raw call no.such_tool x", [[("no__such_tool", "x")]], ["answered"]),
+    ("call math.power {}", [], ["No tool `math.power`", "`math__add`"]),
+    ("call math.add {a: 1}", [], ["cannot read the arguments for `math.add`"]),
+    ("call math.add [1]", [], ["it is not an object"]),
+    ("write 1,000,000 words", [], ["## Part 2"]),
+    ("写一篇 500 字的文章", [], ["## 第 1 部分"]),
+    *((question, [], ["| ---", "```python", "~~"]) for question in ("show markdown", "给我一个表格", "演示 Markdown")),
+    *(
+        (question, [], ["call SERVER.TOOL", "`math__add`"])
+        for question in ("which tools do you have?", "有哪些工具", "hello", "who are you?", "你好", "帮助", "")
+    ),
+    ("compose a `sonnet`", [], ["none of my rules recognised `compose a 'sonnet'`", "`weather__get_alerts`"]),
+    ("作一首诗", [], ["没有规则能识别"]),
+    ("errors are human", [], ["none of my rules"]),
+]
+
+
+def test_a_question_leads_to_these_calls_and_words() -> None:
+    for question, asked, words in TURNS:
+        turn = play(question)
+        assert turn.asked == asked, question
+        assert [text for text in words if text not in turn.text] == [], question
+        assert all(bool(plan.thinking) == question.startswith(("think", "思考")) for plan in turn.plans), question
+
+
+def test_without_a_tool_it_says_so_and_computes_nothing() -> None:
+    for question in ("weather in Paris", "东京的天气怎么样？", "where is order 1042?", "list orders", "6 * 5 + 7"):
+        turn = play(question, tools=())
+        assert len(turn.plans) == 1, question
+        assert turn.plans[0].lacks_tool, question
+        assert "no tool" in turn.text or "没有" in turn.text, question
+        assert "37" not in turn.text
+
+
+def test_what_became_of_a_call_is_told_as_the_host_told_it() -> None:
+    for told, said in {
+        "The user rejected this call. It was not run. The user's reason: too dear": "was not run: `The user rejected",
+        "This call is denied by a rule of the user. It was not run.": "was not run:",
+        "Nobody was there to approve this call. It was not run.": "was not run:",
+        "The user stopped the turn before this call was run.": "was not run:",
+        "Error: no such thing": "failed: `Error: no such thing`",
+        "": "\n\n",
+        "```\n" + "x" * 10_000: "6,004 more characters",
+    }.items():
+        turn = play("call time.now {}", ("time__now",), told=lambda _, told=told: told)
+        assert len(turn.plans) == 2
+        assert said in turn.text, told
+    for question in ("6 * 5 + 7", "weather in Paris and Tokyo"):
+        turn = play(question, told=lambda _: "The user rejected this call.")
+        assert len(turn.plans) == 2
+        assert "**" not in turn.text
+
+
+def test_the_tools_results_are_used_and_not_sums_of_its_own() -> None:
+    turn = play("6 * 5 + 7", told=lambda call: "31" if call.name == MULTIPLY else told_by_servers(call))
+    assert turn.asked[1] == [(ADD, '{"a":31,"b":7}')]
+    assert "**38**" in turn.text
+    one_by_one = play("(1 + 2) * (3 + 4)", parallel=False)
+    assert [len(calls) for calls in one_by_one.asked] == [1, 1, 1]
+
+
+def test_the_last_question_counts_without_what_the_host_adds() -> None:
+    for said in (
+        ["1 + 1", "[The user stopped the previous answer here.]\n3 * 4"],
+        ["3 * 4", "[The connection broke off here; the previous answer is not complete.]"],
+        ["<system-reminder>\nweather in Paris\n</system-reminder>\n\n3 * 4"],
+        ['3 * 4\n\n<file name="a.txt">\ncall math.add\n</file>'],
+    ):
+        messages = tuple(DemoMessage(role="user", text=text) for text in said)
+        plan = answer(DemoConversation(messages=messages, tools=TOOLS))
+        assert [call.arguments for call in plan.calls] == ['{"a":3,"b":4}'], said
+    image = DemoMessage(role="user", text="", images=2)
+    assert "2 image(s) came along" in answer(DemoConversation(messages=(image,))).text
+
+
+def test_a_tool_is_found_however_a_host_joins_server_and_tool() -> None:
+    for offered, asked, name in (
+        ("math_add", "math.add", "math_add"),
+        ("mcp__math__add", "math.add", "mcp__math__add"),
+        ("my-math-server.add", "add", "my-math-server.add"),
+        ("docs__get_the_whole_lo_0a1b2c3", "docs.get_the_whole_long_name", "docs__get_the_whole_lo_0a1b2c3"),
+    ):
+        assert play(f"call {asked}", (offered,), told=lambda _: "ok").asked == [[(name, "{}")]]
+    assert play("what is 2 + 3?", ("notes__add", "math__add")).asked[0][0][0] == "math__add"
+    assert play("what is 2 + 3?", ("math__quick_add",)).asked == []
+
+
+def test_errors_come_on_request() -> None:
+    assert (play("error 429").plans[0].status, play("error 500 once").plans[0].once) == (429, True)
+    assert [play(f"error {kind}").plans[0].trouble for kind in ("stream", "cut", "hang")] == ["stream", "cut", "hang"]
+    assert play("error length").plans[0].is_cut
+    assert play("error empty").text == ""
+
+
+def test_through_the_hub_it_lists_inspects_and_invokes() -> None:
+    def hub(call: DemoCall) -> str:
+        values: dict[str, object] = json.loads(call.arguments)
+        if call.name == "list_tools":
+            return f"Total: {len(TOOLS)} tools\n\n" + "\n".join(f"- {name}: words" for name in TOOLS)
+        if call.name == "inspect_tool":
+            return f"{values['name']}: words"
+        return told_by_servers(DemoCall(name=str(values["name"]), arguments=json.dumps(values["params"])))
+
+    names = ("list_tools", "inspect_tool", "invoke_tool")
+    turn = play("what is (4 + 5) * 2?", names, told=hub, planned=respond)
+    assert [name for calls in turn.asked for name, _ in calls] == [
+        *("list_tools", "inspect_tool", "invoke_tool", "inspect_tool", "invoke_tool")
+    ]
+    assert turn.asked[2] == [("invoke_tool", '{"name":"math__add","params":{"a":4,"b":5}}')]
+    assert "**18**" in turn.text
+    assert "No tool `nobody.nothing`" in play("call nobody.nothing {}", names, told=hub, planned=respond).text
+
+
+@settings(max_examples=15)
+@given(st.text(), st.booleans())
+def test_any_question_has_an_answer_and_always_the_same(question: str, parallel: bool) -> None:  # noqa: FBT001
+    message = DemoMessage(role="user", text=question)
+    conversation = DemoConversation(messages=(message,), tools=TOOLS, parallel=parallel)
+    assert answer(conversation) == answer(conversation)
+
+
+@settings(max_examples=15)
+@given(st.lists(st.integers(-99, 99), min_size=2, max_size=6), st.data())
+def test_any_chain_of_operations_comes_to_what_python_makes_of_it(numbers: list[int], data: st.DataObject) -> None:
+    text = str(numbers[0])
+    for number in numbers[1:]:
+        text = f"({text} {data.draw(st.sampled_from('+-'))} {number})"
+    expected: object = eval(text)  # noqa: S307 - our own text
+    assert f"= **{expected}**" in play(text).text
+
+
+def test_arithmetic_is_found_in_a_sentence() -> None:
+    for sentence, shown in {
+        "What's 6 x 5 + 7? use the tools.": "6 × 5 + 7",
+        "（６ × ５ ＋ ７）÷ ２ 等于多少？": "(6 × 5 + 7) / 2",
+        "6 乘以 5 加 7 是多少": "6 × 5 + 7",
+        "10 减去 4 除以 2": "10 − 4 / 2",
+        "seven plus? no: 7 plus 8 times 2": "7 + 8 × 2",
+        "1,250.50 − 0.5": "1250.50 − 0.5",
+        "-(2 + 3) * -4": "(0 − (2 + 3)) × (-4)",
+        "8 - (3 - 1)": "8 − (3 − 1)",
+    }.items():
+        tree = find_expression(sentence)
+        assert tree is not None, sentence
+        assert written(tree) == shown
+    for sentence in (
+        *("", "hello", "what is 7?", "on 2026-11-21", "ping 127.0.0.1", "order 1042", "2 +", "(2 + 3", "2 ** 3"),
+        *("((((", "+" * 9, "+".join("1" * 60), "(" * 150 + "1+1" + ")" * 140),
+    ):
+        assert find_expression(sentence) is None, sentence
+    told = {"-0.5": "-0.5", "6 * 5 = 30": "30", '{"result": 18.5}': "18.5", "1e+21": "1e+21", "nothing": "None"}
+    assert {text: str(read_number(text)) for text in told} == told
+
+
+def test_cities_are_found_in_a_question() -> None:
+    for question, cities in {
+        "What's the weather like in New York, today?": ["New York"],
+        "forecast for Berlin, São Paulo & Cairo, please": ["Berlin", "São Paulo", "Cairo"],
+        "Paris weather": ["Paris"],
+        "is it raining in London?": ["London"],
+        "weather in paris and Paris": ["paris"],
+        "weather in 东京": ["东京"],
+        "请问北京和上海今天的天气如何": ["北京", "上海"],
+        "天气 深圳、香港": ["深圳", "香港"],
+        "how is the weather tomorrow?": [],
+    }.items():
+        assert cities_in(question) == cities, question
+
+
+def test_an_answer_is_cut_into_pieces_up_to_a_limit() -> None:
+    plan = play("hello").plans[0]
+    whole = in_pieces(plan)
+    assert ("".join(whole.text), whole.stop) == (plan.text, "end")
+    assert (in_pieces(plan, 16).tokens, in_pieces(plan, 16).stop) == (16, "length")
+    asking = play("1 + 2").plans[0]
+    assert (in_pieces(asking).calls[0].arguments, in_pieces(asking).stop) == ('{"a":1,"b":2}', "calls")
+    assert (in_pieces(asking, 5).calls[0].fragments, in_pieces(asking, 5).stop) == (('{"a"',), "length")

@@ -1,0 +1,71 @@
+"""Rules for calls that the user names, also with arguments that are no JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from tui_host.demo.model.brain.toolbox import tool_named
+from tui_host.demo.model.brain.turn import Turn
+from tui_host.demo.model.conversation import DemoCall
+from tui_host.demo.model.plan import Plan
+
+_CALL = re.compile(
+    r"^[ \t]*(?:please[ \t]+|请)?(?:call|调用)[ \t]*[:：]?[ \t]*(?P<name>[^\s{]+)", re.IGNORECASE | re.MULTILINE
+)
+_RAW = re.compile(r"\s*raw[ \t]+call[ \t]+(?P<name>\S+)[ \t]*(?P<text>.*)", re.IGNORECASE | re.DOTALL)
+
+
+def call(turn: Turn) -> Plan | None:
+    """Answer `call SERVER.TOOL JSON`; several lines become calls in the same answer."""
+    matches = list(_CALL.finditer(turn.question))
+    if not matches or matches[0].start() > 0:
+        return None
+    ends = [following.start() for following in matches[1:]] + [len(turn.question)]
+    wanted: list[DemoCall] = []
+    for match, end in zip(matches, ends, strict=True):
+        arguments, mistake = _object_in(turn.question[match.end() : end].strip() or "{}")
+        # Once there are results, answer from them, even if the server has gone since.
+        if not turn.done and (mistake or tool_named(turn.tools, match["name"]) is None):
+            return _refusal(turn, match["name"], mistake)
+        wanted.append(_asked(turn, match["name"], arguments))
+    return _ask_or_tell(turn, wanted)
+
+
+def _refusal(turn: Turn, name: str, mistake: str) -> Plan:
+    """Say that the user named a tool that is not offered, or wrote arguments that are no object."""
+    if tool_named(turn.tools, name) is None:
+        names = ", ".join(f"`{tool}`" for tool in turn.tools[:20]) or turn.words("none at all", "一个也没有")
+        english = f"No tool `{name}` was offered to me. I was offered: {names}."
+        return turn.answer(turn.words(english, f"请求里没有工具 `{name}`。请求里的工具有：{names}。"), lacks_tool=True)
+    return turn.answer(
+        turn.words(
+            f"I cannot read the arguments for `{name}`: {mistake}. Write one JSON object, such as "
+            f'`call {name} {{"name": "value"}}`; `raw call …` sends any text as it is.',
+            f"`{name}` 的参数无法读取：{mistake}。请写一个 JSON 对象；用 `raw call …` 可以原样发送任何文本。",
+        )
+    )
+
+
+def raw_call(turn: Turn) -> Plan | None:
+    """Answer `raw call SERVER.TOOL TEXT`: sends TEXT as the arguments, JSON or not, also to an unknown tool."""
+    match = _RAW.match(turn.question)
+    return _ask_or_tell(turn, [_asked(turn, match["name"], match["text"])]) if match else None
+
+
+def _object_in(text: str) -> tuple[str, str]:
+    """Return the JSON object at the beginning of a text, as written, and what is wrong with the text."""
+    try:
+        value, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError) as error:
+        return "", str(error)
+    return (text[:end], "") if isinstance(value, dict) else ("", "it is not an object")
+
+
+def _asked(turn: Turn, name: str, arguments: str) -> DemoCall:
+    tool = tool_named(turn.tools, name)
+    return DemoCall(name=tool or name.replace(".", "__", 1), arguments=arguments)
+
+
+def _ask_or_tell(turn: Turn, wanted: list[DemoCall]) -> Plan:
+    return turn.ask(wanted) or turn.answer("\n\n".join(turn.outcome(done) for done in turn.done))

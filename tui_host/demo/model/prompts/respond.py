@@ -1,0 +1,108 @@
+"""Answers a request: recognises the prompt's tool protocol, reads the conversation, and writes the answer in its form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tui_host.demo.model.brain.rules import answer
+from tui_host.demo.model.conversation import DemoConversation, DemoMessage
+from tui_host.demo.model.plan import Plan
+from tui_host.demo.model.prompts.grammars import CLINE, GRAMMARS, REACT, Grammar
+from tui_host.demo.model.prompts.hub import through_hub
+
+_STOPPED = re.compile(r"[^\n]{0,80}\b(?:stopped the turn|the turn was stopped)\b", re.IGNORECASE)
+_CORRECTED = re.compile(r"\bnothing (?:\w+ ){0,3}was run\b|没有运行", re.IGNORECASE)
+"""A host's words about a call that it could not run."""
+_ENVIRONMENT = re.compile(r"<environment_details>.*?(?:</environment_details>|\Z)", re.DOTALL)
+_ELEMENT = re.compile(r"<(task|feedback|answer)>\s*(.*?)\s*</\1>", re.DOTALL)
+
+
+def respond(conversation: DemoConversation) -> Plan:
+    """Return the demo model's next answer: with the API's own tools if offered, otherwise in the prompt's tool protocol."""
+    prompt = "\n\n".join(message.text for message in conversation.messages if message.role == "system")
+    grammar = None if conversation.tools else grammar_of(prompt)
+    if grammar is None:
+        return through_hub(conversation, answer)
+    # Where the protocol has a place for thinking in the text, the model thinks there.
+    thinks_in_text = conversation.thinking == "asked" and ("<thinking>" in prompt or "Thought:" in prompt)
+    within = DemoConversation(
+        messages=tuple(_translated(conversation, grammar)),
+        tools=grammar.tools(prompt),
+        parallel=grammar.several,
+        thinking="always" if thinks_in_text else conversation.thinking,
+    )
+    plan = through_hub(within, answer)
+    if plan.trouble or plan.status or plan.is_cut or not (plan.text or plan.calls):
+        return plan
+    thought = plan.thinking if conversation.thinking == "asked" else ""
+    text = _asking(plan, grammar, thought) if plan.calls else _ending(plan.text, grammar, thought)
+    return replace(plan, text=text, calls=(), thinking="" if thought else plan.thinking)
+
+
+def grammar_of(prompt: str) -> Grammar | None:
+    """Return the tool protocol that best matches the system prompt; None if none does."""
+    best = max(GRAMMARS, key=lambda grammar: len(grammar.mark.findall(prompt)))
+    return best if best.mark.search(prompt) else None
+
+
+def _translated(conversation: DemoConversation, grammar: Grammar) -> Iterator[DemoMessage]:
+    """Yield the conversation as if it had been made with the API's own tools."""
+    ids: list[str] = []
+    for index, message in enumerate(conversation.messages):
+        if message.role == "assistant":
+            calls = [replace(call, id=f"{index}.{place}") for place, call in enumerate(grammar.read(message.text))]
+            ids = [call.id for call in calls]
+            yield replace(message, calls=tuple(calls))
+        elif message.role == "user":
+            yield from _from_user(message, grammar, ids)
+            ids = []
+        else:
+            yield message
+
+
+def _from_user(message: DemoMessage, grammar: Grammar, ids: list[str]) -> Iterator[DemoMessage]:
+    results = grammar.told(message.text) if ids else []
+    question = message.text if not results else ""
+    if ids and not results and _CORRECTED.search(message.text):
+        yield DemoMessage(role="tool", call_id=ids[0], text=message.text, is_error=True)
+        return
+    for call_id, text in zip(ids, results, strict=False):
+        # A host may join two user messages: the next question then follows its note about a stopped turn.
+        result, _, question = text.partition("\n\n") if _STOPPED.match(text) else (text, "", question)
+        said = _ELEMENT.search(result)
+        if said is not None:  # Cline puts a person's reason and answer into tags
+            result = said[2] if said[1] == "answer" else f"{result[: said.start()].strip()} Reason: {said[2]}"
+        yield DemoMessage(role="tool", call_id=call_id, text=result, images=message.images)
+    plain = _ENVIRONMENT.sub("", question).strip()
+    inner = _ELEMENT.search(plain)
+    if plain or (message.images and not results):
+        yield DemoMessage(role="user", text=inner[2] if inner else plain, images=message.images)
+
+
+def _asking(plan: Plan, grammar: Grammar, thought: str) -> str:
+    """Write an answer with calls, after the text and the thinking."""
+    calls = "\n".join(grammar.write(call) for call in plan.calls)
+    if grammar is REACT:
+        return f"Thought: {' '.join((thought or plan.text or 'I need a tool for this.').split())}\n{calls}"
+    if grammar.several or grammar is CLINE:
+        return _joined(_in_tags(thought), plan.text, calls)
+    return calls  # the JSON protocols demand the object and nothing else
+
+
+def _ending(text: str, grammar: Grammar, thought: str) -> str:
+    """Write the answer that ends a turn."""
+    if grammar is REACT:
+        return f"Thought: {' '.join((thought or 'I have the answer.').split())}\nFinal Answer: {text}"
+    if grammar is CLINE:
+        text = f"<attempt_completion>\n<result>\n{text}\n</result>\n</attempt_completion>"
+    return _joined(_in_tags(thought), text)
+
+
+def _in_tags(thought: str) -> str:
+    return f"<thinking>\n{thought}\n</thinking>" if thought else ""
+
+
+def _joined(*texts: str) -> str:
+    return "\n\n".join(text for text in texts if text)

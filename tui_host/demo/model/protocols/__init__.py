@@ -1,1 +1,0 @@
-"""Tool protocols in plain text: a prompt describes them, and the demo model follows them."""
