@@ -218,10 +218,8 @@ class TextReader(Reader):
         if is_mentioned or (kind == "thinking" and not self._may_begin):
             return self._say(sign.end())
         self._tag = ""
-        if kind == "call":
-            return self._turn_to(self._in_block)
-        if kind == "made_up":
-            return self._turn_to(self._cut_rest)
+        if kind in {"call", "made_up"}:
+            return self._turn_to(self._in_block if kind == "call" else self._cut_rest)
         words = self._held.cut(sign.end())
         self._line = words.text.rpartition("\n")[2]
         if kind == "answer":
@@ -287,13 +285,12 @@ class TextReader(Reader):
         if inner._blocks != 1 or inner._has_words:
             return self._give([fence])
         if inner._calls == self._calls + 1 and isinstance(events[0], CallStarted):
-            own = fence.text.strip()  # the model's own words, for the history
-            events = [replace(event, written=own) if isinstance(event, CallStarted) else event for event in events]
-        waiting, self._waiting = self._waiting, []
-        self._calls, self._blocks = inner._calls, self._blocks + 1
+            events[0] = replace(events[0], written=fence.text.strip())  # the model's own words, for the history
+        events = [*self._waiting, *events]
+        self._waiting, self._calls, self._blocks = [], inner._calls, self._blocks + 1
         if inner._look == inner._cut_rest:
             self._look = self._cut_rest
-        return [*waiting, *events]
+        return events
 
     def _in_code(self, text: str) -> _Step:
         end = text.find("\n") + 1
@@ -305,13 +302,12 @@ class TextReader(Reader):
     def _in_thinking(self, text: str) -> _Step:
         closing = f"</{self._tag}>"
         said, found, _ = text.partition(closing)
-        if not found:
-            held = beginning_of(closing, text) if self._ending == "open" else 0
-            return self._say(len(text) - held) or None
-        events = self._say(len(said))
-        self._held.take(len(closing))
-        self._turn_to(self._in_text)
-        return events
+        held = beginning_of(closing, text) if not found and self._ending == "open" else 0
+        events = self._say(len(said) - held)
+        if found:
+            self._held.take(len(closing))
+            self._turn_to(self._in_text)
+        return events if found or events else None
 
     def _in_answer(self, text: str) -> _Step:
         self._answer.append(text)
@@ -347,10 +343,8 @@ class TextReader(Reader):
         waiting, self._waiting = self._waiting, []
         text = "".join(piece.text for piece in waiting)
         text = text if self._has_cut else text.lstrip()
-        if not text:
-            return []
-        self._has_cut = True
-        return [CutOff(text=text, start=waiting[0].start, end=waiting[-1].end)]
+        self._has_cut = self._has_cut or bool(text)
+        return [CutOff(text=text, start=waiting[0].start, end=waiting[-1].end)] if text else []
 
 
 def called_in(text: str, grammar: Grammar, tools: Sequence[ToolSpec]) -> Iterator[str]:

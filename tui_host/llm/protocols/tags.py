@@ -32,7 +32,6 @@ def tag_grammar(
     A block's JSON stands between `json_after` and `json_before`; the closing tag may stand in its strings. Only the host
     writes `results`, so one in a model's answer is made up.
     """
-    thinking = "|".join(tag for tag in ("thinking", "think") if tag not in tags)
     blocks = "|".join(rf"<(?:{tag})>\s*(?:{'|'.join(map(re.escape, begun))}|\Z)" for tag, begun in tags.items())
     made_up = rf"|(?P<made_up><{results}>)" if results else ""
 
@@ -44,8 +43,7 @@ def tag_grammar(
         end = _end_of_block(text, closing, json_after, json_before or closing)
         if end < 0 and ending == "open":
             return None
-        if end < 0 and closing in text:  # it stands in a string that never ends
-            end = text.index(closing) + len(closing)
+        end = text.find(closing) + len(closing) if end < 0 and closing in text else end  # in a string that never ends
         if end >= 0:
             return Parsed(size=end, found=(read(tag, text[start : end - len(closing)], tools),))
         found = read(tag, text[start:], tools)  # the closing tag may be a stop sequence
@@ -56,7 +54,7 @@ def tag_grammar(
         return Parsed(size=len(text), found=(found,), closing=closing)
 
     return Grammar(
-        signs=re.compile(rf"<(?P<thinking>{thinking})>|(?P<call>{blocks}){made_up}"),
+        signs=re.compile(rf"<(?P<thinking>thinking|think)>|(?P<call>{blocks}){made_up}"),
         begins=_BEGINS,
         parse=parse,
         has_tags=True,
