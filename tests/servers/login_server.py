@@ -34,6 +34,9 @@ class LoginServer:
         metadata: What the authorization server's metadata say besides, or instead.
         granted: The scope that the next tokens have; if empty, the scope that was asked for.
         lifetime: Seconds for which a token is said to be valid.
+        forgot: The answer to an unknown client at the token endpoint, as `STATUS CODE`; empty where it is not looked at.
+        rotates: Whether a token that renews is good once, and its second use ends the login.
+        losing: Number of renewals whose answer is lost.
         valid: The tokens that are taken, each with its scope.
         steps: The steps of logins, as `GET /path`.
         answer: What the authorization server answers the browser besides, or instead.
@@ -54,6 +57,9 @@ class LoginServer:
     metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     granted: str = ""
     lifetime: int = 3600
+    forgot: str = ""
+    rotates: bool = False
+    losing: int = 0
     valid: dict[str, str] = field(default_factory=dict[str, str])
     steps: list[str] = field(default_factory=list[str])
     answer: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -118,8 +124,14 @@ class LoginServer:
 
     async def _token(self, asked: Asked, form: Mapping[str, str]) -> None:
         self.exchanges.append((asked.headers.get("authorization", ""), form))
+        if self.forgot and form["client_id"] not in self.clients:
+            status, _, code = self.forgot.partition(" ")
+            await self._tell(asked, {"error": code}, f"{status} Refused")
+            return
         if form["grant_type"] == "refresh_token":
             scope = self.valid.get(form["refresh_token"])
+            if self.rotates and self.valid.pop(form["refresh_token"], None) is None:
+                self.valid.clear()
         else:
             query = self._codes.pop(form["code"])
             digest = hashlib.sha256(form["code_verifier"].encode()).digest()
@@ -128,6 +140,9 @@ class LoginServer:
             scope = self.granted or query.get("scope", "")
         if scope is None:
             await self._tell(asked, {"error": "invalid_grant"}, "400 Bad Request")
+            return
+        if self.losing and form["grant_type"] == "refresh_token":
+            self.losing -= 1
             return
         self._issued += 1
         token, renewal = f"access-token-{self._issued}-Aa", f"refresh-token-{self._issued}-Bb"

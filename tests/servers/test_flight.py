@@ -8,7 +8,7 @@ import pytest
 
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.catalog import READ
-from tui_host.servers.outgoing_request import OutgoingRequest, canonical, check_frame, frame_bytes
+from tui_host.servers.outgoing_request import OutgoingRequest, canonical, frame_bytes
 
 ARGUMENTS: JSON = {"city": "Zürich", "days": 2.50}
 DECIDED = OutgoingRequest(tool="get_forecast", arguments=canonical(ARGUMENTS))
@@ -17,11 +17,6 @@ DECIDED = OutgoingRequest(tool="get_forecast", arguments=canonical(ARGUMENTS))
 def called(tool: str = "get_forecast", arguments: JSON = ARGUMENTS, **more: JSON) -> dict[str, JSON]:
     params: dict[str, JSON] = {"name": tool, "arguments": arguments, **more}
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-
-
-def test_a_call_as_it_was_decided_may_leave_and_so_may_what_is_no_call() -> None:
-    check_frame(canonical(called()), DECIDED)
-    check_frame(b'{"jsonrpc":"2.0","id":1,"method":"ping"}', None)
 
 
 @pytest.mark.parametrize(
@@ -39,14 +34,8 @@ def test_a_call_as_it_was_decided_may_leave_and_so_may_what_is_no_call() -> None
 def test_no_other_call_is_written_or_leaves(
     value: dict[str, JSON], outgoing: OutgoingRequest | None, words: str
 ) -> None:
-    for refused in (lambda: frame_bytes(value, outgoing), lambda: check_frame(canonical(value), outgoing)):
-        with pytest.raises(ServerError, match=words):
-            refused()
-
-
-def test_another_spelling_of_the_arguments_does_not_leave() -> None:
-    with pytest.raises(ServerError, match="the arguments differ from those"):
-        check_frame(json.dumps(called()).encode(), DECIDED)
+    with pytest.raises(ServerError, match=words):
+        frame_bytes(value, outgoing)
 
 
 def test_a_call_is_written_with_the_very_bytes_that_were_decided() -> None:
@@ -60,9 +49,8 @@ def test_a_call_is_written_with_the_very_bytes_that_were_decided() -> None:
 def test_no_resource_is_read_but_the_one_that_was_decided(decided: bytes | None) -> None:
     value: dict[str, JSON] = {"jsonrpc": "2.0", "id": 1, "method": READ, "params": {"uri": "note://one", "_meta": {}}}
     outgoing = OutgoingRequest(tool=READ, arguments=decided)
-    for refused in (lambda: frame_bytes(value, outgoing), lambda: check_frame(canonical(value), outgoing)):
-        with pytest.raises(ServerError, match="was not approved"):
-            refused()
+    with pytest.raises(ServerError, match="was not approved"):
+        frame_bytes(value, outgoing)
     assert frame_bytes(value, OutgoingRequest(tool=READ, arguments=b'{"uri":"note://one"}')) == canonical(value)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import anyio
 import pytest
+from typing_extensions import override
 
 from tests.servers.login_person import Person, connected
 from tests.servers.login_server import LoginServer, login_server
 from tui_host.errors import ServerError
-from tui_host.servers.server_questions import Declines
+from tui_host.servers.server_questions import Declines, Login
 from tui_host.settings.login_storage import FILE, StoredLogins
 from tui_host.settings.schema import Template
 
@@ -64,6 +66,95 @@ async def test_an_expired_token_is_renewed_without_the_person(tmp_path: Path) ->
             assert (await running.call("guarded")).content[0].text == "fine"
         assert len(person.logins) == 1
         assert server.steps[len(FIRST) :].count("POST /token") == len(server.steps) - len(FIRST) >= 2
+
+
+async def test_of_two_processes_one_renews_the_login_and_the_other_takes_it_over(tmp_path: Path) -> None:
+    async with login_server(lifetime=-1, rotates=True) as server:
+        async with connected(server, Person(), StoredLogins(tmp_path)):
+            pass
+        server.lifetime, renewed = 3600, len(server.exchanges)
+        async with (
+            connected(server, Declines(), StoredLogins(tmp_path)) as first,
+            connected(server, Declines(), StoredLogins(tmp_path)) as second,
+        ):
+            for running in (first, second):
+                assert (await running.call("guarded")).content[0].text == "fine"
+        assert len(server.exchanges) == renewed + 1
+
+
+async def renew(server: LoginServer, path: Path, running: list[str]) -> None:
+    async with connected(server, Declines(), StoredLogins(path)) as at:
+        running.append(at.status("guarded").detail or at.status("guarded").state)
+
+
+async def test_processes_that_renew_at_once_wait_for_each_other(tmp_path: Path) -> None:
+    states: list[str] = []
+    async with login_server(lifetime=-1, rotates=True) as server:
+        async with connected(server, Person(), StoredLogins(tmp_path)):
+            pass
+        server.lifetime, renewed = 3600, len(server.exchanges)
+        async with anyio.create_task_group() as group:
+            for _ in range(3):
+                group.start_soon(renew, server, tmp_path, states)
+        assert (states, len(server.exchanges)) == (["ready"] * 3, renewed + 1)
+
+
+async def test_a_renewal_whose_answer_is_lost_asks_for_a_login_once(tmp_path: Path) -> None:
+    person = Person()
+    async with login_server(lifetime=-1, rotates=True) as server:
+        async with connected(server, person, StoredLogins(tmp_path)):
+            pass
+        server.lifetime, server.losing = 3600, 1
+        async with connected(server, person, StoredLogins(tmp_path)) as running:
+            assert running.status("guarded").state == "ready"
+        assert [login.reason for login in person.logins] == [
+            "the first login",
+            "the server no longer takes the last login",
+        ]
+
+
+@pytest.mark.parametrize("forgot", ["401 invalid_client", "400 invalid_client"])
+async def test_a_client_that_was_forgotten_is_registered_anew_once(forgot: str, tmp_path: Path) -> None:
+    async with login_server(forgot=forgot) as server:
+        for _ in range(2):
+            async with connected(server, Person(), StoredLogins(tmp_path)) as running:
+                assert running.status("guarded").state == "ready"
+            server.clients.clear()
+            server.valid.clear()
+        assert server.steps.count("POST /register") == 2
+
+
+async def test_a_login_that_never_returned_is_begun_with_a_new_registration(tmp_path: Path) -> None:
+    class Leaves(Person):
+        @override
+        async def log_in(self, login: Login) -> str | None:
+            return None  # the browser said that the client is unknown
+
+    async with login_server(forgot="400 invalid_grant") as server:
+        async with connected(server, Person(), StoredLogins(tmp_path)):
+            pass
+        server.clients.clear()
+        server.valid.clear()
+        async with connected(server, Leaves(), StoredLogins(tmp_path)) as running:
+            assert "it was given up" in running.status("guarded").detail
+        async with connected(server, Person(), StoredLogins(tmp_path)) as running:
+            assert running.status("guarded").state == "ready"
+        assert server.steps.count("POST /register") == 2
+
+
+async def test_a_renewal_that_is_refused_for_a_while_costs_no_login(tmp_path: Path) -> None:
+    async with login_server(lifetime=-1) as server:
+        async with connected(server, Person(), StoredLogins(tmp_path)):
+            pass
+        server.forgot = "503 busy"
+        server.clients.clear()
+        async with connected(server, Declines(), StoredLogins(tmp_path)) as running:
+            place = f"{server.origin}/token"
+            words = f"HTTP 401 Unauthorized: the login failed getting a token at {place}: HTTP 503 Service Unavailable: busy"
+            assert running.status("guarded").detail == f"{words} (reconnect to try again)"
+        server.forgot = ""
+        async with connected(server, Declines(), StoredLogins(tmp_path)) as running:
+            assert running.status("guarded").state == "ready"
 
 
 async def test_a_stream_of_the_older_transport_asks_for_the_login_too() -> None:

@@ -205,7 +205,7 @@ async def test_what_was_not_declared_is_refused_with_its_code_and_told() -> None
         notices = " ".join(at.status("frames").notices)
         assert "sampling = true in its entry" in notices
         assert 'roots = ["PATH"]' in notices
-        assert "a form that MCP does not have" in notices
+        assert "this mode of elicitation was not declared" in notices
 
 
 @pytest.mark.parametrize("way", ["answer", "pool"])
@@ -245,9 +245,8 @@ async def test_the_time_that_the_person_takes_is_no_silence_of_the_server() -> N
 
 async def test_a_clock_counts_the_time_for_which_it_was_stopped() -> None:
     clock = CallClock(anyio.CancelScope(), silence=60, longest=600)
-    clock.stop()
-    await anyio.sleep(0.05)  # the person's time
-    clock.go_on()
+    with clock.stopped():
+        await anyio.sleep(0.05)  # the person's time
     assert clock.stopped_seconds >= 0.05
 
 

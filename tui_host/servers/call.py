@@ -15,7 +15,7 @@ from tui_host.capture.json.narrowing import as_json, is_object, mapping
 from tui_host.capture.record import current_place
 from tui_host.errors import JSON, ServerError, TuiHostError
 from tui_host.servers.catalog import GET_PROMPT, READ, Progress, ToolOutput
-from tui_host.servers.client import Client, plain
+from tui_host.servers.client import Client
 from tui_host.servers.dispatcher import OURS
 from tui_host.servers.outgoing_request import HttpAnswer, OutgoingRequest
 from tui_host.servers.server_faults import innermost, reason_of
@@ -121,7 +121,7 @@ class Call:
         answers = await self._requests.answer_all(mapping(result.get("inputRequests")))
         params = {name: value for name, value in self._params.items() if name not in {"inputResponses", "requestState"}}
         if answers:
-            params["inputResponses"] = {key: plain(answer) for key, answer in answers.items()}
+            params["inputResponses"] = answers
         else:
             await anyio.sleep(min(0.05 * 2**number, 1.0))
         if result.get("requestState") is not None:

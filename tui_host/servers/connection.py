@@ -14,7 +14,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import anyio
-import mcp_types
 from anyio import to_thread
 from mcp.shared.exceptions import MCPError
 
@@ -27,11 +26,11 @@ from tui_host.servers.catalog import Progress, ServerStatus, State, Tool, ToolOu
 from tui_host.servers.client import Client, introduce, plain, silence_sdk
 from tui_host.servers.dispatcher import Peer
 from tui_host.servers.lists import Lists
-from tui_host.servers.login_services import LoginServices
 from tui_host.servers.news import News
 from tui_host.servers.outgoing_request import OutgoingRequest
 from tui_host.servers.server_endpoint import Endpoint, resolve_endpoint
 from tui_host.servers.server_faults import reason_of, words_of_answer
+from tui_host.servers.server_questions import LoginServices
 from tui_host.servers.server_requests import ServerRequests
 from tui_host.servers.server_status import StatusPublisher
 from tui_host.servers.stdio import stdio_transport
@@ -281,7 +280,7 @@ class Connection:
         """Run a client from enter to exit."""
         connection = self._shared.recorder.new_connection(self.spec.name)
         owner = WireOwner(
-            answer=self._answer,
+            answer=self.requests.answer,
             heard=self._heard,
             changed=self._shared.changed,
             lost=self._lost,
@@ -400,10 +399,6 @@ class Connection:
 
     # What happens on the wire.
 
-    async def _answer(self, method: str, params: Mapping[str, JSON]) -> Mapping[str, JSON]:
-        answer = await self.requests.answer(method, params)
-        return {"error" if isinstance(answer, mcp_types.ErrorData) else "result": plain(answer)}
-
     def _heard(self, method: str, params: Mapping[str, JSON]) -> None:
         match method:
             case "notifications/message":
@@ -450,8 +445,8 @@ async def _behind_url(
     endpoint: Endpoint, wire: Wire, kind: Literal["http", "sse"], *, read_seconds: float | None
 ) -> AsyncGenerator[Peer]:
     """Open an HTTP transport. Its modules are imported in a thread, with the first server behind a URL."""
-    await to_thread.run_sync(import_module, "tui_host.servers.http_transport")
-    from tui_host.servers.http_transport import http_transport
+    await to_thread.run_sync(import_module, "tui_host.servers.http")
+    from tui_host.servers.http import http_transport
 
     async with http_transport(endpoint, wire, kind, read_seconds=read_seconds) as peer:
         yield peer

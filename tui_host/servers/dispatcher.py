@@ -27,7 +27,7 @@ from tui_host.capture.json.scan import PARTS_LIMIT, parts_of
 from tui_host.capture.record import NOWHERE, Place, current_place
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.frame_mending import is_plain, mend
-from tui_host.servers.outgoing_request import OutgoingRequest, current_request, frame_bytes
+from tui_host.servers.outgoing_request import OutgoingRequest, frame_bytes
 
 if TYPE_CHECKING:
     from tui_host.capture.frames.frame_heads import Frame
@@ -172,6 +172,8 @@ class Peer:
             raise
         finally:
             del self._pending[key]
+            if future.done() and not future.cancelled():
+                future.exception()  # nobody else takes it where the sender was cancelled meanwhile
         if isinstance(outcome, MCPError):
             raise outcome
         return outcome
@@ -201,13 +203,10 @@ class Peer:
         self.wire.owner.changed()
         if outgoing is not None:
             outgoing.is_sent = True
-        token = current_request.set(outgoing)
         try:
             await self._sink(OutgoingMessage(frame=frame, data=data, headers=headers or {}, request=outgoing))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise MCPError(CONNECTION_CLOSED, "Connection closed") from None
-        finally:
-            current_request.reset(token)
 
     async def _send_or_drop(self, frame: Mapping[str, JSON], headers: Mapping[str, str] | None = None) -> None:
         try:

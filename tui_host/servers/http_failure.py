@@ -1,19 +1,32 @@
-"""One-line messages for HTTP failures. Imported with httpx2, after the first server behind a URL."""
+"""What an HTTP answer says that is none: its words, when to try again, whether the session is lost. Imported with httpx2."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 import httpx2
 from mcp_types import METHOD_NOT_FOUND
 
-from tui_host.capture.json.narrowing import is_object
+from tui_host.capture.content_codings import decoder
+from tui_host.capture.json.narrowing import mapping, text_or_empty
 from tui_host.errors import JSON
+from tui_host.servers.outgoing_request import HttpAnswer
+
+SCANNED = 8_192
+"""Characters of a page in which words are looked for: a script that has no end makes the search slow."""
+_TAGS = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
 
-def status_of(error: BaseException) -> int | None:
-    """Return the HTTP status of an error raised for a response, None for any other error."""
-    return error.response.status_code if isinstance(error, httpx2.HTTPStatusError) else None
+class LoginFailed(Exception):  # noqa: N818 - an outcome, which stands in the place of the server's answer
+    """A request was not sent, or not answered but with a refusal, since the login for it failed."""
+
+    def __init__(self, answer: HttpAnswer) -> None:
+        super().__init__(answer.words)
+        self.answer = answer
 
 
 def fault_words(error: BaseException) -> str:
@@ -32,18 +45,21 @@ def fault_words(error: BaseException) -> str:
 
 def first_words(body: bytes, limit: int = 200) -> str:
     """Return the beginning of an error body: a JSON-RPC error's message, else the text without tags."""
-    try:
-        value: JSON = json.loads(body)
-    except (ValueError, RecursionError):
-        value = None
     text = body.decode("utf-8", "replace")
-    if is_object(value):
+    value = _parsed(body)
+    if value:
         error = value.get("error")
-        message = error.get("message") if is_object(error) else value.get("message", error)
+        message = mapping(error).get("message") if isinstance(error, Mapping) else value.get("message", error)
         text = message if isinstance(message, str) else text
     elif "<" in text:
-        text = _without_tags(text)
+        text = _TAGS.sub(" ", text[:SCANNED])
     return " ".join(text.split())[:limit]
+
+
+def error_in(body: bytes) -> Mapping[str, JSON]:
+    """Return the JSON-RPC error in a body; empty if there is none."""
+    error = mapping(_parsed(body).get("error"))
+    return error if isinstance(error.get("code"), int) else {}
 
 
 def has_forgotten_session(status: int, body: bytes) -> bool:
@@ -53,36 +69,53 @@ def has_forgotten_session(status: int, body: bytes) -> bool:
     meet this after a restart. Source: MCP 2025-11-25, Transports, Session Management.
     """
     if status == 404:
-        return _rpc_error_code(body) != METHOD_NOT_FOUND
+        return error_in(body).get("code") != METHOD_NOT_FOUND
     words = first_words(body).lower()
     return status == 400 and ("session" in words or "not initialized" in words)
 
 
-def _rpc_error_code(body: bytes) -> int | None:
-    """Return the code of the JSON-RPC error in a body, None without an error."""
+def oauth_error(body: bytes) -> str:
+    """Return the code with which an authorization server refuses; empty if there is none. Source: RFC 6749, section 5.2."""
+    return text_or_empty(_parsed(body).get("error"))
+
+
+def seconds_to_wait(response: httpx2.Response) -> float | None:
+    """Return for how long the server asks to be left alone; None if it does not say. Source: RFC 9110, section 10.2.3."""
+    said = response.headers.get("retry-after", "").strip()
+    if said.isdecimal():
+        return float(said)
+    try:
+        return max(0.0, (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds())
+    except (TypeError, ValueError):
+        return None
+
+
+def kind_of(response: httpx2.Response) -> str:
+    """Return the media type of a response."""
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def read_body(response: httpx2.Response, limit: int) -> bytes:
+    """Return the decoded body; stops reading soon after the limit, so that a compressed body never grows beyond it.
+
+    Raises:
+        CodingError: The content coding is broken or unknown.
+        httpx2.TransportError: The body is incomplete.
+    """
+    decode = decoder(response.headers.get("content-encoding"), limit=limit)
+    pieces: list[bytes] = []
+    size = 0
+    async for chunk in response.aiter_raw():
+        pieces.append(decode.feed(chunk))
+        size += len(pieces[-1])
+        if size > limit:
+            return b"".join(pieces)
+    return b"".join([*pieces, decode.finish()])
+
+
+def _parsed(body: bytes) -> Mapping[str, JSON]:
     try:
         value: JSON = json.loads(body)
     except (ValueError, RecursionError):
-        return None
-    error = value.get("error") if is_object(value) else None
-    code = error.get("code") if is_object(error) else None
-    return code if isinstance(code, int) else None
-
-
-def _without_tags(text: str) -> str:
-    """Return the words between tags, without scripts and styles; linear in the length."""
-    words: list[str] = []
-    skipping = ""
-    for number, piece in enumerate(text.split("<")):
-        tag, closed, after = piece.partition(">") if number else ("", ">", piece)
-        name = tag.partition(" ")[0].lower()
-        if skipping:
-            if name != f"/{skipping}":
-                continue
-            skipping = ""
-        elif name in {"script", "style"}:
-            skipping = name
-            continue
-        if closed:
-            words.append(after)
-    return " ".join(words)
+        return {}
+    return mapping(value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
 
 from tui_host.errors import JSON, ServerError
@@ -28,6 +27,27 @@ class HttpAnswer:
 
 
 @dataclass(slots=True, kw_only=True)
+class HttpState:
+    """What the owner of a connection over HTTP wants to know of it.
+
+    Attributes:
+        last: The last answer to a request that was none, or an error; None after a success.
+        is_refused: Nothing accepted the last attempt to connect, or what did says that this will pass.
+        retry_seconds: For how long the server asked to be left alone; 0 if it did not say.
+        is_session_lost: The server refused a request because it no longer knows the session.
+    """
+
+    last: HttpAnswer | None = None
+    is_refused: bool = False
+    retry_seconds: float = 0.0
+    is_session_lost: bool = False
+
+    def succeeded(self) -> None:
+        """Forget what was refused before."""
+        self.last, self.is_refused, self.retry_seconds = None, False, 0.0
+
+
+@dataclass(slots=True, kw_only=True)
 class OutgoingRequest:
     """The state of a request, which the wire fills in.
 
@@ -48,9 +68,6 @@ class OutgoingRequest:
     refusal: str = ""
     is_session_lost: bool = False
 
-
-current_request: ContextVar[OutgoingRequest | None] = ContextVar("current_request", default=None)
-"""The request that is being written: the SDK's HTTP transport runs in the context of the sender, and has no other way to tell."""
 
 _canonical = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _OTHER_ARGUMENTS = "the arguments differ from those that were approved; nothing was sent"
@@ -84,22 +101,6 @@ def frame_bytes(frame: Mapping[str, JSON], outgoing: OutgoingRequest | None) -> 
     parameters = {name: value for name, value in params.items() if name != "arguments"}
     head = canonical({**{name: value for name, value in frame.items() if name != "params"}, "params": parameters})
     return b'%b,"arguments":%b}}' % (head[:-2], decided)
-
-
-def check_frame(data: bytes, outgoing: OutgoingRequest | None) -> None:
-    """Refuse the bytes of a frame if they differ from what was approved in any byte.
-
-    Raises:
-        ServerError: The frame must not be sent; nothing was.
-    """
-    frame: JSON = json.loads(data)
-    if not isinstance(frame, Mapping):
-        return
-    _check_reading(frame, outgoing)
-    if frame.get("method") == "tools/call":
-        _, decided = _decided(frame, outgoing)
-        if b'"arguments":' + decided not in data:
-            raise ServerError(_OTHER_ARGUMENTS)
 
 
 def _check_reading(frame: Mapping[str, JSON], outgoing: OutgoingRequest | None) -> None:

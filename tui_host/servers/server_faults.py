@@ -65,11 +65,6 @@ def reason_of(error: BaseException, *, answer: HttpAnswer | None = None, cause: 
         return f"{where}{error.what}", error.remedy
     if cause:
         return cause, ""
-    if _is_of_http(error):
-        from tui_host.servers.http_failure import status_of
-
-        status = status_of(error)
-        answer = answer if status is None else HttpAnswer(status=status)
     if answer is not None and (answer.status == 0 or answer.status >= 300 or answer.words):
         return words_of_answer(answer), remedy_of_answer(answer)
     if isinstance(error, MCPError) and is_object(error.error.data) and "tui-host" in error.error.data:
@@ -90,14 +85,5 @@ def _words(error: BaseException) -> str:
             return f"a malformed answer: {'.'.join(map(str, first['loc']))}: {first['msg']}"[:500]
         case ServerError():
             return error.what
-        case _ if _is_of_http(error):
-            from tui_host.servers.http_failure import fault_words
-
-            return fault_words(error)
         case _:
             return " ".join(str(error).split())[:500] or type(error).__name__
-
-
-def _is_of_http(error: BaseException) -> bool:
-    """Whether httpx2 raised the error, judged by name: httpx2 is imported with the first server behind a URL."""
-    return any(base.__module__.partition(".")[0] == "httpx2" for base in type(error).__mro__)

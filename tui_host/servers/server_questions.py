@@ -8,6 +8,7 @@ Source: MCP 2025-11-25 and 2026-07-28, Client features.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
@@ -17,6 +18,7 @@ from tui_host.settings.login_storage import Logins, MemoryLogins
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Place
+    from tui_host.settings.schema import ServerSpec
 
 Action: TypeAlias = Literal["accept", "decline", "cancel"]
 
@@ -65,11 +67,10 @@ class ElicitationAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingRequest:
-    """A server's request for an answer of the person's model.
+    """A server's request for an answer of the person's model, which `model` would give.
 
     Attributes:
-        params: The `CreateMessageRequestParams` as received, or as the person edited them (JSON object).
-        model: The model that would answer, as `PROVIDER/MODEL`.
+        params: The `CreateMessageRequestParams` as received, or as the person edited them.
         call: The host's id of the call during which the server asks; empty if unknown.
     """
 
@@ -109,17 +110,12 @@ class Sampler(Protocol):
         """Return the model that would answer, as `PROVIDER/MODEL`.
 
         Args:
-            session: The session in whose call the server asks, None if unknown.
             hints: Parts of the names of models that the server would like, the best first; no more than a preference.
         """
         ...
 
     async def sample(self, request: SamplingRequest, place: Place) -> SamplingAnswer:
-        """Ask the model, in an exchange of its own, recorded at the place of the call during which the server asks.
-
-        Raises:
-            TuiHostError: The model does not answer, or the request cannot be put to it.
-        """
+        """Ask the model, in an exchange of its own, recorded at `place`. Raises TuiHostError if it does not answer."""
         ...
 
 
@@ -139,11 +135,10 @@ class Answerer(Protocol):
         ...
 
     async def log_in(self, login: Login) -> str | None:
-        """Show a login's address, and open it if the person wants.
+        """Show a login's address, and open it if the person wants. The call is cancelled once the browser is back by itself.
 
         Returns:
-            The address to which the browser was sent, if the person pastes it; None if the person gives up. The call is cancelled
-            once the browser's answer has arrived by itself.
+            The address to which the browser was sent, if the person pastes it; None if the person gives up.
         """
         ...
 
@@ -152,20 +147,16 @@ class Declines:
     """Answers without a person: declines every question and refuses every request."""
 
     async def elicit(self, request: Elicitation) -> ElicitationAnswer:
-        """Decline."""
         del request
         return ElicitationAnswer(action="decline")
 
     async def review_request(self, request: SamplingRequest) -> SamplingRequest | None:
-        """Refuse."""
         del request
 
     async def review_answer(self, request: SamplingRequest, answer: SamplingAnswer) -> SamplingAnswer | None:
-        """Refuse."""
         del request, answer
 
     async def log_in(self, login: Login) -> str | None:
-        """Give up."""
         del login
 
 
@@ -191,6 +182,27 @@ class Answering:
     logins: Logins = field(default_factory=MemoryLogins)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoginServices:
+    """What a login at a server needs of its connection.
+
+    Attributes:
+        environment: Resolves references.
+        answerer: Returns the one who asks the person.
+        learn: Called with name and value of each secret, which no record may show.
+        waiting: Stops the time limits while the person logs in; takes a line for the status.
+        notice: Called with sentences for the person.
+    """
+
+    spec: ServerSpec
+    environment: Mapping[str, str]
+    logins: Logins
+    answerer: Callable[[], Answerer]
+    learn: Callable[[str, str], None]
+    waiting: Callable[[str], AbstractContextManager[None]]
+    notice: Callable[[str], None]
+
+
 def properties_of(schema: JSON) -> Mapping[str, Mapping[str, JSON]]:
     """Return the schema of each property of a form or a tool, in their order, in the plainest form that means the same.
 
@@ -202,26 +214,20 @@ def properties_of(schema: JSON) -> Mapping[str, Mapping[str, JSON]]:
 
 
 def _plain(schema: Mapping[str, JSON], root: Mapping[str, JSON], steps: int) -> Mapping[str, JSON]:
-    if not steps:
-        return schema
     reference = schema.get("$ref")
-    if isinstance(reference, str):
-        return _plain(_merged(schema, "$ref", _at(root, reference)), root, steps - 1)
+    inner = {"$ref": _at(root, reference)} if isinstance(reference, str) else {}
     for key in ("allOf", "anyOf", "oneOf"):
         branches = [branch for branch in map(mapping, items(schema.get(key))) if branch.get("type") != "null"]
         if len(branches) == 1 and "const" not in branches[0]:
-            return _plain(_merged(schema, key, branches[0]), root, steps - 1)
+            inner.setdefault(key, branches[0])
+    for key, meant in inner.items() if steps else ():
+        beside = {name: value for name, value in schema.items() if name != key}
+        return _plain({**meant, **beside}, root, steps - 1)
     types = [name for name in items(schema.get("type")) if name != "null"]
-    if len(types) == 1:
-        schema = {**schema, "type": types[0]}
-    if "items" in schema:
-        schema = {**schema, "items": _plain(mapping(schema["items"]), root, steps - 1)}
-    return schema
-
-
-def _merged(schema: Mapping[str, JSON], key: str, inner: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """Return a schema with what a member stands for in that member's place; what stands beside it says more."""
-    return {**inner, **{name: value for name, value in schema.items() if name != key}}
+    plainer: dict[str, JSON] = {"type": types[0]} if len(types) == 1 else {}
+    if steps and "items" in schema:
+        plainer["items"] = _plain(mapping(schema["items"]), root, steps - 1)
+    return {**schema, **plainer}
 
 
 def _at(root: Mapping[str, JSON], reference: str) -> Mapping[str, JSON]:

@@ -5,35 +5,38 @@ Source: MCP 2025-11-25 and 2026-07-28, Client features.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
-import mcp_types
-from mcp_types import CreateMessageResult, CreateMessageResultWithTools, ElicitResult, ErrorData, JSONRPCRequest
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 
-from tui_host.capture.json.narrowing import as_json, items, mapping, text_or_empty
+from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.record import current_place
 from tui_host.errors import JSON, TuiHostError
-from tui_host.servers.server_questions import Answering, Elicitation, ElicitationAnswer, SamplingRequest
+from tui_host.servers.server_questions import (
+    Action,
+    Answering,
+    Elicitation,
+    ElicitationAnswer,
+    SamplingRequest,
+    properties_of,
+)
 
 if TYPE_CHECKING:
-    from mcp.client.session import ClientRequestContext
-
     from tui_host.capture.record import Place
     from tui_host.servers.server_status import StatusPublisher
     from tui_host.settings.schema import ServerSpec
 
 _Answer = TypeVar("_Answer")
-Response: TypeAlias = ElicitResult | CreateMessageResult | CreateMessageResultWithTools | mcp_types.ListRootsResult
 
+VISITS_KEPT = 100
 REJECTED = -1
 """Code of a refused sampling request. Source: MCP 2025-11-25, Sampling, Error Handling."""
-
-
 _DECLARED_BY: Mapping[str, str] = {
     "sampling/createMessage": "an answer of the model, which is off: sampling = true in its entry switches it on",
     "roots/list": 'folders, of which none are shared: roots = ["PATH"] in its entry shares one',
@@ -43,6 +46,14 @@ _DECLARED_BY: Mapping[str, str] = {
 
 class RefusedError(RuntimeError):
     """The person, the host or the server refused what a call needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _WrongRequestError(Exception):
+    """A request of the server that is answered by an error."""
+
+    code: int
+    message: str
 
 
 class CallClock:
@@ -76,43 +87,35 @@ class CallClock:
         if not self._stops:
             self._scope.deadline = min(anyio.current_time() + self._silence, self._end)
 
-    def stop(self) -> None:
-        """Stop the clock until as many calls of `go_on` have followed as there were of this method."""
+    @contextmanager
+    def stopped(self) -> Generator[None]:
+        """Stop the clock; it goes on, from the silence's start, after the last of the blocks that stop it."""
         if not self._stops:
             self._stopped = anyio.current_time()
             self._scope.deadline = float("inf")
         self._stops += 1
-
-    def go_on(self) -> None:
-        """Let the clock run again, from the silence's start."""
-        self._stops -= 1
-        if not self._stops:
-            stopped = anyio.current_time() - self._stopped
-            self.stopped_seconds += stopped
-            self._end += stopped
-            self.alive()
+        try:
+            yield
+        finally:
+            self._stops -= 1
+            if not self._stops:
+                stopped = anyio.current_time() - self._stopped
+                self.stopped_seconds += stopped
+                self._end += stopped
+                self.alive()
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Open:
-    """A question that is shown or waits for its turn.
-
-    Attributes:
-        call: The host's id of the call during which the server asks; empty if unknown.
-        id: The elicitation's id, empty if there is none.
-        is_visited: The server says that the page was visited.
-    """
+    """A question that is shown or waits for its turn: its call and its id, empty if unknown."""
 
     call: str
     id: str = ""
-    is_visited: bool = False
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
 
 class ServerRequests:
     """Answers the requests of one server, over one connection: one question to the person at a time.
-
-    Never raises into the SDK, which would send an exception's text to the server.
 
     Args:
         spec: The configured server: says what is declared.
@@ -128,7 +131,7 @@ class ServerRequests:
         self._open: list[_Open] = []
         self._clocks: list[tuple[str, CallClock]] = []
         self._declines_all = False
-        self.roots = spec.roots
+        self._visited: deque[str] = deque(maxlen=VISITS_KEPT)
 
     @property
     def has_roots(self) -> bool:
@@ -140,93 +143,41 @@ class ServerRequests:
         """Whether sampling is declared."""
         return self._spec.sampling and self._answering.sampler is not None
 
-    # What the SDK calls.
-
-    async def elicited(
-        self, context: ClientRequestContext, params: mcp_types.ElicitRequestParams
-    ) -> ElicitResult | ErrorData:
-        """Answer `elicitation/create`."""
-        del context
-        answer = await self.answer("elicitation/create", _plain(params))
-        return answer if isinstance(answer, ElicitResult | ErrorData) else _failed()
-
-    async def sampled(
-        self, context: ClientRequestContext, params: mcp_types.CreateMessageRequestParams
-    ) -> CreateMessageResult | CreateMessageResultWithTools | ErrorData:
-        """Answer `sampling/createMessage`."""
-        del context
-        answer = await self.answer("sampling/createMessage", _plain(params))
-        fits = isinstance(answer, CreateMessageResult | CreateMessageResultWithTools | ErrorData)
-        return answer if fits else _failed()
-
-    async def listed_roots(self, context: ClientRequestContext) -> mcp_types.ListRootsResult | ErrorData:
-        """Answer `roots/list`."""
-        del context
-        answer = await self.answer("roots/list", {})
-        return answer if isinstance(answer, mcp_types.ListRootsResult | ErrorData) else _failed()
-
-    def refusal(self, request: JSONRPCRequest) -> ErrorData | None:
-        """Return the error for a request that was not declared, with a notice for the person; None for any other request."""
-        return self._refusal(request.method, mapping(as_json(request.params)))
-
-    # What a call needs.
-
-    async def answer(self, method: str, params: Mapping[str, JSON]) -> Response | ErrorData:
-        """Answer a request of the server in the place of the running task.
-
-        Args:
-            method: The request's method.
-            params: The request's parameters as received.
-        """
-        refused = self._refusal(method, params)
-        if refused is not None:
-            return refused
-        place = current_place.get()
+    async def answer(self, method: str, params: Mapping[str, JSON]) -> Mapping[str, JSON]:
+        """Answer a request of the server in the place of the running task; returns the answer's `result` or `error`."""
         try:
-            match method:
-                case "elicitation/create":
-                    return await self._elicit(_elicitation(self._spec.name, params, place))
-                case "sampling/createMessage":
-                    return await self._sample(params, place)
-                case "roots/list":
-                    return mcp_types.ListRootsResult.model_validate({"roots": list(map(_root, self.roots))})
-                case _:
-                    return ErrorData(code=mcp_types.METHOD_NOT_FOUND, message="Method not found")
+            return {"result": await self._result(method, params)}
+        except _WrongRequestError as error:
+            return {"error": {"code": error.code, "message": error.message}}
         except TuiHostError as error:
             self._publisher.notice(f"its request {method} was not answered: {error}")
-        except Exception as error:  # noqa: BLE001 - the SDK would send an exception's text to the server
+        except Exception as error:  # noqa: BLE001 - a server must learn nothing of what is wrong here
             self._publisher.notice(f"its request {method} was not answered: a bug in tui-host ({type(error).__name__})")
-        return _failed()
+        return {"error": {"code": INTERNAL_ERROR, "message": "the request could not be answered"}}
 
-    async def answer_all(self, questions: Mapping[str, JSON]) -> dict[str, Response]:
-        """Answer the questions in a result, one after the other.
-
-        Args:
-            questions: The requests by the server's keys, as received.
+    async def answer_all(self, questions: Mapping[str, JSON]) -> dict[str, JSON]:
+        """Answer the questions in a result, by the server's keys, one after the other.
 
         Raises:
             RefusedError: An answer is an error, for which a result has no place.
         """
-        answers: dict[str, Response] = {}
+        answers: dict[str, JSON] = {}
         for key, question in questions.items():
             asked = mapping(question)
             answer = await self.answer(text_or_empty(asked.get("method")), mapping(asked.get("params")))
-            if isinstance(answer, ErrorData):
-                raise RefusedError(f"the server asked for what it did not get: {answer.message}")
-            answers[key] = answer
+            if "error" in answer:
+                reason = text_or_empty(mapping(answer["error"]).get("message"))
+                raise RefusedError(f"the server asked for what it did not get: {reason}")
+            answers[key] = answer["result"]
         return answers
 
     async def visit(self, error: JSON) -> bool:
-        """Ask the person to visit the pages that a call's error -32042 names; returns whether to send the call again.
-
-        Args:
-            error: The error's data.
-        """
+        """Ask the person to visit the pages that the data of a call's error -32042 name; returns whether to send the call again."""
         pages = [mapping(page) for page in items(mapping(error).get("elicitations"))]
         place = current_place.get()
         for page in pages:
             answer = await self._elicit(replace(_elicitation(self._spec.name, page, place), is_retry=True))
-            if answer.action != "accept":
+            if answer["action"] != "accept":
                 return False
         return bool(pages)
 
@@ -239,48 +190,79 @@ class ServerRequests:
             yield
         finally:
             self._clocks.remove(entry)
-            for question in self._open:
-                if call and question.call == call:
-                    question.scope.cancel()
+            self._close(lambda question: bool(call) and question.call == call)
 
     @contextmanager
     def stopped(self, call: str) -> Generator[None]:
         """Stop the clock of a call while the person is busy; all clocks if the call is unknown."""
-        stopped = [clock for running, clock in self._clocks if not call or call == running]
-        for clock in stopped:
-            clock.stop()
-        try:
+        with ExitStack() as stack:
+            for running, clock in self._clocks:
+                if not call or call == running:
+                    stack.enter_context(clock.stopped())
             yield
-        finally:
-            for clock in stopped:
-                clock.go_on()
 
     def visited(self, elicitation: str) -> None:
-        """Close the question about a page that was visited, as the server says; an unknown id is ignored."""
-        for question in self._open:
-            if elicitation and question.id == elicitation:
-                question.is_visited = True
-                question.scope.cancel()
+        """Close the question about a page that was visited, as the server says."""
+        if elicitation:
+            self._visited.append(elicitation)  # also before the question is shown: it runs in a task of its own
+            self._close(lambda question: question.id == elicitation)
 
     def decline_all(self) -> None:
         """Decline every question that is open, waits, or will come over this connection."""
         if not self._declines_all:
             self._declines_all = True
             self._publisher.notice("its questions are declined until it is connected again, as you chose")
-        for question in self._open:
-            question.scope.cancel()
+        self._close(lambda _: True)
 
-    async def _elicit(self, request: Elicitation) -> ElicitResult:
+    def _close(self, is_meant: Callable[[_Open], bool]) -> None:
+        for question in self._open:
+            if is_meant(question):
+                question.scope.cancel()
+
+    # By method.
+
+    async def _result(self, method: str, params: Mapping[str, JSON]) -> Mapping[str, JSON]:
+        is_declared = self.has_sampling if method == "sampling/createMessage" else self.has_roots
+        if method in _DECLARED_BY and not is_declared:
+            self._publisher.notice(f"it asked for {_DECLARED_BY[method]}; the request was refused")
+            raise _WrongRequestError(METHOD_NOT_FOUND, f"{method} was not declared")
+        match method:
+            case "elicitation/create":
+                self._check_question(params)
+                return await self._elicit(_elicitation(self._spec.name, params, current_place.get()))
+            case "sampling/createMessage":
+                return await self._sample(params, current_place.get())
+            case "roots/list":
+                return {"roots": [_root(path) for path in self._spec.roots]}
+            case _:
+                raise _WrongRequestError(METHOD_NOT_FOUND, "Method not found")
+
+    def _check_question(self, params: Mapping[str, JSON]) -> None:
+        """Refuse a question that cannot be answered as MCP wants it, before the person fills it in."""
+        wrong = "this mode of elicitation was not declared"
+        if params.get("mode", "form") in {"form", "url"}:
+            nested = [
+                name for name, schema in properties_of(params.get("requestedSchema")).items() if not _is_flat(schema)
+            ]
+            if not nested:
+                return
+            wrong = (
+                f"a form has fields of texts, numbers, truths and choices alone, which {', '.join(nested)[:200]} is not"
+            )
+        self._publisher.notice(f"its question was refused: {wrong}")
+        raise _WrongRequestError(INVALID_PARAMS, wrong)
+
+    async def _elicit(self, request: Elicitation) -> Mapping[str, JSON]:
         question = _Open(call=request.call, id=request.id)
         answer = await self._asked(question, lambda: self._filled(request))
         if answer is None:
-            action = "accept" if question.is_visited else "decline" if self._declines_all else "cancel"
-            return ElicitResult(action=action)
+            action: Action = "decline" if self._declines_all else "cancel"
+            return {"action": "accept" if question.id in self._visited else action}
         if answer.for_all:
             self.decline_all()
         if answer.action != "accept" or request.schema is None:
-            return ElicitResult(action=answer.action)
-        return ElicitResult.model_validate({"action": "accept", "content": dict(answer.content or {})})
+            return {"action": answer.action}
+        return {"action": "accept", "content": dict(answer.content or {})}
 
     async def _filled(self, request: Elicitation) -> ElicitationAnswer:
         """Ask until the answer fits the schema; an answer that stays the same is dropped."""
@@ -298,14 +280,12 @@ class ServerRequests:
                 return ElicitationAnswer(action="cancel")
             previous = answer
 
-    async def _sample(self, params: Mapping[str, JSON], place: Place) -> Response | ErrorData:
+    async def _sample(self, params: Mapping[str, JSON], place: Place) -> Mapping[str, JSON]:
         sampler = self._answering.sampler
-        if sampler is None:
-            return _failed()
-        wrong = _wrong_results(params)
-        if wrong:
+        assert sampler is not None  # noqa: S101 - else it is not declared
+        if wrong := _wrong_results(params):
             self._publisher.notice(f"its request for an answer of the model was refused: {wrong}")
-            return ErrorData(code=mcp_types.INVALID_PARAMS, message=wrong)
+            raise _WrongRequestError(INVALID_PARAMS, wrong)
         wanted = items(mapping(params.get("modelPreferences")).get("hints"))
         model = sampler.model_for(place.session, [text_or_empty(mapping(hint).get("name")) for hint in wanted])
         request = SamplingRequest(server=self._spec.name, params=params, model=model, call=place.call or "")
@@ -319,9 +299,8 @@ class ServerRequests:
 
         result = await self._asked(_Open(call=request.call), sample)
         if result is None:
-            return ErrorData(code=REJECTED, message="User rejected sampling request")
-        kind = CreateMessageResultWithTools if isinstance(result.get("content"), list) else CreateMessageResult
-        return kind.model_validate(dict(result), by_name=False)
+            raise _WrongRequestError(REJECTED, "User rejected sampling request")
+        return result
 
     async def _asked(self, question: _Open, ask: Callable[[], Awaitable[_Answer]]) -> _Answer | None:
         """Wait for the server's other questions, then ask; None if the question was closed before it was answered."""
@@ -330,7 +309,8 @@ class ServerRequests:
         try:
             with self.stopped(question.call), question.scope:
                 async with self._turn:
-                    return None if self._declines_all else await ask()
+                    is_over = self._declines_all or question.id in self._visited
+                    return None if is_over else await ask()
         finally:
             self._open.remove(question)
             self._count()
@@ -339,32 +319,24 @@ class ServerRequests:
     def _count(self) -> None:
         self._publisher.update(replace(self._publisher.status, questions=len(self._open)))
 
-    def _refusal(self, method: str, params: Mapping[str, JSON]) -> ErrorData | None:
-        if method == "elicitation/create" and params.get("mode", "form") not in {"form", "url"}:
-            self._publisher.notice("it asked a question in a form that MCP does not have; the question was refused")
-            return ErrorData(code=mcp_types.INVALID_PARAMS, message="this mode of elicitation was not declared")
-        is_declared = self.has_sampling if method == "sampling/createMessage" else self.has_roots
-        if method not in _DECLARED_BY or is_declared:
-            return None
-        self._publisher.notice(f"it asked for {_DECLARED_BY[method]}; the request was refused")
-        return ErrorData(code=mcp_types.METHOD_NOT_FOUND, message=f"{method} was not declared")
-
-
-def _plain(params: mcp_types.RequestParams) -> Mapping[str, JSON]:
-    return mapping(as_json(params.model_dump(by_alias=True, mode="json", exclude_none=True)))
-
 
 def _elicitation(server: str, params: Mapping[str, JSON], place: Place) -> Elicitation:
     is_page = params.get("mode") == "url" or "url" in params
-    schema = params.get("requestedSchema")
     return Elicitation(
         server=server,
         message=text_or_empty(params.get("message")),
-        schema=None if is_page else mapping(schema),
+        schema=None if is_page else mapping(params.get("requestedSchema")),
         url=text_or_empty(params.get("url")),
         id=text_or_empty(params.get("elicitationId")),
         call=place.call or "",
     )
+
+
+def _is_flat(schema: Mapping[str, JSON]) -> bool:
+    """Whether a field is one of MCP's forms, whose values are text, number, truth, or a list of texts."""
+    if schema.get("type") == "array":
+        return mapping(schema.get("items")).get("type", "string") == "string"
+    return "properties" not in schema and schema.get("type") in {None, "string", "number", "integer", "boolean"}
 
 
 def _wrong_results(params: Mapping[str, JSON]) -> str:
@@ -388,7 +360,3 @@ def _wrong_results(params: Mapping[str, JSON]) -> str:
 def _root(path: str) -> Mapping[str, JSON]:
     folder = Path(path).expanduser().absolute()
     return {"uri": folder.as_uri(), "name": folder.name or str(folder)}
-
-
-def _failed() -> ErrorData:
-    return ErrorData(code=mcp_types.INTERNAL_ERROR, message="the request could not be answered")

@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 
 from tui_host.capture.json.narrowing import mapping, text_or_empty
 from tui_host.errors import JSON, TuiHostError
-from tui_host.servers.client import Client, plain
+from tui_host.servers.client import Client
 from tui_host.servers.server_requests import RefusedError, ServerRequests
 
 POLL_SECONDS = 1.0
@@ -43,8 +43,7 @@ async def follow_task(
             answers = await requests.answer_all(new)
             answered |= answers.keys()
             if answers:
-                responses = {key: plain(answer) for key, answer in answers.items()}
-                await _ask(client, "tasks/update", number, inputResponses=responses)
+                await _ask(client, "tasks/update", number, inputResponses=answers)
             await anyio.sleep(_pause(task))
             task = await _ask(client, "tasks/get", number)
     except (RefusedError, anyio.get_cancelled_exc_class()):

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tui_host.capture.recorder import Recorder
     from tui_host.capture.stdio.server_pipes import StdioChild
     from tui_host.capture.stdio.stdio_tap import StdioTap
-    from tui_host.servers.http_gate import HttpGate
-    from tui_host.servers.login_services import LoginServices
+    from tui_host.servers.outgoing_request import HttpState
+    from tui_host.servers.server_questions import LoginServices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Wire:
     login: LoginServices
     tap: StdioTap | None = None
     child: StdioChild | None = None
-    gate: HttpGate | None = None
+    gate: HttpState | None = None
     cause: str = ""
     is_left: bool = False
     _is_end_recorded: bool = False

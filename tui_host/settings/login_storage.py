@@ -6,6 +6,7 @@ which may ask the user to unlock it, is asked only for a server that has one.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,10 +15,10 @@ from typing import Protocol
 from tui_host.errors import JSON, SettingsError
 from tui_host.settings.paths import ensure_private_dir
 from tui_host.settings.save import write_private
+from tui_host.settings.system_keyring import store_login, stored_login
 from tui_host.settings.toml_files import shown_path
 
 FILE = "logins.json"
-"""Name of the file in the data folder."""
 IN_KEYRING = "keyring"
 
 
@@ -36,6 +37,9 @@ class Logins(Protocol):
         """Forget the login at a server; returns False if there was none."""
         ...
 
+    def lock_file(self, url: str) -> Path | None:
+        """Return the file that a process locks while it renews a login; None where no other process has it."""
+
 
 class MemoryLogins:
     """Keeps logins as long as the program runs."""
@@ -53,6 +57,9 @@ class MemoryLogins:
     def forget(self, url: str) -> bool:
         return self._logins.pop(url, None) is not None
 
+    def lock_file(self, url: str) -> Path | None:
+        del url
+
 
 class StoredLogins:
     """Keeps logins for the next start, in the data folder."""
@@ -64,14 +71,10 @@ class StoredLogins:
         login = self._read().get(url)
         if login != IN_KEYRING:
             return login if isinstance(login, Mapping) else {}
-        from tui_host.settings.system_keyring import stored_login
-
-        return _parsed(stored_login(_user(url)) or "{}", "the keyring")
+        return _parsed(stored_login(f"login {url}") or "{}", "the keyring")
 
     def save(self, url: str, login: Mapping[str, JSON]) -> str:
-        from tui_host.settings.system_keyring import store_login
-
-        in_keyring = store_login(_user(url), json.dumps(login))
+        in_keyring = store_login(f"login {url}", json.dumps(login))
         self._write({**self._read(), url: IN_KEYRING if in_keyring else login})
         if in_keyring:
             return ""
@@ -81,12 +84,13 @@ class StoredLogins:
         logins = dict(self._read())
         login = logins.pop(url, None)
         if login == IN_KEYRING:
-            from tui_host.settings.system_keyring import store_login
-
-            store_login(_user(url), None)
+            store_login(f"login {url}", None)
         if login is not None:
             self._write(logins)
         return login is not None
+
+    def lock_file(self, url: str) -> Path | None:
+        return self._path.with_name(f"{FILE}.{hashlib.sha256(url.encode()).hexdigest()[:16]}.lock")
 
     def _read(self) -> Mapping[str, JSON]:
         try:
@@ -100,10 +104,6 @@ class StoredLogins:
     def _write(self, logins: Mapping[str, JSON]) -> None:
         ensure_private_dir(self._path.parent)
         write_private(self._path, json.dumps(logins, indent=1).encode())
-
-
-def _user(url: str) -> str:
-    return f"login {url}"
 
 
 def _parsed(text: str, where: str) -> Mapping[str, JSON]:

@@ -1,6 +1,6 @@
 """Records the SDK's HTTP traffic by an httpx2 transport. Imported late, with the SDK.
 
-The transport changes only one header. It raises every error again, for its caller to handle (`servers.http_gate`).
+The transport changes only one header. It raises every error again, for its caller to handle (`servers.http`).
 """
 
 from __future__ import annotations

@@ -34,14 +34,14 @@ class SseEvent(NamedTuple):  # a NamedTuple, since one is made per event and a d
 class SseDecoder:
     """Splits a body into events, in linear time for chunks of any size.
 
-    Lines end only at CR, LF and CRLF. An event is returned with the line end that completes it.
-
-    Args:
-        limit: Largest event, in bytes; a larger one is returned as `cut`, without its data.
+    Lines end only at CR, LF and CRLF. An event is returned with the line end that completes it; one of more than `limit` bytes is
+    `cut`, without its data. `last_id` and `retry_ms` are what the stream said last of going on with it.
     """
 
     def __init__(self, limit: int = 64 << 20) -> None:
         self._limit = limit
+        self.last_id = ""
+        self.retry_ms: int | None = None
         self._line = bytearray()
         self._line_start = 0
         self._position = 0
@@ -63,11 +63,7 @@ class SseDecoder:
         return self._split(data)
 
     def finish(self) -> list[SseEvent]:
-        """Return the rest at the end of the body.
-
-        Returns:
-            Remaining events: many servers omit the last blank line, so a block with complete data counts as an event.
-        """
+        """Return the rest at the end of the body: many servers omit the last blank line, so complete data count as an event."""
         head, self._head = self._head, None
         events = self._split(head) if head else []
         if self._line:
@@ -158,6 +154,10 @@ class SseDecoder:
             self._held += len(value)
         elif name == b"event":
             self._event = value.decode("utf-8", "replace")
+        elif name == b"id":
+            self.last_id = value.decode("utf-8", "replace")
+        elif name == b"retry" and value.isdigit():
+            self.retry_ms = int(value)
 
     def _too_large(self) -> None:
         """Drop an event that exceeds the limit; of an unfinished line, remember only whether it is empty."""

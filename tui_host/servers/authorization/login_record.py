@@ -1,53 +1,56 @@
-"""What is kept of a login: client, tokens with their absolute expiry, and the metadata that tell where to renew them."""
+"""What is kept of a login: client, tokens with their absolute expiry, the metadata that tell where to renew them; and its lock."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import fcntl
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 
 from mcp.client.auth.oauth2 import OAuthContext
 from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken, ProtectedResourceMetadata
 from pydantic import BaseModel, ValidationError
 
-from tui_host.capture.json.narrowing import as_json, mapping, text_or_empty
+from tui_host.capture.json.narrowing import as_json, mapping
 from tui_host.errors import JSON
 
-PAST = 1.0
-"""An expiry long past. The SDK takes 0 for no expiry."""
+
+class _Kept(BaseModel):
+    issuer: str = ""
+    expires: float | None = None
+    client: OAuthClientInformationFull
+    tokens: OAuthToken | None = None
+    metadata: OAuthMetadata | None = None
+    resource: ProtectedResourceMetadata | None = None
 
 
 def login_of(context: OAuthContext) -> Mapping[str, JSON]:
-    """Return what to keep of a login."""
-    parts = {
-        "client": context.client_info,
-        "tokens": context.current_tokens,
-        "metadata": context.oauth_metadata,
-        "resource": context.protected_resource_metadata,
-    }
-    return {
-        "issuer": issuer_of(context),
-        "expires": context.token_expiry_time,
-        **{name: _dumped(part) for name, part in parts.items()},
-    }
+    """Return what to keep of a login; nothing before there is a client."""
+    if context.client_info is None:
+        return {}
+    kept = _Kept(
+        issuer=issuer_of(context),
+        expires=context.token_expiry_time,
+        client=context.client_info,
+        tokens=context.current_tokens,
+        metadata=context.oauth_metadata,
+        resource=context.protected_resource_metadata,
+    )
+    return mapping(as_json(kept.model_dump(mode="json", exclude_none=True)))
 
 
 def restore(context: OAuthContext, login: Mapping[str, JSON]) -> None:
-    """Fill the context with a kept login. A part that cannot be read is left out."""
+    """Fill the context with a kept login; one that cannot be read is none."""
     try:
-        client = OAuthClientInformationFull.model_validate(login.get("client"))
-        metadata, resource = login.get("metadata"), login.get("resource")
-        context.oauth_metadata = None if metadata is None else OAuthMetadata.model_validate(metadata)
-        context.protected_resource_metadata = (
-            None if resource is None else ProtectedResourceMetadata.model_validate(resource)
-        )
-        context.client_info = client
-        tokens = login.get("tokens")
-        context.current_tokens = None if tokens is None else OAuthToken.model_validate(tokens)
+        kept = _Kept.model_validate(login)
     except ValidationError:
         return
-    expires = login.get("expires")
-    context.token_expiry_time = expires if isinstance(expires, float) else None
-    if context.protected_resource_metadata is not None:
-        context.auth_server_url = str(context.protected_resource_metadata.authorization_servers[0])
+    context.client_info, context.current_tokens = kept.client, kept.tokens
+    context.token_expiry_time = kept.expires
+    context.oauth_metadata, context.protected_resource_metadata = kept.metadata, kept.resource
+    if kept.resource is not None:
+        context.auth_server_url = str(kept.resource.authorization_servers[0])
 
 
 def issuer_of(context: OAuthContext) -> str:
@@ -55,13 +58,18 @@ def issuer_of(context: OAuthContext) -> str:
     return "" if context.oauth_metadata is None else str(context.oauth_metadata.issuer)
 
 
-def secrets_in(login: Mapping[str, JSON]) -> Iterator[str]:
-    """Yield the secrets of a kept login."""
-    tokens, client = mapping(login.get("tokens")), mapping(login.get("client"))
-    for secret in (tokens.get("access_token"), tokens.get("refresh_token"), client.get("client_secret")):
-        if text := text_or_empty(secret):
-            yield text
-
-
-def _dumped(part: BaseModel | None) -> JSON:
-    return None if part is None else as_json(part.model_dump(mode="json", exclude_none=True))
+def lock(path: Path | None) -> Callable[[], None] | None:
+    """Lock a file, which the system unlocks where this process ends; returns what unlocks it, None while another process has it."""
+    try:
+        file = os.open(path or os.devnull, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:  # there is no folder for logins, and so none that another process could renew
+        return lambda: None
+    try:
+        if path is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(file)
+        return None
+    except OSError:  # some network file systems have no locks
+        pass
+    return partial(os.close, file)

@@ -10,20 +10,15 @@ from urllib.parse import parse_qsl, urlsplit
 
 from tui_host.errors import ServerError
 
-HOST = "127.0.0.1"
-PATH = "/callback"
-HEAD_LIMIT = 16 << 10
-"""Largest head of a request, in bytes."""
-HEAD_SECONDS = 10.0
-_PAGE = "<!doctype html><meta charset=utf-8><title>tui-host</title><p>{words} You may close this page."
+HOST, PATH = "127.0.0.1", "/callback"
+HEAD_LIMIT, HEAD_SECONDS = 16 << 10, 10.0
+"""Largest head of a request, in bytes, and how long it may take."""
+_PAGE = "<!doctype html><meta charset=utf-8><title>tui-host</title><p>%s You may close this page."
+_ANSWER = "HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
 
 
 class RedirectListener:
-    """A port that the browser returns to.
-
-    Raises:
-        OSError: The port is in use.
-    """
+    """A port that the browser returns to; 0 for any free one. Raises OSError if it is in use."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_server((HOST, port))
@@ -34,7 +29,7 @@ class RedirectListener:
         self._socket.close()
 
     async def returned(self, state: str) -> str:
-        """Wait for the browser; returns the address to which it was sent."""
+        """Wait for the browser with this login's state; returns the address to which it was sent."""
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -43,37 +38,30 @@ class RedirectListener:
                     head = await reader.readuntil(b"\r\n\r\n")
                 target = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")[1:2]
                 url = f"http://{HOST}{target[0]}" if target else ""
-                is_ours = is_return(url, state)
-                words = "The login has returned to tui-host." if is_ours else "This is no answer to a login."
-                page = _PAGE.format(words=words).encode()
-                writer.write(
-                    b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
-                    % (b"200 OK" if is_ours else b"404 Not Found", len(page), page)
-                )
+                is_ours = _is_return(url, state)
+                page = _PAGE % ("The login has returned to tui-host." if is_ours else "This is no answer to a login.")
+                writer.write((_ANSWER % ("200 OK" if is_ours else "404 Not Found", len(page), page)).encode())
                 await writer.drain()
                 if is_ours and not answer.done():
                     answer.set_result(url)
             writer.close()
 
-        server = await asyncio.start_server(serve, sock=self._socket, limit=HEAD_LIMIT)
+        server = await asyncio.start_server(serve, sock=self._socket, limit=HEAD_LIMIT, start_serving=False)
         try:
+            await server.start_serving()  # cancelled here, the loop would go on to look at the socket's number
             return await answer
         finally:
             server.close()
 
 
-def is_return(url: str, state: str) -> bool:
+def _is_return(url: str, state: str) -> bool:
     """Whether an address is the return of the login with this state."""
     given = parameters(url)
     return urlsplit(url).path == PATH and given.get("state") == state and ("code" in given or "error" in given)
 
 
 def parameters(url: str) -> Mapping[str, str]:
-    """Return the parameters of an address.
-
-    Raises:
-        ServerError: The text is no address.
-    """
+    """Return the parameters of an address; raises ServerError if the text is none."""
     try:
         return dict(parse_qsl(urlsplit(url.strip()).query))
     except ValueError:

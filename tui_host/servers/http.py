@@ -1,0 +1,566 @@
+"""Servers behind URLs: streamable HTTP, and the older transport of HTTP with SSE.
+
+The SDK's transports are not used: there a fault of the network ends the connection, what a server refuses over SSE is never heard, and of
+a refusal neither status nor words nor `retry-after` are left. Here the sender of a request waits in its own task until the answer has
+come, or a reason why none will. Imported in a thread with the first server behind a URL: httpx2 costs 3 MiB and 0.1 s.
+
+Source: MCP 2024-11-05, 2025-11-25 and 2026-07-28, Transports.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
+from functools import cache
+from typing import TYPE_CHECKING, Literal, TypeAlias
+from urllib.parse import urljoin, urlsplit
+
+import anyio
+import httpx2
+from anyio import to_thread
+from anyio.abc import TaskGroup, TaskStatus
+from mcp.shared.dispatcher import as_request_id
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp_types import INTERNAL_ERROR, RequestId
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from typing_extensions import override
+
+from tui_host.capture.content_codings import CodingError, codings_of
+from tui_host.capture.frames.frame_heads import Frame, read_frame
+from tui_host.capture.http.httpx2_tap import RecordingTransport
+from tui_host.capture.http.observer import Observer
+from tui_host.capture.http.sse import SseDecoder, SseEvent
+from tui_host.capture.json.narrowing import mapping, text_or_empty
+from tui_host.capture.record import current_place
+from tui_host.capture.redact.login_exchanges import WithoutTokens
+from tui_host.capture.stdio.stdio_tap import StdioTap
+from tui_host.errors import JSON, ServerError
+from tui_host.servers.dispatcher import OURS, OutgoingMessage, Peer, peer_over
+from tui_host.servers.http_failure import (
+    LoginFailed,
+    error_in,
+    fault_words,
+    first_words,
+    has_forgotten_session,
+    kind_of,
+    read_body,
+    seconds_to_wait,
+)
+from tui_host.servers.outgoing_request import HttpAnswer, HttpState
+from tui_host.servers.server_faults import remedy_of_answer, words_of_answer
+from tui_host.servers.stdio import cause_of_end, running
+
+if TYPE_CHECKING:
+    from tui_host.capture.recorder import Recorder
+    from tui_host.servers.authorization.server_login import ServerLogin
+    from tui_host.servers.server_endpoint import Endpoint
+    from tui_host.servers.wire import Wire
+
+CONNECT_SECONDS = 30.0
+START_SECONDS = 30.0
+"""How long a program may take to print its URL."""
+NOTIFICATION_SECONDS = 15.0
+"""Longest time that the POST of a notification or an answer may hold up its sender."""
+LEAVE_SECONDS = 2.0
+BODY_LIMIT = 64 << 20
+"""Largest JSON answer or event, in bytes."""
+REFUSAL_BYTES = 64 << 10
+"""Bytes read of a refusal's body."""
+REDIRECTS = 5
+TRANSIENT = frozenset({429, 502, 503, 504})
+"""Statuses of a refusal that may pass."""
+TRIES = 4
+"""How often a message is sent while its server says that the refusal will pass."""
+DEFAULT_WAIT_SECONDS = 1.0
+LONGEST_WAIT_SECONDS = 30.0
+"""Longest time to wait for a refusal to pass; the person is told of a longer one."""
+STEADY_SECONDS = 1.0
+"""How long a stream has to last to be no quick end."""
+REOPENINGS = 3
+"""How often a stream that cannot be opened is tried again."""
+SESSION = "mcp-session-id"
+
+_BATCH = "it answered with several messages in one (a batch), which MCP has not had since 2025-06-18"
+_BAD_SESSION = "its session id has characters that no header may have"
+_VISIBLE = re.compile(r"[\x21-\x7e]*")
+"""A session id has visible ASCII characters only. Source: MCP 2025-11-25, Transports, Session Management."""
+_EVENTS, _JSON = "text/event-stream", "application/json"
+_EFFECTS = frozenset({"tools/call", "tasks/update"})
+"""Methods that may have had an effect where a gateway gave up waiting, so that only the server's own word sends them again."""
+_BEFORE_SENDING = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+_FAULTS = (httpx2.TransportError, OSError, CodingError)
+ReadAnswer: TypeAlias = Callable[[OutgoingMessage, httpx2.Response], Awaitable[None]]
+
+
+@asynccontextmanager
+async def http_transport(
+    endpoint: Endpoint, wire: Wire, kind: Literal["http", "sse"], *, read_seconds: float | None
+) -> AsyncGenerator[Peer]:
+    """Connect to a server behind a URL. `read_seconds` is the longest pause between bytes of an answer; None for no limit.
+
+    Raises:
+        ServerError: There is no address, or the older transport's stream cannot be opened.
+    """
+    async with _address(endpoint, wire) as url:
+        observer = Observer(wire.recorder, wire="mcp", peer=wire.server, connection=wire.connection)
+        inner = httpx2.AsyncHTTPTransport(verify=await _context(url))
+        transport = RecordingTransport(observer, inner)
+        login = None
+        if endpoint.command is None and not any(name.lower() == "authorization" for name in endpoint.headers):
+            from tui_host.servers.authorization.server_login import ServerLogin
+
+            secretly = Observer(
+                WithoutTokens(wire.recorder, is_login=True), wire="mcp", peer=wire.server, connection=wire.connection
+            )
+            methods = {"POST"} if kind == "http" else {"POST", "GET"}  # the older transport is refused at its stream
+            secret = RecordingTransport(secretly, inner)
+            login = ServerLogin(url, methods, wire.login, public=transport, secret=secret, observer=secretly)
+        headers = {"User-Agent": "tui-host", **endpoint.headers}
+        timeout = httpx2.Timeout(CONNECT_SECONDS, read=read_seconds)
+
+        async def send(message: OutgoingMessage) -> None:
+            await link.send(message)
+
+        async with (
+            httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout) as http,
+            peer_over(wire, send) as peer,
+            anyio.create_task_group() as group,
+        ):
+            client = HttpClient(http, login, peer)
+            link = StreamableHttp(client, url, group) if kind == "http" else SseHttp(client, url)
+            if isinstance(link, SseHttp):
+                await group.start(link.listen)
+            try:
+                yield peer
+            finally:
+                if isinstance(link, StreamableHttp):
+                    await link.end_session()
+                group.cancel_scope.cancel()
+
+
+async def _context(url: str) -> ssl.SSLContext:
+    """Return the TLS context: read from the disk for the first https URL, then shared."""
+    if urlsplit(url).scheme != "https":
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return await to_thread.run_sync(_trusting)
+
+
+@cache
+def _trusting() -> ssl.SSLContext:
+    return httpx2.create_ssl_context()
+
+
+class HttpClient:
+    """What both transports share: requests with the login, redirects within the origin alone, refusals and faults in words."""
+
+    def __init__(self, http: httpx2.AsyncClient, login: ServerLogin | None, peer: Peer) -> None:
+        self.peer = peer
+        self.state = peer.wire.gate = HttpState()
+        self._http = http
+        self._login = login
+
+    @asynccontextmanager
+    async def open(
+        self, method: str, url: str, headers: Mapping[str, str], data: bytes | None = None
+    ) -> AsyncGenerator[httpx2.Response]:
+        """Send a request and yield the response, whose body is still to be read.
+
+        Raises:
+            httpx2.TransportError: No answer came.
+            LoginFailed: The server wants a login, and there is none.
+        """
+        request = self._http.build_request(method, url, headers=headers, content=data)
+        response = await self._authorized(request)
+        try:
+            for _ in range(REDIRECTS):
+                onward = response.next_request
+                if onward is None or not _is_same_place(request, onward):
+                    break
+                await response.aclose()
+                request = onward
+                response = await self._authorized(request)
+            yield response
+        finally:
+            await response.aclose()
+
+    async def _authorized(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request with the token of the login, and again with a new one if the server refuses that."""
+        if self._login is None:
+            return await self._http.send(request, stream=True)
+        await self._login.authorize(request)
+        tried: set[str] = set()
+        while True:
+            response = await self._http.send(request, stream=True)
+            if not self._login.is_refusal(response):
+                return response
+            body = await read_body(response, REFUSAL_BYTES)
+            await response.aclose()
+            await self._login.answer(request, response, first_words(body), tried)
+
+    async def post(self, message: OutgoingMessage, url: str, headers: Mapping[str, str], read: ReadAnswer) -> None:
+        """POST a message, and let `read` take the answer. What goes wrong is told to the one who waits, never raised."""
+        for tries in range(1, TRIES + 1):
+            try:
+                async with self.open("POST", url, {**headers, **message.headers}, message.data) as response:
+                    if message.request is not None:
+                        message.request.answer = HttpAnswer(status=response.status_code)
+                    wait = self.wait(response, text_or_empty(message.frame.get("method")))
+                    if wait is None or tries == TRIES:
+                        await read(message, response)
+                        return
+            except _FAULTS as error:
+                words = self.note_fault(error)
+                if message.request is not None:
+                    message.request.answer = HttpAnswer(status=0, words=words)
+                    message.request.is_sent = not isinstance(error, _BEFORE_SENDING)
+                self.fail(message, words)
+                return
+            except LoginFailed as error:
+                self.refuse(message, error.answer)
+                return
+            await anyio.sleep(wait)
+
+    def wait(self, response: httpx2.Response, method: str) -> float | None:
+        """Return how many seconds to wait before a request is made again, None if it is not to be made again."""
+        said = seconds_to_wait(response)
+        if response.status_code not in TRANSIENT or (said or 0) > LONGEST_WAIT_SECONDS:
+            return None
+        if method in _EFFECTS and (said is None or response.status_code in {502, 504}):
+            return None
+        return DEFAULT_WAIT_SECONDS if said is None else said
+
+    async def tell(self, message: OutgoingMessage, response: httpx2.Response, about: str = "") -> None:
+        """Tell the one who waits what came in place of an answer: the server's own error, or status and first words.
+
+        Args:
+            about: Added to the words.
+        """
+        body = (await read_body(response, REFUSAL_BYTES))[:REFUSAL_BYTES]
+        if message.request is None:
+            return  # a notification that the server does not want says nothing about the session
+        is_first = message.frame.get("method") in {"initialize", "server/discover"}
+        answer = self.answer_of(response, body, about, is_first=is_first)
+        if SESSION in response.request.headers and has_forgotten_session(response.status_code, body):
+            self.state.is_session_lost = message.request.is_session_lost = True
+        self.refuse(message, answer, error_in(body))
+
+    def answer_of(self, response: httpx2.Response, body: bytes, about: str, *, is_first: bool) -> HttpAnswer:
+        """Return a refusal in words. One of the first requests that may pass means a server that is away for a while."""
+        words, status = first_words(body), response.status_code
+        if is_first and status in TRANSIENT:
+            self.state.is_refused, self.state.retry_seconds = True, seconds_to_wait(response) or 0.0
+        if kind_of(response) == "text/html" and status < 500:
+            words = f"it answered text/html: a login page, or the wrong URL? {words}".strip()
+        if response.next_request is not None:
+            onward = response.next_request.url.copy_with(query=None, fragment=None, userinfo=b"")
+            words = f"it points to {onward}"
+        words = ", ".join(filter(None, (words, about)))
+        return HttpAnswer(status=status, words=words, retry_after=response.headers.get("retry-after", ""))
+
+    def refuse(self, message: OutgoingMessage, answer: HttpAnswer, error: Mapping[str, JSON] | None = None) -> None:
+        """Give the one who waits an error in place of an answer: the server's own, else one with the words of its refusal."""
+        if message.request is not None:
+            self.state.last = message.request.answer = answer
+            ours: JSON = {"code": INTERNAL_ERROR, "message": words_of_answer(answer), "data": {OURS: "refusal"}}
+            self.peer.received({"id": message.frame.get("id"), "error": error or ours})
+
+    def fail(self, message: OutgoingMessage, words: str) -> None:
+        """Give the one who waits the reason why no answer comes, unless it has come."""
+        number = as_request_id(message.frame.get("id"))
+        if message.request is not None and number is not None and self.peer.waits(number):
+            self.state.last = HttpAnswer(status=0, words=words)
+            self.peer.fail(number, words)
+
+    def note_fault(self, error: Exception) -> str:
+        """Return the words for a fault. Where nothing accepts connections, the owner of the connection learns of it."""
+        words = fault_words(error)
+        if isinstance(error, httpx2.ConnectError):
+            self.state.is_refused = True
+            self.peer.wire.owner.refused(words)
+        return words
+
+
+class EventStream:
+    """A stream of events that may be opened again where it broke off, as its server says.
+
+    Attributes:
+        last_id: The id of the last event, from which the server can go on; empty if it cannot.
+        failures: How often in a row it could not be opened.
+        retry: Seconds to wait before it is opened again, as the server said last.
+    """
+
+    def __init__(self) -> None:
+        self.last_id = ""
+        self.failures = 0
+        self.retry = DEFAULT_WAIT_SECONDS
+        self._quick_ends = 0
+        self._began = 0.0
+
+    async def events(self, response: httpx2.Response) -> AsyncGenerator[SseEvent]:
+        """Yield the events of a response, each as soon as it is complete."""
+        if codings := codings_of(response.headers.get("content-encoding")):  # it could grow to any size
+            raise CodingError(f"its event stream is compressed ({', '.join(codings)[:40]}); we asked for identity")
+        decoder, self.failures, self._began = SseDecoder(BODY_LIMIT), 0, time.monotonic()
+        async for chunk in response.aiter_raw():
+            events = decoder.feed(chunk)
+            self.last_id = decoder.last_id or self.last_id
+            self.retry = self.retry if decoder.retry_ms is None else decoder.retry_ms / 1000
+            for event in events:
+                yield event
+        for event in decoder.finish():
+            yield event
+
+    async def pause(self) -> None:
+        """Wait before it is opened again, as its server says, and ever longer for a stream that keeps ending at once."""
+        self._quick_ends = 0 if time.monotonic() - self._began > STEADY_SECONDS else self._quick_ends + 1
+        least = 2.0 ** (self._quick_ends - 2) if self._quick_ends > 1 else 0.0
+        await anyio.sleep(max(min(least, LONGEST_WAIT_SECONDS), self.retry))
+
+
+class StreamableHttp:
+    """Streamable HTTP: each message is POSTed, and the answer to a request comes in the response, as JSON or in a stream."""
+
+    def __init__(self, client: HttpClient, url: str, group: TaskGroup) -> None:
+        self._client = client
+        self._peer = client.peer
+        self._url = url
+        self._group = group
+        self._session = ""
+        self._version = ""
+
+    async def send(self, message: OutgoingMessage) -> None:
+        """Send a message. The sender of a request waits for its answer, so that a cancelled sender closes the exchange."""
+        method, version = message.frame.get("method"), message.headers.get(MCP_PROTOCOL_VERSION_HEADER, "")
+        self._version = "" if method == "initialize" else version or self._version
+        if message.request is not None:
+            await self._client.post(message, self._url, self._headers(), self._answered)
+        elif method != "notifications/cancelled" or self._version not in MODERN_PROTOCOL_VERSIONS:
+            # In the newer era the closed exchange is the cancellation, and no notification goes over HTTP.
+            with anyio.move_on_after(NOTIFICATION_SECONDS):
+                await self._client.post(message, self._url, self._headers(), self._client.tell)
+        if method == "notifications/initialized" and self._session:
+            self._group.start_soon(self._listen)
+
+    async def end_session(self) -> None:
+        """Tell the server that the session is over."""
+        if self._session and not self._client.state.is_session_lost:
+            with anyio.move_on_after(LEAVE_SECONDS), suppress(LoginFailed, *_FAULTS):
+                async with self._client.open("DELETE", self._url, self._headers()):
+                    pass
+
+    def _headers(self, accept: str = f"{_JSON}, {_EVENTS}") -> dict[str, str]:
+        headers = {"Accept": accept, "Content-Type": _JSON}
+        if self._session:
+            headers[SESSION] = self._session
+        if self._version:
+            headers[MCP_PROTOCOL_VERSION_HEADER] = self._version
+        return headers
+
+    async def _answered(self, message: OutgoingMessage, response: httpx2.Response) -> None:
+        """Take the answer to a request."""
+        kind, session = kind_of(response), response.headers.get(SESSION, "")
+        if not response.is_success or response.status_code == 202 or kind not in {_JSON, _EVENTS}:
+            await self._client.tell(message, response)
+            return
+        if not _VISIBLE.fullmatch(session):
+            self._client.refuse(message, HttpAnswer(status=response.status_code, words=_BAD_SESSION))
+            return
+        self._client.state.succeeded()
+        if message.frame.get("method") == "initialize":
+            self._session = session
+        if kind == _EVENTS:
+            await self._take_events(message, response)
+        else:
+            await self._take_json(message, response)
+
+    async def _take_json(self, message: OutgoingMessage, response: httpx2.Response) -> None:
+        body = await read_body(response, BODY_LIMIT)
+        words = "the answer is no JSON-RPC message"
+        if len(body) > BODY_LIMIT:
+            words = f"the answer has more than {BODY_LIMIT >> 20} MB"
+        elif body.lstrip()[:1] == b"[":
+            words = _BATCH
+        else:
+            self._peer.take(body, read_frame(body), current_place.get())
+        self._client.fail(message, words)
+
+    async def _take_events(self, message: OutgoingMessage, response: httpx2.Response) -> None:
+        """Take what comes in the stream of a request until its answer. A broken stream goes on where its server allows that."""
+        stream, number = EventStream(), as_request_id(message.frame.get("id"))
+        try:
+            await self._follow(stream, response, number)
+        except _FAULTS:
+            if not stream.last_id:
+                raise
+        await response.aclose()
+        while stream.last_id and number is not None and self._peer.waits(number):
+            await stream.pause()
+            if not await self._reopened(stream, number):
+                break
+        self._client.fail(message, "its event stream ended without a response")
+
+    async def _listen(self) -> None:
+        """Follow the stream of the server's own messages, if it has one."""
+        stream = EventStream()
+        while await self._reopened(stream, None):
+            await stream.pause()
+
+    async def _reopened(self, stream: EventStream, number: RequestId | None) -> bool:
+        """Open a stream by GET, and follow it to its end; returns whether it may be opened again."""
+        headers = self._headers(_EVENTS)
+        if stream.last_id:
+            headers["Last-Event-ID"] = stream.last_id
+        try:
+            async with self._client.open("GET", self._url, headers) as response:
+                if response.is_success and kind_of(response) == _EVENTS:
+                    await self._follow(stream, response, number)
+                    return True
+                wait = self._client.wait(response, "")
+            if wait is None:
+                return False
+            stream.retry = wait
+        except LoginFailed:
+            return False
+        except _FAULTS as error:
+            self._client.note_fault(error)
+        stream.failures += 1
+        return stream.failures < REOPENINGS
+
+    async def _follow(self, stream: EventStream, response: httpx2.Response, number: RequestId | None) -> None:
+        """Take the messages of a stream until its end, or until the answer to a request."""
+        async with aclosing(stream.events(response)) as events:
+            async for event in events:
+                if event.kind == "event" and event.event == "message" and event.data:
+                    self._peer.take(event.data, read_frame(event.data), current_place.get())
+                if number is not None and not self._peer.waits(number):
+                    return
+
+
+class SseHttp:
+    """The older transport: one stream brings all messages, and the first event in it says where to POST ours."""
+
+    def __init__(self, client: HttpClient, url: str) -> None:
+        self._client = client
+        self._peer = client.peer
+        self._url = url
+        self._endpoint = ""
+
+    async def send(self, message: OutgoingMessage) -> None:
+        """POST a message. What the server says to that is heard at once; the answer comes in the stream."""
+        await self._client.post(message, self._endpoint, {"Content-Type": _JSON}, self._accepted)
+
+    async def _accepted(self, message: OutgoingMessage, response: httpx2.Response) -> None:
+        if response.is_success:
+            await read_body(response, REFUSAL_BYTES)
+        else:
+            place = f"from {self._endpoint.partition('?')[0]}, the address that the server named"
+            await self._client.tell(message, response, place)
+
+    async def listen(self, *, task_status: TaskStatus[None]) -> None:
+        """Follow the stream to its end; `task_status` is told once messages can be sent.
+
+        Raises:
+            ServerError: The stream cannot be opened, or brings no address.
+        """
+        cause = "closed the connection"
+        try:
+            await self._open(task_status)
+        except LoginFailed as error:
+            raise _unreachable(error.answer) from error
+        except _FAULTS as error:
+            cause = self._client.note_fault(error)
+        if not self._endpoint:
+            raise ServerError(f"{cause}; no address for messages came", remedy=remedy_of_answer(HttpAnswer(status=0)))
+        self._peer.over(cause)
+
+    async def _open(self, task_status: TaskStatus[None]) -> None:
+        for tries in range(1, TRIES + 1):
+            headers = {"Accept": _EVENTS, "Cache-Control": "no-store"}
+            async with self._client.open("GET", self._url, headers) as response:
+                wait = self._client.wait(response, "")
+                if response.is_success and kind_of(response) == _EVENTS:
+                    await self._follow(response, task_status)
+                    return
+                if wait is None or tries == TRIES:
+                    body = await read_body(response, REFUSAL_BYTES)
+                    self._client.state.last = self._client.answer_of(response, body, "", is_first=True)
+                    raise _unreachable(self._client.state.last)
+            await anyio.sleep(wait)
+
+    async def _follow(self, response: httpx2.Response, task_status: TaskStatus[None]) -> None:
+        async with aclosing(EventStream().events(response)) as events:
+            async for event in events:
+                if event.event == "endpoint" and not self._endpoint:
+                    self._endpoint = self._checked(event.data.decode("utf-8", "replace"))
+                    task_status.started()
+                elif event.kind == "event" and event.event == "message" and event.data:
+                    self._peer.take(event.data, read_frame(event.data))
+
+    def _checked(self, place: str) -> str:
+        """Return the address for messages; raises if it is another origin's, which must not get what is meant for this one."""
+        endpoint = urljoin(self._url, place)
+        if urlsplit(endpoint)[:2] != urlsplit(self._url)[:2]:
+            words = f"it named an address elsewhere for messages: {endpoint.partition('?')[0][:200]}"
+            raise ServerError(words, remedy="ask whoever runs it: the address must be of the same origin")
+        return endpoint
+
+
+def _unreachable(answer: HttpAnswer) -> ServerError:
+    return ServerError(words_of_answer(answer), remedy=remedy_of_answer(answer))
+
+
+def _is_same_place(request: httpx2.Request, onward: httpx2.Request) -> bool:
+    """Whether a redirect stays with the same server, to which alone the headers belong, and keeps the message."""
+    here, there = request.url, onward.url
+    is_same_origin = (here.scheme, here.host, here.port) == (there.scheme, there.host, there.port)
+    return is_same_origin and request.method == onward.method and here.userinfo == there.userinfo
+
+
+@asynccontextmanager
+async def _address(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[str]:
+    """Yield the server's URL. A bundled server's program is run for the duration of the connection and prints its URL."""
+    if endpoint.command is None:
+        yield endpoint.url
+        return
+    tap = _LauncherTap(wire.recorder, peer=wire.server, connection=wire.connection)
+    async with running(endpoint.command, wire, tap) as child, anyio.create_task_group() as group:
+
+        async def watch() -> None:
+            await child.over.wait()
+            tap.told.set()
+            wire.end(await cause_of_end(child))
+
+        group.start_soon(watch)
+        with anyio.move_on_after(START_SECONDS):
+            await tap.told.wait()
+        if not tap.url:
+            raise ServerError("its program told no URL", wire.server, "look at its standard error")
+        try:
+            yield tap.url
+        finally:
+            group.cancel_scope.cancel()
+
+
+class _LauncherTap(StdioTap):
+    """Tap for a program without a protocol on standard output: takes the URL from its first line, records only standard error."""
+
+    def __init__(self, recorder: Recorder, *, peer: str, connection: str) -> None:
+        super().__init__(recorder, peer=peer, connection=connection)
+        self.url = ""
+        self.told = anyio.Event()
+
+    @override
+    def into(self, line: bytes, fault: str | None) -> Frame:
+        del fault
+        frame = read_frame(line)
+        if not self.told.is_set():
+            self.url = text_or_empty(mapping(frame.value).get("url"))
+            self.told.set()
+        return frame
+
+    @override
+    def junk(self, block: bytes, lines: int) -> None:
+        """Ignore unreadable output."""
