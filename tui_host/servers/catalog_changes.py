@@ -29,14 +29,12 @@ class Change:
         sign: `+` new, `-` gone, `~` changed.
         kind: `tool`, `resource` or `prompt`.
         name: The tool's or prompt's name, the resource's URI; untrusted.
-        parts: The parts of the definition that changed.
-        words: The same with the changed words; untrusted.
+        words: What changed, with the changed words; untrusted.
     """
 
     sign: Literal["+", "-", "~"]
     kind: str
     name: str
-    parts: tuple[str, ...] = ()
     words: str = ""
 
     @override
@@ -49,15 +47,10 @@ def offers_of(status: ServerStatus) -> Offers:
     """Return what a ready server offers."""
     return {
         "tool": {tool.name: _definition(tool) for tool in status.tools},
-        "resource": {
-            resource.uri: {"description": resource.description} for resource in (*status.resources, *status.templates)
-        },
+        "resource": {each.uri: {"description": each.description} for each in (*status.resources, *status.templates)},
         "prompt": {
-            prompt.name: {
-                "description": prompt.description,
-                "arguments": [argument.name for argument in prompt.arguments],
-            }
-            for prompt in status.prompts
+            each.name: {"description": each.description, "arguments": [argument.name for argument in each.arguments]}
+            for each in status.prompts
         },
     }
 
@@ -86,10 +79,10 @@ def changes_between(before: Mapping[str, JSON], after: Offers) -> tuple[Change, 
         changes += [Change(sign="+", kind=kind, name=name) for name in now if name not in was]
         changes += [Change(sign="-", kind=kind, name=name) for name in was if name not in now]
         for name, definition in now.items():
-            differences = dict(_differences(mapping(was.get(name)), definition)) if name in was else {}
-            if differences:
-                words = "; ".join(f"{key} {changed}" for key, changed in differences.items())
-                changes.append(Change(sign="~", kind=kind, name=name, parts=tuple(differences), words=words))
+            differences = _differences(mapping(was.get(name)), definition) if name in was else ()
+            words = "; ".join(f"{key} {changed}" for key, changed in differences)
+            if words:
+                changes.append(Change(sign="~", kind=kind, name=name, words=words))
     return tuple(changes)
 
 

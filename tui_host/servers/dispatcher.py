@@ -96,6 +96,7 @@ class Peer:
     _group: TaskGroup
     counts: Counts = field(default_factory=Counts)
     _pending: dict[RequestId, _Pending] = field(default_factory=dict[RequestId, _Pending])
+    _abandoned: set[RequestId] = field(default_factory=set[RequestId])
     _questions: dict[RequestId, anyio.CancelScope] = field(default_factory=dict[RequestId, anyio.CancelScope])
     _replies: int = 0
     _ids: count[int] = field(default_factory=lambda: count(1))
@@ -180,6 +181,7 @@ class Peer:
 
     async def _cancel(self, number: RequestId, opts: CallOptions, outgoing: OutgoingRequest, reason: str) -> None:
         """Tell the server that nobody waits for its answer any more, unless the protocol forbids that."""
+        self._abandoned.add(coerce_request_id(number))  # its answer may still come, and is no surprise then
         if outgoing.is_sent and opts.get("cancel_on_abandon", True):
             with anyio.move_on_after(CANCEL_SECONDS, shield=True):
                 params: dict[str, JSON] = {"requestId": number, "reason": reason}
@@ -284,7 +286,7 @@ class Peer:
     def _resolve(self, number: RequestId | None, outcome: Mapping[str, JSON] | MCPError, warning: str = "") -> None:
         pending = None if number is None else self._pending.get(coerce_request_id(number))
         if pending is None or pending.answer.done():
-            self.counts.unexpected += 1
+            self.counts.unexpected += number is None or coerce_request_id(number) not in self._abandoned
             return
         pending.request.warning = pending.request.warning or warning
         pending.resolve(outcome)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from tui_host.capture.json.narrowing import as_json, is_object, items, mapping, text_or_empty
+from tui_host.capture.json.narrowing import as_json, items, mapping, text_or_empty
 from tui_host.capture.json.reading import DEPTH
 from tui_host.errors import JSON
 from tui_host.servers.catalog import READ, Prompt, PromptArgument, Resource, Tool
@@ -57,19 +57,18 @@ def read_tools(
 def read_resources(listed: Sequence[object], *, is_template: bool = False) -> tuple[Resource, ...]:
     """Read the resources or templates of a listing, skipping entries without a URI."""
     resources: list[Resource] = []
-    for value in map(as_json, listed):
-        uri = text_or_empty(value.get("uriTemplate" if is_template else "uri")) if isinstance(value, Mapping) else ""
-        if isinstance(value, Mapping) and uri and len(uri) <= LONGEST_URI:
-            size, annotations = value.get("size"), value.get("annotations")
+    for value in (mapping(as_json(entry)) for entry in listed):
+        uri, size = text_or_empty(value.get("uriTemplate" if is_template else "uri")), value.get("size")
+        if uri and len(uri) <= LONGEST_URI:
             resources.append(
                 Resource(
                     uri=uri,
-                    name=(text_or_empty(value.get("title")) or text_or_empty(value.get("name")))[:LONGEST_WORDS],
-                    description=text_or_empty(value.get("description"))[:LONGEST_WORDS],
-                    media_type=text_or_empty(value.get("mimeType"))[:LONGEST_WORDS],
+                    name=_words(value, "title") or _words(value, "name"),
+                    description=_words(value, "description"),
+                    media_type=_words(value, "mimeType"),
                     is_template=is_template,
                     size=size if isinstance(size, int) and not isinstance(size, bool) else None,
-                    annotations=tuple(annotations.items()) if isinstance(annotations, Mapping) else (),
+                    annotations=tuple(mapping(value.get("annotations")).items()),
                     icons=_icons(value),
                 )
             )
@@ -79,27 +78,31 @@ def read_resources(listed: Sequence[object], *, is_template: bool = False) -> tu
 def read_prompts(listed: Sequence[object], *, server: str) -> tuple[Prompt, ...]:
     """Read the prompts of a listing, skipping entries without a name and the second of two with one name."""
     prompts: dict[str, Prompt] = {}
-    for value in map(as_json, listed):
-        name = text_or_empty(value.get("name")) if isinstance(value, Mapping) else ""
-        if isinstance(value, Mapping) and name and len(name) <= LONGEST_URI:
-            prompt = Prompt(
+    for value in (mapping(as_json(entry)) for entry in listed):
+        name = text_or_empty(value.get("name"))
+        if name and len(name) <= LONGEST_URI and name not in prompts:
+            prompts[name] = Prompt(
                 server=server,
                 name=name,
-                title=text_or_empty(value.get("title"))[:LONGEST_WORDS],
-                description=text_or_empty(value.get("description"))[:LONGEST_WORDS],
+                title=_words(value, "title"),
+                description=_words(value, "description"),
                 arguments=tuple(_argument(mapping(argument)) for argument in items(value.get("arguments"))),
                 icons=_icons(value),
             )
-            prompts.setdefault(name, prompt)
     return tuple(prompts.values())
 
 
 def _argument(value: Mapping[str, JSON]) -> PromptArgument:
     return PromptArgument(
         name=text_or_empty(value.get("name"))[:LONGEST_URI],
-        description=text_or_empty(value.get("description"))[:LONGEST_WORDS],
+        description=_words(value, "description"),
         required=value.get("required") is True,
     )
+
+
+def _words(value: Mapping[str, JSON], key: str) -> str:
+    """Return a text for the screen, which needs no more of it than a few lines."""
+    return text_or_empty(value.get(key))[:LONGEST_WORDS]
 
 
 def _icons(value: Mapping[str, JSON]) -> tuple[str, ...]:
@@ -119,13 +122,10 @@ def reader(server: str, identity: str, resources: tuple[Resource, ...]) -> Tool:
         "required": ["uri"],
         "additionalProperties": False,
     }
-    listed = tuple(
-        resource
-        for is_template in (False, True)
-        for resource in [each for each in resources if each.is_template is is_template][:MOST_RESOURCES]
-    )
+    plain = [each for each in resources if not each.is_template][:MOST_RESOURCES]
+    templates = [each for each in resources if each.is_template][:MOST_RESOURCES]
     mark = fingerprint({"name": READ, "inputSchema": schema}, identity)
-    return Tool(server=server, name=READ, schema=schema, fingerprint=mark, resources=listed)
+    return Tool(server=server, name=READ, schema=schema, fingerprint=mark, resources=(*plain, *templates))
 
 
 def fingerprint(definition: Mapping[str, JSON], identity: str) -> str:
@@ -139,7 +139,6 @@ def _read(definition: object, server: str, identity: str) -> Tool:
     if not isinstance(value, Mapping):
         return Tool(server=server, name="", problem="malformed: not an object", size=len(_spelled(value)))
     name = text_or_empty(value.get("name"))
-    annotations = value.get("annotations")
     compact = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return Tool(
         server=server,
@@ -148,7 +147,7 @@ def _read(definition: object, server: str, identity: str) -> Tool:
         description=text_or_empty(value.get("description")),
         schema=value.get("inputSchema"),
         output_schema=value.get("outputSchema"),
-        annotations=tuple(annotations.items()) if isinstance(annotations, Mapping) else (),
+        annotations=tuple(mapping(value.get("annotations")).items()),
         fingerprint=fingerprint(value, identity),
         size=len(compact.encode("utf-8", "surrogatepass")),
         problem=_TOO_DEEP if TOO_DEEP in compact else _problem(name, value),
@@ -159,10 +158,7 @@ def _read(definition: object, server: str, identity: str) -> Tool:
 
 def _page(meta: JSON) -> str:
     """Return the address of the tool's page. Source: MCP Apps (SEP-1865), `_meta.ui.resourceUri`; before, a flat key."""
-    if not isinstance(meta, Mapping):
-        return ""
-    ui = meta.get("ui")
-    uri = text_or_empty(ui.get("resourceUri") if isinstance(ui, Mapping) else meta.get("ui/resourceUri"))
+    uri = text_or_empty(mapping(mapping(meta).get("ui")).get("resourceUri", mapping(meta).get("ui/resourceUri")))
     return uri if uri.startswith("ui://") and len(uri) <= LONGEST_URI else ""
 
 
@@ -173,10 +169,7 @@ def _problem(name: str, definition: Mapping[str, JSON]) -> str | None:
         return "its name is reserved: it is a method of the protocol"
     if len(name) > 256:
         return "its name has more than 256 characters"
-    execution = definition.get("execution")
-    if is_object(execution) and execution.get("taskSupport") == "required":
-        return NEEDS_TASKS
-    return None
+    return NEEDS_TASKS if mapping(definition.get("execution")).get("taskSupport") == "required" else None
 
 
 def _spelled(value: JSON) -> str:
