@@ -8,6 +8,7 @@ from collections.abc import Generator
 import pytest
 
 from tests.cli.desk import NO_SERVER, Desk, desk
+from tests.kit.mcp_server import mcp_server, tool
 from tests.kit.program import Programs
 from tests.servers.running import sdk_command
 from tui_host.cli.conformance_command import sample
@@ -31,6 +32,13 @@ def test_the_calls_of_the_context_are_made_and_end_in_order(place: Desk) -> None
     assert run(place, *own, calls=[{"name": "add", "arguments": {"a": 1, "b": 2}}]) == (0, "")
     code, told = run(place, *own, calls=[{"name": "subtract", "arguments": {}}])
     assert (code, "no tool subtract" in told) == (1, True)
+
+
+def test_a_call_that_the_server_refuses_is_told_and_is_not_the_exit_code(place: Desk) -> None:
+    refused = {"code": -32602, "message": "no network references"}
+    server = mcp_server({"tools": [tool("look")], "on": {"tools/call": [{"error": refused}]}})
+    code, told = run(place, "--", *server.argv, calls=[{"name": "look", "arguments": {}}])
+    assert (code, "error -32602: no network references" in told) == (0, True)
 
 
 def test_a_server_is_needed(place: Desk) -> None:

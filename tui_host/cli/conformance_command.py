@@ -48,11 +48,11 @@ _PLAIN: Mapping[str, JSON] = {"string": "text", "boolean": True, "array": [], "n
 
 
 def conformance(settings: Settings) -> int:
-    """Use the server, and return the exit code: 0 if every call was answered.
+    """Use the server, and return the exit code: 0 if every call was sent.
 
     Raises:
         SettingsError: There is no server, or the suite's context is malformed.
-        ServerError: The server could not be reached, or a call failed.
+        ServerError: The server could not be reached, or a call could not be sent.
     """
     if len(settings.servers) != 1:
         raise SettingsError("no server", "conformance", "write a URL, or -- and a command")
@@ -117,7 +117,12 @@ class _Suite:
             tool = offered.get(name)
             if tool is None:
                 raise ServerError(f"no tool {name}", status.name, sent=False)
-            await call_directly(self._host.pool, self._host.recorder, session, tool, canonical(arguments))
+            try:
+                await call_directly(self._host.pool, self._host.recorder, session, tool, canonical(arguments))
+            except ServerError as error:
+                if not error.sent:
+                    raise
+                diagnostics.tell(str(error))  # a refusal is an answer too: the suite judges by what was sent
         for prompt in self._host.pool.statuses()[0].prompts:
             if not any(argument.required for argument in prompt.arguments):  # which texts it takes is not told
                 await self._host.pool.get_prompt(status.name, prompt.name, {}, place=session.place(step=0))
