@@ -8,12 +8,13 @@ import sys
 # Only modules that Python has loaded anyway are imported up here: an interrupt before `main` would print a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable, Collection
     from pathlib import Path
-    from types import FrameType
+    from types import FrameType, ModuleType
 
-    from tui_host.cli.arguments import Arguments
-    from tui_host.cli.plain_log import PlainLines
+    from tui_host.cli.table import CommandRow
+    from tui_host.cli.tap_log import PlainLines
     from tui_host.errors import TuiHostError
     from tui_host.settings.load import Overrides
     from tui_host.settings.schema import Settings
@@ -30,7 +31,7 @@ def main() -> None:
         gc.disable()  # imported objects live on: scanning them again and again takes a tenth of the start
         if "tap" in sys.argv:
             _relay_at_once(sys.argv[1:])
-        from tui_host.cli import standard_output as output
+        from tui_host.cli import output
 
         try:
             code = run(sys.argv[1:])
@@ -81,40 +82,32 @@ def _relay_at_once(words: list[str]) -> None:
 
 
 def _plain_lines(write: Callable[[str], None]) -> PlainLines:
-    """Return the writer for `--plain`. Imported late, because a tap does not need to know models."""
-    from tui_host.cli.plain_log import PlainLines
+    """Return the writer for `--log -`. Imported late, because a tap does not need to know rows."""
+    from tui_host.cli.tap_log import PlainLines
 
     return PlainLines(write)
 
 
 def run(words: list[str]) -> int:
     """Run the command in `words` and return the exit code."""
-    from tui_host.cli import diagnostics
-    from tui_host.cli import standard_output as output
+    from tui_host.cli import diagnostics, output
     from tui_host.cli.arguments import read_arguments
     from tui_host.errors import TuiHostError
     from tui_host.guard.core_dumps import leave_no_core
     from tui_host.settings.load import load
 
-    closed = _open_what_is_closed()
+    _open_what_is_closed()
     leave_no_core()
     folder: Path | None = None
     settings: Settings | None = None
     try:
         _raise_at_interrupts()
-        arguments = read_arguments(words)
-        if arguments.command == "demo-model":
-            import gc
-
-            from tui_host.demo.model.__main__ import main as serve
-
-            gc.enable()
-            return serve(arguments.words)
-        if arguments.command == "tap":
-            return _tap(arguments, closed)
-        settings = load(overrides(arguments), os.environ)
-        folder = None if arguments.no_record else settings.data_dir
-        return dispatch(arguments, settings)
+        command, args = read_arguments(words)
+        if not command.reads_settings:
+            return _module(command).run(args, os.environ)
+        settings = load(overrides(args), os.environ)
+        folder = None if args.no_record else settings.data_dir
+        return dispatch(command, args, settings)
     except TuiHostError as error:
         return diagnostics.report(error)
     except BrokenPipeError:
@@ -128,28 +121,6 @@ def run(words: list[str]) -> int:
         return diagnostics.FAILED
     except Exception as error:  # noqa: BLE001 - the last resort: Python's own traceback would show conversations and secrets
         return diagnostics.report(_mistake(error, folder, settings))
-
-
-def _tap(arguments: Arguments, closed: Collection[int]) -> int:
-    """Run a tap. Reads no configuration: a mistake in ours must not stop another host."""
-    if arguments.action == "stdio":
-        from tui_host.tap.stdio.stdio_relay import relay
-        from tui_host.tap.stdio_arguments import StdioArguments
-
-        folder = arguments.data_dir
-        typed = None if folder is None else str(folder)
-        relay(
-            StdioArguments(arguments.words[0], arguments.server, data_dir=typed, log=arguments.log),
-            closed,
-            _plain_lines,
-        )
-    if arguments.action in {"install", "uninstall"}:
-        from tui_host.cli.tap_install_command import tap_install
-
-        return tap_install(arguments, os.environ)
-    from tui_host.cli.tap_command import tap
-
-    return tap(arguments, os.environ, _plain_lines)
 
 
 def _mistake(error: Exception, folder: Path | None, settings: Settings | None) -> TuiHostError:
@@ -191,88 +162,50 @@ def _end_in_order() -> None:
             signal.signal(number, leave)
 
 
-def overrides(arguments: Arguments) -> Overrides:
+def overrides(args: Namespace) -> Overrides:
     """Return the typed options in the form that the settings take."""
     from tui_host.settings.load import Overrides, server_from_arguments
 
-    words = arguments.server if arguments.command != "servers" else ()
     only = None
-    if words:
-        only = server_from_arguments(words[0] if "://" in words[0] and len(words) == 1 else words)
+    if args.server and args.command != "servers add":
+        only = server_from_arguments(
+            args.server[0] if "://" in args.server[0] and len(args.server) == 1 else args.server
+        )
     return Overrides(
-        config=arguments.config,
-        data_dir=arguments.data_dir,
-        model=arguments.model,
-        needs_model=arguments.command in {"", "ask"},
-        protocol=arguments.protocol,
-        profile=arguments.profile,
-        allow=arguments.allow,
-        steps=arguments.max_steps,
+        config=args.config,
+        data_dir=args.data_dir,
+        model=args.model,
+        needs_model=args.command in {"", "ask"},
+        protocol=args.protocol,
+        profile=args.profile,
+        allow=tuple(getattr(args, "allow", ())),
+        steps=getattr(args, "max_steps", None),
         only_server=only,
     )
 
 
-def dispatch(arguments: Arguments, settings: Settings) -> int:
+def dispatch(command: CommandRow, args: Namespace, settings: Settings) -> int:
     """Run the requested command, or the app."""
-    if arguments.command:
-        import gc
+    if command.name in {"", "open"}:
+        from tui_host.tui.run_app import open_files, run_app
 
-        if arguments.command != "open":
-            gc.enable()  # the app enables the garbage collector once its screen is drawn
+        if not command.name:
+            return run_app(settings, record=not args.no_record)
+        from pathlib import Path
+
         _end_in_order()
-    match arguments.command:
-        case "ask":
-            from tui_host.cli.ask_command import ask
+        return open_files([Path(word) for word in args.words], settings)
+    import gc
 
-            return ask(arguments, settings)
-        case "compare":
-            from tui_host.cli.compare_command import compare
-
-            return compare(arguments, settings)
-        case "servers":
-            from tui_host.cli.servers_command import servers
-
-            return servers(arguments, settings)
-        case "call" | "read" | "prompt" | "conformance":
-            return _of_one_server(arguments, settings)
-        case "models":
-            from tui_host.cli.models_command import models
-
-            return models(arguments, settings)
-        case "open":
-            from pathlib import Path
-
-            from tui_host.tui.run_app import open_files
-
-            return open_files([Path(word) for word in arguments.words], settings)
-        case "sessions" | "mcp":
-            return _of_recordings(arguments, settings)
-        case _:
-            from tui_host.tui.run_app import run_app
-
-            return run_app(settings, record=not arguments.no_record)
+    gc.enable()  # the app enables it once its screen is drawn
+    _end_in_order()
+    return _module(command).run(args, settings)
 
 
-def _of_recordings(arguments: Arguments, settings: Settings) -> int:
-    """Run a command on what was recorded."""
-    if arguments.command == "mcp":
-        from tui_host.cli.mcp_server import serve
+def _module(command: CommandRow) -> ModuleType:
+    from importlib import import_module
 
-        return serve(arguments, settings)
-    from tui_host.cli.sessions_command import sessions
-
-    return sessions(arguments, settings)
-
-
-def _of_one_server(arguments: Arguments, settings: Settings) -> int:
-    """Run a command that uses a single server."""
-    if arguments.command == "conformance":
-        from tui_host.cli.conformance_command import conformance
-
-        return conformance(settings)
-    from tui_host.cli.request_command import request
-
-    return request(arguments, settings)
+    return import_module(f"tui_host.cli.commands.{command.module}")
 
 
 if __name__ == "__main__":

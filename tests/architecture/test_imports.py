@@ -11,6 +11,8 @@ import pytest
 
 import tui_host
 
+OURS = Path(tui_host.__file__).parent
+COMMANDS = sorted((OURS / "cli/commands").glob("[a-z]*.py"))
 LIGHT = (
     "tui_host.settings.load",
     "tui_host.capture.record",
@@ -21,6 +23,7 @@ LIGHT = (
     "tui_host.host.host",
     "tui_host.cli.arguments",
     "tui_host.tui.run_app",  # refuses a terminal that it cannot draw on at once
+    *(f"tui_host.cli.commands.{path.stem}" for path in COMMANDS),  # for their help
 )
 HEAVY = (
     "mcp",
@@ -45,7 +48,6 @@ def test_what_is_needed_before_the_first_frame_loads_nothing_heavy(module: str) 
     assert run.stdout.strip() == ""
 
 
-OURS = Path(tui_host.__file__).parent
 LOADED_ALONE = {"tui_host.capture.exports", "tui_host.opening"}
 """Packages that are loaded in one thread, when a command or a process needs them."""
 

@@ -36,7 +36,8 @@ def test_ask_declines_what_no_flag_answers_and_says_so(program: Programs, tmp_pa
         ended = place.ask("--yes", "go")
         assert ended.code == 0, ended.err
         assert (
-            "asking asked for seats, meal, window (Which seats?): declined; --elicit FIELD=VALUE answers" in ended.err
+            "asking asked for seats, meal, window (Which seats?): declined: nothing was given; --elicit FIELD=VALUE answers"
+            in ended.err
         )
         assert len(place.provider.requests) == 2
 

@@ -11,7 +11,7 @@ from tests.cli.desk import NO_SERVER, Desk, desk
 from tests.kit.mcp_server import mcp_server, tool
 from tests.kit.program import Programs
 from tests.servers.running import sdk_command
-from tui_host.cli.conformance_command import sample
+from tui_host.cli.commands.conformance import sample
 from tui_host.errors import JSON
 
 

@@ -11,7 +11,7 @@ from anyio import to_thread
 from tests.cli.desk import Desk, desk
 from tests.kit.program import Ended, Programs
 from tests.servers.login_server import login_server
-from tui_host.cli.conformance_command import visit
+from tui_host.cli.commands.conformance import visit
 from tui_host.errors import JSON
 
 ADDRESS = re.compile(rb"http://127\.0\.0\.1:\d+/authorize\S+")

@@ -16,7 +16,7 @@ from tests.servers.running import sdk_configured
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.chat.schema_check import misfits
-from tui_host.cli.server_check import check_call, check_server
+from tui_host.cli.server_findings import check_call, check_server
 from tui_host.errors import JSON
 from tui_host.servers.catalog import ServerStatus, Tool, ToolOutput
 
@@ -191,11 +191,11 @@ async def test_schemas_that_vendors_refuse_and_names_that_they_change_are_advice
     assert await found(Tool(server="s", name="read.file", description="Reads.", schema=schema)) == [
         (
             "advice",
-            "openai, openai-responses would refuse the input schema; before it is sent, tui-host removes not at the root",
+            "openai, openai-responses would refuse the input schema as it is; what is sent is adapted: removed not at the root",
         ),
         (
             "advice",
-            "openai, openai-responses would refuse the input schema; before it is sent, tui-host adds items to arrays",
+            "openai, openai-responses would refuse the input schema as it is; what is sent is adapted: added items to arrays",
         ),
         ("advice", "a model sees it as s__read_file_1fa2cb2e (openai, openai-responses, anthropic, ollama)"),
     ]

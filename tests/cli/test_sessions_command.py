@@ -16,6 +16,7 @@ from tests.cli.desk import KEY, Desk, desk, server
 from tests.cli.provider import asks, text
 from tests.infer.kept import keep_story
 from tests.kit.program import Ended, Programs
+from tui_host.cli.commands.sessions import item_lines
 from tui_host.errors import JSON
 
 Line = dict[str, JSON]
@@ -188,6 +189,17 @@ def test_show_is_the_conversation_in_words_and_in_json(kept: Kept) -> None:
         "call",
         "answer",
         "summary",
+    ]
+
+
+def test_show_keeps_what_the_model_asked_beside_what_ran() -> None:
+    call: dict[str, JSON] = {"item": "call", "server": "math", "tool": "add", "asked": '{"b": 2}', "sent": '{"b": 4}'}
+    decided: dict[str, JSON] = {"decision": "edited", "words": "edited and approved, by you", "result": "5"}
+    assert list(item_lines({**call, **decided}, "You")) == [
+        'Tool call: math.add {"b": 4}',
+        '  the model asked: {"b": 2}',
+        "  edited and approved, by you",
+        "  5",
     ]
 
 

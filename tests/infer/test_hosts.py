@@ -12,7 +12,7 @@ from tests.infer.dialects import offering
 from tests.infer.forms import Answer, Call, Results, User
 from tests.infer.kept import KeptModelTap, KeptServerTap
 from tui_host.capture.store.store import Store
-from tui_host.cli.session_list import listing
+from tui_host.cli.recorded import listing
 from tui_host.infer.live_story import LiveStory
 from tui_host.infer.stories import Stories
 from tui_host.infer.whole_story import WholeStory

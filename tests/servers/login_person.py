@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from tests.servers.login_server import LoginServer
 from tests.servers.running import Running, remote, started
-from tui_host.cli.conformance_command import visit
+from tui_host.cli.commands.conformance import visit
 from tui_host.servers.server_questions import Answering, Declines, Elicitation, ElicitationAnswer, Login
 from tui_host.settings.login_storage import Logins, MemoryLogins
 

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from tui_host import __main__
 from tui_host.capture.store.store import Store
-from tui_host.cli import ask_command as ask
+from tui_host.cli.commands import ask
 from tui_host.guard import terminal_state as terminal
 from tui_host.host.host import Host
 from tui_host.tui import app
@@ -52,7 +52,7 @@ FAULTS: dict[str, tuple[tuple[object, str, object], ...]] = {
     "start": ((MainScreen, "compose", fail),),
     "host": ((Host, "_open", fail_in_a_task),),
     "end": ((app, "restore_and_offer", leave), (Store, "close", fail)),
-    "ask": ((ask, "ask", fail),),
+    "ask": ((ask, "run", fail),),
     "ask host": ((Host, "_open", fail_in_a_task),),
 }
 """By the kind: whose, what, and what stands in its place."""

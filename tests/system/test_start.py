@@ -139,7 +139,9 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["signal", "tui_host.cli", "tui_host.settings.load", "tui_host.cli.servers_command"])
+@pytest.mark.parametrize(
+    "module", ["signal", "tui_host.cli", "tui_host.settings.load", "tui_host.cli.commands.server_check"]
+)
 def test_an_interrupt_while_it_loads_ends_it_with_130_and_without_a_word(tmp_path: Path, module: str) -> None:
     words = [sys.executable, "-c", INTERRUPT, module, "servers", "list"]
     # Whatever measures the tests would have loaded the modules before the program does.

@@ -11,7 +11,8 @@ import pytest
 
 from tests.tap.host_files import CURSOR, SAMPLES, SECRETS, VSCODE
 from tui_host.cli.arguments import read_arguments
-from tui_host.cli.tap_install_command import own_command, tap_install
+from tui_host.cli.commands.tap_install import own_command
+from tui_host.cli.commands.tap_install import run as tap_install
 from tui_host.errors import JSON, SettingsError
 from tui_host.settings.hosts.known_hosts import files_of, known_host
 from tui_host.settings.masked_command import hide
@@ -43,7 +44,7 @@ class Desk:
         return path
 
     def run(self, action: str, *words: str, agreed: Callable[[], bool] = never) -> int:
-        return tap_install(read_arguments(["tap", action, *words]), self.environment, agreed)
+        return tap_install(read_arguments(["tap", action, *words])[1], self.environment, agreed)
 
     def files(self) -> dict[str, bytes]:
         return {str(path.relative_to(self.home)): path.read_bytes() for path in self.home.rglob("*") if path.is_file()}
@@ -121,7 +122,7 @@ def test_where_nobody_can_be_asked_yes_has_to_be_typed(desk: Desk) -> None:
     path = desk.put("cursor", CURSOR)
 
     with pytest.raises(SettingsError, match="add --yes"):
-        tap_install(read_arguments(["tap", "install", "cursor"]), desk.environment)
+        tap_install(read_arguments(["tap", "install", "cursor"])[1], desk.environment)
 
     assert path.read_text() == CURSOR
     assert desk.run("install", "cursor", "--yes") == 0

@@ -10,6 +10,9 @@ from itertools import zip_longest
 from tui_host.capture.visible import visible
 
 _PIECE = re.compile(r" +|[^ ]+")
+_TEXT_CELLS, _FIGURE_CELLS = 28, 10  # the narrowest columns of texts (a session's id fits), and of figures alone
+_CELL_LINES = 60  # of a table's cell; the last one counts those left out
+_GAP = " │ "
 
 
 def cells(text: str) -> int:
@@ -30,14 +33,17 @@ def padded(text: str, width: int) -> str:
 
 def clipped(text: str, width: int) -> str:
     """Cut a text to at most `width` cells, with `…` at the cut."""
-    if cells(text) <= width:
-        return text
+    return text if cells(text) <= width else f"{text[: _fitting(text, width - 1)]}…"
+
+
+def _fitting(text: str, width: int) -> int:
+    """Return how many characters take at most `width` cells."""
     used = 0
-    for place, character in enumerate(text):
+    for number, character in enumerate(text):
         used += _cells_of(character)
-        if used >= width:
-            return f"{text[:place]}…"
-    return text
+        if used > width:
+            return number
+    return len(text)
 
 
 def wrapped(text: str, width: int) -> list[str]:
@@ -45,74 +51,48 @@ def wrapped(text: str, width: int) -> list[str]:
 
     Continuation lines keep the line's indentation.
     """
-    return [line for line in text.replace("\t", "    ").split("\n") for line in _indented(line, width)]
-
-
-def _indented(line: str, width: int) -> Iterator[str]:
-    words = line.lstrip(" ")
-    indent = " " * min(len(line) - len(words), width // 2) if words else ""
-    for part in _wrapped(words, width - len(indent)):
-        yield indent + part
+    lines: list[str] = []
+    for line in text.replace("\t", "    ").split("\n"):
+        words = line.lstrip(" ")
+        indent = " " * min(len(line) - len(words), width // 2) if words else ""
+        lines += [indent + part for part in _wrapped(words, width - len(indent))]
+    return lines
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:
-    line, used = "", 0
-    for match in _PIECE.finditer(text):
-        piece, size = match.group(), cells(match.group())
-        if used + size <= width:
-            line, used = line + piece, used + size
-            continue
-        if piece.isspace():  # the line break replaces the space
+    line = ""
+    for piece in _PIECE.findall(text):
+        if line and cells(line) + cells(piece) > width:
             yield line.rstrip(" ")
-            line, used = "", 0
-            continue
-        if line.strip(" ") and size <= width:
-            yield line.rstrip(" ")
-            line, used = piece, size
-            continue
-        for character in piece:
-            size = _cells_of(character)
-            if used + size > width:
-                yield line
-                line, used = "", 0
-            line, used = line + character, used + size
+            line = ""
+            if piece.isspace():  # the line break replaces the space
+                continue
+        while cells(piece) > width:  # a word without spaces, such as a URL, or Chinese
+            fits = _fitting(piece, width)
+            yield piece[:fits]
+            piece = piece[fits:]  # noqa: PLW2901 - cut step by step
+        line += piece
     yield line.rstrip(" ")
-
-
-LEAST = 28
-"""Narrowest column of text in a table, in cells; wide enough for a session id."""
-LEAST_FIGURES = 10
-"""Narrowest column that holds only figures, in cells."""
-MOST_LINES = 60
-"""Largest number of lines in a table's cell; the last line counts the lines left out."""
-_GAP = " │ "
 
 
 def laid_out(
     headings: Sequence[str], columns: Sequence[Mapping[str, str]], width: int, texts: Collection[str] = ()
 ) -> list[str]:
-    """Return the lines of a table. In a narrow terminal only the figures stand side by side, and the texts follow.
+    """Return the lines of a table of `width` cells; each column has its texts by row name, which are made safe here.
 
-    Args:
-        headings: The heading of each column.
-        columns: For each column its texts by row name, in order of appearance; the texts are made safe here.
-        width: The width of a line, in cells.
-        texts: Names of the rows that hold text, not figures.
+    In a narrow terminal only the figures stand side by side, and the rows named in `texts` follow.
     """
     names = list(dict.fromkeys(name for column in columns for name in column))
     left = max(map(cells, names), default=0)
     room = (width - left) // len(columns) - len(_GAP)
-    if room >= LEAST:
+    if room >= _TEXT_CELLS:
         return list(_side_by_side(names, headings, columns, (left, room)))
-    figures = [name for name in names if name not in texts]
-    if room >= LEAST_FIGURES and len(figures) < len(names):
+    below, lines = list(columns), list[str]()
+    if room >= _FIGURE_CELLS and any(name in texts for name in names):
         below = [{name: text for name, text in column.items() if name in texts} for column in columns]
-        return [
-            *_side_by_side(figures, headings, columns, (left, room)),
-            "",
-            *_under_each_other(headings, below, (left, width - left - 2)),
-        ]
-    return list(_under_each_other(headings, columns, (left, max(width - left - 2, 10))))
+        figures = [name for name in names if name not in texts]
+        lines = [*_side_by_side(figures, headings, columns, (left, room)), ""]
+    return [*lines, *_under_each_other(headings, below, (left, max(width - left - 2, 10)))]
 
 
 def _side_by_side(
@@ -123,8 +103,7 @@ def _side_by_side(
     bodies = [[_lines(column.get(name, ""), room) for column in columns] for name in names]
     for name, row in zip(["", *names], [heads, *bodies], strict=True):
         for number, line in enumerate(zip_longest(*row, fillvalue="")):
-            first = padded(name if number == 0 else "", left)
-            yield _GAP.join([first, *(padded(cell, room) for cell in line)]).rstrip()
+            yield _GAP.join([padded("" if number else name, left), *(padded(cell, room) for cell in line)]).rstrip()
         if not name:
             yield "─┼─".join(["─" * left, *("─" * room for _ in columns)])
 
@@ -134,16 +113,15 @@ def _under_each_other(
 ) -> Iterator[str]:
     left, room = widths
     for place, (heading, column) in enumerate(zip(headings, columns, strict=True)):
-        if place:
-            yield ""
+        yield from [""] if place else []
         yield from wrapped(f"── {visible(heading, newlines=False)}", left + room + 2)
         for name, text in column.items():
             for number, line in enumerate(_lines(text, room)):
-                yield f"{padded(name if number == 0 else '', left)}  {line}".rstrip()
+                yield f"{padded('' if number else name, left)}  {line}".rstrip()
 
 
 def _lines(text: str, room: int) -> list[str]:
     lines = wrapped(visible(text), room)
-    if len(lines) <= MOST_LINES:
+    if len(lines) <= _CELL_LINES:
         return lines
-    return [*lines[: MOST_LINES - 1], *wrapped(f"… {len(lines) - MOST_LINES + 1} more lines", room)]
+    return [*lines[: _CELL_LINES - 1], *wrapped(f"… {len(lines) - _CELL_LINES + 1} more lines", room)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from tui_host.capture.visible import visible
@@ -42,3 +42,9 @@ def report(error: TuiHostError) -> int:
             tell(str(mistake))
         return WRONG
     return FAILED
+
+
+def tell_all(notices: Iterable[str]) -> None:
+    """Write each notice on a line."""
+    for notice in notices:
+        tell(notice)

@@ -42,5 +42,13 @@ def read_patterns(patterns: Sequence[str], report: Report) -> tuple[str, ...]:
         matches_something = _TOOL_PATTERN.fullmatch(tool) if dot else "*" in pattern
         if not matches_something or not _SERVER_PATTERN.fullmatch(server):
             what = f'found "{shown(pattern)}", expected SERVER.TOOL'
-            report.mistake(what, "--allow", "write it like time.get_* or math.*")
+            remedy = "write it like time.get_* or math.*"
+            if tool and _SERVER_PATTERN.fullmatch(server):
+                remedy = f"write * for brackets and other signs: {shown(pattern_of(pattern))}"
+            report.mistake(what, "--allow", remedy)
     return tuple(patterns)
+
+
+def pattern_of(name: str) -> str:
+    """Return a pattern for a tool's name, with `*` for what cannot be typed or quoted, or stands in no pattern."""
+    return "".join(letter if letter.isprintable() and letter not in "'[](){}?|" else "*" for letter in name)

@@ -1,0 +1,239 @@
+"""Answers in a person's place: the person on the terminal, or the flags of a command, which never wait for somebody."""
+
+from __future__ import annotations
+
+import os
+import sys
+import termios
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from typing_extensions import override
+
+from tui_host.capture.visible import line, tool_name, visible
+from tui_host.chat.schema_form import content_of, fields_of
+from tui_host.cli import diagnostics
+from tui_host.errors import SettingsError, TuiHostError
+from tui_host.servers.catalog import claims_of
+from tui_host.servers.server_questions import Declines, ElicitationAnswer
+from tui_host.settings.mistakes import closest
+
+if TYPE_CHECKING:
+    from tui_host.chat.policy import CallRequest, Question, StepLimit
+    from tui_host.servers.server_questions import Elicitation, Login, SamplingAnswer, SamplingRequest
+    from tui_host.settings.schema import Settings
+
+_DESCRIPTION_CHARACTERS = 600
+
+
+def can_ask() -> bool:
+    """Whether standard input and standard error are both terminals."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
+def ask_on_terminal(question: str) -> str | None:
+    """Return the line typed, empty at the end of the input; None if nobody can be asked."""
+    if not can_ask():
+        return None
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # keys typed before the question do not count as its answer
+    diagnostics.write(question)
+    return sys.stdin.readline().strip()
+
+
+async def read_line() -> str | None:
+    """Read from standard input, None at its end. Uses no thread, so that a signal can end the wait."""
+    import anyio
+
+    if sys.stdin is None:
+        return None
+    try:
+        await anyio.wait_readable(sys.stdin.fileno())
+        data = os.read(sys.stdin.fileno(), 1 << 16)
+    except OSError:  # a file, which cannot be waited for
+        return None
+    return data.decode(errors="replace").strip() if data else None
+
+
+class TerminalApprover:
+    """Asks on standard error to approve calls. `redacted` removes secrets from shown text."""
+
+    def __init__(self, redacted: Callable[[str], str]) -> None:
+        self._redacted = redacted
+
+    async def decide(self, questions: Sequence[Question]) -> None:
+        """Ask the questions one after the other. At the end of the input, open questions stay undecided."""
+        for number, question in enumerate(questions, start=1):
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # as in `ask_on_terminal`
+            self._show(question.request, f" ({number} of {len(questions)})" if len(questions) > 1 else "")
+            question.appear()  # the time to decide begins now
+            while question.open:
+                words = await self._read()
+                if words is None:
+                    diagnostics.write("\n")
+                    return
+                verb, _, reason = words.partition(" ")
+                if verb.lower() in {"y", "yes"} and not reason:
+                    question.approve()
+                elif verb.lower() in {"n", "no"}:
+                    question.reject(reason.strip())
+
+    async def decide_limit(self, limit: StepLimit) -> None:
+        """Return at once: `ask` ends at its limit of steps, which `--max-steps` sets."""
+
+    def _show(self, request: CallRequest, count: str) -> None:
+        from tui_host.chat.call_arguments import pretty, read_arguments
+
+        tool = request.tool
+        arguments = visible(self._redacted(pretty(read_arguments(request.arguments.decode()))))
+        lines = [
+            f"Approve {tool_name(tool.server, tool.name)}?{count}",
+            *(f"  | {row}" for row in arguments.split("\n")),
+        ]
+        if request.misfits:
+            lines.append(
+                f"  does not fit the tool's schema: {line('; '.join(request.misfits), _DESCRIPTION_CHARACTERS)}"
+            )
+        if request.changed:
+            lines.append(f"  changed since it was last approved: {visible(request.changed, newlines=False)}")
+        if tool.description:
+            lines.append(
+                f"  described by the server: {line(self._redacted(tool.description), _DESCRIPTION_CHARACTERS)}"
+            )
+        if claims := claims_of(tool):
+            lines.append(f"  server claims: {claims}")
+        diagnostics.write("\n".join(lines) + "\n")
+
+    @staticmethod
+    async def _read() -> str | None:
+        import anyio
+
+        diagnostics.write("  y approve once, n reject, n REASON reject with a reason: ")
+        try:
+            return await read_line()
+        except anyio.get_cancelled_exc_class():
+            diagnostics.write("\n")  # the next message begins on a new line
+            raise
+
+
+class TerminalAnswerer(Declines):
+    """Shows a login's address on standard error, and reads from standard input what to do. Declines everything else."""
+
+    @override
+    async def log_in(self, login: Login) -> str | None:
+        """Show the address; a pasted address is the answer, enter opens the browser."""
+        import anyio
+
+        host, reason, url = (
+            visible(text, newlines=False) for text in (urlsplit(login.url).netloc, login.reason, login.url)
+        )
+        diagnostics.write(
+            f"{login.server} asks for a login at {host} ({reason}):\n\n  {url}\n\n"
+            f"Open this address, or press enter to open it in the browser. It returns to {login.redirect};\n"
+            "where that cannot be reached, paste the address that the browser was sent to. q gives up.\n"
+        )
+        while (words := await read_line()) is not None:
+            if "://" in words:
+                return words
+            if words in {"q", "quit"}:
+                return None
+            if not words:
+                await anyio.to_thread.run_sync(_open, login.url)
+        await anyio.sleep_forever()  # standard input has ended: the browser returns by itself
+        return None
+
+
+def _open(url: str) -> None:
+    import webbrowser
+
+    if not webbrowser.open(url):
+        diagnostics.tell("there is no browser to open; open the address elsewhere")
+
+
+class FlagAnswerer(Declines):
+    """Fills in forms by `--elicit`, accepts those without fields by `--confirm`, lets requests for the model pass by `--sampling`."""
+
+    def __init__(self, args: Namespace, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._sampling: bool = args.sampling
+        self._confirms: bool = args.confirm
+        self._texts: dict[str, str] = {}
+        self._known: set[str] = set()
+        for written in args.elicit:
+            name, is_given, text = written.partition("=")
+            if not name or not is_given:
+                raise SettingsError(f"found {written!r}", "--elicit", "write FIELD=VALUE")
+            self._texts[name] = text
+
+    @override
+    async def elicit(self, request: Elicitation) -> ElicitationAnswer:
+        reason = " ".join(request.message.split())
+        if request.schema is None:
+            self._say(f"{request.server} asked to visit {request.url} ({reason}): declined")
+            return ElicitationAnswer(action="decline")
+        fields = fields_of(request.schema)
+        names = [field.name for field in fields]
+        self._known.update(names)
+        if not names:
+            if self._confirms:
+                return ElicitationAnswer(action="accept", content={})
+            self._say(f"{request.server} asked to confirm ({reason}): declined; --confirm accepts")
+            return ElicitationAnswer(action="decline")
+        # Others may be for the form of another server.
+        texts = {name: self._texts[name] for name in names if name in self._texts}
+        why_not = request.mistake or self._misspelled(names)
+        content = None
+        if not texts and not why_not:
+            why_not = "nothing was given; --elicit FIELD=VALUE answers"
+        elif not why_not:
+            try:
+                content = content_of(fields, texts)
+            except TuiHostError as error:
+                why_not = str(error)
+        if content is not None:
+            return ElicitationAnswer(action="accept", content=content)
+        self._say(f"{request.server} asked for {', '.join(names)} ({reason}): declined: {why_not}")
+        return ElicitationAnswer(action="decline")
+
+    def _misspelled(self, names: Sequence[str]) -> str:
+        """Say which `--elicit` means a field of this form but does not spell it; without it the answer would be another."""
+        for name in self._texts:
+            near = closest(name, [field for field in names if field not in self._texts])
+            if name not in self._known and near is not None:
+                return f"it has no field {name} (did you mean {near}?)"
+        return ""
+
+    def unknown(self) -> Iterator[str]:
+        """Name each `--elicit` whose field was in no form, if there was a form: a mistake."""
+        for name in self._texts if self._known else ():
+            if name not in self._known:
+                yield f"--elicit {name}: no form has this field; the fields are {', '.join(sorted(self._known))}"
+
+    @override
+    async def review_request(self, request: SamplingRequest) -> SamplingRequest | None:
+        if self._sampling:
+            return request
+        self._say(f"{request.server} asked for an answer of {request.model}: refused; --sampling permits it")
+        return None
+
+    @override
+    async def review_answer(self, request: SamplingRequest, answer: SamplingAnswer) -> SamplingAnswer | None:
+        del request
+        return answer
+
+
+def with_flags(settings: Settings, args: Namespace) -> Settings:
+    """Return the settings with what `--sampling` and `--root` permit to every server."""
+    roots: list[Path] = [root.expanduser() for root in args.root]  # `--root=~/x` is no word that a shell expands
+    for root in roots:
+        if not root.is_dir():
+            raise SettingsError(f"there is no folder {root}", "--root", "write the path of a folder")
+    paths = [str(root.absolute()) for root in roots]
+    servers = {
+        name: replace(spec, sampling=spec.sampling or args.sampling, roots=(*spec.roots, *paths))
+        for name, spec in settings.servers.items()
+    }
+    return replace(settings, servers=servers)

@@ -1,0 +1,201 @@
+"""`servers import`: takes servers over from other hosts. What is imported stays off until it is enabled."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_host.cli import diagnostics, options, output
+from tui_host.cli.answerers import ask_on_terminal
+from tui_host.errors import JSON, SettingsError
+from tui_host.servers.catalog import describe, identity
+from tui_host.settings.hosts import host_files as files
+from tui_host.settings.hosts.host_entries import HostEntry, host_of, read_host_entries
+from tui_host.settings.hosts.host_files import HostFile
+from tui_host.settings.hosts.jsonc import BrokenJsonError
+from tui_host.settings.hosts.known_hosts import HOSTS, PASTED, KnownHost, files_of
+from tui_host.settings.masked_command import hide
+from tui_host.settings.paths import whole
+from tui_host.settings.server_entries import add_entry, read_entry
+from tui_host.settings.server_tables import server_name
+from tui_host.settings.table_reader import is_table
+from tui_host.settings.toml_files import shown_path
+
+if TYPE_CHECKING:
+    from tui_host.settings.schema import ServerSpec, Settings
+
+IMPORT = """\
+Show the servers in the configuration of Claude Desktop, Claude Code, Cursor, VS Code, Cline, Windsurf, Gemini CLI,
+LM Studio and Codex, or in a file, or in text pasted to standard input, and add the chosen ones, switched off."""
+
+
+def add(parser: options.CommandParser) -> None:
+    """Add the options."""
+    parser.description = IMPORT
+    options.json_too(parser)
+    parser.words("*", "FILE", "read this file; - reads standard input")
+    parser.flag("--all", "add all")
+    parser.several("--only", "NAME", "add this server")
+    parser.flag("--dry-run", "only show the servers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidate:
+    """A server that could be imported, under a name that is free.
+
+    Attributes:
+        host: The host's title, empty if unknown.
+        file: The file's path for display.
+        known_as: A configured or earlier server that does the same, empty if there is none.
+    """
+
+    entry: HostEntry
+    host: str
+    file: str
+    known_as: str = ""
+
+    @property
+    def why_not(self) -> str:
+        """Why the server cannot be added, empty if it can."""
+        return self.entry.problem or (f"the same server as {self.known_as}" if self.known_as else "")
+
+    @property
+    def address(self) -> str:
+        """Its command or URL, without secrets."""
+        entry = self.entry
+        if entry.problem:
+            return " ".join(hide(str(entry.table.get(key, "")) for key in ("command", "url"))).strip()
+        return describe(read_entry(entry.name, entry.table)[0])
+
+
+def run(args: Namespace, settings: Settings) -> int:
+    """Show the servers of other hosts, add the chosen ones, and return the exit code."""
+    candidates = list(_named_apart(_candidates(args.words, settings), settings))
+    names = [candidate.entry.name for candidate in candidates]
+    for name in args.only:
+        if name not in names:
+            raise SettingsError(f"no server {name} found", "--only", f"choose from {', '.join(names) or 'none'}")
+    added = _added(candidates, args, settings)
+    if args.json:
+        output.value({"servers": [_to_json(candidate, added) for candidate in candidates]})
+    if added:
+        diagnostics.tell(f"added, switched off: {', '.join(sorted(added))}; tui-host servers enable NAME starts one")
+    if not candidates:
+        diagnostics.tell("no servers of other hosts found")
+    return diagnostics.FAILED if set(args.only) - added else diagnostics.DONE
+
+
+def _added(candidates: Sequence[_Candidate], args: Namespace, settings: Settings) -> set[str]:
+    """Show the servers, add those chosen by the options or on the terminal, and return their names."""
+    asks = not (args.all or args.only or args.json or args.dry_run)
+    takes_all: bool = args.all
+    added: set[str] = set()
+    can_ask = True
+    for candidate in candidates:
+        name, answer = candidate.entry.name, ""
+        if not args.json:
+            output.text("\n  ".join(_lines(candidate)))
+        if candidate.why_not:
+            continue
+        if asks and can_ask and not takes_all:
+            typed = ask_on_terminal(f"Add {name}? y yes, n no, a all, q quit: ")
+            can_ask, answer = typed is not None, (typed or "").lower()
+            takes_all = answer in {"a", "all"}
+        if answer in {"q", "quit"}:
+            break
+        if takes_all or name in args.only or answer in {"y", "yes"}:
+            add_entry(settings, name, candidate.entry.table)
+            added.add(name)
+    if not can_ask:
+        remedy = "choose with --only NAME, or add --all"
+        raise SettingsError("nobody can be asked, so nothing was added", "servers import", remedy)
+    return added
+
+
+def _candidates(words: Sequence[str], settings: Settings) -> Iterator[_Candidate]:
+    """Yield the servers of the named file, or of all known hosts' own files."""
+    own = {path: host for host in HOSTS for path in files_of(host, settings.environment) if path.is_file()}
+    if words == ["-"]:
+        data = sys.stdin.buffer.read(files.LIMIT) if sys.stdin is not None else b""
+        yield from _read(HostFile(path=Path("-"), data=data, mode=0, names=1), PASTED, None)
+        return
+    if words:
+        path = whole(Path(words[0]), "FILE")
+        yield from _read(files.read(path), *host_of(path, own))
+        return
+    for path, host in own.items():
+        try:
+            yield from _read(files.read(path), host, None)
+        except SettingsError as error:
+            diagnostics.tell(f"{host.title} is skipped: {error}")
+    for name in (name for host in HOSTS for name in host.project_files if Path(name).is_file()):
+        if Path(name).resolve() not in own:
+            diagnostics.tell(f"{name} in this folder is left alone; import it with: tui-host servers import {name}")
+
+
+def _read(file: HostFile, host: KnownHost, folder: Path | None) -> Iterator[_Candidate]:
+    try:
+        entries = read_host_entries(file.text, host, folder)
+    except BrokenJsonError as error:
+        raise file.broken(error) from None
+    for entry in entries:
+        yield _Candidate(entry=entry, host=host.title, file=shown_path(file.path))
+
+
+def _named_apart(candidates: Iterator[_Candidate], settings: Settings) -> Iterator[_Candidate]:
+    """Give each server a name of its own, and mark those that are configured already."""
+    specs = {} if settings.default_servers else dict(settings.servers)
+    for candidate in candidates:
+        entry = candidate.entry
+        if entry.problem:
+            yield candidate
+            continue
+        spec, _ = read_entry(entry.name, entry.table)
+        same = next((name for name, known in specs.items() if _actions(known) == _actions(spec)), "")
+        name, number = entry.name, 2
+        if not same and name in specs:
+            # Two hosts often call different servers alike.
+            name = server_name(f"{entry.name[:25]}-{candidate.host}".lower())
+            while name in specs:
+                name, number = f"{name[:37]}-{number}", number + 1
+        if not same:
+            specs[name] = spec
+        yield replace(candidate, entry=replace(entry, name=name), known_as=same)
+
+
+def _actions(spec: ServerSpec) -> tuple[object, ...]:
+    """Return all that decides what a server does."""
+    return identity(spec), dict(spec.env), dict(spec.headers), spec.cwd
+
+
+def _lines(candidate: _Candidate) -> Iterator[str]:
+    entry = candidate.entry
+    project = f"project {entry.place[1]}" if entry.place[:1] == ("projects",) else ""
+    place = " ".join(filter(None, (candidate.host, candidate.file)))
+    yield f"{entry.name}  ({', '.join(filter(None, (place, project)))})"
+    yield candidate.address or "(nothing to run)"
+    for key in ("env", "headers"):
+        values = entry.table.get(key)
+        if is_table(values):
+            yield f"{key}: {' '.join(hide(f'{name}={value}' for name, value in values.items()))}"
+    if "cwd" in entry.table:
+        yield f"cwd: {entry.table['cwd']}"
+    if candidate.why_not:
+        yield f"not added: {candidate.why_not}"
+    yield from (f"note: {note}" for note in entry.notes)
+
+
+def _to_json(candidate: _Candidate, added: set[str]) -> JSON:
+    return {
+        "name": candidate.entry.name,
+        "host": candidate.host,
+        "file": candidate.file,
+        "address": candidate.address,
+        "notes": list(candidate.entry.notes),
+        "why_not": candidate.why_not or None,
+        "added": candidate.entry.name in added and not candidate.why_not,
+    }

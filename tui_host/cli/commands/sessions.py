@@ -1,0 +1,423 @@
+"""`sessions`: lists, shows, searches, exports, imports, joins, parts, deletes and prunes what was recorded."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from typing_extensions import override
+
+from tui_host.capture.exports.format_names import FORMATS
+from tui_host.capture.visible import visible
+from tui_host.cli import diagnostics, options, output
+from tui_host.cli.recorded import ListedSession, chosen, counted, listing, matching, opened, recorded, source_of, where
+from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
+from tui_host.infer.stories import Stories, TapStory
+from tui_host.settings.paths import DATABASE
+from tui_host.settings.table_reader import duration_of, size_of
+
+if TYPE_CHECKING:
+    from tui_host.answers.recorded_wires import RecordedWires
+    from tui_host.capture.session_summary import SessionInfo
+    from tui_host.capture.store.store import Store
+    from tui_host.settings.schema import Settings
+
+_Limit = TypeVar("_Limit", int, float)
+_DESCRIPTIONS = {
+    "list": "List all sessions, newest first. Taps of one host that form a story are listed below it.",
+    "show": "Print a session's conversation.",
+    "search": """\
+List the sessions that have all words and "quoted texts" in the title, in the conversation, or in the bodies of requests,
+answers and frames; or those with rows that match a filter, such as server:math status:failed (see the document usage).""",
+    "export": "Export a session, or one turn or call of it.",
+    "import": "Store files captured elsewhere as a session.",
+    "join": "Join two stories of taps that did not overlap in time, or whose hosts have different names.",
+    "part": "Take a tap out of its story, to be a story of its own.",
+    "delete": "Delete sessions for good. A story is deleted with all of its taps.",
+    "prune": "Delete the oldest sessions for good, by the limits keep and max of [store] or the limits given here."
+    " Sessions in use stay.",
+}
+_IDS: dict[str, str | int] = {"show": 1, "export": 1, "join": 2, "part": 1, "delete": "+"}
+_NAMES = "an id, its beginning, or «last»; a story's id stands for all of its taps, a tap's id for that tap alone"
+_PAGES = (
+    (
+        "look",
+        "",
+        0,
+        "what deserves a look: errors, cut answers, retries, changed definitions, edits, what was not told",
+    ),
+    ("time", "TURN", "?", "where the time of a turn, or of all turns, went"),
+    (
+        "changes",
+        "REQUEST",
+        "+",
+        "what changed in a request since the one before, or since another: LLM 3 is 3, of another session ID:3",
+    ),
+    ("bill", "REQUEST", "?", "what a request consists of, by tools and messages: the last one, or LLM 3 as 3"),
+    ("tools", "", 0, "what each tool costs: in how many requests, its tokens, its calls, its changes"),
+    ("servers", "", 0, "the servers as they were: versions, connections and their ends, tools and their tokens"),
+    ("chain", "CALL", 1, "the steps of a call, such as 1.1.2: asked, decided, sent, answered, told, said"),
+)
+"""Name, what follows it, how many of these, and the help of each option that asks for a page."""
+_ELSEWHERE = "choose another file with -o"
+
+
+def add(parser: options.CommandParser) -> None:
+    """Add the options."""
+    action = parser.command.partition(" ")[2]
+    parser.description = _DESCRIPTIONS[action]
+    if action != "export":
+        options.json_too(parser)
+    if action in _IDS:
+        parser.words(_IDS[action], "ID", _NAMES, str)
+    match action:
+        case "show":
+            parser.usage = "%(prog)s ID [OPTION ...]"
+            pages = parser.add_argument_group("pages, in place of the conversation")
+            for name, metavar, number, words in _PAGES:
+                pages.add_argument(
+                    f"--{name}",
+                    action=_Asked,
+                    nargs=number,
+                    metavar=metavar or None,
+                    dest="page",
+                    default=(),
+                    help=words,
+                )
+        case "search":
+            parser.words("+", "TEXT", "words, or a filter as in the inspector", str)
+            parser.flag("--all", "look at all records, however many there are")
+        case "export":
+            parser.epilog = "\n".join(
+                ("The formats:", *(f"  {name:<10}{form.words}" for name, form in FORMATS.items()))
+            )
+            parser.option("--turn", "N", "only this turn", int)
+            parser.option("--call", "ID", "only this call: 2.1.3 is the third call of step 1 of turn 2")
+            parser.flag("--marked", "only the rows marked with m in the app")
+            words = "the form: jsonl without this option"
+            parser.add_argument("--format", choices=tuple(FORMATS), default="jsonl", help=words)
+            words = "the file to write; - is standard output"
+            parser.add_argument("-o", "--output", type=options.path_of, metavar="FILE", help=words)
+        case "import":
+            options.files(parser, "file to read, - for standard input")
+        case "prune":
+            age = _limit(duration_of, "a duration, such as 90d, 12h or 30m")
+            size = _limit(size_of, "a size, such as 5GB or 500MB")
+            parser.option("--older-than", "TIME", "delete sessions unchanged for this long, such as 90d", age)
+            parser.option("--max", "SIZE", "delete until the rest takes no more than this, such as 5GB", size)
+            parser.flag("--dry-run", "only list what would be deleted")
+        case _:
+            return
+
+
+def _limit(read: Callable[[str], _Limit | None], expected: str) -> Callable[[str], _Limit]:
+    def limit_of(text: str) -> _Limit:
+        if (value := read(text)) is None:
+            raise argparse.ArgumentTypeError(f"found {text!r}, expected {expected}")
+        return value
+
+    return limit_of
+
+
+class _Asked(argparse.Action):
+    """Stores the name of the page and what follows it as `page`."""
+
+    @override
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[object] | None,
+        option_string: str | None = None,
+    ) -> None:
+        name = (option_string or "").lstrip("-")
+        if namespace.page:
+            parser.error(f"--{name}: ask for one page at a time")
+        given = [values] if isinstance(values, str) else [str(value) for value in values or ()]
+        if name == "changes" and len(given) > 2:
+            parser.error("--changes: compares two requests, not more, such as 2 5")
+        namespace.page = (name, *given)
+
+
+def run(args: argparse.Namespace, settings: Settings) -> int:
+    """Carry out the action, and return the exit code."""
+    action = args.command.partition(" ")[2]
+    if action == "import":
+        return _import(args, settings)
+    if action == "list":
+        with opened(settings) as store:
+            diagnostics.tell_all((*settings.notices, *(store.notices if store is not None else ())))
+            _list(() if store is None else listing(store), as_json=args.json)
+        return diagnostics.DONE
+    is_writing = action in {"join", "part", "delete"} or (action == "prune" and not args.dry_run)
+    with recorded(settings, write=is_writing) as store:
+        match action:
+            case "show" if args.page:
+                _show_page(store, args, settings)
+            case "show":
+                _show(store, args)
+            case "search":
+                _search(store, args)
+            case "export":
+                _export(store, args)
+            case "prune":
+                _prune(store, args, settings)
+            case "delete":
+                return _delete(store, args)
+            case _:
+                _join_or_part(Stories(store), args, is_join=action == "join")
+    return diagnostics.DONE
+
+
+def _list(listed: Sequence[ListedSession], *, as_json: bool) -> None:
+    if as_json:
+        output.value({"sessions": [line.to_json() for line in listed]})
+    elif not listed:
+        diagnostics.tell("no session has been recorded yet")
+    else:
+        rows = [row for line in listed for row in (_row(line), *(_row(half, "  ") for half in line.halves))]
+        output.table([("ID", "UPDATED", "LENGTH", "SOURCE", "MODEL", "PROTOCOL", "TITLE"), *rows])
+
+
+def _row(listed: ListedSession, indent: str = "") -> tuple[str, ...]:
+    info = listed.info
+    source = f"{info.listed_source}{', live' if info.live else ''}"
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(info.updated_ns / 1_000_000_000))
+    return f"{indent}{info.id}", when, listed.length, source, info.listed_model, info.listed_protocol, info.title
+
+
+def _show_page(store: Store, args: argparse.Namespace, settings: Settings) -> None:
+    from tui_host.answers.sheet import as_json
+    from tui_host.cli.pages import page, sheet_text, wires_of
+
+    def session(name: str) -> tuple[RecordedWires, SessionInfo]:
+        listed, source = chosen(store, name)
+        return wires_of(source, listed.info, settings), listed.info
+
+    name, *given = args.page
+    value, sheet = page(session(args.words[0]), name, given, session)
+    if args.json:
+        output.value(as_json(value))
+    else:
+        output.text(sheet_text(sheet))
+
+
+def _show(store: Store, args: argparse.Namespace) -> None:
+    listed, source = chosen(store, args.words[0])
+    info, story = listed.info, listed.story
+    items = [_read(text) for text in source.session_items(info.id)]
+    if args.json:
+        output.value({"session": listed.to_json(), "items": items})
+        return
+    turns = counted(info.turns, "turn") if info.turns or story is None else ""
+    length = "" if story is None else listed.length
+    figures = (info.id, info.listed_model, info.listed_protocol, turns, length, "live" if info.live else "")
+    head = f"{info.title}\n{' · '.join(filter(None, figures))}"
+    if listed.halves:
+        head += f"\n{len(listed.halves)} taps: {', '.join(half.info.id for half in listed.halves)}"
+    blocks = [head]
+    if story is not None and not items:
+        blocks.append("No conversation was tapped; the inspector and `sessions export` have the traffic.")
+    blocks += ["\n".join(item_lines(item, info.user)) for item in items if isinstance(item, dict)]
+    output.text(visible("\n\n".join(filter(None, blocks))))
+
+
+def _read(text: str) -> JSON:
+    try:
+        value: JSON = json.loads(text)
+    except (ValueError, RecursionError):
+        return {"item": "note", "what": "this item is damaged in the database"}
+    return value
+
+
+def item_lines(item: dict[str, JSON], user: str) -> Iterator[str]:
+    """Yield a chat item as plain lines."""
+    match item.get("item"):
+        case "user":
+            yield f"{user}: {item.get('text')}"
+        case "answer" if str(item.get("text") or "").strip():  # an answer may have tool calls and no text
+            yield f"Model: {item.get('text')}"
+        case "call":
+            asked = item.get("asked")
+            name = f"{item['server']}.{item.get('tool')}" if item.get("server") else item.get("tool")
+            yield f"Tool call: {name} {item.get('sent') or asked}"
+            if item.get("decision") == "edited":
+                yield f"  the model asked: {asked}"
+            yield f"  {item.get('words') or item.get('state')}"
+            if item.get("result"):
+                yield f"  {item.get('result')}"
+        case "note":
+            yield f"Note: {' · '.join(str(item[key]) for key in ('where', 'what', 'remedy') if item.get(key))}"
+        case _:
+            return
+
+
+def _search(store: Store, args: argparse.Namespace) -> None:
+    """Print the sessions that match: first by title and conversation, then by records alone; the last changed first."""
+    matches, unsearched = matching(store, " ".join(args.words), is_all=args.all)
+    if unsearched:
+        diagnostics.tell(f"the records of {unsearched:,} older sessions were not searched: --all searches them too")
+    if args.json:
+        sessions: list[JSON] = [
+            {
+                "id": match.session.id,
+                "title": match.session.title,
+                "updated": match.session.updated,
+                "in": source_of(match),
+                "turn": match.turn,
+                "rows": match.rows,
+                "excerpt": match.excerpt,
+            }
+            for match in matches
+        ]
+        output.value({"sessions": sessions})
+    elif not matches:
+        diagnostics.tell("no session matches")
+    else:
+        rows = [(match.session.id, where(match), match.session.title[:60], match.excerpt) for match in matches]
+        output.table([("ID", "WHERE", "TITLE", "TEXT"), *rows])
+
+
+def _export(store: Store, args: argparse.Namespace) -> None:
+    from tui_host.answers.session_exports import SESSION_EXPORTS  # takes requests of all dialects apart
+    from tui_host.capture.exports.exported import keys_in_words
+    from tui_host.capture.exports.part_of_session import PartOfSession
+    from tui_host.capture.store.row_marks import RowMarks
+
+    path: Path | None = args.output
+    line, source = chosen(store, args.words[0])
+    marks = frozenset(RowMarks(store, line.info.id).newest_first if args.marked else ())
+    if args.marked and not marks:
+        raise StoreError("has no marked rows", line.info.id, "m marks a row in the app")
+    source = PartOfSession(source, turn=args.turn, call=args.call, keys=marks)
+    if words := keys_in_words(source, line.info.id):
+        diagnostics.tell(words)
+    pieces = SESSION_EXPORTS[args.format](source, line.info)
+    if path is None or str(path) == "-":
+        output.raw(pieces)
+    elif store.owns(path):
+        raise StoreError("cannot be written: this is the database itself", str(path), _ELSEWHERE)
+    else:
+        _write(path, pieces)
+
+
+def _write(path: Path, pieces: Iterable[bytes]) -> None:
+    try:
+        # Only the owner may read a conversation; an existing file keeps its mode.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
+            file.writelines(pieces)
+    except OSError as error:
+        raise StoreError(f"cannot be written: {error.strerror}", str(path), _ELSEWHERE) from error
+
+
+def _import(args: argparse.Namespace, settings: Settings) -> int:
+    from tui_host.capture.redact.redaction import redactor_of
+    from tui_host.capture.store.store import Store
+    from tui_host.opening.importing import import_files
+
+    store = Store.open(settings.data_dir / DATABASE)
+    try:
+        imported = import_files(store, [Path(word) for word in args.words], redactor_of(settings))
+    finally:
+        store.close()
+        diagnostics.tell_all((*settings.notices, *store.notices))
+    diagnostics.tell_all(imported.notices)
+    if args.json:
+        output.value({"id": imported.id})
+    else:
+        output.text(imported.id)
+    return diagnostics.DONE
+
+
+def _join_or_part(stories: Stories, args: argparse.Namespace, *, is_join: bool) -> None:
+    """Join two stories, or part a tap from a story, and print the taps of the resulting story."""
+    story = stories.join(*args.words) if is_join else stories.part(*args.words)
+    taps = [tap.id for tap in story.taps]
+    if args.json:
+        output.value({"id": story.id, "taps": [*taps]})
+    else:
+        output.text(f"{story.id}  {counted(len(taps), 'tap')}: {', '.join(taps)}")
+
+
+def _delete(store: Store, args: argparse.Namespace) -> int:
+    """Delete sessions, and stories with all their taps. Reports each failure and continues with the rest."""
+    stories = Stories(store)
+    named_by_id = {named.id: named for named in map(stories.find, args.words)}
+    # Asked before anything is deleted: a story without one of its taps is another story.
+    around = {name: stories.around(name) for name, named in named_by_id.items() if isinstance(named, TapStory)}
+    gone: set[str] = set()
+    deleted: list[str] = []
+    for name, named in named_by_id.items():
+        sessions = named.taps if isinstance(named, TapStory) else (named,)
+        done = [info.id for info in sessions if info.id in gone or _is_deleted(store, info.id)]
+        gone.update(done)  # a tap may be named beside its story
+        if len(done) < len(sessions):
+            deleted += [tap for tap in done if tap not in named_by_id]
+            continue
+        deleted.append(name)
+        if left := [tap.id for tap in around.get(name, ()) if tap.id not in gone and tap.id not in named_by_id]:
+            diagnostics.tell(f"{name}: the other taps of its story stay: {', '.join(left)}")
+        if not args.json:
+            taps = f"{counted(len(sessions), 'tap')}: " if len(sessions) > 1 else ""
+            output.text(f"deleted {name}  {taps}{visible(named.title, newlines=False)}")
+    _tell_remains(store, is_changed=bool(gone))
+    if args.json:
+        output.value({"deleted": [*deleted]})
+    return diagnostics.DONE if named_by_id.keys() <= {*deleted} else diagnostics.FAILED
+
+
+def _is_deleted(store: Store, session: str) -> bool:
+    try:
+        if not store.sessions.delete(session):
+            diagnostics.tell(
+                f"{session}: deleted; another process still reads the file, so traces may stay until it ends"
+            )
+    except TuiHostError as error:
+        diagnostics.report(error)
+        return False
+    return True
+
+
+def _tell_remains(store: Store, *, is_changed: bool) -> None:
+    """Name damaged databases, which may still hold what was deleted."""
+    from tui_host.capture.store.deletion import set_aside_beside
+
+    for path in set_aside_beside(store.path) if is_changed else ():
+        what = f"{path.name}, a damaged database set aside earlier, may still hold the data"
+        diagnostics.tell(f"{what}: delete it if you no longer need it")
+
+
+def _prune(store: Store, args: argparse.Namespace, settings: Settings) -> None:
+    """Delete sessions that exceed the typed limits, or else the configured limits."""
+    from tui_host.capture.store.retention import Limits, prune
+
+    keep, most, is_dry = args.older_than, args.max, bool(args.dry_run)
+    if keep is None and most is None:  # typed limits replace all configured ones
+        keep, most = settings.store.keep, settings.store.max
+    if keep is None and most is None:
+        remedy = "use --older-than 90d or --max 5GB, or set keep and max in [store]"
+        raise SettingsError("no limit given", "sessions prune", remedy)
+    before_ns = None if keep is None else time.time_ns() - int(keep * 1_000_000_000)
+    pruned = prune(store, Limits(before_ns=before_ns, max_bytes=most), dry=is_dry)
+    if not pruned.is_whole:
+        diagnostics.tell("another process still reads the file, so traces may stay until it ends")
+    _tell_remains(store, is_changed=bool(pruned.gone) and not is_dry)
+    if args.json:
+        members = {"sessions": "session", "captures": "capture", "copies": "copy"}
+        gone: dict[str, JSON] = {
+            member: [old.name for old in pruned.gone if old.thing == thing] for member, thing in members.items()
+        }
+        output.value({**gone, "freed": pruned.freed, "dry_run": is_dry})
+        return
+    for old in pruned.gone:
+        is_session = old.thing == "session"
+        words = f"{old.name}  {visible(old.title, newlines=False)}" if is_session else f"{old.thing} {old.name}"
+        output.text(f"{'would delete' if is_dry else 'deleted'} {words}")
+    freed = f"{'about ' if is_dry else ''}{pruned.freed / 1_000_000:.1f} MB"
+    diagnostics.tell(f"{len(pruned.gone) or 'nothing'} {'to delete' if is_dry else 'deleted'}, {freed}")

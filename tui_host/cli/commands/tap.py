@@ -1,0 +1,222 @@
+"""`tap stdio`, `tap llm` and `tap http`: relay and record the traffic of another host until a signal ends the relay.
+
+A complete `tap stdio` becomes a relay before this module is loaded, because a server's start must not wait for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from tui_host.capture.visible import visible
+from tui_host.cli import diagnostics, options, output
+from tui_host.errors import SettingsError
+
+if TYPE_CHECKING:
+    from tui_host.tap.http.upstream import Upstream
+    from tui_host.tap.recording.exchange_records import ExchangeRecords
+    from tui_host.tap.recording.recorder_process import RecorderEnds, RecorderOptions
+    from tui_host.tap.recording.tap_session import TapRecording
+
+TAP = """\
+Record the traffic of another host (Cline, Cherry Studio, Claude Code, an SDK, …)
+with its model and its MCP servers. A tap sits between the two, relays everything
+unchanged, and records it. Press f5 in tui-host to see the recordings."""
+TAPS = """\
+In front of the model; prints the base URL to enter in the host's settings:
+  tui-host tap llm --upstream https://api.deepseek.com/v1
+In front of all stdio servers of a host, written into its configuration:
+  tui-host tap install cline
+In front of one stdio server, by hand, instead of «uvx mcp-server-time»:
+  tui-host tap stdio time -- uvx mcp-server-time
+In front of a server behind a URL; prints the URL to enter instead:
+  tui-host tap http docs --upstream https://docs.example/mcp"""
+STDIO = """\
+Start a server for another host, and record their messages. Put this command
+in front of the server's own in the host's configuration. Standard input, output and
+error, the exit code and signals pass unchanged."""
+LLM = """\
+Listen on this machine, and relay everything to a model's API and back, unchanged.
+The host's own key is relayed and never recorded. Prints the base URL for the
+host's settings on standard output, and hints for some hosts on standard error."""
+HTTP = """\
+Listen on this machine, and relay everything to an MCP server over streamable HTTP
+or SSE and back. Prints the URL for the host's configuration on standard output."""
+_WRITTEN = {
+    "tap stdio": "tap stdio NAME -- COMMAND ARGUMENTS…",
+    "tap llm": "tap llm --upstream https://api.deepseek.com/v1",
+    "tap http": "tap http NAME --upstream https://docs.example/mcp",
+}
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s]+")
+_WAITING_BYTES = 20 << 20  # to be recorded: the kept part of a long answer may arrive at once
+_DESCRIPTORS = 10_240  # to ask the system for, as far as the user's limit allows
+
+
+def add(parser: options.CommandParser) -> None:
+    """Add the options."""
+    if parser.command == "tap":
+        parser.description, parser.epilog = TAP, TAPS
+        return
+    parser.description = {"tap stdio": STDIO, "tap llm": LLM, "tap http": HTTP}[parser.command]
+    words = "also write each record to FILE as a JSON line; - prints one line per message on standard error"
+    parser.option("--log", "FILE", words, options.name_of)
+    if parser.command == "tap stdio":
+        parser.epilog = "For example: tui-host tap stdio time -- uvx mcp-server-time"
+        parser.usage = "tui-host tap stdio [--log FILE] [--data-dir DIR] NAME -- COMMAND..."
+        parser.words("*", "NAME", "a name for the server")
+        return
+    is_mcp = parser.command == "tap http"
+    upstream, port = ("https://docs.example/mcp", 8322) if is_mcp else ("https://api.deepseek.com/v1", 8321)
+    parser.epilog = f"For example: tui-host {_WRITTEN[parser.command].replace('NAME', 'docs')}"
+    if is_mcp:
+        parser.words(1, "NAME", "a name for the server")
+    parser.option("--upstream", "URL", f"the URL to relay to, such as {upstream}")
+    parser.option("--port", "N", f"the port to listen on, 0 for any ({port})", _port, default=port)
+    parser.option("--ca-file", "FILE", "certificates to trust instead of the system's", options.path_of)
+    parser.several("--allow-origin", "ORIGIN", "accept requests with this Origin", _origin)
+    words = "accept requests to this host name, such as host.docker.internal"
+    parser.several("--allow-host", "NAME", words, _host)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a port: a number up to 65535")
+    return int(text)
+
+
+def _host(text: str) -> str:
+    if not text.isascii() or not text.replace(".", "").replace("-", "").replace("_", "").isalnum():
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a host name without a port")
+    return text
+
+
+def _origin(text: str) -> str:
+    """Parse an origin in the form that browsers send. Source: RFC 6454, section 6.2."""
+    if text != "null" and _ORIGIN.fullmatch(text) is None:
+        raise argparse.ArgumentTypeError(
+            f"found {text!r}, expected an origin without a path, such as app://obsidian.md"
+        )
+    return text
+
+
+def run(args: argparse.Namespace, environment: Mapping[str, str]) -> int:
+    """Relay and record the traffic; returns the exit code. Reads no configuration, whose mistakes could stop a host."""
+    remedy = f"write tui-host {_WRITTEN[args.command]}"
+    if args.no_record:
+        raise SettingsError("the purpose of a tap is to record", "--no-record", "--data-dir DIR records elsewhere")
+    if args.command == "tap stdio":
+        # A complete one has become a relay before.
+        raise SettingsError("no name, or no command after --", args.command, remedy)
+    if not args.upstream:
+        raise SettingsError("no --upstream", args.command, remedy)
+    return _relay(args, environment, is_mcp=args.command == "tap http")  # a complete `tap stdio` never comes here
+
+
+def _relay(args: argparse.Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> int:
+    import asyncio
+
+    import anyio
+
+    from tui_host.tap.http import llm_tap as llm
+    from tui_host.tap.http.relay_server import Service, serve
+    from tui_host.tap.http.upstream import upstream_of
+    from tui_host.tap.recording.channel_write import STARTED
+    from tui_host.tap.recording.recorder_process import RecorderProcess, told_once
+
+    upstream = upstream_of(args.upstream, environment, args.ca_file)
+    recording = _options(args, args.words[0] if is_mcp else llm.peer(upstream))
+    tell = told_once(diagnostics.tell)
+    gc.freeze()  # the garbage collector need not scan imported objects, which would delay the traffic
+    recorder = RecorderProcess(
+        lambda ends: _record(ends, recording, is_mcp=is_mcp), diagnostics.tell, recording.log_file, room=_WAITING_BYTES
+    )
+    gc.enable()  # `main` has switched it off for the start
+    _take_descriptors()
+
+    async def relay() -> int:
+        writer = recorder.writer(asyncio.get_running_loop().call_soon)
+        service = Service(
+            upstream=upstream,
+            port=args.port,
+            is_mcp=is_mcp,
+            allowed_origins=tuple(args.allow_origin),
+            allowed_hosts=tuple(args.allow_host),
+            writer=writer,
+            answer_limit=None if is_mcp else llm.ANSWER_LIMIT,
+            tell=tell,
+        )
+
+        def started(own: str) -> None:
+            writer.report(STARTED, b"")
+            writer.notify()
+            _tell_where(upstream, own, is_mcp=is_mcp)
+            url = own + upstream.url.path if is_mcp else llm.base_url(upstream, own)
+            output.text(url)  # printed last, so that the URL stays visible on a small screen
+
+        try:
+            return await serve(service, started, diagnostics.ENDED_BY)
+        finally:
+            recorder.end()
+
+    return anyio.run(relay)
+
+
+def _take_descriptors() -> None:
+    """Raise the limit of open files: each connection takes two, and the usual limit is low."""
+    import resource
+
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if most == resource.RLIM_INFINITY else min(most, _DESCRIPTORS)
+    if now != resource.RLIM_INFINITY and now < wanted:
+        with suppress(OSError, ValueError):  # the system may have a lower limit of its own
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
+def _options(args: argparse.Namespace, name: str) -> RecorderOptions:
+    from tui_host.cli.tap_log import PlainLines
+    from tui_host.tap.recording.log_file import NoLogError
+    from tui_host.tap.recording.recorder_process import RecorderOptions
+
+    folder = None if args.data_dir is None else str(args.data_dir)
+    try:
+        return RecorderOptions(name, data_dir=folder, log=args.log, plain_log=PlainLines)
+    except NoLogError as error:
+        raise SettingsError(str(error), f"--log {args.log}") from error
+
+
+def _record(ends: RecorderEnds, recording: RecorderOptions, *, is_mcp: bool) -> None:
+    """Record the traffic, in the recording process."""
+    from tui_host.tap.recording.recorder_main import record
+
+    def records_of(tap: TapRecording) -> ExchangeRecords:
+        from tui_host.tap.http import llm_tap as llm
+        from tui_host.tap.http import mcp_tap as mcp
+        from tui_host.tap.recording.exchange_records import ExchangeRecords, TimedRecorder
+
+        recorder, name = TimedRecorder(tap.recorder), recording.title
+        if is_mcp:
+            observers = mcp.Connections(recorder, name, is_whole=tap.is_whole)
+        else:
+            observers = llm.OneObserver(recorder, name)
+        return ExchangeRecords(recorder, observers, tap.place, tap.tell_once)
+
+    record(ends, recording, records_of, None)
+
+
+def _tell_where(upstream: Upstream, own: str, *, is_mcp: bool) -> None:
+    from tui_host.settings.urls import is_loopback
+    from tui_host.tap.http import llm_tap as llm
+
+    diagnostics.tell(f"{own} relays to {upstream.origin}; ctrl+c ends it")
+    if upstream.trust is None and not is_loopback(upstream.url.hostname or ""):
+        diagnostics.tell(f"{upstream.origin} is not encrypted: anyone on the network can read the traffic, keys too")
+    if is_mcp:
+        diagnostics.tell("enter the line below in your host as the server's URL")
+        return
+    diagnostics.tell("enter the last line in your host as the base URL, and leave its key as it is:")
+    for line in llm.instructions(upstream, own):
+        diagnostics.write(f"{visible(line)}\n")

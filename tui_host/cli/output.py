@@ -1,0 +1,89 @@
+"""Writes to standard output, which no other module does."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable
+
+from tui_host.capture.visible import visible
+from tui_host.cli.columns import cells, padded
+from tui_host.errors import JSON, TuiHostError
+
+_ESCAPED = re.compile(
+    "[\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+"""Characters that a terminal obeys or hides, or that UTF-8 cannot encode: written as JSON escapes."""
+
+
+def text(words: str, *, end: str = "\n") -> None:
+    """Write text for people. It is made safe for a terminal, which may also be behind a pipe."""
+    _write([(visible(words) + end).encode(_encoding(), "backslashreplace")])
+
+
+def value(answer: JSON) -> None:
+    """Write a JSON object on one line, or indented on a terminal. Characters that a terminal obeys become JSON escapes."""
+    is_ascii = codecs.lookup(_encoding()).name != "utf-8"
+    indent, separators = (2, None) if is_terminal() else (None, (",", ":"))
+    dumped = json.dumps(answer, ensure_ascii=is_ascii, indent=indent, separators=separators)
+    escaped = _ESCAPED.sub(lambda match: json.dumps(match[0])[1:-1], dumped)
+    _write([f"{escaped}\n".encode(_encoding(), "backslashreplace")])
+
+
+def raw(pieces: Iterable[bytes]) -> None:
+    """Write bytes unchanged to a file or pipe; on a terminal, writes them as safe text."""
+    if not is_terminal():
+        _write(pieces)
+        return
+    for piece in pieces:
+        text(piece.decode(errors="backslashreplace"), end="")
+
+
+def table(rows: Iterable[tuple[str, ...]]) -> None:
+    """Write rows in columns. Each column except the last is as wide as its longest cell."""
+    listed = [tuple(visible(cell, newlines=False) for cell in row) for row in rows]
+    widths = [max(map(cells, column)) for column in zip(*listed, strict=True)]
+    for row in listed:
+        text("  ".join(map(padded, row, widths)).rstrip())
+
+
+def finish() -> None:
+    """Flush buffered output, such as a help text. Prints no error if the reader has gone."""
+    if sys.stdout is not None:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            abandon()  # or Python would fail once more as it flushes at its end
+
+
+def abandon() -> None:
+    """Drop buffered output after the reader has gone, so that the program exits silently."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def is_terminal() -> bool:
+    """Whether standard output is a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def _encoding() -> str:
+    return "utf-8" if sys.stdout is None else sys.stdout.encoding
+
+
+def _write(pieces: Iterable[bytes]) -> None:
+    """Write the pieces and flush. Raises BrokenPipeError if the reader has gone: the program then exits without a message."""
+    if sys.stdout is None:  # standard output was closed when the program started
+        raise TuiHostError("closed", "standard output", "redirect it, to /dev/null if not needed")
+    try:
+        sys.stdout.buffer.writelines(pieces)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        abandon()
+        what = f"cannot be written: {error.strerror}"
+        raise TuiHostError(what, "standard output", "redirect it to another place") from error

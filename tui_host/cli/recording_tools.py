@@ -1,0 +1,276 @@
+"""The tools of `mcp`: questions about what was recorded, each answered from the database, which is opened anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from tui_host.answers.bodies import body_of
+from tui_host.answers.said_texts import RowTexts
+from tui_host.capture.exports.keyless import keyless
+from tui_host.capture.json.narrowing import short
+from tui_host.capture.redact.redaction import redactor_of
+from tui_host.capture.short_units import short_size
+from tui_host.capture.visible import line
+from tui_host.cli.pages import page, sheet_text, wires_of
+from tui_host.cli.recorded import chosen, listing, matching, opened, where
+from tui_host.errors import JSON, SettingsError, StoreError
+from tui_host.infer.stories import Stories, TapStory
+from tui_host.settings.paths import DATABASE
+
+if TYPE_CHECKING:
+    from tui_host.answers.recorded_wires import RecordedWires
+    from tui_host.capture.session_summary import SessionInfo
+    from tui_host.capture.store.store import Store
+    from tui_host.settings.schema import Settings
+
+_Given: TypeAlias = Mapping[str, JSON]
+_ANSWER_CHARACTERS = 20_000
+_SPAN_BYTES = 16_000
+_LINE_CHARACTERS = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Recordings:
+    """Answers about the sessions in the database.
+
+    Attributes:
+        only: Ids of the only sessions that are told; empty for all.
+    """
+
+    settings: Settings
+    only: frozenset[str] = frozenset()
+
+    @staticmethod
+    def of(settings: Settings, names: Sequence[str]) -> Recordings:
+        """Return what may be told if sessions are named: they, and the taps of stories among them.
+
+        Raises:
+            TuiHostError: A session does not exist, or the database cannot be read.
+        """
+        if not names:
+            return Recordings(settings)
+        with opened(settings) as store:
+            if store is None:
+                raise StoreError("nothing has been recorded yet", _path(settings), "leave out --session")
+            lines = [Stories(store).find(name) for name in names]
+        taps = [tap.id for line in lines if isinstance(line, TapStory) for tap in line.taps]
+        return Recordings(settings, frozenset((*(line.id for line in lines), *taps)))
+
+    def redacted(self, text: str) -> str:
+        """Return a text without the secrets of the configuration."""
+        return redactor_of(self.settings).text(text)
+
+    def answer(self, name: str, given: _Given) -> str:
+        """Return a tool's answer, cut where it is too long. Blocks on the disk.
+
+        Raises:
+            TuiHostError: There is no such tool or session, or an argument is wrong.
+        """
+        tool = next((tool for tool in TOOLS if tool.name == name), None)
+        if tool is None:
+            names = ", ".join(tool.name for tool in TOOLS)
+            raise SettingsError(f"there is no tool {line(name, 80)}", remedy=f"the tools are {names}")
+        properties = [*tool.properties, *_OFFSET]
+        if unknown := given.keys() - {*properties}:
+            known = ", ".join(properties)
+            raise SettingsError(f"no argument {line(min(unknown), 80)}", name, f"the arguments are {known}")
+        if missing := [needed for needed in tool.required if given.get(needed) in (None, "")]:
+            raise SettingsError(f"the argument {missing[0]} is missing", name)
+        start = _number(given, "offset")
+        with opened(self.settings) as store:
+            if store is None:
+                raise StoreError("nothing has been recorded yet", _path(self.settings))
+            text = self.redacted(keyless(tool.answer(self, store, given)))
+        end = start + _ANSWER_CHARACTERS
+        if not start and end >= len(text):
+            return text
+        more = f"; more: the same arguments with offset {end}" if end < len(text) else ", the end"
+        return f"{text[start:end]}\n[characters {start} to {min(end, len(text))} of {len(text)}{more}]"
+
+    def wires(self, store: Store, given: _Given) -> tuple[RecordedWires, SessionInfo]:
+        """Read the session that the argument `session` names."""
+        listed, source = chosen(store, self._name(_word(given, "session")))
+        return wires_of(source, listed.info, self.settings), listed.info
+
+    def _name(self, typed: str) -> str:
+        if not self.only:
+            return typed or "last"
+        matches = sorted(name for name in self.only if name.startswith(typed))
+        if typed in self.only or (matches and len(self.only) == 1):
+            return typed or matches[0]
+        raise StoreError(
+            "this session is not served here", line(typed, 80), f"served are {', '.join(sorted(self.only))}"
+        )
+
+
+def _path(settings: Settings) -> str:
+    return str(settings.data_dir / DATABASE)
+
+
+def _word(given: _Given, name: str) -> str:
+    """Return a text argument, or a number as text; empty without it."""
+    value = given.get(name)
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise SettingsError(f"found {short(value, 40)}, expected a text", name)
+
+
+def _number(given: _Given, name: str, default: int = 0) -> int:
+    value = given.get(name, default)
+    if not isinstance(value, int) or isinstance(value, bool) or (value < 0 and name in given):
+        raise SettingsError(f"found {short(value, 40)}, expected a whole number, 0 or more", name)
+    return value
+
+
+def _list_sessions(recordings: Recordings, store: Store, given: _Given) -> str:
+    del given
+    lines = [listed for listed in listing(store) if not recordings.only or listed.info.id in recordings.only]
+    told = [listed for entry in lines for listed in (entry, *entry.halves)]
+    return "\n".join(
+        f"{entry.info.id}  {entry.info.updated}  {entry.length}  {line(entry.info.listed_model, 80)}"
+        f"  {entry.info.listed_protocol}  {line(entry.info.title, 80)}"
+        for entry in told
+    )
+
+
+def _show_turn(recordings: Recordings, store: Store, given: _Given) -> str:
+    wires, info = recordings.wires(store, given)
+    turn = _number(given, "turn")
+    time = sheet_text(page((wires, info), "time", [str(turn)] if turn else [])[1])
+    looks = sheet_text(page((wires, info), "look")[1])
+    rows: list[str] = []
+    for text in RowTexts(wires).all():
+        row = text.row
+        if turn not in {0, wires.ladder.sections.turn_of(row.number)}:
+            continue
+        calls = f"  call {', '.join(sorted(row.calls))}" if row.calls else ""
+        way = "->" if row.outward else "<-"
+        state = "" if row.state == "done" else f"  {row.state}"
+        rows.append(
+            f"row {row.number}  {text.name} {way} {row.kind} {row.method}  {short_size(row.size)}{state}{calls}  {line(text.words, _LINE_CHARACTERS)}"
+        )
+    return "\n".join((*rows, "", time, "", looks))
+
+
+def _page_of(name: str, *arguments: str) -> Callable[[Recordings, Store, _Given], str]:
+    """Return what answers with a page of the inspector about what the arguments name."""
+
+    def answer(recordings: Recordings, store: Store, given: _Given) -> str:
+        words = [word for argument in arguments if (word := _word(given, argument))]
+        return sheet_text(page(recordings.wires(store, given), name, words)[1])
+
+    return answer
+
+
+def _search(recordings: Recordings, store: Store, given: _Given) -> str:
+    matches, unsearched = matching(store, _word(given, "text"), is_all=False, within=recordings.only or None)
+    lines = [
+        f"{match.session.id}  {where(match)}  {line(match.session.title, 80)}  {line(match.excerpt, _LINE_CHARACTERS)}"
+        for match in matches
+    ]
+    if unsearched:
+        lines.append(f"The records of {unsearched:,} older sessions were not searched.")
+    return "\n".join(lines) or "No session matches."
+
+
+def _read_bytes(recordings: Recordings, store: Store, given: _Given) -> str:
+    wires, info = recordings.wires(store, given)
+    number, start = _number(given, "row"), _number(given, "start")
+    rows = wires.ladder.rows
+    if not 0 <= number < len(rows):
+        raise StoreError(f"has no row {number}", info.id, "show_turn lists rows with their numbers")
+    body = body_of(wires, rows[number])
+    # Masked before it is cut: half a key would not be recognised.
+    data = keyless(body.data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    end = min(len(data), start + min(_SPAN_BYTES, max(1, _number(given, "length", _SPAN_BYTES))))
+    span = data[start:end]
+    more = f"; more: start {end}" if end < len(data) else ""
+    head = f"{wires.called(rows[number])}, row {number}: bytes {start} to {end} of {len(data)}{more}"
+    if not body.is_text:
+        span = span[: _SPAN_BYTES // 8]
+        head = f"{head}; no text, so at most {len(span)} bytes, in hex"
+        return "\n".join((head, *body.notes, "", span.hex(" ")))
+    return "\n".join((head, *body.notes, "", span.decode("utf-8", "replace")))
+
+
+_OFFSET = {"offset": "First character of the answer to return, to go on with a long one."}
+_SESSION = {"session": "A session's id, or its beginning; without it, the last one."}
+_REQUEST = "A request to a model: its number (3 is LLM 3), or its exchange's id"
+_NUMBERS = {"offset": 0, "turn": 1, "row": 0, "start": 0, "length": 1}
+"""The least value of each argument that is a number; the others are texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingTool:
+    """A tool: what answers it, its description, and its arguments with their descriptions."""
+
+    name: str
+    answer: Callable[[Recordings, Store, _Given], str]
+    description: str
+    properties: Mapping[str, str]
+    required: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> dict[str, JSON]:
+        """The schema of the arguments."""
+        members: dict[str, JSON] = {}
+        for name, description in ({**self.properties, **_OFFSET}).items():
+            kind: dict[str, JSON] = {"type": "string"}
+            if name in _NUMBERS:
+                kind = {"type": "integer", "minimum": _NUMBERS[name]}
+            members[name] = {**kind, "description": description}
+        return {"type": "object", "properties": members, "required": [*self.required], "additionalProperties": False}
+
+
+TOOLS = (
+    RecordingTool("list_sessions", _list_sessions, "List the recorded sessions, newest first.", {}),
+    RecordingTool(
+        "show_turn",
+        _show_turn,
+        "List the rows of a turn (requests, answers, frames, decisions), where its time went, and what deserves a look in the session.",
+        {**_SESSION, "turn": "The turn, from 1; without it, the whole session."},
+    ),
+    RecordingTool(
+        "show_call",
+        _page_of("chain", "call"),
+        "Show the steps of a tool call: asked, decided, sent, answered, told to the model, said; what changed between them, and why a step is missing.",
+        {**_SESSION, "call": "The call's id, such as 1.1.2."},
+        ("call",),
+    ),
+    RecordingTool(
+        "compare_requests",
+        _page_of("changes", "earlier", "request"),
+        "Compare two requests to a model: what is new, gone, moved or changed, and where the common beginning ends.",
+        {**_SESSION, "request": f"{_REQUEST}.", "earlier": f"{_REQUEST}; without it, the request before."},
+        ("request",),
+    ),
+    RecordingTool(
+        "bill",
+        _page_of("bill", "request"),
+        "Show what the tokens of a request, or of the session, were spent on: tools, messages, what the tool protocol put in.",
+        {**_SESSION, "request": f"{_REQUEST}; without it, all requests."},
+    ),
+    RecordingTool(
+        "search",
+        _search,
+        'Find sessions by words, "quoted text", or a filter such as server:math status:failed.',
+        {"text": "Words, or a filter."},
+        ("text",),
+    ),
+    RecordingTool(
+        "read_bytes",
+        _read_bytes,
+        "Read a span of a row's body: of a request, an answer, a frame. Bytes that are no text come as hex.",
+        {
+            **_SESSION,
+            "row": "The row's number, from show_turn.",
+            "start": "First byte of the span.",
+            "length": f"Bytes to read, at most {_SPAN_BYTES}.",
+        },
+        ("row",),
+    ),
+)
