@@ -16,7 +16,7 @@ from tui_host.settings.schema import Profile, Template
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
-    from tui_host.servers.catalog import ServerStatus, Tool, Turning
+    from tui_host.servers.catalog import ServerStatus, Turning
     from tui_host.settings.schema import Settings
 
 _FILLED = re.compile(r"(?<!\$)\{(time|servers)\}")
@@ -31,20 +31,13 @@ SystemPiece: TypeAlias = tuple[str, str]
 class AppliedProfile:
     """A profile applied to a turn. Values that change with time are filled in once, so all requests of a turn begin alike.
 
-    Attributes:
-        profile: None if the session has none.
-        system: The system prompt in pieces, empty if the profile has none.
-        instructions: Name and instructions of servers, for which the system prompt has no place.
-        options: The profile's model options, with references to the environment filled in.
+    `instructions` are those of servers, by name, for which the system prompt has no place; references in `options` are filled in.
     """
 
     profile: Profile | None = None
     system: tuple[SystemPiece, ...] = ()
     instructions: tuple[tuple[str, str], ...] = ()
     options: Options = field(default_factory=Options)
-
-    def offered(self, tools: Sequence[Tool]) -> list[Tool]:
-        return [tool for tool in tools if offers(self.profile, tool.server, tool.name)]
 
 
 def profile_of(session: Session, settings: Settings) -> Profile | None:
@@ -73,15 +66,9 @@ def apply_profile(
     servers: Sequence[ServerStatus],
     instructions: Sequence[tuple[str, str]] = (),
 ) -> AppliedProfile:
-    """Fill in a profile for a turn that begins now.
+    """Fill in a profile for a turn that begins now, with the instructions of servers where these are switched on.
 
-    Args:
-        environment: The environment variables in the settings.
-        now: Local time, with the time zone to state to the model.
-        instructions: Name and instructions of each server whose instructions are switched on.
-
-    Raises:
-        SettingsError: The profile names a variable that is not set.
+    Raises SettingsError where the profile names a variable that is not set in the environment.
     """
     told = tuple((server, text) for server, text in instructions if offers(profile, server))
     if profile is None:

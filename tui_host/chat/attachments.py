@@ -37,14 +37,7 @@ _MARK = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attached:
-    """An attached file or resource.
-
-    Attributes:
-        name: The file name, or the resource's address and server, made safe for display.
-        kind: `image/png` and the like, `text`, or `address only` for a resource whose content is not included.
-        size: Size in bytes.
-        server: The server of a resource, empty for a file.
-    """
+    """An attached file, or a resource of a server: `image/png` and the like, `text`, or `address only`; its name is safe to show."""
 
     name: str
     kind: str
@@ -60,11 +53,7 @@ class Attached:
 
 
 def read_attached(path: str) -> Attached:
-    """Read a file to attach; `~` is the home folder. Blocks on the disk.
-
-    Raises:
-        TuiHostError: The file cannot be read or sent; the text says why.
-    """
+    """Read a file to attach; `~` is the home folder. Blocks on the disk. Raises TuiHostError with why it cannot be sent."""
     from tui_host.chat.images import media_type_of  # imported late: needed only for messages with a file
 
     name = _safe(os.path.basename(path.rstrip("/")) or path, _NAME_CHARACTERS)  # noqa: PTH119 - a text, as it was typed
@@ -87,11 +76,7 @@ def read_attached(path: str) -> Attached:
 
 
 def attached_resource(server: str, uri: str, output: ToolOutput) -> tuple[Attached, ...]:
-    """Return the contents of a resource as attachments, in order.
-
-    Raises:
-        TuiHostError: The resource is empty, too large, or of a kind that no model is given.
-    """
+    """Return the contents of a resource as attachments, in order. Raises TuiHostError with why it cannot be sent."""
     attached = tuple(_attached_content(server, content.uri or uri, content) for content in output.content)
     if not attached:
         raise TuiHostError(f"{line(uri, _URI_CHARACTERS)} has no content", server)
@@ -158,11 +143,7 @@ def _round_size(size: int) -> str:
 
 
 def _bytes(path: Path, name: str) -> bytes:
-    """Read a file up to one byte beyond the size limit.
-
-    Raises:
-        TuiHostError: The path does not exist, cannot be read, or is not a file.
-    """
+    """Read a file up to one byte beyond the size limit."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # do not wait for a pipe's writer
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -176,11 +157,7 @@ def _bytes(path: Path, name: str) -> bytes:
 
 
 def check_together(attached: Sequence[Attached]) -> None:
-    """Refuse attached files whose total size is too large.
-
-    Raises:
-        TuiHostError: The files exceed the limit together.
-    """
+    """Refuse attached files whose total size is too large."""
     size = sum(file.size for file in attached)
     if size > MOST_TOGETHER:
         limit = f"the limit for a message is {_round_size(MOST_TOGETHER)}"

@@ -17,14 +17,9 @@ _NEAR_CHARACTERS = 20
 
 
 def read_json(text: str, subject: str = "the contents") -> JSON:
-    """Parse JSON written by a model or a user. An empty text means null.
+    """Parse JSON written by a model or a user; `subject` says what it is, in the plural. An empty text means null.
 
-    Args:
-        subject: What the text is, in the plural, for the messages.
-
-    Raises:
-        TuiHostError: The text is not JSON, has a key twice, NaN, infinities or lone surrogates, is larger than 4 MB or deeper
-            than 100 levels. The message says where.
+    Raises TuiHostError, which says where: no JSON, a key twice, NaN, infinities, lone surrogates, over 4 MB, over 100 levels.
     """
     if not text.strip():
         return None
@@ -49,11 +44,7 @@ def read_json(text: str, subject: str = "the contents") -> JSON:
 
 
 def read_arguments(text: str) -> dict[str, JSON]:
-    """Parse arguments written by a model or a user as a JSON object. An empty text means no arguments.
-
-    Raises:
-        TuiHostError: As for `read_json`, or the text is not an object.
-    """
+    """Parse arguments written by a model or a user as a JSON object, as `read_json` does. An empty text means no arguments."""
     value = read_json(text, "the arguments")
     if value is None:
         return {}

@@ -17,7 +17,7 @@ from tui_host.chat import result_contents
 from tui_host.chat import result_words as wording
 from tui_host.chat.call_arguments import canonical, changed_numbers, read_arguments
 from tui_host.chat.conversation import CallState
-from tui_host.chat.offered_tools import HUB, HostAnswer, InvokedCall
+from tui_host.chat.offered_tools import HUB, InvokedCall
 from tui_host.chat.policy import CallRequest, Decision, Question, refused
 from tui_host.chat.turn_result import Outcome
 from tui_host.errors import JSON, ServerError, TuiHostError
@@ -53,15 +53,7 @@ class Repeats:
 
 
 class Calls:
-    """All calls of a step.
-
-    Attributes:
-        outcomes: One outcome per call, in the order of the answer.
-
-    Args:
-        repeats: The turn's count of equal calls.
-        stop: Called to stop the turn.
-    """
+    """All calls of a step, with an outcome for each, in the order of the answer. `repeats` is the turn's, `stop` ends the turn."""
 
     def __init__(
         self, services: Services, session: Session, request: NextRequest, *, repeats: Repeats, stop: Callable[[], None]
@@ -78,11 +70,7 @@ class Calls:
         self.outcomes: list[Outcome] = []
 
     def read(self, calls: Sequence[FoldedCall], *, cut: str) -> None:
-        """Show each call in the chat and find its tool. A call that cannot be run gets an error as its result at once.
-
-        Args:
-            cut: Why the answer was cut, to explain an incomplete call.
-        """
+        """Show each call in the chat and find its tool; `cut` says why the answer was cut. What cannot be run gets its result at once."""
         self.outcomes = [self._read(folded.call, cut="" if folded.complete else cut) for folded in calls]
 
     async def run(self) -> None:
@@ -106,13 +94,7 @@ class Calls:
         return wrong if len(wrong) == len(decisions) else []
 
     def results(self, running: str, waiting: str, *, state: Literal["stopped", "failed"]) -> list[ToolResult]:
-        """Return a result for each call, in the order of the answer, also for calls that were left open.
-
-        Args:
-            running: Text for the model about calls that were running.
-            waiting: Text for the model about calls that were not sent.
-            state: State to show for calls that were left open.
-        """
+        """Return a result for each call, in order, also for those left open: `running` and `waiting` tell the model, `state` the user."""
         results: list[ToolResult] = []
         for outcome in self.outcomes:
             if outcome.result is None:
@@ -131,10 +113,10 @@ class Calls:
             meant = hub.interpret(call) if hub is not None and not cut else None
         except TuiHostError as error:
             return self._invalid(self._open(call, HUB, call.name, call.arguments), error)
-        if isinstance(meant, HostAnswer):  # it needs no decision and no server
+        if isinstance(meant, str):  # it needs no decision and no server
             outcome = self._open(call, HUB, call.name, call.arguments)
             outcome.by_host, outcome.state, outcome.words = True, "done", "answered by the host"
-            outcome.result = ToolResult(call=call, content=(Text(text=meant.text),))
+            outcome.result = ToolResult(call=call, content=(Text(text=meant),))
             return self._show(outcome)
         written = meant or InvokedCall(name=call.name, arguments=call.arguments)
         server, name = table.resolve(written.name) or ("", written.name)
@@ -177,7 +159,6 @@ class Calls:
         return outcome
 
     def _tool(self, name: str) -> Tool:
-        """Return the offered tool that a call names. Raises an error worded for the tool protocol if there is none."""
         names = self._offer.table.resolve(name)
         if names is not None and names in self._tools:
             return self._tools[names]
@@ -192,7 +173,7 @@ class Calls:
     def _invalid(self, outcome: Outcome, error: TuiHostError) -> Outcome:
         arguments = outcome.call.arguments.encode(errors="replace")
         decision = Decision(verdict="invalid", by="default", arguments=arguments, words=str(error))
-        outcome.result = wording.invalid_of(outcome.call, error)
+        outcome.result = wording.error_of(outcome.call, f"Error: {error}. Nothing was run.")
         outcome.is_error = True
         return self._record(outcome, decision, "invalid")
 
@@ -240,10 +221,7 @@ class Calls:
         return outcome, replace(request, misfits=outcome.misfits)
 
     async def _ask(self, asked: Sequence[_Undecided], group: TaskGroup, *, later: int) -> list[_Undecided]:
-        """Show the questions to the user and act on each answer at once.
-
-        Returns the calls to ask about again, because the tool's definition changed before the answer.
-        """
+        """Show the questions to the user and act on each answer at once; returns calls whose definition changed under the question."""
         outcomes = {request.call: outcome for outcome, request in asked}
         again: list[_Undecided] = []
 
@@ -275,7 +253,6 @@ class Calls:
         return again
 
     def _redefined(self, request: CallRequest) -> CallRequest | None:
-        """Return the call with the tool's new definition, None if the definition has not changed."""
         for tool in self._services.pool.tools():
             if (tool.server, tool.name) == (request.tool.server, request.tool.name):
                 if tool.fingerprint == request.tool.fingerprint:
@@ -320,7 +297,8 @@ class Calls:
         answer = ((outcome.server, outcome.tool, decision.arguments), wording.text_of(outcome.result))
         self._repeats.answered[answer] += 1
         equal = self._repeats.answered[answer]
-        outcome.notice = wording.equal_calls_of(equal) if equal >= EQUAL_CALLS else ""
+        if equal >= EQUAL_CALLS:
+            outcome.notice = f"{equal} equal calls in this turn, each with this same answer"
         self._show(outcome)
         if output is not None:
             await self._check_output(outcome, output)

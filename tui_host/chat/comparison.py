@@ -46,15 +46,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Amount and duration of the traffic between a run and its model.
+    """Amount and duration of the traffic between a run and its model; requests that the provider refused count too.
 
-    Attributes:
-        bill: What all requests weigh, as the page `Bill` has it; includes attempts that the provider refused.
-        requests: Number of these.
-        received: Bytes of response bodies.
-        cut: Bytes left out of the responses: text that the model invented after its call.
-        seconds: From the turn's first byte to its last, including tools and pauses; None if no request was sent.
-        model_seconds: Total time in which a request was waiting for its response.
+    `received` and `cut` are bytes of responses, the latter invented after a call. `seconds` runs from the turn's first byte to its
+    last, `model_seconds` counts the waits for responses; both are None if no request was sent.
     """
 
     bill: RequestWeight = field(default_factory=lambda: total_of(()))
@@ -120,12 +115,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Varying:
-    """An argument whose value differs between runs.
-
-    Attributes:
-        call: Which call of the tool within a run, counted from 1.
-        values: Each value as JSON with its number of runs, the most frequent first; None if the argument was left out.
-    """
+    """An argument whose value differs between runs, in the tool's `call`th call: each value as JSON (None: left out), with its runs."""
 
     server: str
     tool: str

@@ -16,12 +16,7 @@ CallState: TypeAlias = Literal["asked", "waiting", "running", "done", "failed", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserItem:
-    """A message of the user, or of a server's prompt that the user sent.
-
-    Attributes:
-        origin: The prompt that the message comes from (`/server:prompt`), empty for the user's own.
-        role: `assistant` if the prompt gives the words to the model; otherwise empty.
-    """
+    """A message of the user; or, with the role `assistant` too, of a prompt that the user sent (`origin`: `/server:prompt`)."""
 
     turn: int
     text: str
@@ -44,22 +39,14 @@ class AnswerItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallItem:
-    """A tool call and its outcome. What holds several lines (`contents`, `misfits`) is a text with line breaks.
+    """A tool call and its outcome; texts of several lines have line breaks, and what is not known yet is empty.
 
     Attributes:
-        server: The server's name; empty for an unknown tool, whose name as written is in `tool`.
-        asked: The arguments exactly as the model wrote them.
-        sent: The arguments sent to the server, empty if none were.
-        decision: `approved`, `edited`, `rejected`, `stopped`, `invalid`; empty before the decision.
-        by: Who decided: `person`, `rule`, `flag`, `default`; empty before the decision.
-        words: The decision in words («approved once, by you, after 2.5 s»).
-        result: The text of the result as sent to the model.
+        server: Empty for an unknown tool, whose name as written is in `tool`.
+        asked: The arguments exactly as the model wrote them; `sent` as they went to the server.
+        decision: `approved`, `edited`, `rejected`, `stopped`, `invalid`; `by` whom: `person`, `rule`, `flag`, `default`; in `words`.
         contents: What the result contains besides plain text: kind, type, size, and what the model is not told.
-        structured: The structured content as JSON, empty if there is none or the text spells it out.
-        page: Address of the page that the server has for the tool, empty if it has none.
         notice: A warning for the user, such as the third equal call with an equal answer.
-        waited: Seconds until the user decided, 0 if the user was not asked.
-        milliseconds: Time from sending the call to the result.
     """
 
     turn: int
@@ -89,10 +76,8 @@ class CallItem:
 class NoteItem:
     """A message from the host: an error, as a card with the provider's own message, or a plain note.
 
-    Attributes:
-        again: Whether the retry key sends the request again.
-        is_full: The conversation no longer fits the model's context, and can go on without its oldest turns.
-        server: The server that went away or came back, or whose resource changed; such a note says nothing about the turn.
+    `again`: the retry key sends the request again. `is_full`: the conversation can go on without its oldest turns. `server`: what
+    happened to this server, which says nothing about the turn.
     """
 
     turn: int
@@ -155,14 +140,8 @@ def without_secrets(item: Item, redact: Callable[[str], str]) -> Item:
 class Conversation(Sequence[Item]):
     """The items of a session, with revision numbers by which a view finds the changed items.
 
-    A stored item is kept as text from `item_to_text` and parsed on first access: a session may have thousands.
-
-    Attributes:
-        revision: Number of the last change; grows with every change.
-
-    Args:
-        keep: Called with each item that is to be stored.
-        redact: Removes secrets from every item's text.
+    A stored item is kept as text from `item_to_text` and parsed on first access: a session may have thousands. Each item passes
+    through `redact`; `keep` stores it.
     """
 
     def __init__(
@@ -202,16 +181,13 @@ class Conversation(Sequence[Item]):
 
     @property
     def items(self) -> Sequence[Item]:
-        """All items, oldest first. An item is parsed on access."""
         return self
 
     def unread(self, number: int) -> str | None:
-        """Return the stored text of an item that has not been parsed yet, otherwise None."""
         item = self._items[number]
         return item if isinstance(item, str) else None
 
     def again(self, *, keep: Callable[[int, Item], None], redact: Callable[[str], str]) -> Conversation:
-        """Return a new conversation with the same items, without parsing the stored texts."""
         for number in list(self._growing):
             self._item(number)
         return Conversation(self._items, keep=keep, redact=redact)

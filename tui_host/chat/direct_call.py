@@ -33,11 +33,7 @@ async def call_directly(
     *,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> ToolOutput:
-    """Call a tool, or read a resource, in a turn of its own, without a model; `arguments` are the canonical bytes to send.
-
-    Raises:
-        ServerError: The call failed. Says whether the tool may have run.
-    """
+    """Call a tool, or read a resource, in a turn of its own, without a model; `arguments` are the canonical bytes to send."""
     text, server, name = arguments.decode(), tool.server, tool.name
     value: JSON = json.loads(text)
     uri = mapping(value).get("uri") if name == READ else None

@@ -27,17 +27,6 @@ if TYPE_CHECKING:
 _WORDS_CHARACTERS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class LinkedSpan:
-    """A range of bytes in a request to link to a call, or (without a call) to the tool protocol's text."""
-
-    relation: Relation
-    start: int
-    end: int
-    words: str
-    call: ToolCall | None = None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
     """The links of an exchange, as records at its place; those of a call name the call too."""
@@ -51,61 +40,52 @@ class Links:
         for connection in connections:
             yield Draft(wire="host", kind="link", place=self.place, connection=connection, data=offered_link(exchange))
 
-    def find_spans(
-        self, outgoing: Outgoing, dialect: Dialect, new_results: Sequence[ToolResult]
-    ) -> Sequence[LinkedSpan]:
-        """Find the bytes of a request to link: results reported for the first time (its last), and what was put in.
-
-        May be called from any thread; slow for a large request.
-        """
+    def find_spans(self, outgoing: Outgoing, dialect: Dialect, new_results: Sequence[ToolResult]) -> Sequence[Link]:
+        """Find the bytes of a request to link: results reported for the first time (its last), and what was put in. Slow if large."""
         prepared, adapted = self.request.prepared, self.request.adapted
-        spans: list[LinkedSpan] = []
+        spans: list[Link] = []
         if adapted:
             outline = dialect.outline(self.redactor.bytes(outgoing.body)[0])
             for part in outline.walk() if outline is not None else ():
                 if part.kind == "tool" and part.name in adapted:
                     words = f"adapted for {dialect.name}: {'; '.join(adapted[part.name].changes)}"
-                    spans.append(LinkedSpan("adapted", part.start, part.end, words))
+                    spans.append(self._link("adapted", _in_request(part.start, part.end), words))
         if prepared.told or prepared.injected or prepared.own or prepared.given:
             spans += self._in_text(outgoing, {result.call.id: result for result in new_results})
         if new_results and not prepared.told:
             spans += self._in_messages(outgoing, dialect, new_results)
         return spans
 
-    def of_request(self, exchange: str, linked: Sequence[LinkedSpan]) -> Iterator[Draft]:
-        """Link the bytes found in a request that is about to be sent as this exchange."""
-        for found in linked:
-            span = Span(exchange=exchange, side="request", layer="wire", start=found.start, end=found.end)
-            yield self._draft(found.relation, span, found.words, found.call)
+    def of_request(self, exchange: str, links: Sequence[Link]) -> Iterator[Draft]:
+        for link in links:
+            yield self._draft(replace(link, span=replace(link.span, exchange=exchange)))
 
     def of_answer(self, exchange: str, fold: Fold, shifts: Sequence[Shift]) -> Iterator[Draft]:
-        """Link the response bytes of calls, of text left out behind a call, and of the vendor's own tools.
-
-        Args:
-            fold: The answer, up to the last byte received.
-            shifts: Positions where secrets were removed from the body.
-        """
+        """Link the response bytes of calls, of text left out behind a call, and of the vendor's own tools, up to the last received."""
         for folded in fold.calls:
             if folded.spans:
-                yield self._draft("asked", _span(exchange, folded.spans, shifts), folded.call.arguments, folded.call)
+                yield self._draft(
+                    self._link("asked", _span(exchange, folded.spans, shifts), folded.call.arguments, folded.call)
+                )
         if fold.cut_off:
             ranges = [(piece.start, piece.end) for piece in fold.cut_off]
-            yield self._draft("cut", _span(exchange, ranges, shifts), "".join(piece.text for piece in fold.cut_off))
+            words = "".join(piece.text for piece in fold.cut_off)
+            yield self._draft(self._link("cut", _span(exchange, ranges, shifts), words))
         for run in fold.vendor_runs:
-            yield self._draft("vendor", _span(exchange, [(run.start, run.end)], shifts), run.words)
+            yield self._draft(self._link("vendor", _span(exchange, [(run.start, run.end)], shifts), run.words))
 
-    def _draft(self, relation: Relation, span: Span, words: str, call: ToolCall | None = None) -> Draft:
+    def _link(self, relation: Relation, span: Span, words: str, call: ToolCall | None = None) -> Link:
         link = Link(relation=relation, call="", span=span, words=line(words, _WORDS_CHARACTERS))
-        place = self.place
-        if call is not None:
-            server, tool = self.request.offer.table.resolve(call.name) or ("", call.name)
-            link = replace(link, call=call.id, server=server, tool=tool)
-            place = replace(place, call=call.id)
+        if call is None:
+            return link
+        server, tool = self.request.offer.table.resolve(call.name) or ("", call.name)
+        return replace(link, call=call.id, server=server, tool=tool)
+
+    def _draft(self, link: Link) -> Draft:
+        place = replace(self.place, call=link.call) if link.call else self.place
         return Draft(wire="host", kind="link", place=place, data=link.to_bytes())
 
-    def _in_messages(
-        self, outgoing: Outgoing, dialect: Dialect, new_results: Sequence[ToolResult]
-    ) -> Iterator[LinkedSpan]:
+    def _in_messages(self, outgoing: Outgoing, dialect: Dialect, new_results: Sequence[ToolResult]) -> Iterator[Link]:
         """Find results that are separate messages. Searches from the end, so that earlier results are not read again.
 
         Yields nothing if the user's own options replace the conversation.
@@ -121,10 +101,10 @@ class Links:
             spans[:0] = [(start - len(begin) + part.start, start - len(begin) + part.end) for part in parts]
             if len(spans) >= len(new_results):
                 for result, (first, last) in zip(new_results, spans[-len(new_results) :], strict=True):
-                    yield LinkedSpan("told", first, last, _words(result), result.call)
+                    yield self._link("told", _in_request(first, last), _words(result), result.call)
                 return
 
-    def _in_text(self, outgoing: Outgoing, results: Mapping[str, ToolResult]) -> Iterator[LinkedSpan]:
+    def _in_text(self, outgoing: Outgoing, results: Mapping[str, ToolResult]) -> Iterator[Link]:
         """Find results and tool-protocol text that are part of a message's text."""
         prepared = self.request.prepared
         kept, _ = self.redactor.bytes(outgoing.body)
@@ -141,15 +121,19 @@ class Links:
                     relation = "given"
                 elif piece in prepared.own:
                     relation = "profile"
-                yield LinkedSpan(relation, *span, piece.words)
+                yield self._link(relation, _in_request(*span), piece.words)
             elif piece.call in results:
                 result = results[piece.call]
                 words = f"({piece.note}) {_words(result)}" if piece.note else _words(result)
-                yield LinkedSpan("told", *span, words, result.call)
+                yield self._link("told", _in_request(*span), words, result.call)
 
 
 def _words(result: ToolResult) -> str:
     return next((block.text for block in result.content if isinstance(block, Text)), "")
+
+
+def _in_request(start: int, end: int) -> Span:
+    return Span(side="request", layer="wire", start=start, end=end)
 
 
 def _span(exchange: str, ranges: Sequence[tuple[int, int]], shifts: Sequence[Shift]) -> Span:

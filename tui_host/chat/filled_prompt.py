@@ -32,7 +32,6 @@ class FilledPrompt:
 
     @property
     def title(self) -> str:
-        """A text for the session's title: the first text."""
         return next((message.content.text for message in self.messages if message.content.kind == "text"), self.origin)
 
     def items(self, turn: int) -> list[UserItem]:

@@ -36,11 +36,7 @@ def media_type_of(data: bytes) -> str:
 
 
 def read_image(text: str) -> Image | str:
-    """Return a server's image for a model, or why no model is given it.
-
-    Args:
-        text: Base64, as servers write it: with line breaks, or as a `data:` URL.
-    """
+    """Return a server's image for a model, or why no model is given it. Servers write base64 with line breaks, or as a `data:` URL."""
     text = "".join(_DATA_URL.sub("", text, count=1).split())
     try:
         data = base64.b64decode(text, validate=True)
@@ -91,7 +87,6 @@ def refused_images(history: Sequence[Message], error: ModelError) -> str:
 
 
 def _new_images(history: Sequence[Message]) -> list[str]:
-    """Describe the images that no answer of the model follows; all images if there are none of these."""
     images: list[str] = []
     earlier: list[str] = []
     for message in history:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui_host.chat import result_words as wording
-from tui_host.chat.active_profile import instruction_pieces
+from tui_host.chat.active_profile import instruction_pieces, offers
 from tui_host.chat.images import image_words
 from tui_host.chat.offered_tools import HUB, Offer
 from tui_host.errors import JSON
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.table import protocol
-from tui_host.llm.protocols.tool_protocol import Injected
+from tui_host.llm.protocols.tool_protocol import Injected, answered
 from tui_host.llm.tool_names import TEXT_NAMES
 from tui_host.settings.protocol_prompts import template_of
 
@@ -32,14 +32,9 @@ _TAKES_CALLS_WITHOUT_TOOLS = frozenset({"ollama"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextRequest:
-    """The next request of a session, and how its tool names are resolved.
+    """The next request of a session, independent of the dialect and (`prepared`) in the tool protocol's form.
 
-    Attributes:
-        ask: The request, independent of the dialect.
-        prepared: The messages in the tool protocol's form.
-        offer: The tools that the session offers; the request describes them in its own way.
-        history: The session's messages in a form that every provider accepts.
-        adapted: The schemas changed for the dialect, by tool name; empty if a prompt describes the tools.
+    `adapted` holds the schemas changed for the dialect, by tool name; it is empty if a prompt describes the tools.
     """
 
     ask: Ask
@@ -51,11 +46,7 @@ class NextRequest:
 
 
 def session_protocol(session: Session, settings: Settings) -> ToolProtocol:
-    """Return the session's tool protocol, with its prompt read from the files now. Blocks on the disk.
-
-    Raises:
-        SettingsError: The tool protocol's name is unknown, or a user's own prompt cannot be read.
-    """
+    """Return the session's tool protocol, with its prompt read from the files now: blocks on the disk, raises SettingsError."""
     name = session.protocol.removeprefix(f"{HUB}+") if session.protocol != HUB else "native"
     return protocol(name, template_of(name, settings.config_dir))
 
@@ -69,18 +60,12 @@ def build_request(
     profile: AppliedProfile,
     unsent: Sequence[Part] = (),
 ) -> NextRequest:
-    """Build the next request of a session.
-
-    Args:
-        tools: The tools of all ready servers, including the tools that read resources.
-        dialect: The dialect, whose rules for tool names and schemas apply.
-        profile: The session's profile, as filled in for the turn.
-        unsent: Parts of a message that is still being typed, to preview the request.
-    """
+    """Build the next request of a session, with the tools of all ready servers and (for a preview) parts of an `unsent` message."""
     is_hub = session.protocol.partition("+")[0] == HUB
     is_native = protocol.name == "native"
     with_resources = protocol.reads_resources and not is_hub
-    shown = tuple(tool for tool in profile.offered(tools) if tool.resources is None or with_resources)
+    offered = [tool for tool in tools if offers(profile.profile, tool.server, tool.name)]
+    shown = tuple(tool for tool in offered if tool.resources is None or with_resources)
     rule = dialect.name_rule if is_native or is_hub else TEXT_NAMES
     offer = session.offer = Offer.make(shown, rule, dialect.schema_rules, is_hub=is_hub, before=session.offer)
     system = list(profile.system)
@@ -142,10 +127,7 @@ def _in_words(part: Text | Image) -> Text:
 
 
 def _called_before(history: Sequence[Message]) -> tuple[ToolSpec, ...]:
-    """Return stand-ins for the tools that a history calls: several vendors refuse its calls where no tool is offered.
-
-    Source: Anthropic, Tool use: requests that include `tool_use` blocks must define tools; Bedrock's `toolConfig` too.
-    """
+    """Return stand-ins for the tools that a history calls: several vendors refuse its calls where no tool is offered."""
     names = dict.fromkeys(part.name for message in history for part in message.parts if isinstance(part, ToolCall))
     words = "Called earlier in this conversation. It is not available now: do not call it."
     schema: JSON = {"type": "object", "properties": {}}
@@ -182,14 +164,14 @@ def host_note(text: str, *, turn: int) -> Message:
     return Message(role="user", parts=(Text(text=text),), turn=turn, source="host")
 
 
-def complete_history(messages: Iterator[Message]) -> list[Message]:
+def complete_history(messages: Iterable[Message]) -> list[Message]:
     """Return the messages in a form that every provider accepts.
 
-    Gives each call without a result one that says that the program ended. Several services require user and assistant
-    to alternate: a host message replaces a missing answer, and a host's note joins the next question.
+    Each call has a result. Several services require user and assistant to alternate: a host message replaces a missing
+    answer, and a host's note joins the next question.
     """
     whole: list[Message] = []
-    for message in _with_results(messages):
+    for message in answered(tuple(messages)):
         before = whole[-1] if whole else None
         if message.role != "user" or before is None or before.role == "assistant":
             whole.append(message)
@@ -198,27 +180,6 @@ def complete_history(messages: Iterator[Message]) -> list[Message]:
         else:
             whole += (host_message(wording.NO_ANSWER, turn=before.turn), message)
     return whole
-
-
-def _with_results(messages: Iterator[Message]) -> Iterator[Message]:
-    waiting: dict[str, ToolCall] = {}
-    turn = 0
-    for message in messages:
-        if message.role == "tool":
-            for part in message.parts:
-                if isinstance(part, ToolResult):
-                    waiting.pop(part.call.id, None)
-        else:
-            yield from _results_of_ended(waiting, turn)
-            waiting = {part.id: part for part in message.parts if isinstance(part, ToolCall)}
-        turn = message.turn
-        yield message
-    yield from _results_of_ended(waiting, turn)
-
-
-def _results_of_ended(waiting: Mapping[str, ToolCall], turn: int) -> Iterator[Message]:
-    for call in waiting.values():
-        yield Message(role="tool", parts=(wording.error_of(call, wording.ENDED),), turn=turn, source="host")
 
 
 def new_results(messages: Sequence[Message]) -> list[ToolResult]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.chat.call_arguments import read_arguments
@@ -30,21 +30,11 @@ _SHOWN_CHARACTERS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostAnswer:
-    """An answer that the host gives itself, without a server."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class InvokedCall:
     """The call that the model makes through the hub: the tool's offered name, and its arguments as JSON text."""
 
     name: str
     arguments: str
-
-
-HubCall: TypeAlias = HostAnswer | InvokedCall
 
 
 class Hub:
@@ -73,22 +63,21 @@ class Hub:
             ),
         )
 
-    def interpret(self, call: ToolCall) -> HubCall | None:
-        """Interpret a call of a hub tool, or raise why it cannot be done; None if it names none of the three tools."""
+    def interpret(self, call: ToolCall) -> InvokedCall | str | None:
+        """Interpret a call of a hub tool, or raise why it cannot be done; or return the host's own answer; None for another tool."""
         own = tool_meant(call.name, self.specs)
         if own is None:
             return None
         given = read_arguments(call.arguments)
         if own.name == LIST:
             limit, offset = _count(given.get("limit"), USUALLY_LISTED), _count(given.get("offset"), 0)
-            return HostAnswer(text=self._listed(limit, offset))
+            return self._listed(limit, offset)
         tool = self._tool(given.get("name"))
         if own.name == INSPECT:
-            return HostAnswer(text=f"{tool.name}: {tool.description}\n\nArguments: {_json(tool.schema)}")
+            return f"{tool.name}: {tool.description}\n\nArguments: {_json(tool.schema)}"
         return InvokedCall(name=str(given["name"]), arguments=_json(_params(given, tool)))
 
     def refused(self, name: str, spoken: Callable[[str], str]) -> TuiHostError:
-        """Explain why a call that names none of the three tools is not run, and how to make the call."""
         tool = tool_meant(name, self._tools.values())
         if tool is not None:
             params = f'{{"name": {_json(tool.name)}, "params": {{…}}}}'
@@ -143,11 +132,7 @@ def _json(value: JSON) -> str:
 class Offer:
     """The tools to offer in a request. Depends on the catalog alone, so it is reused until the catalog changes.
 
-    Attributes:
-        adapted: The schemas changed for the dialect, by tool name.
-        specs: The tool definitions to send.
-        known: Tools whose names the model may know: the offered tools, and the tools behind the hub.
-        hub: The three tools offered in place of all tools; None if the tools are offered directly.
+    `specs` are sent, `known` are all whose names the model may know (behind the hub too), `adapted` the changed schemas by name.
     """
 
     tools: tuple[Tool, ...]
@@ -169,7 +154,6 @@ class Offer:
         is_hub: bool,
         before: Offer | None = None,
     ) -> Offer:
-        """Return the offer of these tools; returns `before` if the tools are unchanged."""
         wanted = (rule, schemas, is_hub, tools)
         if before is not None and (before.rule, before.schemas, before.hub is not None, before.tools) == wanted:
             return before

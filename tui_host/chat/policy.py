@@ -18,15 +18,9 @@ Decider: TypeAlias = Literal["person", "rule", "flag", "default"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The decision on a tool call.
+    """The decision on a tool call, on exactly these canonical bytes and this definition; only these may be sent.
 
-    Attributes:
-        arguments: The canonical bytes that the decision covers; only these may be sent.
-        fingerprint: Fingerprint of the tool's definition when the decision was made.
-        words: Description to display: «approved once, by you, after 2.5 s».
-        reason: The user's reason for a rejection.
-        stop: Whether the user also stopped the turn.
-        waited: Seconds until the user decided, 0 if the user was not asked.
+    `words` is for display («approved once, by you, after 2.5 s»), `reason` the user's for a rejection, `stop` ends the turn too.
     """
 
     verdict: Verdict
@@ -40,7 +34,6 @@ class Decision:
 
     @property
     def is_approval(self) -> bool:
-        """Whether the call may be sent to the server."""
         return self.verdict in {"approved", "edited"}
 
     @property
@@ -50,14 +43,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRequest:
-    """A call waiting for a decision.
+    """A call waiting for a decision, with the canonical bytes to send.
 
-    Attributes:
-        call: The host's id of the call.
-        arguments: The canonical bytes to send.
-        changed: How the tool's definition differs from the last approved one, empty if it does not differ.
-        misfits: Errors of the arguments according to the tool's schema; None if unknown.
-        changed_numbers: Numbers whose value changes when sent: as the model wrote them, and as sent.
+    `changed` says how the definition differs from the last approved one; `misfits` are errors by its schema, None if unknown;
+    `changed_numbers` are those whose value changes when sent: as written, and as sent.
     """
 
     call: str
@@ -81,12 +70,7 @@ def refused(
 
 
 class Question:
-    """A call to be decided by the user. Takes one answer, unless voided first.
-
-    Attributes:
-        decision: The answer, None before the user decides.
-        later: Number of calls in the same model answer that the user will be asked about afterwards.
-    """
+    """A call to be decided by the user, `later` ones to follow. Takes one answer, unless voided first."""
 
     def __init__(
         self,
@@ -106,7 +90,6 @@ class Question:
 
     @property
     def open(self) -> bool:
-        """Whether the question still accepts an answer."""
         return self.decision is None and not self._void
 
     def appear(self) -> None:
@@ -128,7 +111,6 @@ class Question:
         self._void = True
 
     def approve(self, *, how: str = "approved once", edited: bytes | None = None) -> bool:
-        """Approve the call with the arguments shown, or with edited arguments."""
         arguments = self.request.arguments if edited is None else edited
         verdict: Verdict = "approved"
         if arguments != self.request.arguments:
@@ -138,7 +120,6 @@ class Question:
         return self.answer(replace(decision, arguments=arguments, waited=waited))
 
     def reject(self, reason: str = "", *, stop: bool = False) -> bool:
-        """Reject the call."""
         waited = self._clock() - self._asked_at
         words = f"rejected by you after {waited:.1f} s{f': {reason}' if reason else ''}"
         decision = self.request.decided("rejected", "person", words)
@@ -154,7 +135,6 @@ class StepLimit:
         self.goes_on: bool | None = None
 
     def answer(self, *, goes_on: bool) -> None:
-        """Record the user's answer; only the first answer counts."""
         if self.goes_on is None:
             self.goes_on = goes_on
 
@@ -202,15 +182,12 @@ class Policy:
         self._checked_servers: set[str] = set()
 
     def remember(self, tool: Tool) -> None:
-        """Remember the tool's definition when a call is approved, to report later changes of the definition."""
         self._approved[tool.server, tool.name] = tool
 
     def approved(self, tool: Tool) -> Tool | None:
-        """Return the tool's definition at its last approval in this session, None if never approved."""
         return self._approved.get((tool.server, tool.name))
 
     def grant(self, tool: Tool) -> Grant:
-        """Allow a tool for the session, as long as its definition stays the same."""
         grant = Grant(server=tool.server, tool=tool.name, fingerprint=tool.fingerprint)
         if grant not in self.grants:
             self.grants.append(grant)
@@ -221,11 +198,7 @@ class Policy:
         self.grants = [kept for kept in self.grants if kept != grant]
 
     def decide(self, request: CallRequest, *, is_current: bool = True) -> Decision | None:
-        """Decide a call by rules and flags; returns None if the user has to be asked.
-
-        Args:
-            is_current: Whether the tool's definition is known to be current; if not, session permissions do not count.
-        """
+        """Decide a call by rules and flags; None: ask the user. Permissions count for a definition known to be current alone."""
         tool = request.tool
         rules = {rule.action: rule for rule in self._rules if _is_about(rule, tool)}
         if "deny" in rules:
@@ -242,12 +215,7 @@ class Policy:
         return None
 
     def unmatched_rules(self, server: str, tools: Sequence[Tool]) -> Iterator[Rule]:
-        """Yield the rules that name a server but match none of its tools: probably misspelt. Once for each server.
-
-        Args:
-            server: A connected server.
-            tools: All tools that there are.
-        """
+        """Yield the rules that name a connected server but match none of its tools: probably misspelt. Once for each server."""
         if server in self._checked_servers:
             return
         self._checked_servers.add(server)

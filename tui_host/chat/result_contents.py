@@ -27,11 +27,7 @@ UNCHECKED = "not checked: the output schema is unusable, or the check takes too 
 
 
 def content_lines(output: ToolOutput, *, is_own: bool = True) -> str:
-    """Describe the contents of a result, a line each; empty for plain text alone.
-
-    Args:
-        is_own: Whether this host told the model of it, so that it is known what was left out.
-    """
+    """Describe the contents of a result, a line each; with `is_own`, this host told the model, so what was left out is known."""
     describe = _described_to_user if is_own else described
     lines = [describe(block) for block in output.content if block.kind != "text" or block.annotations]
     if is_own and structured_text(output):
@@ -127,9 +123,7 @@ def suggested_name(content: Content, tool: str, number: int) -> str:
 def save_content(name: str, data: bytes, *, replaces: bool) -> Path:
     """Write a file with mode 0600 where no file is, or also in place of one. Returns its whole path. Blocks on the disk.
 
-    Raises:
-        FileExistsError: There is a file already, and it is not to be replaced.
-        TuiHostError: The file cannot be written; says why.
+    Raises FileExistsError where there is one that is not to be replaced, TuiHostError where it cannot be written.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_TRUNC if replaces else os.O_EXCL)
     try:

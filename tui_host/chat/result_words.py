@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from tui_host.chat.images import read_image
 from tui_host.chat.policy import Decision
-from tui_host.errors import TuiHostError
 from tui_host.llm.messages import Image, Text, ToolCall, ToolResult
 from tui_host.servers.catalog import Content, ToolOutput
 
@@ -74,10 +73,7 @@ def error_of(call: ToolCall, text: str) -> ToolResult:
 
 
 def edited_of(result: ToolResult, arguments: bytes) -> ToolResult:
-    """Return the result of a call that the user edited; begins with the arguments that were sent.
-
-    The history keeps the call as the model wrote it: vendors refuse a changed call.
-    """
+    """Return the result of a call that the user edited, which says what ran: vendors refuse a call changed in the history."""
     ran = f"edited by the user: ran with {arguments.decode()}"
     first, *others = result.content
     if isinstance(first, Text):
@@ -93,21 +89,6 @@ def rejection_of(call: ToolCall, decision: Decision) -> ToolResult:
         return error_of(call, "Nobody was there to approve this call. It was not run.")
     reason = f" The user's reason: {decision.reason}" if decision.reason else ""
     return error_of(call, f"The user rejected this call. It was not run.{reason}")
-
-
-def invalid_of(call: ToolCall, error: TuiHostError) -> ToolResult:
-    """Return the result sent to the model for a call that cannot be made."""
-    return error_of(call, f"Error: {error}. Nothing was run.")
-
-
-def left_out_of(taken: int) -> str:
-    """Tell the user that an answer contained too many calls."""
-    return f"the model asked for more than {taken} calls at once: the first {taken} are used, the rest left out"
-
-
-def limit_of(steps: int) -> str:
-    """Return the text shown in place of an answer when the turn has reached its limit of steps."""
-    return f"[The turn ended here: it had reached its limit of {steps} step{'s' * (steps != 1)}.]"
 
 
 STOPPED = "The user stopped the turn before this call was run."
@@ -138,11 +119,6 @@ def same_call_of(times: int) -> str:
     )
 
 
-def equal_calls_of(count: int) -> str:
-    """Tell the user that the model repeats a call whose answer stays the same."""
-    return f"{count} equal calls in this turn, each with this same answer"
-
-
 def cut_behind_call_of(count: int, asked: Sequence[str]) -> str:
     """Tell the user which text was left out of an answer: its length, and the tools that it called."""
     characters = "1 character" if count == 1 else f"{count:,} characters"
@@ -166,8 +142,3 @@ def _calls_of(asked: Sequence[str]) -> str:
 
 def _were(asked: Sequence[str]) -> str:
     return "was" if len(asked) == 1 else "were"
-
-
-def command_of(command: str) -> str:
-    """Show the user a command that the model proposed in an answer."""
-    return f"a command proposed by the model, not run: {shortened(command, COMMAND_LIMIT)}"

@@ -26,13 +26,7 @@ _STOPS: Mapping[str, str] = {"tools": "toolUse", "length": "maxTokens", "refused
 
 
 class ModelSampler:
-    """Puts sampling requests to a model.
-
-    Args:
-        provider: Returns a model's provider; raises ModelError.
-        model_of: Returns the model of a session, given its id; None stands for an unknown session.
-        offered: Returns the models configured for a provider, given its name.
-    """
+    """Puts sampling requests to a model: that of the session with an id (None: unknown), or another one that its provider has."""
 
     def __init__(
         self,
@@ -55,11 +49,7 @@ class ModelSampler:
         return str(ModelRef(provider=own.provider, model=next(hinted, own.model)))
 
     async def sample(self, request: SamplingRequest, place: Place) -> SamplingAnswer:
-        """Ask the model, in an exchange with the place of the server's call.
-
-        Raises:
-            ModelError: The model does not answer, or the request cannot be put to it.
-        """
+        """Ask the model, in an exchange with the place of the server's call."""
         name, _, model = request.model.partition("/")
         provider = await self._provider(ModelRef(provider=name, model=model))
         fold = Fold(provider=name, model=model, call_id=lambda number: f"sampled_{number + 1}")
@@ -73,11 +63,7 @@ class ModelSampler:
 
 
 def sampling_ask(request: SamplingRequest, model: str) -> Ask:
-    """Return the request to the model.
-
-    Raises:
-        ModelError: A message has content that no model can be given.
-    """
+    """Return the request to the model. Raises ModelError where a message has content that no model can be given."""
     params = request.params
     system, temperature, most = params.get("systemPrompt"), params.get("temperature"), params.get("maxTokens")
     messages = [Message(role="system", parts=(Text(text=system),))] if isinstance(system, str) and system else []

@@ -67,17 +67,12 @@ class OldTurn:
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """A conversation with its messages, permissions and current turn.
+    """A conversation with its messages, permissions and current turn; ids sort by time of creation.
 
     Attributes:
-        id: The session's id; ids sort by time of creation.
-        draft: The unsent text in the prompt.
         omitted_turns: Number of the last turn that requests leave out, with all earlier turns; 0 if none is left out.
         refused_images: Last turn whose images are left out of requests to a model that refused them, by `PROVIDER/MODEL`.
-        offered: Connections whose tools this process has already offered to the model.
-        offer: The tools offered in the last request.
-        options: Model options set for this session; they override the profile's and the provider's options.
-        redact: Removes secrets from displayed text.
+        offered: Connections whose tools this process has already offered to the model; `offer` those of the last request.
         is_direct: Whether all turns so far were requests to servers without a model.
         asked: Models named in a session recorded elsewhere, as text. Such a session takes no new turn.
     """
@@ -154,14 +149,12 @@ class Session:
 
     @property
     def can_try_again(self) -> bool:
-        """Whether the last turn ended with an error, and sending the same request again may succeed."""
         return self.end_note is not None and self.end_note.again
 
     def place(self, *, step: int | None = None, call: str | None = None) -> Place:
         return Place(session=self.id, turn=self.turn or None, step=step, call=call)
 
     def wait_for(self, waits: Waits, detail: str = "", *, seconds: float | None = None) -> None:
-        """Set what the turn waits for, and for how long if known."""
         now = self.clock()
         until = None if seconds is None else now + seconds
         self.activity = Activity(waits=waits, detail=detail, since=now, until=until)
@@ -211,10 +204,7 @@ class Session:
 
 
 def oldest_turns(session: Session) -> Sequence[OldTurn]:
-    """Return the fewest oldest turns with at least half of the bytes sent now, oldest first, but never the last turn.
-
-    Empty if only a single turn is left. Load the session's messages before the call.
-    """
+    """Return the fewest oldest turns with at least half of the bytes sent now, but never the last turn. Load the messages before."""
     turns: dict[int, OldTurn] = {}
     for message in session.messages:
         if message.turn > session.omitted_turns:

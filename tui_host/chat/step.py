@@ -23,9 +23,9 @@ from tui_host.servers.server_questions import unchecked
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Sequence
 
+    from tui_host.capture.link import Link
     from tui_host.capture.record import Draft
     from tui_host.capture.recorder import Recorder
-    from tui_host.chat.exchange_links import LinkedSpan
     from tui_host.chat.next_request import NextRequest
     from tui_host.chat.policy import Approver
     from tui_host.chat.session import Session
@@ -44,14 +44,7 @@ FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 8.0
 
 @dataclass(slots=True, kw_only=True)
 class Services:
-    """The parts of the host that a turn uses.
-
-    Attributes:
-        provider: Returns a model's provider, and starts the demo model's process if needed; raises ModelError.
-        clock: Returns monotonic seconds.
-        now: Returns the local time to state to the model.
-        misfits: Returns the schema errors of arguments; None if the schema is unusable or the check takes too long.
-    """
+    """The parts of the host that a turn uses. `provider` starts the demo model if needed, `misfits` is None if unknown."""
 
     settings: Settings
     recorder: Recorder
@@ -66,10 +59,7 @@ class Services:
 
 @dataclass(slots=True, kw_only=True)
 class Retries:
-    """Counts the automatic retries of a request and computes the waits.
-
-    The jitter varies a wait by a number from 0 to 1, so that many clients do not retry at the same moment.
-    """
+    """Counts the automatic retries of a request and computes the waits, varied so that clients do not retry all at once."""
 
     limit: int = 3
     count: int = 0
@@ -92,13 +82,7 @@ class Retries:
 
 
 class Step:
-    """An exchange with the model. Its outcome is correct at any moment, also after a cancellation.
-
-    Attributes:
-        fold: The answer, assembled from the events of the response.
-        window: The size of the context window, if the server may cut the prompt without saying so; otherwise None.
-        error: Why the exchange failed or broke off, None if it succeeded.
-    """
+    """An exchange with the model. Its fold, window and error are correct at any moment, also after a cancellation."""
 
     def __init__(self, services: Services, session: Session, request: NextRequest, provider: Provider) -> None:
         self.number = session.step
@@ -123,7 +107,6 @@ class Step:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the exchange failed or stopped early."""
         return self.error is not None or self.fold.stop in {None, "cut", "failed"}
 
     async def run(self) -> None:
@@ -136,26 +119,22 @@ class Step:
                 seconds = retries.next_wait(self.error)
             if self.error is None or seconds is None:
                 break
-            await self._pause(self.error, seconds, f"{retries.count} of {retries.limit}")
+            error, turn = self.error, self._session.turn
+            remedy = f"trying again in {seconds:.1f} s, {retries.count} of {retries.limit}"
+            note = NoteItem(turn=turn, kind="note", what=error.what, where=error.where, remedy=remedy)
+            self._session.conversation.add(note)
+            self._session.wait_for("retry", error.what, seconds=seconds)
+            await anyio.sleep(seconds)
             # The old fold has recorded the failure of an answer that never began.
             self.fold = self._new_fold()
             self.error = None
         self.close("cut" if self.is_broken else "done")
 
-    async def _pause(self, error: ModelError, seconds: float, count: str) -> None:
-        session = self._session
-        remedy = f"trying again in {seconds:.1f} s, {count}"
-        session.conversation.add(
-            NoteItem(turn=session.turn, kind="note", what=error.what, where=error.where, remedy=remedy)
-        )
-        session.wait_for("retry", error.what, seconds=seconds)
-        await anyio.sleep(seconds)
-
     async def _exchange(self) -> None:
         request, ask = self.request, self.request.ask
         reader = request.protocol.reader(request.offer.known)
         told = new_results(request.history)
-        spans: list[LinkedSpan] = []
+        spans: list[Link] = []
         self._session.wait_for("model", f"{self._provider.name}/{ask.model}")
         try:
             async with self._services.client.stream(self._provider, ask, place=self._place, reader=reader) as stream:
@@ -228,7 +207,6 @@ class Step:
             self._item = self._session.conversation.add(self._answer_item("streaming"))
 
     def close(self, state: AnswerState) -> None:
-        """Close the answer's chat item; the text received so far stays."""
         if self._item is not None:
             self._session.conversation.put(self._item, self._answer_item(state))
 

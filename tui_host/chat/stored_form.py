@@ -21,10 +21,7 @@ from tui_host.errors import JSON
 class StoredForm:
     """How a family of dataclasses is stored. A class that stands by itself or in a list is named by a tag.
 
-    Attributes:
-        tag: The member that names the class.
-        classes: The classes, by that name.
-        sparse: Fields that are left out while they have their default.
+    Fields in `sparse` are left out while they have their default.
     """
 
     tag: str

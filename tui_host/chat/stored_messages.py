@@ -37,13 +37,7 @@ def message_from_text(text: str) -> Message | None:
 
 
 class Messages(Sequence[Message]):
-    """The messages for the model, oldest first. Messages of an earlier process are read on first use.
-
-    Args:
-        messages: Messages in memory.
-        stored: Number of earlier messages in the store.
-        read: Reads the earlier messages as texts; blocks on the disk.
-    """
+    """The messages for the model, oldest first. `read` gives the `stored` ones of an earlier process, on first use."""
 
     def __init__(
         self, messages: Sequence[Message] = (), *, stored: int = 0, read: Callable[[], Sequence[str]] | None = None
@@ -54,15 +48,10 @@ class Messages(Sequence[Message]):
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the stored messages have been read."""
         return self._read is None
 
     def load(self) -> None:
-        """Read the stored messages, unless already done. Call in a thread if a screen must not wait.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Read the stored messages, unless already done. Call in a thread if a screen must not wait. Raises StoreError."""
         if self._read is not None:
             texts, self._read = self._read(), None
             self._messages[:0] = [message for text in texts if (message := message_from_text(text))]

@@ -100,11 +100,7 @@ def _unread(fold: Fold, tools: Sequence[ToolSpec], protocol: str) -> UnreadCall 
 
 
 class Turn:
-    """Runs a turn: asks the model, runs its calls, and repeats until the model answers without a call.
-
-    Attributes:
-        result: The state so far; complete once `run` has returned.
-    """
+    """Runs a turn: asks the model, runs its calls, and repeats until the model answers without a call."""
 
     def __init__(self, services: Services, session: Session) -> None:
         self._services = services
@@ -146,7 +142,6 @@ class Turn:
         return self._over()
 
     def broke(self, error: TuiHostError) -> TurnResult:
-        """Record an unexpected error raised by `run` as the end of the turn."""
         self._fail(error)
         return self._over()
 
@@ -173,12 +168,21 @@ class Turn:
                 raise ModelError(what, session.model.provider, "choose another model, or ask in other words")
             invalid = await self._run_calls(step) if step.fold.calls else []
             self._correct(step.fold, request.offer.specs, invalid)
-        self._end_at_limit()
+        self.result.stop = "limit"
+        taken = f"{self.result.steps} step{'s' * (self.result.steps != 1)}"
+        text = f"[The turn ended here: it had reached its limit of {taken}.]"
+        session.say(host_message(text, turn=session.turn))
+        remedy = "say «go on» to continue, or raise limits.steps in the configuration"
+        session.note(f"stopped after {taken}", remedy=remedy)
 
     async def _prepare(self) -> tuple[Provider, AppliedProfile]:
-        """Wait for everything that the first request needs."""
         session, services = self._session, self._services
-        profile = self._profile()
+        profile = profile_of(session, services.settings)
+        if profile is None and session.profile:
+            what = f"the profile {session.profile} is no longer configured: continued without it"
+            session.note(what, remedy="f4 chooses another")
+            session.profile = ""
+            session.save()
         session.wait_for("model", str(session.model))
         provider = await services.provider(session.model)
         await self._wait_for_servers(profile)  # last, so that the servers' statuses are current
@@ -195,17 +199,6 @@ class Turn:
         if self._protocol.reads_resources:
             await services.pool.listed(RESOURCES_SECONDS)
         return provider, applied
-
-    def _profile(self) -> Profile | None:
-        """Return the session's profile. If it is no longer configured, tells the user and removes it from the session."""
-        session = self._session
-        profile = profile_of(session, self._services.settings)
-        if profile is None and session.profile:
-            what = f"the profile {session.profile} is no longer configured: continued without it"
-            session.note(what, remedy="f4 chooses another")
-            session.profile = ""
-            session.save()
-        return profile
 
     async def _wait_for_servers(self, profile: Profile | None) -> None:
         """Wait at most `limits.connect_wait` for servers, except servers of which the profile offers no tool."""
@@ -248,11 +241,7 @@ class Turn:
         return None if message is None else self._protocol.answer(message)
 
     def _say_answer(self, step: Step) -> None:
-        """Add the answer to the history, and tell the user what was odd about it.
-
-        Raises:
-            ModelError: The exchange failed. The text received stays in the history; its calls are not run.
-        """
+        """Add the answer to the history, and tell the user what was odd about it. Raises the error of a failed exchange."""
         session, fold = self._session, step.fold
         if step.is_broken:
             message = step.message(calls=False)
@@ -280,15 +269,11 @@ class Turn:
             sources = [f"{source.title} {source.url}".strip() for source in fold.sources[:MOST_SOURCES]]
             more = len(fold.sources) - len(sources)
             session.note(f"sources: {'; '.join(sources)}{f'; and {more} more' if more else ''}")
-        self._doubt_window(step)
-
-    def _doubt_window(self, step: Step) -> None:
-        """Warn the user once that the server may have cut the prompt without saying so."""
-        window, tokens = step.window, step.fold.usage.input_total
+        window, tokens = step.window, fold.usage.input_total
         if window is not None and window.is_filled(tokens) and not self._has_warned_of_window:
             self._has_warned_of_window = True
             what = f"the prompt filled {tokens:,} of {window.tokens:,} tokens: the server may have cut it silently"
-            self._session.note(what, remedy=window.remedy, is_full=True)
+            session.note(what, remedy=window.remedy, is_full=True)
 
     def _is_final(self, step: Step) -> bool:
         """Return whether an answer without a call ends the turn, and say how it ended."""
@@ -301,7 +286,8 @@ class Turn:
         message = step.message()
         command = self._protocol.command(message) if message is not None else ""
         if command:
-            session.note(wording.command_of(command))
+            shown = wording.shortened(command, wording.COMMAND_LIMIT)
+            session.note(f"a command proposed by the model, not run: {shown}")
         if fold.stop == "paused":
             session.note(f"the provider paused ({fold.vendor_stop}); asked it to continue")
             return False
@@ -321,13 +307,14 @@ class Turn:
         return True
 
     def _note_left_out(self, fold: Fold) -> None:
-        """Note in the chat, below the calls, which text was left out of an answer."""
         if fold.cut_off:
             count = sum(len(piece.text) for piece in fold.cut_off)
             behind = self._mistakes.calls_behind
             self._session.note(wording.cut_behind_call_of(count, behind), remedy="the model was told" if behind else "")
         if fold.has_calls_left_out:
-            self._session.note(wording.left_out_of(len(fold.calls)))
+            taken = len(fold.calls)
+            what = f"the model asked for more than {taken} calls at once: the first {taken} are used, the rest left out"
+            self._session.note(what)
 
     async def _run_calls(self, step: Step) -> list[str]:
         """Decide and run the calls; returns the faults of all calls if none could be run."""
@@ -353,14 +340,7 @@ class Turn:
             self._session.say(message)
 
     def _correct(self, fold: Fold, tools: Sequence[ToolSpec], invalid: Sequence[str]) -> None:
-        """Report faulty calls to the model and the user.
-
-        Args:
-            invalid: Faults of readable calls, if none of the calls could be run; the results report them to the model.
-
-        Raises:
-            ModelError: There were too many faulty answers in a row.
-        """
+        """Report faulty calls to the model (results report `invalid` ones) and the user. Raises ModelError after too many in a row."""
         session, mistakes = self._session, self._mistakes
         if mistakes.calls_behind:
             session.say(host_note(wording.not_run_behind_of(mistakes.calls_behind), turn=session.turn))
@@ -383,15 +363,6 @@ class Turn:
 
     # How a turn ends.
 
-    def _end_at_limit(self) -> None:
-        session, steps = self._session, self.result.steps
-        self.result.stop = "limit"
-        session.say(host_message(wording.limit_of(steps), turn=session.turn))
-        session.note(
-            f"stopped after {steps} step{'s' * (steps != 1)}",
-            remedy="say «go on» to continue, or raise limits.steps in the configuration",
-        )
-
     def _end_stopped(self) -> None:
         self.result.stop = "stopped"
         self._keep(wording.STOPPED_RUNNING, wording.STOPPED, state="stopped")
@@ -406,13 +377,7 @@ class Turn:
         session.note("stopped by you")
 
     def _keep(self, running: str, waiting: str, *, state: Literal["stopped", "cut"]) -> None:
-        """Add everything so far to the history; may be called at any point of the turn.
-
-        Args:
-            running: Text for the model about calls that were running.
-            waiting: Text for the model about calls that were not sent.
-            state: State to show for the answer.
-        """
+        """Add everything so far to the history, with what to tell the model of running and of waiting calls; at any point of the turn."""
         step, self._step = self._step, None
         if step is not None:
             step.close(state)

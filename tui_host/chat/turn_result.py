@@ -25,19 +25,14 @@ class Outcome:
     """What has become of a call so far: from it come the call's item in the chat, and its entry in `ask --json`.
 
     Attributes:
-        number: Number of the call's chat item.
         written: The arguments as the model wrote them; `asked` has them as JSON, once they are read.
         request: The call to decide, None if the call cannot be made.
-        words: The decision in words, with what happened since.
-        sent: Whether the arguments may have reached the server.
-        began: Whether sending has begun.
-        output: The result as the server sent it, `contents` and `structured` what the chat shows of it besides the text.
+        sent: Whether the arguments may have reached the server; `began` whether sending has begun.
+        output: The result as the server sent it; `contents` and `structured` what the chat shows of it besides the text.
         by_host: Whether the host answered the call itself, without a server and without a decision.
-        misfits: Errors of the arguments according to the tool's schema; None if unknown.
-        output_misfits: Errors of the structured content according to the tool's output schema; None if not checked.
-        changed_numbers: Numbers whose value changes when sent: as the model wrote them, and as sent.
-        resolved_from: The name that the model wrote, if it was not the offered name; otherwise empty.
-        fault: Why an approved call has no result, empty if it has a result.
+        misfits: Errors by the tool's schema, `output_misfits` by its output schema; None if not checked.
+        resolved_from: The name that the model wrote, if it was not the offered name.
+        fault: Why an approved call has no result.
     """
 
     call: ToolCall
@@ -122,7 +117,6 @@ class Outcome:
         }
 
     def record(self, place: Place) -> Draft:
-        """Return the record of the decision, with the fingerprint of the tool's definition."""
         value = self.to_json()
         if self.decision is not None:
             value |= {"words": self.decision.words, "definition": self.decision.fingerprint}
@@ -148,7 +142,6 @@ class TurnResult:
     error: TuiHostError | None = None
 
     def tokens(self, name: _Counted) -> int | None:
-        """Return the sum of a token count over all steps, None if no step reported it."""
         reported = [value for usage in self.usage if (value := getattr(usage, name)) is not None]
         return sum(reported) if reported else None
 

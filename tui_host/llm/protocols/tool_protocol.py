@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.messages import Message, Text, ToolCall, ToolResult, ToolSpec
 
-NO_RESULT = "No result: the turn was stopped before this call had ended."
+NO_RESULT = "No result: the program or the turn ended before this call had one. It may have had its effect."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
