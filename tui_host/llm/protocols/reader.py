@@ -173,10 +173,11 @@ class TextReader(Reader):
                 self._tried += len(text)
                 break
             events += step
+            self._tried = 0
         return events
 
     def _turn_to(self, look: Callable[[str], _Step]) -> list[ModelEvent]:
-        self._look, self._tried, self._tag, self._line = look, 0, "", ""
+        self._look, self._tag, self._line = look, "", ""
         return []
 
     def _in_text(self, text: str) -> _Step:

@@ -46,7 +46,6 @@ class Words:
         self.injected += [place] if injected and text else []
 
     def message(self) -> Message:
-        """Return the message as it is sent."""
         source = "host" if self.of.role in {"system", "tool"} else self.of.source
         role = "user" if self.of.role == "tool" else self.of.role
         parts = (*self.before, Text(text=self.text), *self.more)
