@@ -66,8 +66,9 @@ TURNS: list[tuple[str, list[list[tuple[str, str]]], list[str]]] = [
     *((question, [], ["| ---", "```python", "~~"]) for question in ("show markdown", "给我一个表格", "演示 Markdown")),
     *(
         (question, [], ["call SERVER.TOOL", "`math__add`"])
-        for question in ("which tools do you have?", "有哪些工具", "hello", "who are you?", "你好", "帮助", "")
+        for question in ("hello", "who are you?", "你好", "帮助", "")
     ),
+    *((question, [], ["8", "`math__add`"]) for question in ("which tools do you have?", "有哪些工具", "list tools")),
     ("compose a `sonnet`", [], ["none of my rules recognised `compose a 'sonnet'`", "`weather__get_alerts`"]),
     ("作一首诗", [], ["没有规则能识别"]),
     ("errors are human", [], ["none of my rules"]),

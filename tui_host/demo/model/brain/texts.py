@@ -12,9 +12,10 @@ from tui_host.demo.model.plan import Plan
 
 _GREETING = re.compile(
     r"\s*(?:(?:hello|hi|hey|help)\b|good (?:morning|day|evening)|(?:who|what) are you|what can you do|/help"
-    r"|你好|您好|嗨|帮助|你是谁|你能做什么|你会什么|(?:list|show|what|which)\b[^.!?\n]{0,30}\btools\b|有?(?:哪些|什么)工具)",
+    r"|你好|您好|嗨|帮助|你是谁|你能做什么|你会什么)",
     re.IGNORECASE,
 )
+_TOOLS = re.compile(r"\s*(?:(?:list|show|what|which)\b[^.!?\n]{0,30}\btools\b|有?(?:哪些|什么)工具)", re.IGNORECASE)
 _LENGTH = re.compile(
     r"\bwrite\b[^.!?\n]{0,40}?\b(\d[\d,]{0,11})\s*words?\b|写[^。！？\n\d]{0,20}(\d{1,12})\s*个?(?:字|词)",
     re.IGNORECASE,
@@ -38,7 +39,9 @@ def _page(turn: Turn, name: str) -> str:
 
 
 def greeting(turn: Turn) -> Plan | None:
-    """Introduce the demo model and what it can do; also answers an empty question."""
+    """Introduce the demo model and what it can do, or the offered tools alone; also answers an empty question."""
+    if _TOOLS.match(turn.question):
+        return turn.answer(_offered(turn))
     if (turn.question and not _GREETING.match(turn.question)) or turn.images:
         return None
     return turn.answer(f"{_page(turn, 'help')}\n{_offered(turn)}")
