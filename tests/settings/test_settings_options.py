@@ -23,7 +23,7 @@ from tui_host.tui.screens.field_screen import WORDS
         ("max_tokens", "4096", 4096),
         ("reasoning_effort", "high", "high"),
         ("stop", "END, ###", ["END", "###"]),
-        ("stop", r'"a, \"b\"\n" , " ",c,', ['a, "b"\n', " ", "c"]),
+        ("stop", r'"a, \"b\"\n" , " ","c"', ['a, "b"\n', " ", "c"]),
         ("extra_body", '{"a": {"b": [1, null]}}', {"a": {"b": [1, None]}}),
     ],
 )

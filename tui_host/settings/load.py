@@ -73,20 +73,15 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         profiles = {name: replace(profile, servers=None, tools=None) for name, profile in profiles.items()}
     else:
         _notice_idle_rules(rules, tuple(servers), report)
-    start = StartChoices(
+    profile, model, protocol = StartChoices(
         typed=arguments,
-        configured=configured,
-        remembered=remembered,
         config=files.config,
         state=files.state,
         providers=providers,
         profiles=profiles,
         environment=environment,
         report=report,
-    )
-    profile, is_profile_chosen = start.profile()
-    model = start.model(profile, is_profile_chosen=is_profile_chosen)
-    protocol = start.protocol(profile, is_profile_chosen=is_profile_chosen)
+    ).choose()
     limits, ui = configured.limits, configured.ui
     if arguments.steps is not None:
         limits = replace(limits, steps=arguments.steps)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import isfinite
@@ -33,7 +32,6 @@ _WIRE: Mapping[str, tuple[str, ...]] = {
 """The vendors' names for each option, by which an option in `extra_body` is recognised."""
 _INNER = ("generationConfig", "options")
 """Members of a request's body that contain the options of some vendors."""
-_JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 SETTABLE = tuple(_KINDS)
 """Options that a user can set for a session."""
@@ -84,7 +82,7 @@ class Options:
 def option_of(name: str, text: str) -> JSON:
     """Parse an option's value as typed by the user.
 
-    Several texts are separated by commas. A text with a comma, a line end or outer spaces is quoted, as in JSON.
+    Several texts are separated by commas. If one has a comma, a line end or outer spaces, all are quoted, as in JSON.
 
     Raises:
         ValueError: The value is invalid; the error's text says what is expected.
@@ -94,14 +92,14 @@ def option_of(name: str, text: str) -> JSON:
         _NUMBER: float,
         _COUNT: int,
         _TEXT: str,
-        _TEXTS: lambda typed: list(_texts(typed)),
+        _TEXTS: _texts,
         _OBJECT: lambda typed: json.loads(typed, parse_constant=_refuse),
     }
     with suppress(ValueError):
         value = parse[kind](typed)
         if _is(kind, value):
             return value
-    raise ValueError('texts, with commas between them; "a, b\\n" in quotes' if kind == _TEXTS else kind)
+    raise ValueError('texts, with commas between them, or all in quotes: "a, b\\n"' if kind == _TEXTS else kind)
 
 
 def text_of(value: JSON) -> str:
@@ -109,7 +107,10 @@ def text_of(value: JSON) -> str:
     if isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
-        return ", ".join(_typed(str(text)) for text in value)
+        texts = list(map(str, value))
+        return ", ".join(
+            texts if all(map(_is_plain, texts)) else (json.dumps(text, ensure_ascii=False) for text in texts)
+        )
     return "" if value is None else str(value)
 
 
@@ -169,25 +170,15 @@ def _without(values: Mapping[str, JSON], keys: Collection[str]) -> dict[str, JSO
     return kept
 
 
-def _texts(typed: str) -> Iterator[str]:
-    """Split a text at commas; raises ValueError if more text follows a quoted text."""
-    rest = typed
-    while rest := rest.lstrip():
-        quoted = _JSON_TEXT.match(rest)
-        end = quoted.end() if quoted is not None else rest.find(",")
-        piece, rest = (rest, "") if end < 0 else (rest[:end], rest[end:].lstrip())
-        if rest and not rest.startswith(","):
-            raise ValueError(rest)
-        rest = rest[1:]
-        text: object = json.loads(piece) if quoted is not None else piece.rstrip()
-        if text:
-            yield str(text)
+def _texts(typed: str) -> JSON:
+    if typed.startswith('"'):
+        return json.loads(f"[{typed}]")
+    return [text for text in map(str.strip, typed.split(",")) if text]
 
 
-def _typed(text: str) -> str:
-    """Quote a text if `_texts` could not read it unquoted."""
-    is_plain = text == text.strip() and text.isprintable() and "," not in text and not text.startswith('"')
-    return text if is_plain else json.dumps(text, ensure_ascii=False)
+def _is_plain(text: str) -> bool:
+    """Whether a text can stand between commas without quotes."""
+    return text == text.strip() and text.isprintable() and "," not in text and not text.startswith('"')
 
 
 def _refuse(constant: str) -> JSON:

@@ -43,11 +43,7 @@ def data_dir(typed: Path | None, environment: Mapping[str, str]) -> Path:
 
 
 def whole(path: Path, where: str) -> Path:
-    """Return a path given by the user as an absolute path; `where` says where the user gave it, for the error.
-
-    Raises:
-        SettingsError: The path is invalid, or names a user's home folder that is unknown.
-    """
+    """Return a path that the user gave as an absolute path, or raise a `SettingsError` that says `where` it was given."""
     if "\0" in str(path):
         from tui_host.errors import SettingsError
 

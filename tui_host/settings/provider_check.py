@@ -15,11 +15,7 @@ _CREDENTIALS = frozenset(("authorization", "api-key", "x-api-key", "x-goog-api-k
 
 
 def address_of(provider: Provider, environment: Mapping[str, str]) -> str:
-    """Return a provider's base URL with its references filled in.
-
-    Raises:
-        SettingsError: A variable is not set, or the URL is not safe for credentials.
-    """
+    """Return a provider's base URL, filled in; a `SettingsError` if a variable is not set, or the URL is unsafe for a key."""
     where = f"providers.{provider.name}.base_url"
     address = resolve(provider.base_url, environment, where=where).text.strip()
     check_url(address, allow_http=provider.allow_http, where=where)
@@ -27,11 +23,7 @@ def address_of(provider: Provider, environment: Mapping[str, str]) -> str:
 
 
 def demand_key(provider: Provider, address: str, headers: Mapping[str, str], secret: Secret | None) -> None:
-    """Refuse to ask a preset's provider without a key, unless it runs on this machine or a header holds a key.
-
-    Raises:
-        SettingsError: The preset's variable is not set.
-    """
+    """Raise a `SettingsError` for a preset without a key, unless it runs on this machine or a header holds a key."""
     variable = provider.key_variable
     if secret is not None or variable is None or _CREDENTIALS.intersection(map(str.lower, headers)):
         return

@@ -22,9 +22,6 @@ def save_state(settings: Settings, choices: Mapping[str, object]) -> None:
     """Remember choices for the next start, by field of `SavedChoices`; None forgets a choice. Blocks on the disk.
 
     If two processes save at once, the later one wins and may undo the other's change.
-
-    Raises:
-        SettingsError: The folder or file cannot be written, or the existing file cannot be read.
     """
     unknown = choices.keys() - {field.name for field in fields(SavedChoices)}
     if unknown:
@@ -35,11 +32,7 @@ def save_state(settings: Settings, choices: Mapping[str, object]) -> None:
 
 
 def save_switches(settings: Settings, switches: Mapping[str, bool | None]) -> None:
-    """Remember whether servers and tools, by `SERVER` or `SERVER.TOOL`, are on; None forgets. Blocks on the disk.
-
-    Raises:
-        SettingsError: The configuration file itself sets `enabled` of a server, or the file cannot be written.
-    """
+    """Remember whether servers and tools, by `SERVER` or `SERVER.TOOL`, are on; None forgets. Blocks on the disk."""
     for name in switches:
         key = f"servers.{name}.enabled"
         if key in settings.fixed:
@@ -63,9 +56,6 @@ def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Replace a file atomically: writes a new file in the same folder with the given mode, syncs it, and renames it.
 
     If the path is a symbolic link, the link stays and its target is replaced.
-
-    Raises:
-        SettingsError: The folder cannot be written.
     """
     import secrets
 

@@ -101,12 +101,9 @@ class Provider:
     """An endpoint that serves models.
 
     Attributes:
-        name: The part PROVIDER of `PROVIDER/MODEL`.
         key_variable: The preset's environment variable for the key; None for a provider without a preset.
         preset: Whether the provider comes from the built-in table and not from a file.
-        label: The name to display.
         embedded: Whether this is the demo model, whose process the host starts.
-        file: The file that configures the provider, empty for a preset.
         in_keyring: Whether `api_key` came from the system's keyring.
     """
 
@@ -226,7 +223,7 @@ class UserFile:
     """The top of `config.toml`. The person writes this file, the program never does."""
 
     model: str | None = setting(None, doc="the model to start with, PROVIDER/MODEL")
-    protocol: str | None = setting(None, choices=PROTOCOLS, doc="the tool protocol to start with")
+    protocol: str | None = setting(None, doc="the tool protocol to start with, one of `PROTOCOLS`")
     profile: str | None = setting(None, doc="the profile to start with")
     providers: Mapping[str, Provider] = setting({}, doc="the providers by name")
     servers: Mapping[str, ServerSpec] = setting({}, doc="the servers by name")
@@ -255,15 +252,10 @@ class Settings:
 
     Attributes:
         config_file: The configuration file that was read, None if there is none.
-        config_dir: The folder in which the app saves files.
-        data_dir: The folder of the database.
         model: The model to start with; None means the demo model.
         profile: Name of the profile to start with, empty for none; already applied to `model` and `protocol`.
         providers: The providers by name: configured ones first, then presets, then the demo model's.
         servers: The servers by name, in the order of the files.
-        rules: The rules from config.toml, then the rules saved by the app.
-        allow: The patterns of `--allow`, `SERVER.TOOL` with `*`.
-        environment: The environment variables at the program's start.
         notices: Warnings, one sentence each, without secrets.
         default_servers: Whether the bundled servers are used, because no server is configured.
         fixed: Keys of remembered choices that `config.toml` overrides, such as `model` or `servers.NAME.enabled`.

@@ -34,11 +34,7 @@ def entry_path(settings: Settings, name: str) -> Path:
 
 
 def add_entry(settings: Settings, name: str, table: Mapping[str, object]) -> Path:
-    """Write a server's own file; a switch remembered for an earlier server of that name is forgotten.
-
-    Raises:
-        SettingsError: The name is taken or invalid, the table is invalid, or the file cannot be written.
-    """
+    """Write a server's own file; a switch remembered for an earlier server of that name is forgotten."""
     read_entry(name, table)
     path = entry_path(settings, name)
     if name in settings.servers and not settings.default_servers:
@@ -50,11 +46,7 @@ def add_entry(settings: Settings, name: str, table: Mapping[str, object]) -> Pat
 
 
 def remove_entry(settings: Settings, name: str) -> Path:
-    """Delete a server's own file; returns its path.
-
-    Raises:
-        SettingsError: The server is configured elsewhere, or the file cannot be deleted.
-    """
+    """Delete a server's own file and return its path; a server that is configured elsewhere is a `SettingsError`."""
     path = entry_path(settings, name)
     file = settings.servers[name].file
     if not file:

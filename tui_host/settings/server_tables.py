@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from tui_host.errors import SettingsError
-from tui_host.settings.endpoint_checks import check_address, check_headers, notice_secret
 from tui_host.settings.mistakes import shown
+from tui_host.settings.provider_tables import check_address, check_headers, notice_secret
 from tui_host.settings.schema import ServerSpec, Template
 from tui_host.settings.table_reader import Table
 from tui_host.settings.urls import check_url, split

@@ -10,22 +10,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias, TypeVar
 
 from tui_host.errors import SettingsError
 from tui_host.settings.environment_references import resolve
 from tui_host.settings.mistakes import Report, nearest, shown, wrong_choice
 from tui_host.settings.profile_tables import read_model
-from tui_host.settings.schema import (
-    PROTOCOLS,
-    ModelRef,
-    Profile,
-    Provider,
-    SavedChoices,
-    ServerSpec,
-    Template,
-    UserFile,
-)
+from tui_host.settings.schema import PROTOCOLS, ModelRef, Profile, Provider, ServerSpec, Template
 from tui_host.settings.table_reader import Table
+
+Mistake: TypeAlias = Callable[[str, str], None]
+"""Takes what is wrong with a value, and the remedy."""
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,16 +48,9 @@ class Overrides:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartChoices:
-    """What the choices are made from, in order of precedence: typed, the user's own file, what was remembered.
-
-    Attributes:
-        config: The table of the user's own file, for the place of a mistake.
-        state: The table of what was remembered.
-    """
+    """What the choices are made from: what was typed, the user's own file, and what was remembered."""
 
     typed: Overrides
-    configured: UserFile
-    remembered: SavedChoices
     config: Table
     state: Table
     providers: Mapping[str, Provider]
@@ -69,63 +58,56 @@ class StartChoices:
     environment: Mapping[str, str]
     report: Report
 
-    def profile(self) -> tuple[Profile | None, bool]:
-        """Return the profile, and whether it wins over configured values: a remembered one does not."""
-        configured, remembered, typed = self.configured.profile, self.remembered.profile, self.typed.profile
-        if configured is not None:
-            self._check_profile(configured, partial(self.config.mistake, "profile"))
-        if typed is not None:
-            self._check_profile(typed, partial(self.report.typed, "--profile"))
-        elif configured is None:
-            if remembered is not None and remembered not in self.profiles:
-                self.state.notice("profile", f'ignored, there is no profile "{shown(remembered)}"')
-            return self.profiles.get(remembered or ""), False
-        return self.profiles.get(typed or configured or ""), True
+    def choose(self) -> tuple[Profile | None, ModelRef | None, str]:
+        """Return profile, model and tool protocol; a model of None is the demo model."""
+        typed, configured, remembered = self._values("profile", self.typed.profile, self._profile)
+        is_chosen = self.typed.profile is not None or "profile" in self.config
+        profile = (typed or configured) if is_chosen else remembered
+        own_model = None if profile is None else profile.model
+        own_protocol = None if profile is None else profile.protocol
 
-    def model(self, profile: Profile | None, *, is_profile_chosen: bool) -> ModelRef | None:
-        """Return the model, None for the demo model."""
-        of_profile = None if profile is None else profile.model
-        is_over = of_profile is not None and is_profile_chosen
-        below = self._model_below(is_needed=not is_over and self.typed.model is None)
-        if self.typed.model is not None:
-            return read_model(self.typed.model, self.providers, partial(self.report.typed, "--model"))
-        return of_profile if is_over else below or of_profile
+        def read(text: str, mistake: Mistake) -> ModelRef | None:
+            is_over = self.typed.model is not None or (is_chosen and own_model is not None)
+            try:
+                text = resolve(Template(text=text), self.environment, where="").text
+            except SettingsError as error:
+                if self.typed.needs_model and not is_over:
+                    mistake(error.what, error.remedy)
+                return None
+            return read_model(text, self.providers, mistake)
 
-    def protocol(self, profile: Profile | None, *, is_profile_chosen: bool) -> str:
-        """Return the tool protocol's name."""
-        remembered, typed = self.remembered.protocol, self.typed.protocol
-        if remembered is not None and remembered not in PROTOCOLS:
-            self.state.notice("protocol", f'ignored, there is no tool protocol "{shown(remembered)}"')
-            remembered = None
-        of_profile = None if profile is None else profile.protocol
-        if typed is not None and typed not in PROTOCOLS:
-            self.report.typed("--protocol", *wrong_choice(typed, PROTOCOLS))
-        if typed is not None:
-            return typed
-        if of_profile is not None and is_profile_chosen:
-            return of_profile
-        return self.configured.protocol or remembered or of_profile or PROTOCOLS[0]
+        model, configured_model, remembered_model = self._values("model", self.typed.model, read)
+        protocol, configured_protocol, remembered_protocol = self._values("protocol", self.typed.protocol, _protocol)
+        if is_chosen:
+            model, protocol = model or own_model, protocol or own_protocol
+        model = model or configured_model or remembered_model or own_model
+        protocol = protocol or configured_protocol or remembered_protocol or own_protocol
+        return profile, model, protocol or PROTOCOLS[0]
 
-    def _check_profile(self, name: str, mistake: Callable[[str, str], None]) -> None:
+    def _values(
+        self, key: str, typed: str | None, read: Callable[[str, Mistake], _Value | None]
+    ) -> tuple[_Value | None, _Value | None, _Value | None]:
+        """Return what was typed, configured and remembered; the last counts, and is looked at, only without the second."""
+        configured, remembered = self.config.data.get(key), self.state.data.get(key)
+
+        def ignored(what: str, remedy: str) -> None:
+            self.state.notice(key, f"ignored, {what} ({remedy})")
+
+        return (
+            None if typed is None else read(typed, partial(self.report.typed, f"--{key}")),
+            read(configured, partial(self.config.mistake, key)) if isinstance(configured, str) else None,
+            read(remembered, ignored) if isinstance(remembered, str) and configured is None else None,
+        )
+
+    def _profile(self, name: str, mistake: Mistake) -> Profile | None:
         if name not in self.profiles:
             remedy = nearest(name, tuple(self.profiles)) if self.profiles else f"define [profiles.{shown(name)}] first"
             mistake(f'no profile "{shown(name)}"', remedy)
+        return self.profiles.get(name)
 
-    def _model_below(self, *, is_needed: bool) -> ModelRef | None:
-        """Return the configured or the remembered model. An unset variable matters only if this model is needed."""
-        configured, remembered = self.configured.model, self.remembered.model
-        if configured is not None:
-            try:
-                text = resolve(Template(text=configured), self.environment, where="").text
-            except SettingsError as error:
-                if is_needed and self.typed.needs_model:
-                    self.config.mistake("model", error.what, error.remedy)
-                return None
-            return read_model(text, self.providers, partial(self.config.mistake, "model"))
-        if remembered is None:
-            return None
-        return read_model(
-            remembered,
-            self.providers,
-            lambda what, remedy: self.state.notice("model", f"ignored, {what} ({remedy})"),
-        )
+
+def _protocol(name: str, mistake: Mistake) -> str | None:
+    if name in PROTOCOLS:
+        return name
+    mistake(*wrong_choice(name, PROTOCOLS))
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -100,17 +100,11 @@ class Table:
 
     def inner(self, key: str) -> Table:
         """Return an inner table, empty if the key is missing; a value of another kind is a mistake."""
-        value = self.data.get(key, {})
-        if not is_table(value):
-            path = self._path(key)
-            self.mistake(key, f"{describe_value(value, hidden=True)}, expected a table", f"write it under [{path}]")
-        return Table(
-            data=value if is_table(value) else {},
-            report=self.report,
-            file=self.file,
-            path=self._path(key),
-            source=self.source,
-        )
+        value, path = self.data.get(key, {}), self._path(key)
+        if is_table(value):
+            return replace(self, data=value, path=path)
+        self.mistake(key, f"{describe_value(value, hidden=True)}, expected a table", f"write it under [{path}]")
+        return replace(self, data={}, path=path)
 
     def array(self, key: str) -> Iterator[Table]:
         """Yield the tables of an array of tables `[[key]]`."""
@@ -119,14 +113,7 @@ class Table:
             self.mistake(key, f"{describe_value(items, hidden=True)}, expected an array of tables", f"write [[{key}]]")
             return
         for number, item in enumerate(items, 1):
-            path = f"{self._path(key)} #{number}"
-            table = Table(
-                data=item if is_table(item) else {},
-                report=self.report,
-                file=self.file,
-                path=path,
-                source=self.source,
-            )
+            table = replace(self, data=item if is_table(item) else {}, path=f"{self._path(key)} #{number}")
             if is_table(item):
                 yield table
             else:

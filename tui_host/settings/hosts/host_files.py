@@ -55,11 +55,7 @@ class HostFile:
 
 
 def read(path: Path) -> HostFile:
-    """Read a whole configuration file.
-
-    Raises:
-        SettingsError: The path is not a file, cannot be read, or is too large.
-    """
+    """Read a whole configuration file, or raise a `SettingsError`."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):

@@ -143,11 +143,7 @@ _SHORT = {"claude": "claude-desktop", "code": "vscode", "gemini": "gemini-cli"}
 
 
 def known_host(typed: str) -> KnownHost:
-    """Find a host of `TAPPED` by a name in any of these spellings: `claude-desktop`, `"Claude Desktop"`, `vs-code`, `gemini`.
-
-    Raises:
-        SettingsError: The host is unknown.
-    """
+    """Find a host of `TAPPED` by a name in any spelling: `claude-desktop`, `"Claude Desktop"`, `vs-code`, `gemini`."""
     plain = _plain(typed)
     for host in TAPPED:
         if plain in {_plain(host.name), _plain(host.title)} or _SHORT.get(plain) == host.name:
@@ -159,11 +155,7 @@ def known_host(typed: str) -> KnownHost:
 
 
 def files_of(host: KnownHost, environment: Mapping[str, str], platform: str = sys.platform) -> list[Path]:
-    """Return a host's existing files, followed by the expected paths of its missing files.
-
-    Raises:
-        SettingsError: The home folder is unknown.
-    """
+    """Return a host's existing files, followed by the expected paths of its missing files."""
     existing: list[Path] = []
     missing: list[Path] = []
     places = _places(environment, platform)
