@@ -14,48 +14,48 @@ PROTOCOLS = "sec-websocket-protocol"
 """The only WebSocket header that a web page can set: pages send credentials as protocol names."""
 _LONGEST_NAME = 100
 _USERINFO = re.compile(r"(?<![\w+.-])[A-Za-z][\w+.-]*:(?:\\?/){2}([^/?#\s\"']+)@")
+# A URL parameter with its value. The value may contain separators, unless another parameter or a link's bracket follows.
 _PARAMETER = re.compile(r"[?&;#]([^=&;#?]+)=(?![;?][^=&;#?>]+=)([^&#]+?)(?=[&#]|>\s*(?:[;,]|$)|[;?][^=&;#?>]+=|$)")
-"""A URL parameter with its value. The value may contain separators, unless another parameter or a link's bracket follows."""
 _PIECE = re.compile(r"[^?&#;=\s<>\"']+")
 _ENCODED = re.compile(r"%(?:25)*(?:3[dD]|40)")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+# Largest number of levels of URLs inside URLs, or of encoding, to look into.
 _LAYERS = 3
-"""Largest number of levels of URLs inside URLs, or of encoding, to look into."""
 _ASSIGNED = re.compile(r"\s*-{0,2}([\w.-]+)\s*[=:]\s*(\S.*)", re.DOTALL)
+# Largest number of levels of assignments inside assignments to look into.
 _NESTED = 8
-"""Largest number of levels of assignments inside assignments to look into."""
 _QUOTED = r"'(?:[^'\\]|\\.){0,120}'|\"(?:[^\"]|\"\"){0,120}\"|\{(?:[^}]|\}\}){0,120}\}"
+# An assignment in a list, as in `Server=tcp:a.example;Password=b`, or `PWD={a;b}`.
 _IN_LIST = re.compile(rf"(?:^|;)\s*([\w.-]+(?: +[\w.-]+)*)\s*=\s*((?:{_QUOTED})(?=\s*(?:;|$))|[^;]+)")
-"""An assignment in a list, as in `Server=tcp:a.example;Password=b`, or `PWD={a;b}`."""
+# An assignment between spaces, as in `host=a.example user=b password='c d'`.
 _IN_WORDS = re.compile(rf"(?:^|\s)([\w.-]+)\s*=\s*({_QUOTED}|[^\s;'\"{{]+)(?=\s+[\w.-]+\s*=|\s*$)")
-"""An assignment between spaces, as in `host=a.example user=b password='c d'`."""
+# A login without a URL's scheme, as in `a:b@tcp(c.example)/d`, `a:b@c.example:80` and `jdbc:oracle:thin:a/b@c.example`.
 _LOGIN = re.compile(
     r"\s*[^\s:@/]*:(?!//)(\S+)@\w+\(|\s*[^\s:@/]+:(?!//)([^\s/]+)@[\w.-]+:\d{1,5}(?:[/?]|$)|\s*jdbc:[\w:]+:[^\s:@/]*/(\S+)@"
 )
-"""A login without a URL's scheme, as in `a:b@tcp(c.example)/d`, `a:b@c.example:80` and `jdbc:oracle:thin:a/b@c.example`."""
 _PLAIN = re.compile(r"[\w.@+-]+")
 _OPAQUE = re.compile(r"[\w.~+/=-]+")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+# Names whose value may be a user name followed by a password.
 _USER = re.compile(r"(?:.*[^a-z])?user|u", re.IGNORECASE)
-"""Names whose value may be a user name followed by a password."""
+# A member of a JSON object, also in the quoting of a shell or another language.
 _IN_JSON = re.compile(r"""(["'])([\w.-]+)\1\s*:\s*(?:"((?:[^"\\]|\\.)+)"|'((?:[^'\\]|\\.)+)')""")
-"""A member of a JSON object, also in the quoting of a shell or another language."""
+# Names whose value tells the file, the variable or the name of a credential instead of the credential.
 _ELSEWHERE = re.compile(
     r".*[^a-z](?:file|path|dir|folder|name|env|var|header|prefix|store|sock|socket|ring|helper|command|cmd)s?",
     re.IGNORECASE,
 )
-"""Names whose value tells the file, the variable or the name of a credential instead of the credential."""
 _REFERENCE = re.compile(r"(?:\$(?:[A-Z_][A-Z0-9_]*|\{[^{}]*\}|\([^()]*\)))+")
+# A path: several parts, or a single part with a suffix. A value that only begins with a slash may be a key.
 _PATH = re.compile(
     r"(?:(?:\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@ ()+,-]+){2,}|(?:\.{0,2}|[A-Za-z]:)[/\\][\w@ -]*\.\w+|~[\w.-]*(?:/[\w.@ ()+,-]+)+)/?"
 )
-"""A path: several parts, or a single part with a suffix. A value that only begins with a slash may be a key."""
 _DOT = re.compile(r"\.")
 _ONE_OF_SEVERAL = re.compile(r"(?<![\w.~+/-])(?=[^\d\s,;]{0,200}\d)(?=[^A-Za-z\s,;]{0,200}[A-Za-z])[\w.~+/-]{16,}=*")
+# A parameter `name=value`, or a word, which may end with `=`.
 _PART = re.compile(r'(?:([\w.-]+)=(?!=*(?:[\s,;&]|$)))?(?:"([^"]*)"|([^\s,;&"]+))')
-"""A parameter `name=value`, or a word, which may end with `=`."""
+# A shell's variables for the current and previous folder: no passwords, despite `PWD` in their names.
 _WORKING = frozenset(("PWD", "OLDPWD"))
-"""A shell's variables for the current and previous folder: no passwords, despite `PWD` in their names."""
 _PASSWORD = re.compile(r"passw|pwd|pass\b|secret", re.IGNORECASE)
 _ORIGIN = re.compile(r"([A-Za-z][\w+.-]*://)(?:([^/?#\s]*)@)?([^/?#@\s]*)")
 

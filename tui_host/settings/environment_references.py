@@ -60,7 +60,7 @@ def resolve(template: Template, environment: Mapping[str, str], *, where: str) -
     for match in REFERENCE.finditer(template.text):
         name, default = match.group(1), match.group(2)
         value = environment.get(name)
-        if default is not None:
+        if default is not None:  # as in a shell, `:-` also stands in for an empty variable
             value = value or default
         if value is None:
             raise SettingsError(f"{name} is not set", where, f"set the environment variable {name} and start again")

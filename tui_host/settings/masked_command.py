@@ -18,8 +18,8 @@ _SCHEME = re.compile(r"((?:bearer|basic)\s+)(.+)", re.IGNORECASE | re.DOTALL)
 _REFERENCE = re.compile(r"(?:(?:bearer|basic)\s+)?\$\{?[\w:.-]+\}?", re.IGNORECASE)
 _SIGNED = re.compile(r"eyJ[\w.-]{12,}")
 _LONG = re.compile(r"[\w+=]{24,}")
+# A long word of letters and digits counts as a key: names of options and packages are shorter.
 _LETTER, _DIGIT = re.compile(r"[A-Za-z]"), re.compile(r"[0-9]")
-"""A long word of letters and digits counts as a key: names of options and packages are shorter."""
 
 
 def hide(words: Iterable[str]) -> Iterator[str]:

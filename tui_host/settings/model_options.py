@@ -21,6 +21,7 @@ _KINDS: Mapping[str, str] = {
     "stop": _TEXTS,
     "extra_body": _OBJECT,
 }
+# The vendors' names for each option, by which an option in `extra_body` is recognised.
 _WIRE: Mapping[str, tuple[str, ...]] = {
     "temperature": ("temperature",),
     "top_p": ("top_p", "topP"),
@@ -29,9 +30,8 @@ _WIRE: Mapping[str, tuple[str, ...]] = {
     "seed": ("seed", "random_seed"),
     "stop": ("stop", "stop_sequences", "stopSequences"),
 }
-"""The vendors' names for each option, by which an option in `extra_body` is recognised."""
+# Members of a request's body that contain the options of some vendors.
 _INNER = ("generationConfig", "options")
-"""Members of a request's body that contain the options of some vendors."""
 
 SETTABLE = tuple(_KINDS)
 """Options that a user can set for a session."""

@@ -15,11 +15,11 @@ FOLDER = "protocols"
 LARGEST_BYTES = 1 << 20
 TOOLS, INSTRUCTIONS = "{tools}", "{instructions}"
 """Placeholders for the list of tools, and for the user's system prompt."""
+# A section of a prompt that is used only if there are resources to read.
 _RESOURCES = re.compile(r"\{resources\}\n?(.*?)\{/resources\}\n?", re.DOTALL)
-"""A section of a prompt that is used only if there are resources to read."""
 _PLACE = re.compile(r"\{[A-Za-z_ ]{1,30}\}")
+# Placeholders that are valid only in the system prompts of profiles.
 _ELSEWHERE = ("{time}", "{servers}", "{server_instructions}")
-"""Placeholders that are valid only in the system prompts of profiles."""
 
 
 def template_of(name: str, config_dir: Path) -> str:

@@ -18,8 +18,8 @@ from tui_host.settings.urls import check_url, parts_of
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 _PATHS_OF_DIALECTS = ("/chat/completions", "/responses", "/messages", "/completions", "/api/chat", "/v1beta/models")
+# For each dialect whose vendor also offers Chat Completions: the vendor's name and the path.
 _CHAT_COMPLETIONS = {"ollama": ("Ollama", "/v1"), "gemini": ("Gemini", "/openai")}
-"""For each dialect whose vendor also offers Chat Completions: the vendor's name and the path."""
 
 
 def read_provider(name: str, table: Table, environment: Mapping[str, str], folder: Path) -> Provider:
@@ -64,7 +64,7 @@ def _check_base_url(read: Provider, table: Table) -> None:
             table.mistake("base_url", "missing", f"write it, or use the name of a preset: {', '.join(PRESETS)}")
         return
     if not read.base_url.text:
-        return  # its mistake is told
+        return  # the reader has reported it
     check_address(table, "base_url", read.base_url, read.headers, allow_http=read.allow_http)
     address = read.base_url.text.rstrip("/")
     path = next((path for path in _PATHS_OF_DIALECTS if address.endswith(path)), "")

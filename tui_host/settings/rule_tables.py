@@ -10,8 +10,8 @@ from tui_host.settings.schema import Rule
 from tui_host.settings.table_reader import Table
 
 _SERVER_PATTERN = re.compile(r"[\w*-]{1,80}")
+# What other programs' patterns have beside `*` stands in no tool's name that is meant.
 _TOOL_PATTERN = re.compile(r"[^\[\](){}?|]+")
-"""What other programs' patterns have beside `*` stands in no tool's name that is meant."""
 
 
 def matches(name: str, pattern: str) -> bool:

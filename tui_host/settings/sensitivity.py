@@ -26,6 +26,7 @@ LONG_KEYS = frozenset(("code", "code_verifier", "device_code", "ticket", "login_
 TELLING_FROM = 20
 """Shortest word without digits that counts as a secret: hosts send short common words if no key is needed."""
 
+# The words of names, with what each makes of a name: a name is cut into words at capitals and signs, and joined by hyphens.
 _TABLE: tuple[tuple[Kind, Literal["any word", "last word", "whole", "within"], str], ...] = (
     ("key", "any word", r"\w*(?:key|token|secret|passw(?:or)?d|passphrase|cookie2?|credentials?|authorization|jwt)"),
     ("key", "any word", r"\w*(?:csrf|xsrf)|(?:\w*[^o]|)auth|oauth2?|pwd|pw|pass|creds?|bearer|assertion"),
@@ -44,7 +45,6 @@ _TABLE: tuple[tuple[Kind, Literal["any word", "last word", "whole", "within"], s
     ("variable", "within", r"(?<!BY)(?<!COM)(?<!ASK)PASS(?![A-Z])"),
     ("sound", "within", r"key|token|secret|passw|pwd|auth|credential|cookie|bearer"),
 )
-"""The words of names, with what each makes of a name: a name is cut into words at capitals and signs, and joined by hyphens."""
 _PATTERNS = [re.compile(pattern, re.IGNORECASE) for _, _, pattern in _TABLE]
 _HARMLESS = re.compile(
     r"access-control-.*|.*ratelimit.*"  # headers that describe permissions and limits, not credentials
@@ -53,8 +53,8 @@ _HARMLESS = re.compile(
     r"|.*-(?:type|version|mode|status|scheme|count|usage|limit|remaining|reset|expires|expiry|ttl|length|url|uri|method|info|policy)"
     r"|signature-input"
 )
+# The kinds that a harmless name is none of, whatever words are in it.
 _OF_CREDENTIALS: frozenset[Kind] = frozenset(("key", "account", "several"))
-"""The kinds that a harmless name is none of, whatever words are in it."""
 _REMOVED: dict[Place, frozenset[Kind]] = {
     "header": frozenset(("key", "session")),
     "query": frozenset(("key",)),
@@ -67,12 +67,12 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SCHEMED = re.compile(r"(?:bearer[ \t]+(?=\S*\d|\S{16})|(basic)[ \t]+)([\w.~+/:-]{8,}=*)\s*", re.IGNORECASE)
 _OPAQUE = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[\w.~+/-]{16,}=*", re.ASCII)
 _CHANGE = re.compile(r"(?<=\d)(?=[A-Za-z])|(?<=[A-Za-z])(?=\d)")
+# Number of changes between letters and digits that is typical of hex, and rare in joined words, dates and versions.
 _CHANGES = 4
-"""Number of changes between letters and digits that is typical of hex, and rare in joined words, dates and versions."""
 _PIECE = re.compile(r"[A-Za-z0-9]{16,}")
 _RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+# Average word length that 99 of 100 paths reach, and 98 of 100 random keys do not.
 _RUN_LENGTH = 2.5
-"""Average word length that 99 of 100 paths reach, and 98 of 100 random keys do not."""
 
 
 def sensitivity(name: str, value: str = "", place: Place = "setting") -> Sensitivity:

@@ -19,8 +19,8 @@ _NEEDS = {
     "command": ("args", "cwd"),
     "url": ("headers", "allow_http", "client_id", "client_secret", "client_metadata_url", "redirect_port"),
 }
+# Programs that start another program, whose name is an argument.
 _LAUNCHERS = frozenset(["uvx", "npx", "bunx", "pipx", "uv", "npm", "bun", "deno", "node", "python", "run", "exec"])
-"""Programs that start another program, whose name is an argument."""
 _SECRET_VARIABLE = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 
 
@@ -39,6 +39,7 @@ def read_server(name: str, table: Table) -> ServerSpec:
             table.mistake("roots", f'found "{shown(root)}", which is not a full path', "write it from / or ~/ on")
     _check_environment(table, spec)
     _check_login(table, spec)
+    # These warn and do not refuse: a command may be right on the machine that runs it.
     if spec.command is not None:
         _check_command(table, spec, spec.command.text)
     return spec
@@ -60,7 +61,7 @@ def server_from_arguments(url_or_command: Sequence[str] | str) -> ServerSpec:
             name=server_name(f"{parts.hostname}{port}"),
             transport="sse" if parts.path.rstrip("/").endswith("/sse") else "http",
             url=Template(text=url_or_command, literal=True),
-            allow_http=True,
+            allow_http=True,  # whoever types a URL sees its scheme
         )
     command, *args = url_or_command or ("",)
     if not command:

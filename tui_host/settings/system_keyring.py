@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 SERVICE: Final = "tui-host"
 _T = TypeVar("_T")
+# Modules of the library's stand-ins for a missing keyring.
 _NONE = frozenset({"keyring.backends.fail", "keyring.backends.null"})
-"""Modules of the library's stand-ins for a missing keyring."""
 
 
 def may_have_key(provider: Provider) -> bool:

@@ -23,8 +23,8 @@ Record = TypeVar("Record", bound="DataclassInstance")
 
 DEEPEST = 32
 """Deepest nesting of tables and arrays to accept."""
+# The kinds of tables whose keys the user chooses, each with the kind of its values.
 _MAPPINGS = {"Mapping[str, Template]": "Template", "Mapping[str, bool]": "bool"}
-"""The kinds of tables whose keys the user chooses, each with the kind of its values."""
 _DURATION = re.compile(r"(\d{1,9})\s*([smhdw])")
 _SIZE = re.compile(r"(\d{1,9})\s*(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)", re.IGNORECASE)
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -77,7 +77,9 @@ class Table:
         for field in fields(record):
             rule = rules.get(field.name)
             value = None if rule is None else self._read(field, rule)
-            if value is not None:
+            if (
+                value is not None
+            ):  # a missing or wrong value leaves the default, so that reading goes on to the next mistake
                 values[field.name] = value
         known = (*rules, "extra_body") if "options" in rules else tuple(rules)
         for key in self.data:

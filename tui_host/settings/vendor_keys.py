@@ -12,10 +12,10 @@ from collections.abc import Iterator
 VENDOR_KEY = "vendor-key"
 """The name in the mark of a key known by its form alone."""
 
+# One of these stands in every key: most texts have none, and are not searched.
 _HINTS = ("sk-", "k_", "gh", "_pat_", "glpat-", "xox", "xai-", "KIA", "SIA", "AIza", "hf_", "npm_", "pypi-")
-"""One of these stands in every key: most texts have none, and are not searched."""
+# Somewhere ahead twelve letters and digits without a hyphen: names of many words have none.
 _MIXED = r"(?=[\w-]{0,99}?(?<![A-Za-z0-9])(?=[A-Za-z]{0,11}[0-9])(?=[0-9]{0,11}[A-Za-z])[A-Za-z0-9]{12})"
-"""Somewhere ahead twelve letters and digits without a hyphen: names of many words have none."""
 _DIGIT = r"(?=[A-Za-z_-]{0,60}[0-9])"
 _FORM = re.compile(
     r"(?<![\w-])(?:"

@@ -88,6 +88,7 @@ def replace_content(file: HostFile, data: bytes, untapped: bytes) -> Path | None
         raise SettingsError("read-only", shown_path(file.path), remedy)
     backup = file.backup
     kept = backup.read_bytes() if backup.is_file() else None
+    # With nothing but taps added since, the file without them is the backup's content, which is then no longer needed.
     if kept == data:
         _write(file, data)
         backup.unlink()

@@ -92,30 +92,31 @@ def parse(text: str) -> PlacedValue | None:
         raise BrokenJsonError(error.msg, text, error.pos) from None
     except (ValueError, RecursionError) as error:
         raise BrokenJsonError(str(error), text, 0) from None
-    return _node(plain, _TOKEN.finditer(plain), 0)
+    tokens = _TOKEN.finditer(plain)
+    return _value(plain, tokens, next(tokens))
 
 
-def _node(plain: str, tokens: Iterator[re.Match[str]], depth: int, token: re.Match[str] | None = None) -> PlacedValue:
-    """Read one value of a text that is valid JSON; commas and colons are no tokens."""
-    token = token or next(tokens)
+def _value(plain: str, tokens: Iterator[re.Match[str]], token: re.Match[str], depth: int = 0) -> PlacedValue:
+    """Read the value that begins with a token of a text that is valid JSON; commas and colons are no tokens."""
     if depth > DEPTH:
         raise BrokenJsonError("nested too deeply", plain, token.start())
     node = PlacedValue(start=token.start(), end=token.end())
+    # The loops and the calls below read from one iterator, so each loop goes on behind the value that a call has read.
     if token[0] == "{":
-        for key in iter(lambda: next(tokens), None):
+        for key in tokens:
             if key[0] == "}":
                 node.end = key.end()
                 break
-            member = _node(plain, tokens, depth + 1)
+            member = _value(plain, tokens, next(tokens), depth + 1)
             member.key_start = key.start()
             node.members[str(json.loads(key[0]))] = member
         node.value = {name: member.value for name, member in node.members.items()}
     elif token[0] == "[":
-        for element in iter(lambda: next(tokens), None):
+        for element in tokens:
             if element[0] == "]":
                 node.end = element.end()
                 break
-            node.elements.append(_node(plain, tokens, depth + 1, element))
+            node.elements.append(_value(plain, tokens, element, depth + 1))
         node.value = [element.value for element in node.elements]
     else:
         node.value = _scalar(token[0])
