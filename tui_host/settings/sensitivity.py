@@ -41,11 +41,11 @@ _TABLE: tuple[tuple[Kind, Literal["any word", "last word", "whole", "within"], s
     ("doubtful", "last word", r"access|licen[cs]e|subscription|session|k"),
     ("one-time", "last word", r"[th]?otp|passcode|dpop"),
     ("several", "last word", r"\w*(?:keys|tokens)"),
-    ("variable", "within", r"KEYS?\b|TOKENS?|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR)|CONNECTION_?STRING"),
-    ("variable", "within", r"(?<!BY)(?<!COM)(?<!ASK)PASS(?![A-Z])"),
+    ("variable", "within", r"keys?\b|tokens?|secret|passw|passphrase|credential|auth(?!or)|connection_?string"),
+    ("variable", "within", r"(?<!by)(?<!com)(?<!ask)pass(?![a-z])"),
     ("sound", "within", r"key|token|secret|passw|pwd|auth|credential|cookie|bearer"),
 )
-_PATTERNS = [re.compile(pattern, re.IGNORECASE) for _, _, pattern in _TABLE]
+_PATTERNS = [re.compile(pattern) for _, _, pattern in _TABLE]
 _HARMLESS = re.compile(
     r"access-control-.*|.*ratelimit.*"  # headers that describe permissions and limits, not credentials
     r"|(?:.*-)?(?:websocket|idempotency|cache|surrogate|public|partition|routing|sort|page|next|continuation|cursor|max)"
@@ -91,7 +91,7 @@ def kinds_of(name: str) -> frozenset[Kind]:
     """Return all kinds of names that a name is."""
     words = _WORD.findall(_CAMEL.sub("-", name).lower())
     whole = "-".join(words)
-    texts = {"any word": words, "last word": words[-1:], "whole": [whole], "within": [name]}
+    texts = {"any word": words, "last word": words[-1:], "whole": [whole], "within": [name.lower()]}
     kinds: set[Kind] = set()
     for (kind, where, _), pattern in zip(_TABLE, _PATTERNS, strict=True):
         if any(map(pattern.search if where == "within" else pattern.fullmatch, texts[where])):
