@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import KEY, Desk, desk, server
-from tests.cli.provider import asks, hangs, text
+from tests.kit.bodies import DONE, asks, chunk, text
+from tests.kit.peer import Answer, hangs, head
 from tests.kit.program import Programs
-from tests.llm.peer import head
-from tests.llm.streams import DONE, chunk
 
 KEYS = ["session", "turn", "answer", "stop", "steps", "calls", "usage", "error"]
 
@@ -27,9 +26,9 @@ def plain(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Genera
         yield found
 
 
-def answer(place: Desk, *answers: bytes) -> None:
+def answer(place: Desk, *answers: Answer) -> None:
     """Let the provider say this next."""
-    place.provider.answers[:] = [*[b""] * len(place.provider.requests), *answers]
+    place.provider.answers[:] = answers
 
 
 def test_the_answer_alone_stands_on_standard_output(plain: Desk) -> None:
@@ -56,7 +55,7 @@ def test_a_turn_that_is_done_is_one_object(plain: Desk) -> None:
     before = len(plain.provider.requests)
     ended = plain.ask("--json", "well?")
     (request,) = plain.provider.requests[before:]  # and none outside the turn
-    assert request.startswith(b"POST /v1/chat/completions HTTP/1.1\r\n")
+    assert request.data.startswith(b"POST /v1/chat/completions HTTP/1.1\r\n")
     found = ended.json
     assert list(found) == KEYS
     assert (ended.code, ended.err) == (0, "")
@@ -183,7 +182,7 @@ def test_a_credential_is_on_no_output_and_in_no_file(program: Programs, tmp_path
         told += [place.run("sessions", verb, "last") for verb in ("show", "export")]
         assert [ended.code for ended in told] == [1, 0, 0, 0]
         # It was really there: in the request, in the call's arguments and in the server's environment.
-        assert KEY.encode() in place.provider.requests[0]
+        assert KEY.encode() in place.provider.requests[0].data
         assert KEY.encode() not in place.files()
         for ended in told:
             assert KEY not in ended.text + ended.err
@@ -215,7 +214,7 @@ def test_wrong_use_ends_with_two_and_leaves_standard_output_empty(
 def test_a_session_that_another_process_writes_is_live_and_is_left_alone(program: Programs, tmp_path: Path) -> None:
     with desk(program, tmp_path, hangs(head()), text("later")) as place:
         running = place.start("ask", "--json", "first")
-        running.until(place.provider.is_asked, "a request")
+        running.until(lambda: place.provider.requests, "a request")
         running.until(lambda: b"first" in place.files(), "the session on the disk")
         assert [session["live"] for session in place.listed()] == [True]
         second = place.ask("--json", "second", "--session", "last")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.cli.desk import Desk, desk, loud, rule, server
-from tests.cli.provider import asks, text
+from tests.kit.bodies import asks, text
+from tests.kit.peer import Exchange
 from tests.kit.program import Ended, Programs
 from tui_host.errors import JSON
 
@@ -186,11 +186,11 @@ def test_the_end_of_the_terminals_input_refuses_what_is_open(program: Programs, 
 def test_nothing_foreign_acts_on_a_terminal(program: Programs, tmp_path: Path) -> None:
     clears = "\x1b[2J\x1b]52;c;Y3VybA==\x07\u202e\x9b31m"
 
-    def wish(link: socket.socket) -> None:
+    async def wish(exchange: Exchange) -> None:
         """Ask for both tools by the names that they were offered under."""
-        names: list[str] = re.findall(r'"name": ?"([^"]+)"', place.provider.bodies[0].decode())
+        names: list[str] = re.findall(r'"name": ?"([^"]+)"', exchange.request.body.decode())
         arguments = json.dumps({"a": clears}, ensure_ascii=False)
-        link.sendall(asks(*((name, arguments) for name in names), words=clears))
+        await exchange.send(*asks(*((name, arguments) for name in names), words=clears))
 
     with desk(program, tmp_path, wish, text("end ", clears), servers=loud()) as place:
         ended = typed(place, "y\n", "y\n")

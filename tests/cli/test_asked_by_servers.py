@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import desk
-from tests.cli.provider import asks, text
+from tests.kit.bodies import asks, text
 from tests.kit.program import Programs
 from tests.servers.running import ASKING_SERVER, sdk_configured
 

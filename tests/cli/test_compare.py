@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import desk, loud
-from tests.cli.provider import asks, hangs, text
+from tests.kit.bodies import asks, text
+from tests.kit.peer import hangs, head
 from tests.kit.program import Ended, Programs
-from tests.llm.peer import head
 from tui_host.errors import JSON
 
 MATH = '[servers.math]\nbundled = "math"\n'
@@ -94,7 +94,7 @@ def test_a_table_tells_the_call_that_was_refused_the_column_that_failed_and_the_
 def test_a_signal_ends_it_and_what_was_done_so_far_is_told(program: Programs, tmp_path: Path) -> None:
     with desk(program, tmp_path, text("done"), hangs(head())) as place:
         running = place.start("compare", "hi", "--json", "--repeat", "2", "--with", "mine/m", "--with", "mine/n")
-        running.until(lambda: place.provider.is_asked(2), "the second request")
+        running.until(lambda: len(place.provider.requests) >= 2, "the second request")
         running.signal(signal.SIGINT)
         ended = running.wait()
     assert (ended.code, ended.left) == (130, ())

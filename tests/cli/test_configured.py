@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import NO_SERVER, desk
-from tests.cli.provider import text
+from tests.kit.bodies import text
 from tests.kit.program import Programs
 
 MISTAKES = """

@@ -13,7 +13,7 @@ from mcp.client.session import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.cli.desk import Desk, desk, server
-from tests.cli.provider import asks, text
+from tests.kit.bodies import asks, text
 from tests.kit.program import Programs
 
 TOOLS = ["list_sessions", "show_turn", "show_call", "compare_requests", "bill", "search", "read_bytes"]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import KEY, desk
-from tests.cli.provider import text
+from tests.kit.bodies import text
+from tests.kit.peer import head
 from tests.kit.program import Programs
-from tests.llm.peer import head
 from tests.settings import keyrings
 
 LISTED = head(kind="application/json") + b'{"object":"list","data":[{"id":"small"},{"id":"large\\u001b[2J"}]}'
@@ -29,8 +29,8 @@ def test_the_models_of_every_provider_that_can_be_asked_are_listed_one_a_line(
         lines = [line for line in ended.text.splitlines(keepends=True) if not line.startswith(elsewhere)]
         assert "".join(lines) == f"mine/small\nmine/large␛[2J\nfixed/one\n{DEMO}"
         assert (ended.code, ended.told) == (0, "")
-        assert place.provider.requests[0].startswith(b"GET /v1/models HTTP/1.1\r\n")
-        assert f"Bearer {KEY}".encode() in place.provider.requests[0]
+        assert place.provider.requests[0].data.startswith(b"GET /v1/models HTTP/1.1\r\n")
+        assert f"Bearer {KEY}".encode() in place.provider.requests[0].data
         assert not place.data.exists()  # a list is no session
 
 
@@ -94,7 +94,7 @@ def test_a_key_of_the_system_s_keyring_is_sent_and_kept_nowhere(program: Program
 
         assert (listed.code, asked.code) == (0, 0)
         for request in place.provider.requests:
-            assert f"Authorization: Bearer {STORED}".encode() in request
+            assert f"Authorization: Bearer {STORED}".encode() in request.head
         assert STORED.encode() not in place.files()
         assert b"secret:mine.api_key" in place.files()
         assert STORED not in asked.text
@@ -110,4 +110,4 @@ def test_a_locked_keyring_is_told_and_the_provider_is_asked_without_a_key(
 
         assert ended.text.startswith("mine/small\n")
         assert "the system's keyring is locked (KeyringLocked: Failed to unlock the collection!)" in ended.err
-        assert b"authorization" not in place.provider.requests[0].lower()
+        assert b"authorization" not in place.provider.requests[0].data.lower()

@@ -7,7 +7,7 @@ from collections.abc import Generator
 import pytest
 
 from tests.cli.desk import Desk, desk, rule
-from tests.cli.provider import asks, text
+from tests.kit.bodies import asks, text
 from tests.kit.mcp_server import mcp_server, tool
 from tests.kit.program import Programs
 

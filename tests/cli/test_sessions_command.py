@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import KEY, Desk, desk, server
-from tests.cli.provider import asks, text
 from tests.infer.kept import keep_story
+from tests.kit.bodies import asks, text
 from tests.kit.program import Ended, Programs
 from tui_host.cli.commands.sessions import item_lines
 from tui_host.errors import JSON
@@ -44,7 +44,7 @@ def kept(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Generat
         talked = place.ask("--json", "hi").json["session"]
         assert place.ask("--json", "--session", "last", "and?").json["session"] == talked
         lines: list[Line] = [json.loads(line) for line in place.run("sessions", "export", str(called)).out.splitlines()]
-        yield Kept(place, str(called), str(talked), answers, lines)
+        yield Kept(place, str(called), str(talked), [b"".join(answer) for answer in answers], lines)
 
 
 def data(line: Line) -> bytes:
@@ -107,7 +107,7 @@ def test_export_keeps_each_request_as_the_provider_received_it(kept: Kept) -> No
         assert (line["wire"], line["peer"], line["direction"], line["turn"]) == ("llm", "mine", "out", 1)
         assert isinstance(line["head"], dict)
         assert (line["head"]["method"], line["head"]["url"]) == ("POST", f"{kept.place.provider.url}/chat/completions")
-        sent = received.partition(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
+        sent = received.head.decode().split("\r\n")[1:]
         recorded = re.findall(r'\["([^"]*)", "([^"]*)"\]', json.dumps(line["head"]["headers"], ensure_ascii=False))
         assert [f"{name}: {value}".replace("⟨secret:MY_KEY⟩", KEY) for name, value in recorded] == sent
         assert line["text"] == data(line).decode()

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.capture.drafts import wait_until
 from tests.cli.desk import desk, loud, server
-from tests.cli.provider import asks, hangs, text
+from tests.kit.bodies import asks, chunk, text
+from tests.kit.peer import hangs, head
 from tests.kit.program import Programs
-from tests.llm.peer import head
-from tests.llm.streams import chunk
 
 HUP, INT, TERM = signal.SIGHUP, signal.SIGINT, signal.SIGTERM
 ALL = pytest.mark.parametrize(("number", "code"), [(HUP, 129), (INT, 130), (TERM, 143)], ids=["HUP", "INT", "TERM"])
@@ -25,11 +25,11 @@ ALL = pytest.mark.parametrize(("number", "code"), [(HUP, 129), (INT, 130), (TERM
 def test_while_the_model_hangs(program: Programs, tmp_path: Path, number: signal.Signals, code: int) -> None:
     with desk(program, tmp_path, hangs(head() + chunk({"content": "so far"})), text("on")) as place:
         running = place.start("ask", "--json", "hello")
-        running.until(place.provider.is_asked, "a request")
+        running.until(lambda: place.provider.requests, "a request")
         running.until(lambda: b"so far" in place.files(), "the answer's beginning on the disk")
         running.signal(number)
         ended = running.wait()
-        assert place.provider.closed.wait(90)
+        wait_until(lambda: place.provider.ended > 0)
         found = ended.json
         assert (ended.code, ended.left, ended.err) == (code, (), "")
         assert (found["stop"], found["answer"], found["steps"], found["error"]) == ("stopped", "so far", 1, None)
@@ -106,7 +106,7 @@ def test_a_servers_own_children_do_not_outlive_the_program_either(program: Progr
     servers = server("grand", "grandchild")
     with desk(program, tmp_path, hangs(head()), servers=servers) as place:
         running = place.start("ask", "hello")
-        running.until(place.provider.is_asked, "a request")
+        running.until(lambda: place.provider.requests, "a request")
         running.signal(TERM)
         ended = running.wait()
     assert (ended.code, ended.left) == (143, ())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import Desk, desk
-from tests.cli.provider import text
+from tests.kit.bodies import text
 from tests.kit.program import Programs, Reader, plain_environment
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import desk
-from tests.cli.provider import text
+from tests.kit.bodies import text
 from tests.kit.program import Ended, Programs, plain_environment
 from tui_host.errors import JSON
 
