@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,17 +12,16 @@ from tests.capture.drafts import everything_in
 from tests.kit.mcp_server import mcp_server, tool
 from tests.kit.peer import Answer, Peer, peer_in_thread
 from tests.kit.program import Ended, Programs, Running
+from tests.servers.hostile import hostile_server
 from tui_host.errors import JSON
 
-HOSTILE = Path(__file__).parent.parent / "servers" / "hostile.py"
 NO_SERVER = '[servers.off]\ncommand = "true"\nenabled = false\n'
 KEY = "sk-test-0123456789abcdef"
 
 
 def server(name: str, mode: str, *more: str) -> str:
     """A configured stdio server that behaves as `tests/servers/hostile.py` says."""
-    own = "".join(f"{line}\n" for line in more)
-    return f"[servers.{name}]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(HOSTILE))}, {json.dumps(mode)}]\n{own}"
+    return hostile_server(mode).table(name, *more)
 
 
 CLEARS = "\x1b[2J\x1b]52;c;Y3VybA==\x1b\\\u202ereversed\x9b31m\a"

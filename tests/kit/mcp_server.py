@@ -13,14 +13,17 @@
 
 One member of a step says what it is:
 
-- answers: `result`, `error` (`code`, `message`), `text` (with `times` repeated), `raw` (the result as it stands, in Latin-1),
-  `arguments`, `environment`, `answers` (to what the server asked, as text)
+- answers: `result`, `error` (`code`, `message`), `text` (with `times` repeated), `arguments`, `environment`, `answers` (to what the server
+  asked, as text); `raw`, the result as it stands, in Latin-1: a text, or three of which the middle one stands `times` times. With
+  `"id": "text"` the answer's id is the request's as a text
 - news: `notify` a method with `params` and `times`; `log` data with `level`; `progress` with `total` and `message`;
   `redefine` a tool and announce it
-- `ask` the client a method with `params`, and wait for its answer unless `wait` is false
-- `bytes` (Latin-1, with `times`) on standard output; `line` a text there; `stderr` a text, in which `\\udcff` stands for the byte 255
-- faults: `exit` with a code, `close` (1 is standard output), `wait` seconds, `touch` a file, `ignore` signals, `spawn` Python code.
-  No step at all is a server that never answers
+- `ask` the client a method with `params` and `times`, and wait for its answer unless `wait` is false
+- `bytes` (Latin-1) on standard output, `times` times a text of `size` times these; `line` a text there
+- `stderr` a text (in which `\\udcff` stands for the byte 255), `times` times, or what the environment has under the name `variable`;
+  with `params` those of the message behind it
+- faults: `exit` with a code, `close` (1 is standard output), `wait` seconds, or those of the call's argument of that name, `touch` a file,
+  `ignore` signals, `spawn` Python code, play steps in the `background`. No step at all is a server that never answers
 """
 
 from __future__ import annotations
@@ -34,7 +37,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeGuard
 
@@ -153,16 +155,19 @@ class McpScript:
         usual |= {name: {} for name in ("resources", "prompts") if name in self.script}
         return self.script.get("capabilities", usual)
 
-    def _result(self, message: Mapping[str, object], result: Message) -> None:
-        envelope = {} if self.script.get("era", "handshake") == "handshake" else ENVELOPE
-        self.send({"jsonrpc": "2.0", "id": message.get("id"), "result": {**envelope, **result}})
+    def _result(self, message: Mapping[str, object], result: object) -> None:
+        if is_object(result) and self.script.get("era", "handshake") != "handshake":
+            result = {**ENVELOPE, **result}
+        self.send({"jsonrpc": "2.0", "id": message.get("id"), "result": result})
 
     def _play_one(self, step: Message, message: Mapping[str, object]) -> None:
         arguments = mapping(message.get("params")).get("arguments", {})
         times = int(number(step.get("times"), 1))
+        if step.get("id") == "text":
+            message = {**message, "id": str(message.get("id"))}
         match step:
             case {"result": value}:
-                self._result(message, mapping(value))
+                self._result(message, value)
             case {"text": words}:
                 self._result(message, text(str(words) * times))
             case {"arguments": _}:
@@ -176,16 +181,14 @@ class McpScript:
                 self.send({"jsonrpc": "2.0", "id": message.get("id"), "error": value})
             case {"raw": value}:
                 begin = f'{{"jsonrpc":"2.0","id":{json.dumps(message.get("id"))},"result":'
-                self.write(f"{begin}{str(value) * times}}}\n".encode("latin-1"))
+                first, middle, last = listed(value) or ("", value, "")
+                self.write(f"{begin}{first}{str(middle) * times}{last}}}\n".encode("latin-1"))
             case {"bytes": value}:
+                block = str(value).encode("latin-1") * int(number(step.get("size"), 1))
                 for _ in range(times):
-                    self.write(str(value).encode("latin-1"))
+                    self.write(block)
             case {"line": words}:
                 self.write(f"{words}\n".encode("utf-8", "surrogateescape"))
-            case {"ask": method}:
-                self._ask(str(method), step)
-            case {"wait": seconds}:
-                time.sleep(number(seconds, 0))  # the pace of its work
             case _:
                 self._tell(step, message, times)
 
@@ -206,10 +209,22 @@ class McpScript:
                 token: Message = {"progressToken": meta.get("progressToken", message.get("id")), "progress": done}
                 more = {name: step[name] for name in ("total", "message") if name in step}
                 self.send(notification("notifications/progress", {**token, **more}))
+            case {"ask": method}:
+                for _ in range(times):
+                    self._ask(str(method), step)
+            case {"wait": seconds}:
+                time.sleep(
+                    number(mapping(mapping(message.get("params")).get("arguments")).get(str(seconds), seconds), 1)
+                )  # the pace of its work
+            case {"background": steps}:
+                own = [mapping(each) for each in listed(steps)]
+                threading.Thread(target=self.play, args=(own, message), daemon=True).start()
             case {"redefine": one}:
                 name = mapping(one).get("name")
                 self._tools[:] = [one if mapping(each).get("name") == name else each for each in self._tools]
                 self.send(notification("notifications/tools/list_changed", {}))
+            case {"stderr": words, "params": _}:
+                misbehave({"stderr": f"{words} {json.dumps(message.get('params'))}"})
             case _:
                 misbehave(step)
 
@@ -227,7 +242,9 @@ def misbehave(step: Message) -> None:
         case {"exit": code}:
             os._exit(int(number(code, 0)))
         case {"stderr": words}:
-            sys.stderr.buffer.write(f"{words}\n".encode("utf-8", "surrogateescape"))
+            words = os.environ.get(str(step.get("variable")), words)
+            for _ in range(int(number(step.get("times"), 1))):
+                sys.stderr.buffer.write(f"{words}\n".encode("utf-8", "surrogateescape"))
             sys.stderr.buffer.flush()
         case {"close": descriptor}:
             os.close(int(number(descriptor, 1)))
@@ -243,11 +260,11 @@ def misbehave(step: Message) -> None:
             raise ValueError(step)
 
 
-@dataclass(frozen=True, slots=True)
 class ScriptedServer:
     """A server as a program."""
 
-    argv: Sequence[str]
+    def __init__(self, argv: Sequence[str]) -> None:
+        self.argv = argv
 
     def table(self, name: str, *more: str) -> str:
         """Its table in a configuration; `more` are further lines of it."""

@@ -19,6 +19,7 @@ import anyio
 import pytest
 
 from tests.kit.mcp_server import mcp_server
+from tests.servers.hostile import hostile_server
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
@@ -33,7 +34,6 @@ from tui_host.settings.schema import ServerSpec, Template
 
 ASKING_SERVER = Path(__file__).parent / "asking_server.py"
 BUNDLED_SERVER = Path(__file__).parent / "bundled_server.py"
-HOSTILE = Path(__file__).parent / "hostile.py"
 SDK_SERVER = Path(__file__).parent / "sdk_server.py"
 FORKED_SERVER = Path(__file__).parent / "forked_server.py"
 END_SECONDS = 45
@@ -97,13 +97,8 @@ class Running:
 
 
 def hostile(name: str, mode: str, argument: str = "", *, timeout: float = 60.0) -> ServerSpec:
-    words = ("-S", str(HOSTILE), mode, argument)
-    return ServerSpec(
-        name=name,
-        command=Template(text=sys.executable, literal=True),
-        args=tuple(Template(text=word, literal=True) for word in words),
-        timeout=timeout,
-    )
+    command, *words = (Template(text=word, literal=True) for word in hostile_server(mode, argument).argv)
+    return ServerSpec(name=name, command=command, args=tuple(words), timeout=timeout)
 
 
 def scripted(name: str, script: Mapping[str, object], **more: object) -> ServerSpec:

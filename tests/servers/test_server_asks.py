@@ -329,4 +329,4 @@ async def test_tasks_are_not_declared_to_a_server_of_the_handshake() -> None:
 
 def asking_frames(*words: str) -> ServerSpec:
     args = tuple(Template(text=word, literal=True) for word in (str(FRAMES), *words))
-    return replace(hostile("frames", ""), args=args)
+    return replace(hostile("frames", "good"), args=args)
