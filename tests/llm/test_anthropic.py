@@ -12,7 +12,7 @@ from tests.llm.recorded.asks import answered, user
 from tests.llm.recorded.case import WEATHER
 from tests.llm.recorded.reading import MODEL, fold_of
 from tui_host.errors import JSON
-from tui_host.llm.dialects.anthropic.write import MOST_TOKENS, MOST_TOKENS_THINKING, Anthropic
+from tui_host.llm.dialects.anthropic import ANTHROPIC, MOST_TOKENS, MOST_TOKENS_THINKING
 from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.messages import Ask, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.settings.environment_references import Secret
@@ -24,7 +24,7 @@ CALL = ToolCall(id="t1c0", wire_id="toolu_1", name="t", arguments='{"a":1}')
 
 def written(*messages: Message, target: Target = OTHER, **more: object) -> dict[str, JSON]:
     ask = Ask(model=MODEL, messages=messages or (user("x"),), **more)  # pyright: ignore[reportArgumentType] - shorthand
-    value: dict[str, JSON] = json.loads(Anthropic().write(ask, target).body)
+    value: dict[str, JSON] = json.loads(ANTHROPIC.write(ask, target).body)
     return value
 
 
@@ -49,8 +49,8 @@ def assistant(*parts: Part) -> Message:
     ],
 )
 def test_every_request_says_its_version(target: Target, version: str) -> None:
-    assert Anthropic().headers(None, target) == (("anthropic-version", version),)
-    assert Anthropic().headers(Secret("KEY", "sk-1"), target) == (
+    assert ANTHROPIC.headers(None, target) == (("anthropic-version", version),)
+    assert ANTHROPIC.headers(Secret("KEY", "sk-1"), target) == (
         ("x-api-key", "sk-1"),
         ("anthropic-version", version),
     )
@@ -128,12 +128,14 @@ def test_schemas_are_sent_untouched_but_for_what_is_refused_at_the_root(root: st
     ]
 
 
-def test_an_unsigned_thought_is_shown_and_not_sent_back() -> None:
+def test_an_unsigned_thought_goes_back_with_calls_to_services_that_demand_it_but_not_to_anthropic() -> None:
     body = began() + thought(0, "hm", "") + words(1) + call(2, "a", WEATHER) + finished("tool_use") + STOP
     answer = fold_of("anthropic", body).message(turn=1)
 
-    assert answer.parts[0] == Thinking(text="hm", provider="p", model="m")
-    assert [block["type"] for block in blocks(user("x"), answer, answered(answer))[1]] == ["text", "tool_use"]
+    assert answer.parts[0] == Thinking(text="hm", provider="p", model="m", echo={"anthropic": {"type": "thinking"}})
+    assert blocks(user("x"), answer, answered(answer))[1][0] == {"type": "thinking", "thinking": "hm"}
+    ask = Ask(model="m", messages=(user("x"), answer, answered(answer)))
+    assert b"hm" not in ANTHROPIC.write(ask, Target(provider="p", service="anthropic")).body
 
 
 def test_blocks_that_only_the_vendor_knows_go_back_whole() -> None:

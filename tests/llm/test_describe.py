@@ -8,7 +8,7 @@ from tests.llm.asking import TARGET
 from tests.llm.recorded.asks import asks
 from tests.llm.recorded.openai import RECORDED
 from tests.llm.streams import DONE, calls, chunk, event, fragment
-from tui_host.llm.dialects.openai.write import OpenAI
+from tui_host.llm.dialects.openai import OPENAI
 from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
 
 NAMES = {"math__multiply": ("math", "multiply")}
@@ -22,12 +22,12 @@ def words(*pieces: bytes, status: int = 200, dialect: str = "openai") -> str:
 
 
 def test_a_request_is_told_by_its_counts() -> None:
-    first = OpenAI().write(asks(RECORDED)["tools"], TARGET).body
+    first = OPENAI.write(asks(RECORDED)["tools"], TARGET).body
     more = first.removesuffix(b"]}") + b',{"role":"user"},{"role":"user"}]}'
 
-    assert request_words(first, dialect=OpenAI()) == "3 tools · 2 messages"
-    assert request_words(more, first, dialect=OpenAI()) == "+2 messages"
-    assert request_words(more, b"{}", dialect=OpenAI()) == "3 tools · +4 messages"
+    assert request_words(first, dialect=OPENAI) == "3 tools · 2 messages"
+    assert request_words(more, first, dialect=OPENAI) == "+2 messages"
+    assert request_words(more, b"{}", dialect=OPENAI) == "3 tools · +4 messages"
     assert request_words(b'{"messages":[{}]}', dialect=None) == "1 message"
 
 
@@ -81,4 +81,4 @@ def test_a_list_of_models_is_told_by_its_length_in_every_dialect(dialect: str, b
 def test_foreign_bytes_never_raise(status: int, body: bytes) -> None:
     assert len(words(body, status=status)) <= 200
     request_words(body, body, dialect=None)
-    request_words(b'{"messages":' + body + b"}", dialect=OpenAI())
+    request_words(b'{"messages":' + body + b"}", dialect=OPENAI)

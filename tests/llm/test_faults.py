@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tui_host.errors import JSON
-from tui_host.llm.dialects.openai.write import OpenAI
+from tui_host.llm.dialects.openai import OPENAI
 from tui_host.llm.dialects.table import DIALECTS
 from tui_host.llm.events import Failed
 from tui_host.llm.provider_faults import failure, fault_words, refusal, wait_seconds
@@ -72,7 +72,7 @@ def test_a_body_of_another_form_is_shown_as_it_is(body: bytes) -> None:
     ],
 )
 def test_a_refusal_has_the_provider_s_words_and_our_remedy(status: int, body: bytes, what: str, remedy: str) -> None:
-    error = OpenAI().error(status, (("Content-Type", "application/json"),), body)
+    error = OPENAI.error(status, (("Content-Type", "application/json"),), body)
 
     assert error.what.startswith(what)
     assert remedy in error.remedy

@@ -14,12 +14,11 @@ from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of, mean
 from tests.llm.recorded.wire import text
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
-from tui_host.llm.dialects.gemini.write import Gemini
+from tui_host.llm.dialects.gemini import GEMINI
 from tui_host.llm.events import CallArguments
 from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall
 from tui_host.settings.model_options import Options
 
-GEMINI = Gemini()
 TARGET = Target(provider=PROVIDER)
 FOREIGN = ToolCall(id="t1", wire_id="call_1", name="get_weather", arguments='{"city":"Paris"}')
 DUMMY = "skip_thought_signature_validator"
@@ -151,7 +150,7 @@ def test_arguments_are_the_model_s_own_bytes() -> None:
     (found,) = [one for one in events_of("gemini", [body]) if isinstance(one, CallArguments)]
 
     assert found.text == odd
-    assert json.loads(body[found.start : found.end])["functionCall"]["args"]["a"] == 2
+    assert odd.encode() in body[found.start : found.end]
 
 
 # Refusals and models.

@@ -178,7 +178,7 @@ async def test_a_server_that_says_nothing_is_given_up_after_its_timeout() -> Non
     async with peer(script) as there:
         error = await refused(there.url, timeout=0.5)
 
-    assert error.what.startswith("not a byte came for 0.5 s")
+    assert error.what.startswith("no byte for 0.5 s")
 
 
 async def test_a_connection_that_stays_open_after_the_end_does_not_hold_the_answer() -> None:

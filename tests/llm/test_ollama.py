@@ -12,7 +12,7 @@ from tests.llm.recorded.ollama import RECORDED
 from tests.llm.recorded.reading import MODEL, fold_of
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
-from tui_host.llm.dialects.ollama.write import Ollama
+from tui_host.llm.dialects.ollama import OLLAMA
 from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall, ToolResult
 from tui_host.settings.model_options import Options
 
@@ -21,7 +21,7 @@ TARGET = Target(provider="p", service="ollama")
 
 def written(*messages: Message, **more: object) -> dict[str, JSON]:
     ask = Ask(model=MODEL, messages=messages or (user("x"),), **more)  # pyright: ignore[reportArgumentType] - shorthand
-    value: dict[str, JSON] = json.loads(Ollama().write(ask, TARGET).body)
+    value: dict[str, JSON] = json.loads(OLLAMA.write(ask, TARGET).body)
     return value
 
 

@@ -10,8 +10,7 @@ from tests.llm.recorded.asks import user
 from tests.llm.streams import DONE, TIME, WEATHER, asked, calls, chunk, event, events_of, fold_of, fragment
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
-from tui_host.llm.dialects.openai.read import ECHOED
-from tui_host.llm.dialects.openai.write import OpenAI
+from tui_host.llm.dialects.openai import ECHOED, OPENAI
 from tui_host.llm.events import CallsLeftOut, CallStarted, Failed, Stopped, TextDelta, Unreadable
 from tui_host.llm.messages import Ask, Thinking, Usage
 
@@ -114,11 +113,9 @@ def test_details_of_thinking_are_joined_and_go_back_whole_with_their_signatures(
     whole: JSON = [{"format": "f", "index": 0, "type": "reasoning.text", "text": "hm", "signature": "sig=="}, hidden]
     assert message.parts[0] == Thinking(text="hm", provider="p", model="m", echo={"reasoning_details": whole})
     assert answer.usage.cost == 0.00125
-    body = json.loads(
-        OpenAI().write(Ask(model="m", messages=(user("x"), message, user("y"))), Target(provider="p")).body
-    )
+    body = json.loads(OPENAI.write(Ask(model="m", messages=(user("x"), message, user("y"))), Target(provider="p")).body)
     assert body["messages"][1]["reasoning_details"] == whole
-    other = json.loads(OpenAI().write(Ask(model="m2", messages=(user("x"), message)), Target(provider="p")).body)
+    other = json.loads(OPENAI.write(Ask(model="m2", messages=(user("x"), message)), Target(provider="p")).body)
     assert "reasoning_details" not in other["messages"][1]
 
 

@@ -22,12 +22,12 @@ from tests.llm.recorded.reading import MODEL, PROVIDER, fold_of
 from tests.llm.recorded.wire import text
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
-from tui_host.llm.dialects.openai_responses.write import OpenAIResponses
+from tui_host.llm.dialects.openai_responses import OPENAI_RESPONSES
 from tui_host.llm.messages import Ask, Message, Part, Text
 from tui_host.settings.environment_references import Secret
 from tui_host.settings.model_options import Options
 
-RESPONSES = OpenAIResponses()
+RESPONSES = OPENAI_RESPONSES
 DIALECT = "openai-responses"
 TARGET = Target(provider=PROVIDER)
 

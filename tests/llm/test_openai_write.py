@@ -4,15 +4,12 @@ import json
 import re
 from dataclasses import replace
 
-import pytest
-
 from tests.llm.asking import TARGET
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Target
-from tui_host.llm.dialects.openai.read import ECHOED
-from tui_host.llm.dialects.openai.write import OpenAI
+from tui_host.llm.dialects.openai import ECHOED, OPENAI
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.request_writing import LONG, Growing, body_bytes, json_lines
+from tui_host.llm.request_writing import Growing, body_bytes
 from tui_host.settings.model_options import Options
 
 MULTIPLY = ToolCall(id="t1s1c0", wire_id="call_1", name="math__multiply", arguments='{"a": 6,"b":5}')
@@ -47,7 +44,7 @@ def result(call: ToolCall, *content: Text | Image) -> ToolResult:
 
 
 def messages_of(*messages: Message, model: str = "m") -> list[dict[str, JSON]]:
-    value = json.loads(OpenAI().write(Ask(model=model, messages=messages), TARGET).body)
+    value = json.loads(OPENAI.write(Ask(model=model, messages=messages), TARGET).body)
     found: list[dict[str, JSON]] = value["messages"]
     return found
 
@@ -67,7 +64,7 @@ def test_mistral_gets_ids_of_nine_letters_and_digits_and_no_user_behind_results(
         options=Options(seed=7),
     )
 
-    body = json.loads(OpenAI().write(ask, Target(provider="mine", service="mistral")).body)
+    body = json.loads(OPENAI.write(ask, Target(provider="mine", service="mistral")).body)
 
     _, asked, *told = body["messages"]
     ids = [call["id"] for call in asked["tool_calls"]]
@@ -95,28 +92,14 @@ def test_thinking_goes_back_where_it_is_demanded_once_there_are_calls() -> None:
 def test_half_a_character_and_what_json_cannot_say_do_not_stop_a_request() -> None:
     tool = ToolSpec(name="t", description="d", schema={"type": "object", "maximum": float("inf")}, server="s", tool="t")
 
-    body = OpenAI().write(Ask(model="m", messages=(user("a\ud83d"),), tools=(tool,)), TARGET).body
+    body = OPENAI.write(Ask(model="m", messages=(user("a\ud83d"),), tools=(tool,)), TARGET).body
 
     assert json.loads(body)["messages"][0]["content"] == "a\ufffd"
     assert json.loads(body)["tools"][0]["function"]["parameters"]["maximum"] is None
 
 
-SCHEMA: JSON = {
-    "type": "object",
-    "properties": {"a": {"type": ["string", "null"], "enum": [1, 2.5, None, True, 'é\n"中\\']}, "b": {}},
-    "required": [],
-}
-
-
-@pytest.mark.parametrize("value", [SCHEMA, None, "text", [], {}, [[]], 0])
-def test_json_on_lines_is_what_the_standard_library_writes(value: JSON) -> None:
-    whole = json.dumps(value, ensure_ascii=False, indent=2)
-    assert json_lines(value) == whole
-    assert json_lines(value, "\n    ") == whole.replace("\n", "\n    ")
-
-
 def test_a_body_is_the_same_json_however_long_a_text_in_it_is_and_says_where_its_messages_stand() -> None:
-    long = 'é"\n\\' * LONG
+    long = 'é"\n\\' * 1000
     messages: list[JSON] = [{"content": [{"text": "ß"}]}, {"content": [long, 1, None]}, "half \ud800", float("nan")]
 
     whole, growing = body_bytes({"model": "m"}, {"top_k": 1}, tools=None, messages=messages)

@@ -12,8 +12,8 @@ from tests.llm.recorded.asks import asks
 from tests.llm.recorded.openai import RECORDED
 from tests.llm.test_openai_write import ADD, MULTIPLY, TOOLS, assistant, result, user
 from tui_host.errors import JSON
-from tui_host.llm.dialects.ollama.write import Ollama
-from tui_host.llm.dialects.openai.write import OpenAI
+from tui_host.llm.dialects.ollama import OLLAMA
+from tui_host.llm.dialects.openai import OPENAI
 from tui_host.llm.messages import Ask, Image, Message, Text
 from tui_host.llm.outline import Outline, Part, common_prefix, compare, estimate_tokens, size_words
 
@@ -23,18 +23,18 @@ ASKED = (user("6 × 5?"), assistant(MULTIPLY), Message(role="tool", parts=(resul
 
 
 def outline_of(name: str) -> Outline:
-    return of(OpenAI().write(CASES[name], TARGET).body)
+    return of(OPENAI.write(CASES[name], TARGET).body)
 
 
 def of(body: bytes) -> Outline:
-    found = OpenAI().outline(body, NAMES)
+    found = OPENAI.outline(body, NAMES)
     assert found is not None
     return found
 
 
 def asking(*messages: Message, **more: object) -> Outline:
     ask = Ask(model="m", messages=messages, tools=TOOLS, **more)  # pyright: ignore[reportArgumentType] - shorthand
-    return of(OpenAI().write(ask, TARGET).body)
+    return of(OPENAI.write(ask, TARGET).body)
 
 
 def by_key(outline: Outline) -> dict[str, Part]:
@@ -63,7 +63,7 @@ def test_an_image_behind_several_results_is_of_the_server_whose_result_announces
     picture = result(call, Text(text="20"), Image(media_type="image/png", data="QUJD"))
     told = Message(role="tool", parts=(picture, result(ADD, Text(text="30"))))
     ask = Ask(model="m", messages=(user("?"), assistant(call, ADD), told), tools=TOOLS)
-    for dialect, image in ((OpenAI(), "messages/4/0"), (Ollama(), "messages/4/images/0")):
+    for dialect, image in ((OPENAI, "messages/4/0"), (OLLAMA, "messages/4/images/0")):
         body = dialect.write(ask, TARGET).body
         for other, server in ((b"(image 1 of this", "weather"), (b"(a picture of this", "weather or math")):
             outline = dialect.outline(body.replace(b"(image 1 of this", other), NAMES)
@@ -87,7 +87,7 @@ def test_every_part_s_bytes_are_json_of_their_own(name: str) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"[1]", b"<html>", b'{"a":\xff}', b"[" * 200_000])
 def test_what_is_no_request_has_no_outline(body: bytes) -> None:
-    assert OpenAI().outline(body) is None
+    assert OPENAI.outline(body) is None
 
 
 def test_a_preview_is_one_line_cut_between_characters_and_escapes() -> None:

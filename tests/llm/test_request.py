@@ -121,7 +121,7 @@ ASKED_AT: dict[str, tuple[str, str, dict[str, str]]] = {
 def test_presets_are_asked_where_their_vendors_answer(name: str) -> None:
     url, models, headers = ASKED_AT[name]
     provider = PRESETS[name]
-    environment = {provider.key_variable or "": "k", "AZURE_OPENAI_RESOURCE": "mine"}
+    environment = {provider.key_variable or "NOBODYS": "k", "AZURE_OPENAI_RESOURCE": "mine"}
 
     asked, listed = model_request(provider, ASK, environment), models_request(provider, environment)
 

@@ -44,6 +44,11 @@ OF_SERVERS: dict[str, JSON] = {
         "required": ["城市"],
     },
     "a list": {"type": "array", "items": {}},
+    "nulls": {
+        "type": "object",
+        "properties": {"a": {"type": "string", "enum": None, "description": None, "default": None}, "b": None},
+        "required": None,
+    },
 }
 
 
@@ -82,6 +87,12 @@ def test_only_what_is_refused_is_changed_and_each_change_is_named() -> None:
         "boolean": ("wrote boolean schemas as objects",),
         "draft 4": ("wrote exclusiveMinimum as a number",),
         "a list": ("the type at the root is object",),
+        "nulls": (
+            "removed required: null",
+            "removed enum: null",
+            "removed description: null",
+            "wrote null schemas as objects",
+        ),
     }
     merged = adapt(OF_SERVERS["allOf"], OPENAI_SCHEMAS).schema
     assert merged == {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}

@@ -15,8 +15,8 @@ from tui_host.answers.sheet import Sheet, SheetLine, Style
 from tui_host.answers.wires import TakenRequest
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.visible import decode, line
+from tui_host.llm.layout import ROLES
 from tui_host.llm.outline import compare
-from tui_host.llm.outline_parts import ROLES
 
 if TYPE_CHECKING:
     from tui_host.answers.steps import Steps

@@ -13,6 +13,7 @@ from tui_host.llm.events import (
     CallStarted,
     Failed,
     ModelEvent,
+    Repeated,
     TextDelta,
     ThinkingDelta,
     Unreadable,
@@ -21,19 +22,14 @@ from tui_host.llm.events import (
 )
 from tui_host.llm.messages import Usage
 
-_SHOWN = 300
-"""Characters of a text in words."""
+_SHOWN = 300  # characters of a text in words
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one event says.
+    """What one event says, in words with texts cut.
 
-    Attributes:
-        words: All of it in words, texts cut.
-        kind: `text`, `thinking` or `arguments` where the event says only more of that; empty for all other events.
-        text: The whole piece, for these.
-        part: Tells pieces of different calls apart.
+    An event that is only more of a `text`, of `thinking` or `arguments` has this `kind` and the whole piece; `part` tells calls apart.
     """
 
     words: str
@@ -50,7 +46,7 @@ class EventReader:
     """Reads the events of one answer in their order, as the dialect's own reader does."""
 
     def __init__(self, dialect: Dialect) -> None:
-        self._reading = dialect.answer_reader()
+        self._reading = dialect.reading()
 
     def said(self, event: SseEvent) -> Said | None:
         """Return what the next event says; None if it says nothing by itself."""
@@ -60,9 +56,11 @@ class EventReader:
             value = read_json(event.data)
         except ValueError:
             return None
-        state = self._reading.state
-        before = state.reason
-        said = self._reading.event(value, event.data, event.start, event.end) if isinstance(value, dict) else []
+        state, before = self._reading.state, self._reading.state.reason
+        state.start, state.end = event.start, event.end
+        if isinstance(value, dict):
+            self._reading.event(value, event.data)
+        said = state.take()
         words = [words for each in said if (words := _words(each))]
         if state.reason != before:
             words.append(f"stop {state.reason}")
@@ -104,9 +102,11 @@ def _words(event: ModelEvent) -> str:
             words = f"error {message[:_SHOWN]}"
         case Unreadable(reason=reason):
             words = f"not readable: {reason}"
+        case Repeated():
+            words = "the answer begins again: nothing before it counts" if event.restarts else "a repetition, left out"
         case VendorToolUsed(tool=tool) if tool:
             words = event.words
-        case _:
+        case _:  # says nothing by itself
             pass
     return words
 

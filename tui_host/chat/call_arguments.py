@@ -10,8 +10,7 @@ from decimal import Decimal, InvalidOperation
 from tui_host.capture.json.reading import DEPTH, is_deeper
 from tui_host.errors import JSON, TuiHostError
 
-LIMIT = 4 << 20
-"""Most characters of arguments."""
+LIMIT = 4 << 20  # characters of arguments
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NEAR_CHARACTERS = 20
 
@@ -32,10 +31,11 @@ def read_json(text: str, subject: str = "the contents") -> JSON:
             text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=_finite
         )
     except json.JSONDecodeError as error:
+        if text[: error.pos].strip() == text[error.pos :].strip():  # a gateway's fault, not the model's
+            raise TuiHostError(f"the server sent {subject} twice: the second time repeats the first") from error
         near = text[max(0, error.pos - _NEAR_CHARACTERS) : error.pos + _NEAR_CHARACTERS]
-        place = f"line {error.lineno}, column {error.colno}"
-        what = error.msg.removesuffix(" at")  # some of Python's messages end with "at"
-        raise TuiHostError(f"{subject} are not JSON: {what} at {place}, near {near!r}") from error
+        what = f"{error.msg.removesuffix(' at')} at line {error.lineno}"  # some of Python's messages end with "at"
+        raise TuiHostError(f"{subject} are not JSON: {what}, column {error.colno}, near {near!r}") from error
     except ValueError as error:  # an integer has more digits than Python converts
         raise TuiHostError(f"{subject} cannot be read: {error}") from error
     if _SURROGATE.search(json.dumps(value, ensure_ascii=False)):

@@ -1,83 +1,159 @@
-"""The part of an answer's state common to all dialects: end, usage, failure, calls."""
+"""What the readers of all dialects have in common: the events of one answer, its calls, its end, its faults."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from tui_host.errors import JSON
-from tui_host.llm.events import CallsLeftOut, CallStarted, Failed, ModelEvent, UsageReported
+from tui_host.llm.events import (
+    CallArguments,
+    CallsLeftOut,
+    CallStarted,
+    Failed,
+    ModelEvent,
+    PartEnded,
+    Repeated,
+    Source,
+    TextDelta,
+    ThinkingDelta,
+    Unreadable,
+    UsageReported,
+    VendorToolUsed,
+)
 from tui_host.llm.fold import MOST_CALLS
 from tui_host.llm.messages import Usage
 
 _LONGEST_NAME = 1000
+_ASKED = ("query", "code", "url", "command", "queries")
+"""The members of a built-in tool's input that tell what it was asked for."""
 
 
-@dataclass(slots=True)
 class AnswerState:
-    """The state of one answer.
+    """The state of one answer. A dialect's reader calls the methods; each adds an event at the place being read.
 
     Attributes:
+        events: The events since they were last taken.
+        start: First byte of the vendor's event being read; `end` is one past its last.
         has_read: Whether any piece of an answer has come.
         has_foreign: Whether anything has come that is no part of an answer.
-        has_failed: Whether the provider has sent an error.
         is_over: Whether the answer has said that nothing follows.
         calls: The number of calls, including those beyond the limit.
-        reason: The provider's reason for the end, empty before.
-        reason_span: The bytes of the event with the reason.
+        reason: The provider's reason for the end, empty before; `reason_span` are the bytes of the event with it.
         mark: The provider's mark for the end of the stream, such as `[DONE]`, empty before.
-        usage: The usage that was reported last.
     """
 
-    has_read: bool = False
-    has_foreign: bool = False
-    has_failed: bool = False
-    is_over: bool = False
-    calls: int = 0
-    reason: str = ""
-    reason_span: tuple[int, int] = (0, 0)
-    mark: str = ""
-    usage: Usage | None = None
+    def __init__(self) -> None:
+        self.events: list[ModelEvent] = []
+        self.start = 0
+        self.end = 0
+        self.has_read = False
+        self.has_foreign = False
+        self.has_failed = False
+        self.is_over = False
+        self.calls = 0
+        self.reason = ""
+        self.reason_span = (0, 0)
+        self.mark = ""
+        self._usage: Usage | None = None
 
     @property
     def is_foreign(self) -> bool:
         """Whether nothing in the body belongs to an answer."""
         return self.has_foreign and not (self.has_read or self.mark or self.has_failed)
 
-    def finish(self, reason: str, start: int, end: int) -> None:
-        """Keep the provider's reason for the end, if given."""
-        if reason:
-            self.reason, self.reason_span = reason, (start, end)
+    def take(self) -> list[ModelEvent]:
+        """Return the events since they were last taken."""
+        events, self.events = self.events, []
+        return events
 
-    def fail(self, message: str, vendor: str, start: int, end: int) -> Failed:
-        """Mark the answer as failed, and return the event with the error."""
-        self.has_failed = True
-        return Failed(message=message or "an error without a word", vendor=vendor, start=start, end=end)
+    def text(self, text: JSON) -> None:
+        """Add text; anything but a text is left out, here and in the other methods."""
+        if isinstance(text, str) and text:
+            self.events.append(TextDelta(text=text, start=self.start, end=self.end))
 
-    def report(self, usage: Usage | None, start: int, end: int) -> list[ModelEvent]:
-        """Return an event with the usage; nothing if the same usage was reported before."""
-        if usage is None or usage in (self.usage, Usage()):
-            return []
-        self.usage = usage
-        return [UsageReported(usage=usage, start=start, end=end)]
+    def thinking(self, text: JSON, tag: str = "") -> None:
+        """Add thinking."""
+        if isinstance(text, str) and text:
+            self.events.append(ThinkingDelta(text=text, tag=tag, start=self.start, end=self.end))
 
-    def open_call(
-        self, wire_id: JSON, name: JSON, start: int, end: int, echo: JSON = None
-    ) -> tuple[int | None, list[ModelEvent]]:
-        """Begin the next call. Returns the call's number, None beyond the limit, and events."""
+    def end_part(self, kind: Literal["text", "thinking"], echo: JSON = None) -> None:
+        """End a part, with data to send back."""
+        self.events.append(PartEnded(kind=kind, echo=echo, start=self.start, end=self.end))
+
+    def open_call(self, wire_id: JSON, name: JSON, echo: JSON = None) -> int | None:
+        """Begin the next call. Returns the call's number, None beyond the limit."""
         number = self.calls
         self.calls += 1
-        if number >= MOST_CALLS:
-            return None, [CallsLeftOut(start=start, end=end)] if number == MOST_CALLS else []
-        return number, [call_started(number, wire_id, name, start, end, echo)]
+        if number < MOST_CALLS:
+            self.name_call(number, wire_id, name, echo)
+            return number
+        if number == MOST_CALLS:
+            self.events.append(CallsLeftOut(start=self.start, end=self.end))
+        return None
+
+    def name_call(self, number: int, wire_id: JSON, name: JSON, echo: JSON = None) -> None:
+        """Say the id, the name, or the data to send back of a call, or count the event as bytes of the call."""
+        wire_id = wire_id if isinstance(wire_id, str) else ""
+        name = name[:_LONGEST_NAME] if isinstance(name, str) else ""
+        self.events.append(
+            CallStarted(index=number, wire_id=wire_id, name=name, echo=echo, start=self.start, end=self.end)
+        )
+
+    def arguments(self, number: int | None, text: str, *, anew: bool = False) -> None:
+        """Add to the arguments of a call, or replace them."""
+        if number is not None and text:
+            self.events.append(CallArguments(index=number, text=text, anew=anew, start=self.start, end=self.end))
+
+    def report(self, usage: Usage | None) -> None:
+        """Report the usage, unless the same usage was reported before."""
+        if usage is not None and usage not in (self._usage, Usage()):
+            self._usage = usage
+            self.events.append(UsageReported(usage=usage, start=self.start, end=self.end))
+
+    def finish(self, reason: JSON) -> None:
+        """Keep the provider's reason for the end, if given."""
+        if isinstance(reason, str) and reason:
+            self.reason, self.reason_span = reason, (self.start, self.end)
+
+    def fail(self, message: str, vendor: str = "") -> None:
+        """Add the provider's error."""
+        self.has_failed = True
+        message = message or "an error without a word"
+        self.events.append(Failed(message=message, vendor=vendor, start=self.start, end=self.end))
+
+    def unreadable(self, reason: str) -> None:
+        """Say that an event, or a part of it, could not be read."""
+        self.events.append(Unreadable(reason=reason, start=self.start, end=self.end))
+
+    def repeat(self, *, restarts: bool = False) -> None:
+        """Say that something came twice; with `restarts` the answer begins anew."""
+        self.calls = 0 if restarts else self.calls
+        self.events.append(Repeated(restarts=restarts, start=self.start, end=self.end))
+
+    def used(self, name: JSON, given: JSON) -> None:
+        """Say that a built-in tool of the vendor ran, with its input, such as a search's words."""
+        if not isinstance(name, str) or not name:
+            return
+        values = [given.get(member) for member in _ASKED] if isinstance(given, Mapping) else []
+        texts = [text for value in values for text in (value if isinstance(value, list) else [value])]
+        asked = "; ".join(dict.fromkeys(text for text in texts if isinstance(text, str) and text))
+        self.events.append(VendorToolUsed(tool=name, asked=asked, start=self.start, end=self.end))
+
+    def cite(self, values: JSON) -> None:
+        """Add the sources in some values: objects that have a URL, or contain an object with a URL."""
+        sources = tuple(_sources(values if isinstance(values, list) else [values]))
+        if sources:
+            self.events.append(VendorToolUsed(sources=sources, start=self.start, end=self.end))
 
 
-def call_started(index: int, wire_id: JSON, name: JSON, start: int, end: int, echo: JSON = None) -> CallStarted:
-    """Make the event for the id and the name of a call; values that are not strings count as absent."""
-    return CallStarted(
-        index=index,
-        wire_id=wire_id if isinstance(wire_id, str) else "",
-        name=name[:_LONGEST_NAME] if isinstance(name, str) else "",
-        echo=echo,
-        start=start,
-        end=end,
-    )
+def _sources(values: Iterable[JSON]) -> Iterable[Source]:
+    for value in values:
+        if not isinstance(value, Mapping):
+            continue
+        for place in (value, value.get("url_citation"), value.get("web")):
+            if not isinstance(place, Mapping):
+                continue
+            url, title = place.get("url") or place.get("uri"), place.get("title")
+            if isinstance(url, str) and url:
+                yield Source(url=url, title=title if isinstance(title, str) else "")

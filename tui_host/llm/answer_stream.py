@@ -16,13 +16,12 @@ from tui_host.capture.http.observer import ObservedExchange
 from tui_host.capture.record import Place, Shift
 from tui_host.errors import ModelError
 from tui_host.llm.dialects.table import dialect
-from tui_host.llm.events import CutOff, Failed, ModelEvent, Stopped, Unreadable
-from tui_host.llm.exchange_errors import fault_of, redacted, refusal_of, where
+from tui_host.llm.events import CutOff, Failed, ModelEvent, Stopped, TextDelta, Unreadable
 from tui_host.llm.messages import Ask, Stop
 from tui_host.llm.model_request import Outgoing
 from tui_host.llm.protocols.tool_protocol import Reader
 from tui_host.llm.provider_faults import failure
-from tui_host.llm.sender import LINGER_SECONDS, Sender, close
+from tui_host.llm.sender import LINGER_SECONDS, Sender, close, fault_of, redacted, where
 from tui_host.settings.schema import Provider
 
 MADE_UP_LIMIT: Final = 8 << 10
@@ -34,25 +33,22 @@ HOLD_SECONDS: Final = 0.2
 """The longest time that text which may begin a secret waits for the next piece."""
 ANSWER_LIMIT: Final = 64 << 20
 """Bytes of one answer, after content decoding."""
+MOST_WAITING: Final = 1 << 20
+"""The most bytes read ahead."""
 
 
-class Answer:
-    """Turns a response's bytes into events, through content coding, dialect and tool protocol.
-
-    Attributes:
-        size: Bytes of the body so far, after content decoding.
-        stop: Why it ended, None before.
-        failure: The provider's error at the end of the answer, None without an error.
-    """
+class _Answer:
+    """Turns a response's bytes into events, through content coding, dialect and tool protocol."""
 
     def __init__(self, provider: Provider, response: httpx.Response, reader: Reader | None) -> None:
-        self.size = 0
+        self.size = 0  # bytes after content decoding
         self.failure: Failed | None = None
         self.stop: Stop | None = None
-        self._seen: set[type[ModelEvent]] = set()
-        self._has_end = "content-length" in response.headers or "transfer-encoding" in response.headers
+        self._has_length = "content-length" in response.headers or "transfer-encoding" in response.headers
+        self._has_read = False
+        self._has_unreadable = False
         self._encoding = response.headers.get("content-encoding")
-        self._coding: codings.Decoder | None = None
+        self._coding: codings.Decoder | None = None  # an unknown coding is the answer's fault, so it is told in `feed`
         self._decoder = dialect(provider.dialect).decoder(response.headers.get("content-type", ""))
         self._reader = reader
         self._made_up = 0  # in characters
@@ -68,12 +64,11 @@ class Answer:
     @property
     def is_unreadable(self) -> bool:
         """Whether the answer is complete by HTTP's rules, but unreadable."""
-        return self._has_end and self._seen - {Stopped} == {Unreadable}
+        return self._has_length and self._has_unreadable and not self._has_read
 
     def feed(self, data: bytes) -> Sequence[ModelEvent]:
         """Return the events in these bytes. Raises `CodingError`."""
-        if self._coding is None:
-            self._coding = codings.decoder(self._encoding)
+        self._coding = self._coding or codings.decoder(self._encoding)
         decoded = self._coding.feed(data)
         self.size += len(decoded)
         if self.size > ANSWER_LIMIT:
@@ -90,26 +85,27 @@ class Answer:
         return self._read([Stopped(stop="end", vendor=CLOSED, start=self.size, end=self.size)])
 
     def _read(self, events: list[ModelEvent]) -> list[ModelEvent]:
-        self._seen.update(map(type, events))
-        read_events: list[ModelEvent] = []
+        read: list[ModelEvent] = []
         for event in events:
-            if isinstance(event, Failed):
+            if type(event) is TextDelta:  # nearly every event
+                self._has_read = True
+            elif isinstance(event, Failed):
                 self.failure = event
             elif isinstance(event, Stopped):
                 self.stop = event.stop
+            elif isinstance(event, Unreadable):
+                self._has_unreadable = True
+            else:
+                self._has_read = True
             if self._reader is not None:
-                read_events += self._reader.feed(event)
+                read += self._reader.feed(event)
         if self._reader is None:
             return events
-        for event in read_events:
+        for event in read:
             if isinstance(event, CutOff):
                 self._made_up_since = self._made_up_since or anyio.current_time()
                 self._made_up += len(event.text)
-        return read_events
-
-
-MOST_WAITING: Final = 1 << 20
-"""The most bytes read ahead."""
+        return read
 
 
 class Incoming:
@@ -148,11 +144,7 @@ class Incoming:
             self._news.set()
 
     async def take(self) -> bytes:
-        """Wait for bytes, and return everything available; empty at the end.
-
-        Raises:
-            Exception: The error of reading, raised after all earlier bytes were taken.
-        """
+        """Wait for bytes, and return everything available; empty at the end, or raises what reading raised."""
         await self._news.wait()
         if not self._pieces:
             if self._fault is not None:
@@ -166,11 +158,17 @@ class Incoming:
             self._news = anyio.Event()
         return data
 
-    async def has_more(self, seconds: float) -> bool:
-        """Wait for further bytes, at most this long; False at the end too."""
-        with anyio.move_on_after(seconds):
-            await self._news.wait()
-        return bool(self._pieces)
+    async def rest_of_secret(self, exchange: ObservedExchange | None) -> bytes:
+        """Return what comes while the text so far may begin a secret: nobody sees it before it is known for one."""
+        data = b""
+        while exchange is not None and exchange.is_open:
+            with anyio.move_on_after(HOLD_SECONDS):
+                await self._news.wait()
+            if not self._pieces:
+                exchange.release()
+                break
+            data += await self.take()
+        return data
 
     async def rest(self, seconds: float) -> None:
         """Read on for at most this many seconds, and drop the bytes."""
@@ -183,17 +181,6 @@ class Incoming:
         self._scope.cancel()
         with anyio.CancelScope(shield=True):
             await self._ended.wait()
-
-
-async def _rest_of_secret(exchange: ObservedExchange | None, incoming: Incoming) -> bytes:
-    """Return what comes while the text so far may begin a secret: nobody sees the text before it is known for one."""
-    data = b""
-    while exchange is not None and exchange.is_open:
-        if not await incoming.has_more(HOLD_SECONDS):
-            exchange.release()
-            break
-        data += await incoming.take()
-    return data
 
 
 def _unheard(_: object) -> None:
@@ -266,15 +253,22 @@ class Stream:
             await self._group.__aexit__(None, None, None)
 
     async def _run(self) -> AsyncGenerator[Sequence[ModelEvent]]:
-        outgoing, response = await self._begin()
+        outgoing = self.outgoing = await self._sender.written(self._provider, self._ask)
+        await anyio.to_thread.run_sync(self.prepare, outgoing)
+        try:
+            response = await self._sender.send(self._provider, outgoing, self._place, began=self._has_begun)
+        except ModelError as refusal:
+            self.status = refusal.status
+            raise
+        self._response, self.status = response, response.status_code
         fault: Exception | None = None
         incoming = Incoming(response.aiter_raw())
         self._group.start_soon(incoming.run)
         try:
-            answer = Answer(self._provider, response, self._reader)
+            answer = _Answer(self._provider, response, self._reader)
             try:
                 while answer.stop is None and not answer.is_made_up and (data := await incoming.take()):
-                    events = answer.feed(data + await _rest_of_secret(observed(response), incoming))
+                    events = answer.feed(data + await incoming.rest_of_secret(observed(response)))
                     self.size = answer.size
                     if events:
                         yield events
@@ -293,26 +287,11 @@ class Stream:
         if error is not None:
             raise error from fault
 
-    async def _begin(self) -> tuple[Outgoing, httpx.Response]:
-        provider = self._provider
-        outgoing = self.outgoing = await self._sender.written(provider, self._ask)
-        await anyio.to_thread.run_sync(self.prepare, outgoing)
-        response = await self._sender.send(provider, outgoing, self._place, began=self._has_begun)
-        self._response = response
-        self.status = response.status_code
-        if not response.is_success:
-            try:
-                refusal = await refusal_of(provider, outgoing, response, now=self._sender.now())
-            finally:
-                await close(response)
-            raise refusal
-        return outgoing, response
-
     def _has_begun(self, exchange: str) -> None:
         self.exchange = exchange
         self.began(exchange)
 
-    def _error(self, outgoing: Outgoing, answer: Answer, fault: Exception | None) -> ModelError | None:
+    def _error(self, outgoing: Outgoing, answer: _Answer, fault: Exception | None) -> ModelError | None:
         """Return the error to raise after an answer that ended badly. A connection fault after a good end is ignored."""
         if answer.failure is not None or answer.stop == "failed":
             error = failure(answer.failure)
@@ -323,10 +302,8 @@ class Stream:
             error = fault_of(self._provider, outgoing, fault, answer.size)
             error.passes = not answer.size and isinstance(fault, httpx.RemoteProtocolError | httpx.ReadError)
         elif answer.is_unreadable:
-            error = ModelError(
-                f"nothing in the answer's {answer.size:,} bytes could be read",
-                remedy="look at it in the inspector, and try again",
-            )
+            what = f"nothing in the answer's {answer.size:,} bytes could be read"
+            error = ModelError(what, remedy="look at it in the inspector, and try again")
         else:
             error = ModelError(f"the answer broke off after {answer.size:,} bytes, without an end", remedy="try again")
             error.passes = not answer.size  # a refusal, but with status 200

@@ -1,6 +1,7 @@
-"""Splits a response's body into values for a dialect: events, lines, or a single whole value.
+"""Splits a response's body into JSON values for a dialect: events, lines, elements of a list, or a single whole answer.
 
-The first byte of a body decides: services may send a form that was neither requested nor announced.
+The first byte of a body decides: services may send a form that was neither requested nor announced. An answer that was
+not streamed becomes the events that would have been streamed.
 """
 
 from __future__ import annotations
@@ -12,53 +13,42 @@ from typing import Literal, Protocol, TypeAlias
 
 from tui_host.capture.http.sse import SseDecoder, SseEvent
 from tui_host.capture.json.reading import DEPTH, read_json
+from tui_host.capture.json.spans import Node, spans
 from tui_host.errors import JSON
 from tui_host.llm.answer_state import AnswerState
-from tui_host.llm.events import Failed, ModelEvent, Stopped, Unreadable
+from tui_host.llm.events import ModelEvent, Stopped
 from tui_host.llm.messages import Stop
 from tui_host.llm.provider_faults import fault_in
 
 Framing: TypeAlias = Literal["sse", "lines"]
 
-_SHOWN = 500
-_SHORT = 32
+_HEAD_BYTES = 500
+"""How much of a body is shown if nothing of it can be read."""
 _DONE = b"[DONE]"
+_DONE_BYTES = 32
 _BOM = b"\xef\xbb\xbf"
-_STRUCTURE = re.compile(rb'\\.|["{}\[\]]', re.DOTALL)
-"""The tokens of a JSON text that matter for finding where its elements end; escapes in strings are skipped."""
+_BETWEEN_ELEMENTS = re.compile(r"(?:\xef\xbb\xbf)?[\s,\[]*(?=\{)")
 _OPENED = re.compile(rb"\{[ \t\r]*")
 """The beginning of an object on one line, or of an object that is pretty-printed."""
 _STRICT = json.JSONDecoder()
-_ELEMENT = 2
-"""The depth of the elements of a list."""
+_TOLERANT = json.JSONDecoder(strict=False)
 
 
 class Reading(Protocol):
-    """Turns the JSON values of a response into events, for one dialect.
-
-    Attributes:
-        state: The answer so far.
-    """
+    """Turns the JSON values of a response into events, for one dialect; all events go to `state`."""
 
     state: AnswerState
 
-    def event(self, value: dict[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
-        """Read an event of a stream.
-
-        Args:
-            value: The event's JSON object.
-            data: The bytes of the object.
-            start: First byte of the event in the body.
-            end: One past its last byte.
-        """
+    def event(self, value: dict[str, JSON], data: bytes) -> None:
+        """Read an event of a stream; `data` are its bytes."""
         ...
 
-    def whole(self, value: JSON, body: bytes) -> list[ModelEvent] | None:
-        """Read an answer without streaming. None if the value is no answer."""
+    def whole(self, value: dict[str, JSON], data: bytes) -> Sequence[dict[str, JSON]]:
+        """Return the events that say what an answer without streaming says. Empty if the value is no answer."""
         ...
 
-    def closing(self, position: int) -> list[ModelEvent]:
-        """Return the events before the `Stopped` of an answer with its end at `position`."""
+    def closing(self) -> None:
+        """Add what was held back until the end of the answer."""
         ...
 
     def stop(self) -> Stop:
@@ -83,6 +73,7 @@ class BodyDecoder:
         self._form: Literal["unknown", "stream", "whole", "page"] = "unknown"
         self._kept = bytearray()  # the whole body for forms read at the end, else only its beginning
         self._size = 0
+        self._spoken = ""  # the dialect of events that are not this one's
         self._has_stopped = False
         self._splitter: SseDecoder | LineDecoder | ListDecoder = SseDecoder() if framing == "sse" else LineDecoder()
 
@@ -98,31 +89,30 @@ class BodyDecoder:
             self._form = self._form_of(head)
             data = bytes(self._kept)
             if self._form != "whole":
-                del self._kept[_SHOWN:]
+                del self._kept[_HEAD_BYTES:]
         elif self._form == "whole":
             self._kept += data
-        if self._form != "stream":
-            return []
-        events: list[ModelEvent] = []
-        pieces = self._splitter.feed(data)
-        for piece, value in zip(pieces, _objects_of(pieces), strict=True):
-            events += self._read(piece) if value is None else self._object(value, piece.data, piece.start, piece.end)
-        return events
+        if self._form == "stream":
+            self._read(self._splitter.feed(data))
+        return self._state.take()
 
     def finish(self) -> list[ModelEvent]:
         """Return the events completed by the end of the body, with a `Stopped` last, unless already sent."""
-        events: list[ModelEvent] = []
+        state = self._state
+        if self._form == "stream":
+            self._read(self._splitter.finish())
+        state.start, state.end = 0, self._size
+        head = bytes(self._kept[:_HEAD_BYTES]).decode("utf-8", "replace").strip()
         if self._form == "whole" or (self._form == "unknown" and b"{" in self._kept):
-            events += self._whole(bytes(self._kept))
+            self._whole(bytes(self._kept), head)
         elif self._form == "page":
-            events.append(self._failed(f"a page of HTML came instead of an answer: {self._head()}"))
-        elif self._form == "stream":
-            for piece in self._splitter.finish():
-                events += self._read(piece)
-            if self._state.is_foreign:
-                kind = f" ({self._content_type})" if self._content_type else ""
-                events.append(self._failed(f"no answer can be read in what came{kind}: {self._head()}"))
-        return events + self._stop(self._size)
+            state.fail(f"a page of HTML came instead of an answer: {head}")
+        elif state.is_foreign and not self._spoken:
+            kind = f" ({self._content_type})" if self._content_type else ""
+            state.fail(f"no answer can be read in what came{kind}: {head}")
+        state.start = state.end = self._size
+        self._stop()
+        return state.take()
 
     def _form_of(self, head: bytes) -> Literal["stream", "whole", "page"]:
         if head[:1] == b"<":
@@ -135,87 +125,96 @@ class BodyDecoder:
             return "stream"
         return "whole" if head[:1] == b"{" else "stream"
 
-    def _head(self) -> str:
-        return bytes(self._kept[:_SHOWN]).decode("utf-8", "replace").strip()
+    def _read(self, pieces: Sequence[SseEvent]) -> None:
+        """Read pieces of the stream: events, the rest of a cut event, or bytes between events."""
+        state, event = self._state, self._reading.event
+        for piece in pieces:
+            if self._has_stopped:
+                return
+            state.start, state.end = piece.start, piece.end
+            if piece.kind == "event":
+                value = _object_in(piece.data)
+                if value is None:
+                    self._odd_event(piece.data)
+                else:
+                    event(value, piece.data)
+                if state.has_foreign and not self._spoken:
+                    self._spoken = _dialect_of(value)
+            elif piece.kind == "cut":
+                state.unreadable("the last event is cut off")
+            elif piece.kind == "other":
+                state.has_foreign = True
+                self._between(piece.data)
+            if state.is_over:
+                self._stop()
 
-    def _failed(self, message: str) -> Failed:
-        return self._state.fail(message, "", 0, self._size)
+    def _odd_event(self, data: bytes) -> None:
+        """Read an event that is not one strict JSON object: its data may be anything."""
+        state = self._state
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            text = data.decode("utf-8", "replace")
+            state.unreadable("not UTF-8")
+        if len(data) < _DONE_BYTES and data.strip() == _DONE:  # services with several APIs send this in all of them
+            state.mark = _DONE.decode()
+            state.start = state.end
+            self._stop()
+            return
+        try:
+            value = read_json(text)
+        except ValueError as error:
+            state.has_foreign = True
+            state.unreadable(f"not JSON: {error}"[:200])
+            self._between(data)
+            return
+        if not isinstance(value, dict):
+            state.has_foreign = True
+            state.unreadable("not an object")
+            return
+        self._reading.event(value, data)
 
-    def _read(self, piece: SseEvent) -> list[ModelEvent]:
-        """Read a piece of the stream: an event, the rest of a cut event, or bytes between events."""
-        match piece.kind:
-            case "event":
-                return self._event(piece.data, piece.start, piece.end)
-            case "cut":
-                return [Unreadable(reason="the last event is cut off", start=piece.start, end=piece.end)]
-            case "other":
-                self._state.has_foreign = True
-                return self._between(piece)
-            case _:
-                return []
-
-    def _event(self, data: bytes, start: int, end: int) -> list[ModelEvent]:
-        if self._has_stopped:
-            return []
-        value, events = _read_object(data, start, end)
-        if value is not None:
-            return events + self._object(value, data, start, end)
-        if len(data) < _SHORT and data.strip() == _DONE:  # services with several APIs send this in all of them
-            self._state.mark = _DONE.decode()
-            return self._stop(end)
-        self._state.has_foreign = True
-        return events
-
-    def _object(self, value: dict[str, JSON], data: bytes, start: int, end: int) -> list[ModelEvent]:
-        """Read an event whose data is a JSON object."""
-        if self._has_stopped:
-            return []
-        events = self._reading.event(value, data, start, end)
-        return events + self._stop(end) if self._state.is_over else events
-
-    def _whole(self, body: bytes) -> list[ModelEvent]:
+    def _whole(self, body: bytes, head: str) -> None:
         """Read an answer without streaming, or an error in its place."""
+        body = body.removeprefix(_BOM)
         try:
             value = read_json(body)
         except ValueError as error:
-            return [Unreadable(reason=f"not JSON: {error}"[:200], start=0, end=len(body))]
-        events = self._reading.whole(value, body)
-        if events is not None:
-            return events
-        message, vendor = fault_in(value) or (f"no answer in it: {self._head()}", "")
-        return [self._state.fail(message, vendor, 0, len(body))]
+            self._state.unreadable(f"not JSON: {error}"[:200])
+            return
+        events = self._reading.whole(value, body) if isinstance(value, dict) else ()
+        for event in events:
+            self._reading.event(event, body)
+        if not events:
+            self._state.fail(*(fault_in(value) or (f"no answer in it: {head}", "")))
 
-    def _stop(self, position: int) -> list[ModelEvent]:
+    def _stop(self) -> None:
         """End the answer; does nothing the second time."""
         state = self._state
         if self._has_stopped:
-            return []
+            return
         self._has_stopped = True
-        events = self._reading.closing(position)
-        start, end = state.reason_span if state.reason else (position, position)
+        if self._spoken and not (state.has_read or state.has_failed):
+            state.fail(f'the answer has the form of another dialect: set dialect = "{self._spoken}" for this provider')
+        start, end = state.reason_span if state.reason else (state.end, state.end)
+        state.start, state.end = start, end
+        self._reading.closing()
+        stop: Stop = "cut"
         if state.has_failed:
             stop = "failed"
-        elif not state.reason and not state.mark:
-            stop = "cut"
-        else:
+        elif state.reason or state.mark:
             stop = self._reading.stop()
-        return [*events, Stopped(stop=stop, vendor=state.reason or state.mark, start=start, end=end)]
+        state.events.append(Stopped(stop=stop, vendor=state.reason or state.mark, start=start, end=end))
 
-    def _between(self, piece: SseEvent) -> list[ModelEvent]:
-        """Find an error written between the events."""
+    def _between(self, data: bytes) -> None:
+        """Find an error written between the events: as JSON, or in words, as Ollama and proxies do."""
         try:
-            fault = fault_in(read_json(piece.data.removeprefix(b"error:")))
+            fault = fault_in(read_json(data.removeprefix(b"error:")))
         except ValueError:
-            return []
-        return [] if fault is None else [self._state.fail(*fault, piece.start, piece.end)]
-
-
-def _is_json(data: bytes | str) -> bool:
-    try:
-        read_json(data)
-    except ValueError:
-        return False
-    return True
+            is_fault = data[:5].lower() == b"error"
+            fault = (data.decode("utf-8", "replace").strip()[:_HEAD_BYTES], "") if is_fault else None
+        if fault is not None:
+            self._state.fail(*fault)
 
 
 class LineDecoder:
@@ -253,109 +252,84 @@ class LineDecoder:
 
 
 def _is_half(line: bytes) -> bool:
-    return line.lstrip()[:1] == b"{" and not _is_json(line)
+    if line.lstrip()[:1] != b"{":
+        return False
+    try:
+        read_json(line)
+    except ValueError:
+        return True
+    return False
 
 
 class ListDecoder:
-    """Splits a body with a JSON list into the list's elements, each returned as an event once complete.
-
-    Only elements that are objects or lists count: nothing else is ever streamed.
-    """
+    """Splits a body with a JSON list of objects into its elements, each returned as an event once complete."""
 
     def __init__(self) -> None:
-        self._held = bytearray()  # the bytes since the beginning of the current element
-        self._offset = 0  # the first held byte's place in the body
-        self._seen = 0  # how many held bytes were examined
-        self._start = 0  # where the current element begins in the held bytes
-        self._depth = 0
-        self._in_string = False
-        self._is_over = False
-        self._count = 0
+        self._held = b""  # what does not yet belong to a complete element
+        self._offset = 0  # its place in the body
 
     def feed(self, data: bytes) -> list[SseEvent]:
         """Return the elements completed by more bytes."""
         self._held += data
         elements: list[SseEvent] = []
-        seen = self._seen
-        for match in _STRUCTURE.finditer(self._held, self._seen):
-            elements += self._token(match[0], match.start())
-            seen = match.end()
-        # A final backslash belongs to the next bytes.
-        self._seen = len(self._held) - (len(self._held) > seen and self._held.endswith(b"\\"))
-        done = self._start if self._depth > 1 else self._seen
-        del self._held[:done]
-        self._offset += done
-        self._seen -= done
-        self._start = 0
+        if b"}" not in data:
+            return elements
+        text, at = self._held.decode("latin-1"), 0  # one character for each byte, so places are places in the body
+        while (before := _BETWEEN_ELEMENTS.match(text, at)) is not None:
+            try:
+                end = _TOLERANT.raw_decode(text, before.end())[1]
+            except (ValueError, RecursionError):
+                break
+            start = self._offset + before.end()
+            elements.append(SseEvent(start, self._offset + end, self._held[before.end() : end]))
+            at = end
+        self._held = self._held[at:]
+        self._offset += at
         return elements
 
     def finish(self) -> list[SseEvent]:
-        """Return the rest of a list cut off in the middle, if any."""
-        end = self._offset + len(self._held)
-        if not self._is_over:
-            return [SseEvent(kind="cut", start=self._offset, end=end)]
-        return [] if self._count else [SseEvent(kind="other", start=0, end=end)]
-
-    def _token(self, token: bytes, position: int) -> list[SseEvent]:
-        if self._is_over:
+        """Return the rest of a list that was cut off in the middle or holds no objects, if any."""
+        rest = self._held.strip()
+        if rest[:1] == b"]":
             return []
-        if token == b'"':
-            self._in_string = not self._in_string
-        elif self._in_string:
-            return []
-        elif token in b"{[":
-            self._depth += 1
-            if self._depth == _ELEMENT:
-                self._start = position
-        elif token in b"}]":
-            self._depth -= 1
-            self._is_over = self._depth == 0
-            if self._depth == _ELEMENT - 1:
-                return self._element(position + 1)
-        return []
-
-    def _element(self, end: int) -> list[SseEvent]:
-        self._count += 1
-        data = bytes(self._held[self._start : end])
-        return [SseEvent(data=data, start=self._offset + self._start, end=self._offset + end)]
+        kind = "other" if rest.endswith(b"]") else "cut"
+        return [SseEvent(self._offset, self._offset + len(self._held), kind=kind)]
 
 
-def _objects_of(pieces: Sequence[SseEvent]) -> Sequence[dict[str, JSON] | None]:
-    """Decode all events that came together at once. The result has None for each event that must be read singly."""
-    unread: list[dict[str, JSON] | None] = [None] * len(pieces)
-    places = [number for number, piece in enumerate(pieces) if piece.kind == "event" and piece.data[:1] == b"{"]
-    datas = [pieces[number].data for number in places]
-    if len(places) < 2 or any(data.count(b"{") + data.count(b"[") > DEPTH or b"\n" in data for data in datas):
-        return unread
-    objects = unread.copy()
-    try:
-        text, at = b"\n".join(datas).decode(), 0
-        for number in places:
-            value, at = _STRICT.raw_decode(text, at)
-            if at < len(text) and text[at] != "\n":
-                return unread
-            objects[number] = value
-            at += 1
-    except (ValueError, RecursionError):
-        return unread
-    return objects
-
-
-def _read_object(data: bytes, start: int, end: int) -> tuple[dict[str, JSON] | None, list[ModelEvent]]:
-    """Read an event's data as a JSON object, None on failure, with events for unreadable data."""
-    events: list[ModelEvent] = []
+def _object_in(data: bytes) -> dict[str, JSON] | None:
+    """Parse the usual event, which is one strict object; None for one that must be read tolerantly, and in words."""
+    if data[:1] != b"{" or data.count(b"{") + data.count(b"[") > DEPTH:
+        return None
     try:
         text = data.decode()
-    except UnicodeDecodeError:
-        text = data.decode("utf-8", "replace")
-        events.append(Unreadable(reason="not UTF-8", start=start, end=end))
-    try:
-        value = read_json(text)
-    except ValueError as error:
-        return None, [*events, Unreadable(reason=f"not JSON: {error}"[:200], start=start, end=end)]
-    if not isinstance(value, dict):
-        return None, [*events, Unreadable(reason="not an object", start=start, end=end)]
-    return value, events
+        value, end = _STRICT.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if end == len(text) else None
+
+
+def _dialect_of(value: Mapping[str, JSON] | None) -> str:
+    """Return the dialect of a stream's event that is not of the expected one, empty if unknown."""
+    value = value or {}
+    kind = str(value.get("type"))
+    if kind.startswith("response."):
+        return "openai-responses"
+    if kind.startswith(("message_", "content_block_")):
+        return "anthropic"
+    member = {"choices": "openai", "candidates": "gemini", "done": "ollama"}
+    return next((name for key, name in member.items() if key in value), "")
+
+
+def source(data: bytes, *path: str | int) -> str:
+    """Return a value inside an event exactly as the model wrote it, by names and numbers; empty if there is none."""
+    names = [step for step in path if isinstance(step, str)]
+    node: Node | None = spans(data, walk=names, depth=len(path) + 1)
+    for step in path:
+        if node is None:
+            return ""
+        inside: dict[str | int, Node] = {**dict(node.members), **dict(enumerate(node.elements))}
+        node = inside.get(step)
+    return data[node.start : node.end].decode("utf-8", "replace") if node is not None else ""
 
 
 def count_of(values: JSON, *path: str) -> int | None:

@@ -1,7 +1,4 @@
-"""The events that a dialect's reader, or a tool protocol's reader, reads out of a response.
-
-`start` and `end` are byte offsets in the decoded body.
-"""
+"""The events that a dialect's reader, or a tool protocol's reader, reads out of a response."""
 
 from __future__ import annotations
 
@@ -13,76 +10,63 @@ from tui_host.llm.messages import Stop, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextDelta:
-    """A piece of the answer's text."""
+class Located:
+    """The bytes of an event in the decoded body."""
 
-    text: str
     start: int
     end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThinkingDelta:
-    """A piece of the thinking.
-
-    Attributes:
-        tag: The tag around the thinking in the text, or the label before the thinking; empty where the server separates thinking.
-    """
+class TextDelta(Located):
+    """A piece of the answer's text."""
 
     text: str
-    start: int
-    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingDelta(Located):
+    """A piece of the thinking; `tag` is the tag or label around it in the text, empty without."""
+
+    text: str
     tag: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThinkingEcho:
+class ThinkingEcho(Located):
     """Data to send back to the vendor with the thinking so far, in the dialect's own form."""
 
     echo: JSON
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartEnded:
+class PartEnded(Located):
     """The end of the vendor's part of text or thinking; more text begins a new part.
 
-    Attributes:
-        kind: The kind of part. If the last part is of another kind or has ended, an empty part of this kind is added.
-        echo: Data to send back to the vendor with the part, None for nothing.
-        start: First byte of the event.
-        end: One past its last.
-        written: The model's own words, if a tool protocol extracted the text from them.
+    If the last part is of another kind or has ended, an empty part of this kind is added. `echo` is data to send back to
+    the vendor with the part; `written` the model's own words, if a tool protocol extracted the text from them.
     """
 
     kind: Literal["text", "thinking"]
-    start: int
-    end: int
     echo: JSON = None
     written: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextWasThinking:
+class TextWasThinking(Located):
     """A closing tag whose opening stood in the prompt: all text so far was thinking."""
-
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextRead:
+class TextRead(Located):
     """The text that a tool protocol extracted from the answer's words, such as the result inside a tag."""
 
     text: str
     written: str
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallStarted:
+class CallStarted(Located):
     """The beginning of a call. The response numbers its calls; `index` is the number.
 
     The same index again adds to the call: its id, its name, or data to send back.
@@ -91,102 +75,80 @@ class CallStarted:
     index: int
     wire_id: str
     name: str
-    start: int
-    end: int
     echo: JSON = None
     written: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallMalformed:
-    """A call too broken to read; its words are sent as text.
-
-    Attributes:
-        reason: The fault and its place, worded for the model and the user.
-    """
-
-    reason: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CutOff:
-    """Words of the model after its call, such as a made-up result. Neither shown as the answer nor sent back."""
-
-    text: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionAsked:
-    """A question to the user in the tool protocol's form; its words are sent as text.
-
-    Attributes:
-        options: The proposed answers, perhaps none.
-    """
-
-    options: tuple[str, ...]
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallArguments:
+class CallArguments(Located):
     """More of a call's arguments, as the model wrote them; `anew` replaces the earlier ones."""
 
     index: int
     text: str
-    start: int
-    end: int
     anew: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UsageReported:
-    """The tokens so far; the last report counts."""
+class CallMalformed(Located):
+    """A call too broken to read; its words are sent as text. `reason` is worded for the model and the user."""
 
-    usage: Usage
-    start: int
-    end: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stopped:
+class CutOff(Located):
+    """Words of the model after its call, such as a made-up result. Neither shown as the answer nor sent back."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionAsked(Located):
+    """A question to the user in the tool protocol's form, with proposed answers; its words are sent as text."""
+
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageReported(Located):
+    """The tokens so far; the last report counts."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped(Located):
     """The end of the answer, with the provider's reason and ours."""
 
     stop: Stop
     vendor: str
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class Failed(Located):
     """An error inside the response, in the provider's own words."""
 
     message: str
     vendor: str
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
+class Unreadable(Located):
     """An unreadable event; the stream goes on."""
 
     reason: str
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallsLeftOut:
-    """The answer has more calls than are accepted. Sent once; the calls beyond the limit get no events."""
+class Repeated(Located):
+    """Something that came twice and counts once; with `restarts` the whole answer began anew, and nothing before counts."""
 
-    start: int
-    end: int
+    restarts: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallsLeftOut(Located):
+    """The answer has more calls than are accepted. Sent once; the calls beyond the limit get no events."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,27 +160,18 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VendorToolUsed:
-    """A run of a vendor's built-in tool, or sources of an answer.
-
-    Attributes:
-        tool: The tool's name, empty for sources alone.
-        asked: What the tool was asked for, such as a search's words.
-        sources: The sources.
-        start: First byte of the event.
-        end: One past its last.
-    """
+class VendorToolUsed(Located):
+    """A run of a vendor's built-in tool, with what it was asked for; or, without a tool, sources of an answer."""
 
     tool: str = ""
     asked: str = ""
     sources: tuple[Source, ...] = ()
-    start: int
-    end: int
 
     @property
     def words(self) -> str:
         """What the vendor did: `ran its own web_search: weather`."""
-        return f"ran its own {self.tool}{f': {self.asked}' if self.asked else ''}"
+        asked = f": {self.asked}" if self.asked else ""
+        return f"ran its own {self.tool}{asked}"
 
 
 ModelEvent: TypeAlias = (
@@ -237,6 +190,7 @@ ModelEvent: TypeAlias = (
     | Stopped
     | Failed
     | Unreadable
+    | Repeated
     | CallsLeftOut
     | VendorToolUsed
 )

@@ -33,21 +33,17 @@ def answer_text(url: str, head: Head, body: bytes) -> tuple[str, int]:
 def request_words(body: bytes, previous: bytes | None = None, *, dialect: Dialect | None) -> str:
     """Summarise a request: «3 tools · 2 messages», or «+2 messages» relative to an earlier request of the turn.
 
-    Args:
-        body: A request's body of any dialect; the summary of other bytes is empty.
-        previous: The body of the previous request, None if this is the first.
-        dialect: The dialect of both; if unknown, each entry of the tools counts as one tool.
+    The summary of other bytes is empty. If the dialect is unknown, each entry of the tools counts as one tool.
     """
-    now = _walked(body)
+    now, before = _walked(body), _walked(previous or b"")
     if now is None:
         return ""
-    before = _walked(previous) if previous is not None else None
-    offered, messages = _offered(body, now), _messages(now)
     words: list[str] = []
-    offered_before = _offered(previous, before) if previous is not None and before is not None else b""
+    offered, offered_before = _offered(body, now), _offered(previous or b"", before)
     tools = _tools(offered, dialect) if offered != offered_before else 0
     if tools and tools != _tools(offered_before, dialect):
         words.append(_counted(tools, "tool"))
+    messages = _messages(now)
     grown = messages - _messages(before) if before is not None else 0
     if grown > 0:
         words.append(f"+{_counted(grown, 'message')}")
@@ -59,7 +55,7 @@ def request_words(body: bytes, previous: bytes | None = None, *, dialect: Dialec
 @lru_cache(maxsize=2)
 def _walked(body: bytes) -> Node | None:
     """Read a body's lists; what was the body is the previous one next."""
-    return spans(body, walk=_LISTS)
+    return spans(body, walk=_LISTS) if body else None
 
 
 class ResponseWords:
@@ -74,14 +70,9 @@ class ResponseWords:
         names: Mapping[str, tuple[str, str]] = _NO_NAMES,
         hide: Callable[[str], str] = str,
     ) -> None:
-        """Start with a response's head.
+        """Start with a response's head; a status of 0 is unknown, as may be the dialect's name.
 
-        Args:
-            dialect: The dialect's name; the summary is empty if unknown.
-            status: The response's status, 0 if unknown.
-            headers: Its headers.
-            names: Server and tool for each name that the model sees.
-            hide: Removes secrets before the text is cut.
+        `names` has server and tool for each name that the model sees; `hide` removes secrets before the text is cut.
         """
         self._hide = hide
         self._dialect = DIALECTS.get(dialect)
@@ -123,7 +114,8 @@ class ResponseWords:
     def token_words(self) -> str:
         """Return «12,004 tok, 8,064 cached» as the provider reported; empty before."""
         cached = self._fold.usage.input_cached
-        return f"{self.tokens:,} tok{f', {cached:,} cached' if cached else ''}" if self.tokens else ""
+        words = f", {cached:,} cached" if cached else ""
+        return f"{self.tokens:,} tok{words}" if self.tokens else ""
 
     @property
     def words(self) -> str:
@@ -163,13 +155,7 @@ def end_words(fold: Fold) -> str:
 
 
 def said_words(fold: Fold, hide: Callable[[str], str] = str, most: int = _MOST) -> str:
-    """Summarise an answer: «"6 × 5 + 7 = 37"», «thinks "hm", cut off», «refused». Empty if it has no words yet.
-
-    Args:
-        fold: An answer.
-        hide: Removes secrets before the text is cut.
-        most: The most characters.
-    """
+    """Summarise an answer: «"6 × 5 + 7 = 37"», «thinks "hm", cut off», «refused». Empty if it has no words yet."""
     text = hide((fold.text or fold.thinking)[:_LOOKED_AT])
     ending = end_words(fold)
     if not text.strip():
@@ -191,9 +177,9 @@ def _count(node: Node, name: str) -> int:
     return len(listed.elements) if listed is not None else 0
 
 
-def _offered(body: bytes, node: Node) -> bytes:
+def _offered(body: bytes, node: Node | None) -> bytes:
     """Find the list of tools in a body."""
-    listed = node.get("tools")
+    listed = node.get("tools") if node is not None else None
     return body[listed.start : listed.end] if listed is not None else b""
 
 
@@ -201,8 +187,10 @@ def _tools(offered: bytes, dialect: Dialect | None) -> int:
     """Count the tools of a list. In some dialects an entry holds several tools."""
     body = b'{"tools":%s}' % (offered or b"[]")
     outline = dialect.outline(body) if dialect is not None else None
-    node = spans(body, walk=_LISTS) if outline is None else None
-    return outline.count("tools") if outline is not None else _count(node, "tools") if node is not None else 0
+    if outline is not None:
+        return outline.count("tools")
+    node = spans(body, walk=_LISTS)
+    return _count(node, "tools") if node is not None else 0
 
 
 def _messages(node: Node) -> int:

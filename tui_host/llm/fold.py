@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
 from tui_host.errors import JSON
 from tui_host.llm.events import (
@@ -18,6 +18,7 @@ from tui_host.llm.events import (
     ModelEvent,
     PartEnded,
     QuestionAsked,
+    Repeated,
     Source,
     Stopped,
     TextDelta,
@@ -38,7 +39,6 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _BETWEEN_EVENTS = len("\r\n\r\n")
 
 Range: TypeAlias = tuple[int, int]
-_Told: TypeAlias = UsageReported | Stopped | Failed | Unreadable | CallsLeftOut | VendorToolUsed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,6 @@ class FoldedCall:
     """A call read out of a response.
 
     Attributes:
-        call: The call.
         spans: The bytes of the call in the response, in order; adjacent events are joined to a range.
         complete: Whether the arguments are all there: not cut by the token limit, the stream's end, or a limit of ours.
             While the answer is streaming, the last call is not complete.
@@ -81,20 +80,15 @@ class _Call:
 
 
 class Fold:
-    """An answer that grows with each event, in linear time.
+    """An answer that grows with each event, in linear time. Any order of events is accepted.
 
     Attributes:
-        usage: The usage reported last.
-        stop: Why the answer ended, None before.
-        vendor_stop: The provider's own value for the reason.
+        vendor_stop: The provider's own value for the reason of the end.
         failure: The provider's words for an error inside the response, empty if there was none.
         unreadable: The number of unreadable events.
-        malformed: The broken calls, in order.
         cut_off: The model's words after its call, which are not part of the answer.
-        question: The model's question to the person in the tool protocol's form, None without a question.
         vendor_runs: The runs of the vendor's built-in tools, in order.
         sources: The sources that these tools or the answer name, without repeats.
-        has_calls_left_out: Whether calls beyond the limit were left out.
     """
 
     def __init__(self, *, provider: str, model: str, call_id: Callable[[int], str]) -> None:
@@ -110,15 +104,18 @@ class Fold:
         self.vendor_stop = ""
         self.failure = ""
         self.unreadable = 0
-        self.malformed: list[CallMalformed] = []
-        self.cut_off: list[CutOff] = []
-        self.question: QuestionAsked | None = None
         self.vendor_runs: list[VendorToolUsed] = []
         self.sources: list[Source] = []
         self.has_calls_left_out = False
         self._provider = provider
         self._model = model
         self._call_id = call_id
+        self._clear()
+
+    def _clear(self) -> None:
+        self.malformed: list[CallMalformed] = []
+        self.cut_off: list[CutOff] = []
+        self.question: QuestionAsked | None = None
         self._blocks: list[_Words | _Call] = []
         self._calls: dict[int, _Call] = {}
 
@@ -128,7 +125,7 @@ class Fold:
         return bool(self._blocks or self.malformed or self.cut_off or self.question)
 
     def add(self, event: ModelEvent) -> None:
-        """Add an event. Any order of events that a decoder makes is accepted."""
+        """Add an event to the message."""
         match event:
             case TextDelta():
                 self._words(thinking=False).pieces.append(event.text)
@@ -136,23 +133,27 @@ class Fold:
                 words = self._words(thinking=True)
                 words.pieces.append(event.text)
                 words.tag = words.tag or event.tag
-            case ThinkingEcho():
-                self._echo(event.echo)
-            case PartEnded():
-                self._end_words(event)
-            case TextRead():
-                self._blocks.append(_Words(pieces=[event.text], written=event.written, has_ended=True))
-            case TextWasThinking():
-                self._text_was_thinking()
             case CallStarted():
                 self._start(event)
             case CallArguments():
                 self._arguments(event)
+            case PartEnded():
+                block = self._words(thinking=event.kind == "thinking")
+                block.has_ended, block.echo, block.written = True, event.echo, event.written
+            case ThinkingEcho():
+                self._echo(event.echo)
+            case TextRead():
+                self._blocks.append(_Words(pieces=[event.text], written=event.written, has_ended=True))
+            case TextWasThinking():
+                self._text_was_thinking()
+            case Repeated():
+                if event.restarts:
+                    self._clear()
             case _:
-                self._take(event)
+                self._note(event)
 
-    def _take(self, event: CallMalformed | CutOff | QuestionAsked | _Told) -> None:
-        """Add an event that is no part of the message."""
+    def _note(self, event: ModelEvent) -> None:
+        """Keep what is no part of the message."""
         match event:
             case CallMalformed():
                 self.malformed.append(event)
@@ -174,7 +175,7 @@ class Fold:
                 self.vendor_runs += [event] if event.tool else []
                 self.sources += [source for source in event.sources if source not in self.sources]
             case _:
-                assert_never(event)
+                raise TypeError(event)
 
     def _words(self, *, thinking: bool) -> _Words:
         last = self._blocks[-1] if self._blocks else None
@@ -183,10 +184,6 @@ class Fold:
         block = _Words(is_thinking=thinking)
         self._blocks.append(block)
         return block
-
-    def _end_words(self, event: PartEnded) -> None:
-        block = self._words(thinking=event.kind == "thinking")
-        block.has_ended, block.echo, block.written = True, event.echo, event.written
 
     def _text_was_thinking(self) -> None:
         """Turn all text so far, and the calls extracted from it, into thinking."""
@@ -218,8 +215,9 @@ class Fold:
             self._blocks.append(call)
         call.wire_id = event.wire_id or call.wire_id
         call.name = event.name or call.name
-        call.echo = call.echo if event.echo is None else event.echo
         call.written = event.written or call.written
+        if event.echo is not None:
+            call.echo = event.echo
         _extend(call.spans, event.start, event.end)
 
     def _arguments(self, event: CallArguments) -> None:
@@ -265,23 +263,20 @@ class Fold:
     def calls(self) -> tuple[FoldedCall, ...]:
         """The calls so far, in the model's order."""
         ordered = sorted(self._calls.values(), key=lambda call: call.index)
-        last = ordered[-1] if ordered else None
-        return tuple(
-            FoldedCall(
-                call=ToolCall(
-                    id=self._call_id(number),
-                    wire_id=call.wire_id,
-                    name=call.name,
-                    arguments=_whole(call.pieces),
-                    echo=self._echo_of(call),
-                    written=call.written,
-                ),
-                spans=tuple(call.spans),
-                complete=not call.is_cut
-                and (bool(call.written) or call is not last or self.stop in {"end", "tools", "paused"}),
+        has_ended = self.stop in {"end", "tools", "paused"}
+        folded: list[FoldedCall] = []
+        for number, call in enumerate(ordered):
+            asked = ToolCall(
+                id=self._call_id(number),
+                wire_id=call.wire_id,
+                name=call.name,
+                arguments=_whole(call.pieces),
+                echo=self._echo_of(call),
+                written=call.written,
             )
-            for number, call in enumerate(ordered)
-        )
+            is_ended = bool(call.written) or call is not ordered[-1] or has_ended
+            folded.append(FoldedCall(call=asked, spans=tuple(call.spans), complete=is_ended and not call.is_cut))
+        return tuple(folded)
 
     def message(self, *, turn: int) -> Message:
         """Return the answer as an assistant message, with the parts in the order in which they began."""
@@ -292,11 +287,13 @@ class Fold:
                 parts.append(next(calls).call)
                 continue
             text = _whole(block.pieces)
-            if block.is_thinking and (text or block.echo is not None):
+            if not text and block.echo is None:
+                continue
+            if block.is_thinking:
                 parts.append(
                     Thinking(text=text, provider=self._provider, model=self._model, echo=block.echo, tag=block.tag)
                 )
-            elif (text or block.echo is not None) and not block.is_thinking:
+            else:
                 parts.append(Text(text=text, echo=self._echo_of(block), written=block.written))
         return Message(role="assistant", parts=tuple(parts), stop=self.stop, turn=turn)
 

@@ -15,13 +15,7 @@ Stop: TypeAlias = Literal["end", "tools", "length", "refused", "paused", "bad ca
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Echo:
-    """Data to send back unchanged with a part, but only to the provider and model that it came from.
-
-    Attributes:
-        provider: The provider's name.
-        model: The model's name.
-        value: The data in the dialect's form.
-    """
+    """Data in a dialect's form to send back unchanged with a part, but only to the provider and model that it came from."""
 
     provider: str
     model: str
@@ -30,11 +24,9 @@ class Echo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """Plain text (an answer's is Markdown).
+    """Plain text (an answer's is Markdown), empty for a part with only an echo.
 
     Attributes:
-        text: The text, empty for a part with only an echo.
-        echo: The data to send back to the vendor, None for nothing.
         written: The model's own words, if a tool protocol extracted the text from them.
         origin: The server's prompt or resource that gave the text, in words; empty for all other texts.
     """
@@ -50,9 +42,6 @@ class Thinking:
     """The thinking before an answer, sent back only to the provider and model of origin.
 
     Attributes:
-        text: The readable thinking, may be empty.
-        provider: The provider's name.
-        model: The model's name.
         echo: The data to send back verbatim (signatures, encrypted content), in the dialect's form.
         tag: The tag or label around the thinking in the answer's text; empty where the server separates thinking.
     """
@@ -66,12 +55,7 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """An image.
-
-    Attributes:
-        media_type: As given by its source.
-        data: The image's bytes in base64, sent unchanged.
-    """
+    """An image in base64."""
 
     media_type: str
     data: str
@@ -86,7 +70,6 @@ class ToolCall:
         wire_id: The id given by the vendor's API, empty if none.
         name: The name as the model wrote it (`SERVER__TOOL`).
         arguments: The arguments exactly as the model wrote them; JSON text if all is well.
-        echo: The data to send back to the vendor, None for nothing.
         written: The model's own words, if a tool protocol extracted the call from them; else empty.
     """
 
@@ -115,8 +98,6 @@ class Message:
     """A message of the conversation.
 
     Attributes:
-        role: The role of its author.
-        parts: The content, in order.
         stop: Why an assistant message ended; None for others.
         turn: The message's turn; 0 before the first turn.
         source: The origin, if the role does not tell: `host` for our own notes.
@@ -147,7 +128,6 @@ class ToolSpec:
         name: What the model sees: `SERVER__TOOL`, or shortened with a hash.
         description: The server's description, after the tool's own name if the vendor's rules forced a different name.
         schema: The server's input schema, unchanged.
-        server: The server's name.
         tool: The tool's own name.
         resources: The server's listed resources, for the tool that reads them; None for a real tool.
     """
@@ -169,7 +149,6 @@ class Usage:
         input_cached: Input tokens read from the provider's cache.
         cache_written: Input tokens written to the provider's cache.
         output_total: All output tokens, reasoning included.
-        reasoning: Output tokens spent on thinking.
         loading: Seconds to load the model into memory.
         reading: Seconds spent on the input.
         writing: Seconds spent on the output.
@@ -192,13 +171,9 @@ class Ask:
     """The content of a model exchange, before a dialect writes the request.
 
     Attributes:
-        model: The model's id at its provider.
         messages: The conversation, oldest first; the system message, if any, first.
-        tools: The offered tools.
-        options: Sampling and other options.
         extra: More members for the body, which override the dialect's.
         stop_sequences: The tool protocol's stop sequences, in addition to those in the options.
-        stream: Whether to ask for a stream.
     """
 
     model: str
@@ -217,9 +192,7 @@ class Ask:
     def unsent(self, stops: Sequence[str], **why: str) -> dict[str, str]:
         """Return the options that are set but not sent, each with the reason.
 
-        Args:
-            stops: The stops that are sent.
-            why: The reasons for options missing from the API, by name.
+        `stops` are the stops that are sent; `why` has the reasons for options missing from the API, by name.
         """
         missing = {name: reason for name, reason in why.items() if value_of(self.options, name) is not None}
         left_out = [stop for stop in self.options.stop if stop not in stops]

@@ -25,13 +25,10 @@ class Outgoing:
     """A request ready to be sent. Its repr has no headers and no path or query, since these may hold keys.
 
     Attributes:
-        method: `GET` or `POST`.
-        url: The whole address.
         headers: All headers, with the credential, except `Host` and `Content-Length`, which HTTP adds.
-        body: The exact bytes.
         growing: The place of the conversation in the body.
-        secret: The credential in the request, None without a credential.
-        window: The window of a server that cuts long prompts silently, None for others.
+        secret: The credential in the request.
+        window: The window of a server that cuts long prompts silently.
         unsent: The options not sent as they were set, each with the reason.
     """
 
@@ -60,12 +57,9 @@ class Outgoing:
 
 
 def join(base: str, path: str, versions: tuple[str, ...] = ()) -> str:
-    """Join a base URL and a path.
+    """Join a base URL and a path; both may have a query (`api-version`).
 
-    Args:
-        base: With or without the API's version; its query (`api-version`) is kept.
-        path: May have a query.
-        versions: The versions that the base may end with; if it has none of them, the first is inserted.
+    `versions` are the API's versions that the base may end with; if it has none of them, the first is inserted.
     """
     parts, more = urlsplit(base), urlsplit(path)
     root = parts.path.rstrip("/")
@@ -75,7 +69,9 @@ def join(base: str, path: str, versions: tuple[str, ...] = ()) -> str:
     return urlunsplit(parts._replace(path=f"{root}/{more.path}", query=query, fragment=""))
 
 
-def model_request(provider: Provider, ask: Ask, environment: Mapping[str, str]) -> Outgoing:
+def model_request(
+    provider: Provider, ask: Ask, environment: Mapping[str, str], *, has_short_ids: bool = False
+) -> Outgoing:
     """Make the request for an answer; the provider's options have the lowest priority.
 
     Raises:
@@ -87,7 +83,7 @@ def model_request(provider: Provider, ask: Ask, environment: Mapping[str, str]) 
         whole = replace(ask, options=options, extra=(*ask.extra, *options.extra_body.items()))
         spoken = dialect(provider.dialect)
         address, headers, secret = _outside(provider, environment)
-        request = spoken.write(whole, _target(provider, address))
+        request = spoken.write(whole, replace(_target(provider, address), has_short_ids=has_short_ids))
     except SettingsError as error:
         raise ModelError(error.what, error.where, error.remedy) from error
     return Outgoing(
@@ -112,11 +108,7 @@ def unsent(provider: Provider, ask: Ask, environment: Mapping[str, str]) -> Mapp
 
 
 def models_request(provider: Provider, environment: Mapping[str, str]) -> Outgoing:
-    """Make the request for the list of models.
-
-    Raises:
-        ModelError: As in `model_request`.
-    """
+    """Make the request for the list of models. Raises as `model_request`."""
     try:
         address, headers, secret = _outside(provider, environment)
         spoken = dialect(provider.dialect)

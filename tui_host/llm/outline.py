@@ -31,17 +31,13 @@ class Part:
 
     Attributes:
         key: The part's unique name in the outline, such as `messages/2/calls/0`.
-        kind: The kind of part.
         label: The kind in words.
         name: The name of a tool or an option; may be empty.
-        start: First byte in the body.
-        end: One past its last.
-        tokens: The estimated number of tokens.
+        tokens: An estimate.
         origin: The part's origin: `USER`, `model`, `host`, or a server's name; empty if unknown.
         preview: The beginning of the part's text in one line; the text is untrusted.
         says: The place of the whole text, arguments or result; empty if the children hold the text.
-        wire_id: The vendor's id of a call, also on the call's result; empty if none.
-        children: The parts within the part.
+        wire_id: The vendor's id of a call, also on the call's result.
     """
 
     key: str
@@ -71,12 +67,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
-    """A request's body as a tree.
-
-    Attributes:
-        body: The exact bytes.
-        parts: The members of the body, in its order.
-    """
+    """A request's body as a tree, with the members of the body in its order."""
 
     body: bytes
     parts: tuple[Part, ...]
@@ -104,7 +95,6 @@ class Comparison:
         removed: The parts missing in the later request, marked `-`.
         earlier: For the key of each changed part of the later request: the part before.
         prefix: The length of the common beginning, in bytes.
-        words: The changes as a line of text.
     """
 
     marks: Mapping[str, Mark]
@@ -217,13 +207,9 @@ class _Comparing:
     def _messages(self, old: Sequence[Part], new: Sequence[Part]) -> None:
         most = min(len(old), len(new))
         head = next((number for number in range(most) if not self.same(old[number], new[number])), most)
-        most -= head
-        tail = next((n for n in range(most) if not self.same(old[len(old) - 1 - n], new[len(new) - 1 - n])), most)
-        for number in range(head):
+        for number in range(head):  # nearly all of a conversation, which only grows
             self._pair(old[number], new[number])
-        for number in range(tail):
-            self._pair(old[len(old) - 1 - number], new[len(new) - 1 - number])
-        gone, come = old[head : len(old) - tail], new[head : len(new) - tail]
+        gone, come = old[head:], new[head:]
         for start, end, first, last in self._stretches(gone, come):
             self._replaced(gone[start:end], come[first:last])
 

@@ -18,13 +18,7 @@ _LOCAL = ("ollama", "lmstudio", "llamacpp", "vllm")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalServer:
-    """A model server on this machine.
-
-    Attributes:
-        provider: The preset's name.
-        base_url: The server's base URL.
-        models: The names of its models.
-    """
+    """A model server on this machine, by the name of its preset, with the names of its models."""
 
     provider: str
     base_url: str
@@ -44,9 +38,7 @@ async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[Loc
     """Return the model servers on this machine's usual ports, asked concurrently for their models. Never raises.
 
     Servers of other kinds are recognised and left out. Nothing is recorded, since the user has chosen no provider.
-
-    Args:
-        addresses: Base URLs by the preset's name; None for the presets' own URLs.
+    `addresses` are base URLs by the preset's name; None for the presets' own.
     """
     import anyio
 

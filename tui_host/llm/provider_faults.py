@@ -21,32 +21,17 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 """Vendors' codes and words for a conversation that is longer than the model's context."""
-_STATUSES: Mapping[str, int] = {
-    "overloaded_error": 529,
-    "engine_overloaded_error": 529,
-    "overloaded": 529,
-    "server_is_overloaded": 503,
-    "slow_down": 503,
-    "unavailable": 503,
-    "service_unavailable": 503,
-    "service_unavailable_error": 503,
-    "deadline_exceeded": 504,
-    "timeout_error": 504,
-    "api_error": 500,
-    "internal": 500,
-    "internal_error": 500,
-    "internal_server_error": 500,
-    "server_error": 500,
-    "rate_limit_error": 429,
-    "rate_limit_exceeded": 429,
-    "resource_exhausted": 429,
-    "too_many_requests": 429,
-    "insufficient_quota": 429,
-}
-"""The status of a refusal with this code, for errors inside a 200. Source: the error pages of the vendors' API references."""
+_TEMPORARY = re.compile(
+    r"overloaded|slow_down|unavailable|deadline_exceeded|timeout_error|api_error|internal(_server)?(_error)?$|server_error"
+    r"|rate_limit|resource_exhausted|too_many_requests",
+    re.IGNORECASE,
+)
+"""Codes of errors inside a 200 that would be refusals with a status of 429 or above 500. Source: the vendors' API references."""
 _BUSY = re.compile(r"overloaded|server busy|too many requests", re.IGNORECASE)
 """Words for a busy provider, for those without error codes (Ollama)."""
 _RATE = re.compile(r"rate.?limit|per min", re.IGNORECASE)
+SHORT_IDS = re.compile(r"[Tt]ool call id .*must be a-z, A-Z, 0-9, with a length of 9")
+"""Mistral's words for ids of calls that it refuses, even if a gateway before it made them."""
 OVERFLOW = "context overflow"
 SHORTER = (
     "the conversation is longer than the model reads: start a new session, offer fewer tools, or choose another model"
@@ -63,6 +48,9 @@ def fault_in(value: JSON) -> tuple[str, str] | None:
         return _of(value["error"])
     if "choices" in value and value.get("object") != "error":
         return None
+    for name, words in value.items():  # Ollama says there what failed: `error parsing tool call`
+        if name.startswith("error") and isinstance(words, str) and words:
+            return f"{name}: {words}"[:MOST_WORDS], ""
     words = value.get("message") or value.get("detail") or value.get("errors")
     return (_words(words), _code(value)) if isinstance(words, str | list) else None
 
@@ -113,11 +101,12 @@ def failure(fault: Failed | None) -> ModelError:
 
 
 def _status_of(fault: Failed) -> int:
-    """Return the status of an error inside a 200; 200 if unknown."""
-    code = fault.vendor.lower()
-    if code.isdecimal() and len(code) == _DIGITS:
-        return int(code)
-    return _STATUSES.get(code) or (529 if _BUSY.search(fault.message) else 200)
+    """Return the status that an error inside a 200 stands for; 200 if unknown."""
+    if fault.vendor.isdecimal() and len(fault.vendor) == _DIGITS:
+        return int(fault.vendor)
+    if "insufficient_quota" in fault.vendor:
+        return 429
+    return 503 if _TEMPORARY.search(fault.vendor) or _BUSY.search(fault.message) else 200
 
 
 def is_overflow(status: int, words: str) -> bool:
@@ -138,9 +127,10 @@ def _is_spent(status: int, words: str) -> bool:
 
 
 def wait_seconds(head: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait according to the headers (names in lower case)."""
+    """Return the seconds to wait according to the headers (names in lower case). None for a wait of 0 too."""
     milliseconds = _number(head.get("retry-after-ms"))
-    return milliseconds / 1000 if milliseconds is not None else _number(head.get("retry-after"))
+    seconds = milliseconds / 1000 if milliseconds is not None else _number(head.get("retry-after"))
+    return seconds or None
 
 
 def _of(fault: JSON) -> tuple[str, str]:

@@ -8,21 +8,15 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from json.encoder import encode_basestring
 
 from tui_host.errors import JSON
+from tui_host.llm.images import with_taken_images
 from tui_host.llm.messages import Image, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextSpan:
-    """A piece of a message's text.
-
-    Attributes:
-        message: The index of the message.
-        start: Its first character.
-        end: One past its last.
-    """
+    """A piece of a message's text: the index of the message, and characters."""
 
     message: int
     start: int
@@ -35,12 +29,7 @@ def text_spans(
     """Yield the bytes of each piece, None if not found.
 
     A message's text is one JSON string; with images, and in some dialects always, it is several, one a part.
-
-    Args:
-        body: The request's body as stored.
-        messages: The written messages, in order.
-        pieces: The pieces to find, in order.
-        kept: Turns bytes into their recorded form (with marks in place of secrets).
+    Messages and pieces stand in order; `kept` turns bytes into their recorded form (with marks in place of secrets).
     """
     position, number, begun = 0, -1, -1
     for piece in pieces:
@@ -66,8 +55,6 @@ def _json(text: str) -> bytes:
 UNREADABLE = "unreadable_arguments"
 """The key for arguments that are no JSON object."""
 
-LONG = 1 << 18
-"""The most characters of a text that are written without a pause."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -101,18 +88,13 @@ class Tools(tuple[ToolSpec, ...]):  # noqa: SLOT001 - a tuple's subclass has no 
 
 def tools_text(tools: Sequence[ToolSpec], make: Callable[[ToolSpec], JSON]) -> JsonText | None:
     """Return the tools as a member of the body. None without tools."""
-    return None if not tools else JsonText((tools if isinstance(tools, Tools) else Tools(tools)).written(make))
+    offered = tools if isinstance(tools, Tools) else Tools(tools)
+    return JsonText(offered.written(make)) if offered else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growing:
-    """The growing member of a request's body: the conversation.
-
-    Attributes:
-        name: The member's name.
-        spans: The first byte and the end of each of its elements in the body; None if the user's own options replace
-            it.
-    """
+    """The growing member of a request's body: the conversation, with the bytes of each of its elements."""
 
     name: str = ""
     spans: tuple[tuple[int, int], ...] = ()
@@ -123,12 +105,9 @@ def body_bytes(
 ) -> tuple[bytes, Growing]:
     """Write a request's body as compact UTF-8, without anything that providers' parsers refuse.
 
-    Args:
-        body: The dialect's first members.
-        added: The person's members, which win; a list of tools stands behind the offered ones (a vendor's web search).
-        tools: The offered tools; None for no tools.
-        conversation: The single member that grows from step to step. It is written last, so that a request begins with
-            all bytes of the previous one.
+    The members `added` by the person win; a list of tools among them stands behind the offered ones (a vendor's web
+    search). `conversation` is the single member that grows from step to step. It is written last, so that a request
+    begins with all bytes of the previous one.
     """
     (name, elements), *_ = conversation.items()
     more = added.get("tools")
@@ -149,7 +128,7 @@ def body_bytes(
         for element in elements:
             written += b"," * bool(spans)
             start = len(written)
-            written += _encoded(_long_text(element) if _is_long(element) else json_text(element))
+            written += _encoded(json_text(element))
             spans.append((start, len(written)))
         written += b"]"
     return bytes(written + b"}"), Growing(name=name, spans=tuple(spans))
@@ -168,46 +147,6 @@ def json_text(value: JSON) -> str:
         return _compact(value)
     except ValueError:  # such values come from a server's schema or the configuration
         return _compact(_finite(value))
-
-
-def _is_long(value: JSON) -> bool:
-    """Tell whether a value contains a text long enough to block the event loop."""
-    if isinstance(value, str):
-        return len(value) > LONG
-    if isinstance(value, Mapping):
-        return any(map(_is_long, value.values()))
-    return isinstance(value, list) and any(map(_is_long, value))
-
-
-def _long_text(value: JSON) -> str:
-    """Write a long value as `json_text` does, piece by piece."""
-    if isinstance(value, Mapping):
-        return f"{{{','.join([f'{json_text(key)}:{_long_text(item)}' for key, item in value.items()])}}}"
-    if isinstance(value, list):
-        return f"[{','.join(map(_long_text, value))}]"
-    if not isinstance(value, str):
-        return json_text(value)
-    pieces = [encode_basestring(value[at : at + LONG])[1:-1] for at in range(0, len(value), LONG)]
-    return f'"{"".join(pieces)}"'
-
-
-def json_lines(value: JSON, newline: str = "\n") -> str:
-    """Write a value as indented JSON, three times as fast as `json.dumps` with an indent of two.
-
-    Args:
-        value: The value to write.
-        newline: What to put between lines: a line feed and the indentation.
-    """
-    inner = f"{newline}  "
-    if isinstance(value, dict) and value:
-        members = [
-            f"{encode_basestring(name)}: {encode_basestring(item) if isinstance(item, str) else json_lines(item, inner)}"
-            for name, item in value.items()
-        ]
-        return f"{{{inner}{f',{inner}'.join(members)}{newline}}}"
-    if isinstance(value, list) and value:
-        return f"[{inner}{f',{inner}'.join([json_lines(item, inner) for item in value])}{newline}]"
-    return encode_basestring(value) if isinstance(value, str) else json_text(value)
 
 
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -256,10 +195,8 @@ def _refused(word: str) -> JSON:
 class CallIds:
     """The ids of a request's calls: the vendor's ids, or our own if the vendor gave none or has different rules.
 
-    Args:
-        limit: The most characters of an id.
-        allowed: The characters of an id, as the inside of a regular expression's brackets.
-        least: The fewest characters; equal to `limit` for vendors with a fixed length.
+    An id has at most `limit` and at least `least` of the characters `allowed` (the inside of a regular expression's
+    brackets).
     """
 
     def __init__(self, limit: int, allowed: str = r"\x21-\x7e", *, least: int = 0) -> None:
@@ -310,25 +247,6 @@ def echo_of(part: object, *, provider: str, model: str, dialect: str) -> Mapping
     return value if isinstance(value, Mapping) else {}
 
 
-IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-"""The types of images that nearly every service accepts; any other type would be refused."""
-
-
-def with_taken_images(parts: Sequence[object], taken: frozenset[str] = IMAGES) -> list[object]:
-    """Return the parts, with words in place of images that the service refuses.
-
-    Args:
-        parts: The parts of a message or a result.
-        taken: The types of images that the service accepts.
-    """
-    return [
-        Text(text=f"(an image of the type {part.media_type}, which this model's API does not take)")
-        if isinstance(part, Image) and part.media_type not in taken
-        else part
-        for part in parts
-    ]
-
-
 def text_of(parts: Sequence[object]) -> str:
     """Return all text among a message's parts."""
     return "".join(part.text for part in parts if isinstance(part, Text))
@@ -337,11 +255,9 @@ def text_of(parts: Sequence[object]) -> str:
 def result_texts(
     results: Sequence[ToolResult], *, shows_images: bool = True
 ) -> tuple[list[tuple[ToolResult, str]], list[Image]]:
-    """Return each result as text, for tool messages that hold only text, and the images for a message after them.
+    """Return each result of a step as text, for tool messages that hold only text, and the images for a message after them.
 
-    Args:
-        results: The results of one step.
-        shows_images: Whether such a message may follow; if not, words replace the images.
+    Without `shows_images` no such message may follow, and words replace the images.
     """
     images: list[Image] = []
     written: list[tuple[ToolResult, str]] = []
@@ -364,9 +280,10 @@ def results_in(message: Message) -> list[ToolResult]:
     return [part for part in message.parts if isinstance(part, ToolResult)]
 
 
-def is_from(part: object, *, provider: str, model: str) -> bool:
-    """Tell whether a part is thinking of this provider and model."""
-    return isinstance(part, Thinking) and part.provider == provider and part.model == model
+def thinking_of(message: Message, *, provider: str, model: str) -> list[Thinking]:
+    """Return the thinking of a message that came from this provider and model."""
+    thoughts = [part for part in message.parts if isinstance(part, Thinking)]
+    return [part for part in thoughts if (part.provider, part.model) == (provider, model)]
 
 
 def system_text(messages: Sequence[Message]) -> str:

@@ -20,6 +20,8 @@ _SCHEMA_LISTS = ("prefixItems", *_CHOICES)
 _SCHEMAS = ("items", "contains", "additionalItems", "not", "if", "then", "else", "propertyNames")
 _BOUNDS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 """Keywords that are a flag in draft 4 and hold the bound itself in later drafts."""
+_MAY_BE_NULL = ("default", "const", "example")
+"""Keywords for which null is a value. Servers in Go, C++ and Java write it for other keywords too, and mean none."""
 _DEPTH = 100
 
 
@@ -30,7 +32,7 @@ class SchemaRules:
     Attributes:
         root: Keywords that are refused at the root.
         items: Whether arrays must describe their items.
-        property_name: The pattern of a property's name, None for any name.
+        property_name: The pattern of a property's name.
     """
 
     root: frozenset[str] = frozenset()
@@ -108,14 +110,17 @@ class _Adapter:
 
     def schema(self, schema: JSON, depth: int) -> JSON:
         """Adapt a schema and its subschemas. A boolean, which every vendor refuses, becomes an object."""
-        if isinstance(schema, bool):
-            self.changes.append("wrote boolean schemas as objects")
-            return {} if schema else {"not": {}}
+        if isinstance(schema, bool) or schema is None:
+            self.changes.append(f"wrote {'null' if schema is None else 'boolean'} schemas as objects")
+            return {"not": {}} if schema is False else {}
         return self.object_schema(schema, depth) if isinstance(schema, Mapping) and depth <= _DEPTH else schema
 
     def object_schema(self, schema: Mapping[str, JSON], depth: int) -> dict[str, JSON]:
         """Adapt a schema that is no boolean."""
-        adapted = {name: self._member(name, value, depth + 1) for name, value in schema.items()}
+        nulls = [name for name, value in schema.items() if value is None and name not in _MAY_BE_NULL]
+        self.changes += [f"removed {name}: null" for name in nulls]
+        members = {name: value for name, value in schema.items() if name not in nulls}
+        adapted = {name: self._member(name, value, depth + 1) for name, value in members.items()}
         for flag, bound in _BOUNDS.items():
             if isinstance(adapted.get(flag), bool):
                 self.changes.append(f"wrote {flag} as a number")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tui_host.llm.events import ModelEvent, TextDelta, TextWasThinking, ThinkingDelta
+from tui_host.errors import JSON
+from tui_host.llm.answer_state import AnswerState
+from tui_host.llm.events import TextWasThinking
 
 _TAGS = {
     "<think>": "</think>",
@@ -22,58 +24,51 @@ class ThinkTags:
     only at the beginning or end of a line, outside code fences: elsewhere the text merely mentions the tag.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, state: AnswerState) -> None:
+        self._answer = state
         self._state: Literal["head", "inside", "after", "text", "plain"] = "head"
         self._close = ""
         self._held = ""
-        self._held_start = 0
-        self._end = 0
         self._line_is_blank = True
         self._fences = 0
         self._ticks = ""  # a possible beginning of a fence at the end of the text
 
-    def off(self) -> list[ModelEvent]:
-        """Treat all further text as text, because the server separates thinking itself."""
-        if self._state not in {"head", "text"}:
-            return []
-        events = self.finish()
-        self._state = "plain"
-        return events
+    def thinking(self, text: JSON) -> None:
+        """Add thinking that the server separates itself; all further text is text."""
+        if text and self._state in {"head", "text"}:
+            self.finish()
+            self._state = "plain"
+        self._answer.thinking(text)
 
-    def feed(self, text: str, start: int, end: int) -> list[ModelEvent]:
-        """Read a piece of text; `start` and `end` are its bytes in the body."""
+    def feed(self, text: str) -> None:
+        """Add a piece of text."""
         is_open = self._held or self._ticks or self._line_is_blank
-        if self._state == "text" and text and not (is_open or "<" in text or "`" in text or "\n" in text):
-            return [TextDelta(text=text, start=start, end=end)]  # the usual case
-        events: list[ModelEvent] = []
-        if self._held:
-            text, start, self._held = self._held + text, self._held_start, ""
-        self._held_start, self._end = start, end
+        if self._state == "text" and not (is_open or "<" in text or "`" in text or "\n" in text):
+            self._answer.text(text)  # the usual case
+            return
+        text, self._held = self._held + text, ""
         while text:
             match self._state:
                 case "head":
                     text = self._head(text)
                 case "inside":
-                    text = self._inside(text, events)
+                    text = self._inside(text)
                 case "after":
                     text = text.lstrip()
                     self._state = "plain" if text else "after"
                 case "text":
-                    text = self._text(text, events)
+                    text = self._text(text)
                 case "plain":
-                    events.append(TextDelta(text=text, start=start, end=end))
+                    self._answer.text(text)
                     text = ""
-        return events
 
-    def finish(self) -> list[ModelEvent]:
-        """Return everything still held back."""
+    def finish(self) -> None:
+        """Add everything still held back."""
         held, self._held = self._held, ""
-        if not held:
-            return []
-        start, end = self._held_start, self._end
         if self._state == "inside":
-            return [ThinkingDelta(text=held, start=start, end=end, tag=self._close[2:-1])]
-        return [TextDelta(text=held, start=start, end=end)]
+            self._answer.thinking(held, self._close[2:-1])
+        else:
+            self._answer.text(held)
 
     def _head(self, text: str) -> str:
         stripped = text.lstrip()
@@ -87,45 +82,39 @@ class ThinkTags:
         self._state = "text"
         return text
 
-    def _inside(self, text: str, found: list[ModelEvent]) -> str:
+    def _inside(self, text: str) -> str:
         before, tag, rest = text.partition(self._close)
         if tag:
             self._state = "after"
         else:
             kept = beginning_of(self._close, text)
             before, self._held = text[: len(text) - kept], text[len(text) - kept :]
-        if before:
-            tag = self._close[2:-1]
-            found.append(ThinkingDelta(text=before, start=self._held_start, end=self._end, tag=tag))
+        self._answer.thinking(before, self._close[2:-1])
         return rest
 
-    def _text(self, text: str, found: list[ModelEvent]) -> str:
+    def _text(self, text: str) -> str:
         if "<" not in text:
-            self._say(text, found)
+            self._say(text)
             return ""
         before, tag, rest = text.partition(_CLOSE)
         if not tag:
             kept = beginning_of(_CLOSE, text)
             self._held = text[len(text) - kept :]
-            self._say(text[: len(text) - kept], found)
+            self._say(text[: len(text) - kept])
             return ""
         line = before.rpartition("\n")[2]
         begins_line = not line.strip() and (self._line_is_blank or "\n" in before)
+        self._say(before)
         if not begins_line and not rest:
-            self._say(before, found)  # whether the line ends here depends on the next character
-            self._held = _CLOSE
-            return ""
-        self._say(before, found)
-        if self._fences % 2 == 0 and (begins_line or rest.startswith("\n")):
-            found.append(TextWasThinking(start=self._held_start, end=self._end))
+            self._held = _CLOSE  # whether the line ends here depends on the next character
+        elif self._fences % 2 == 0 and (begins_line or rest.startswith("\n")):
+            self._answer.events.append(TextWasThinking(start=self._answer.start, end=self._answer.end))
             self._state = "after"
         else:
-            self._say(_CLOSE, found)
+            self._say(_CLOSE)
         return rest
 
-    def _say(self, text: str, found: list[ModelEvent]) -> None:
-        if not text:
-            return
+    def _say(self, text: str) -> None:
         if self._ticks or "`" in text:
             ticks = self._ticks + text
             self._fences += ticks.count("```")
@@ -134,7 +123,7 @@ class ThinkTags:
             self._line_is_blank = not text.rpartition("\n")[2].strip()
         elif self._line_is_blank:
             self._line_is_blank = not text.strip()
-        found.append(TextDelta(text=text, start=self._held_start, end=self._end))
+        self._answer.text(text)
 
 
 def beginning_of(tag: str, text: str) -> int:

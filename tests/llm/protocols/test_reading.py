@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.llm.protocols.answers import LOOK, PLAIN, SUM, TOOLS, Reading, call, each, made_up, read, speaking
+from tui_host.llm.answer_state import AnswerState
 from tui_host.llm.events import Stopped
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Stop
@@ -110,10 +111,13 @@ def test_thinking_whose_opening_stood_in_the_prompt_holds_no_call_and_hides_none
     thought = said.format(call=call(name, "multiply"), made_up=made_up(name), half=call(name, "multiply")[:-9])
     answer = f"{thought}\n</think>\n\n{call(name)}"
     for cuts in (range(0), each(answer)):
-        tags, reader, fold = ThinkTags(), protocol(name).reader(TOOLS), Fold(provider="p", model="m", call_id=str)
+        reader, fold, state = protocol(name).reader(TOOLS), Fold(provider="p", model="m", call_id=str), AnswerState()
+        tags = ThinkTags(state)
         pieces = [answer[start:end] for start, end in itertools.pairwise([0, *cuts, len(answer)])]
-        events = [event for piece in pieces for event in tags.feed(piece, 0, 1)]
-        for event in [*events, *tags.finish(), Stopped(stop="end", vendor="stop", start=1, end=1)]:
+        for piece in pieces:
+            tags.feed(piece)
+        tags.finish()
+        for event in [*state.take(), Stopped(stop="end", vendor="stop", start=1, end=1)]:
             for found in reader.feed(event):
                 fold.add(found)
         assert [(found.call.name, found.call.arguments) for found in fold.calls] == ONE

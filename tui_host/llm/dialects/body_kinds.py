@@ -10,6 +10,7 @@ from tui_host.errors import JSON
 
 Fit: TypeAlias = Literal[0, 1, 2]
 """Whether a body is a request in a dialect: 0 no, 1 possibly (another dialect looks the same), 2 certainly."""
+
 _BESIDE_MESSAGES = frozenset(
     {
         "stream",
@@ -44,9 +45,8 @@ class AnswerPart(NamedTuple):
 
 def are_objects(value: JSON) -> bool:
     """Tell whether a value is a non-empty list of objects."""
-    return (
-        isinstance(value, list) and bool(value) and all(isinstance(item, (dict, Mapping)) for item in value)
-    )  # comparing classes is faster
+    # Comparing with a class is faster than asking an abstract one.
+    return isinstance(value, list) and bool(value) and all(isinstance(item, (dict, Mapping)) for item in value)
 
 
 def chat_messages(body: Mapping[str, JSON]) -> Sequence[Mapping[str, JSON]]:
@@ -58,11 +58,8 @@ def chat_messages(body: Mapping[str, JSON]) -> Sequence[Mapping[str, JSON]]:
     if not are_objects(messages) or "jsonrpc" in body or "choices" in body:
         return ()
     found = [mapping(message) for message in items(messages)]
-    if "model" in body or (
-        body.keys() & _BESIDE_MESSAGES and all({"role", "content"} <= each.keys() for each in found)
-    ):
-        return found
-    return ()
+    has_roles = all({"role", "content"} <= message.keys() for message in found)
+    return found if "model" in body or (body.keys() & _BESIDE_MESSAGES and has_roles) else ()
 
 
 def first_object(value: JSON, *, index: str = "") -> Mapping[str, JSON]:
@@ -71,12 +68,6 @@ def first_object(value: JSON, *, index: str = "") -> Mapping[str, JSON]:
         if not (index and item.get(index)):
             return item
     return {}
-
-
-def text_member(body: Mapping[str, JSON], name: str) -> str:
-    """Return a member that is a text, empty for any other value."""
-    value = body.get(name)
-    return value if isinstance(value, str) else ""
 
 
 def error_object(body: Mapping[str, JSON]) -> Mapping[str, JSON]:

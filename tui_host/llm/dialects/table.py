@@ -1,4 +1,4 @@
-"""The dialects by name. A new dialect needs a folder and a line here."""
+"""The dialects by name. A new dialect needs a module and a line here."""
 
 from __future__ import annotations
 
@@ -6,35 +6,25 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tui_host.errors import SettingsError
-from tui_host.llm.dialects.anthropic.write import Anthropic
+from tui_host.llm.dialects.anthropic import ANTHROPIC
 from tui_host.llm.dialects.dialect import Dialect
-from tui_host.llm.dialects.gemini.write import Gemini
-from tui_host.llm.dialects.ollama.write import Ollama
-from tui_host.llm.dialects.openai.write import OpenAI
-from tui_host.llm.dialects.openai_responses.write import OpenAIResponses
+from tui_host.llm.dialects.gemini import GEMINI
+from tui_host.llm.dialects.ollama import OLLAMA
+from tui_host.llm.dialects.openai import OPENAI
+from tui_host.llm.dialects.openai_responses import OPENAI_RESPONSES
 from tui_host.settings.urls import parts_of
 
 DIALECTS: Mapping[str, Dialect] = MappingProxyType(
-    {
-        "openai": OpenAI(),
-        "openai-responses": OpenAIResponses(),
-        "anthropic": Anthropic(),
-        "gemini": Gemini(),
-        "ollama": Ollama(),
-    }
+    {dialect.name: dialect for dialect in (OPENAI, OPENAI_RESPONSES, ANTHROPIC, GEMINI, OLLAMA)}
 )
 
 
 def dialect(name: str) -> Dialect:
-    """Return the dialect with a name.
-
-    Raises:
-        SettingsError: There is none.
-    """
-    dialect_of_name = DIALECTS.get(name)
-    if dialect_of_name is None:
+    """Return the dialect with a name. Raises `SettingsError` if there is none."""
+    found = DIALECTS.get(name)
+    if found is None:
         raise SettingsError(f"no dialect {name!r}", "dialect", f"one of: {', '.join(DIALECTS)}")
-    return dialect_of_name
+    return found
 
 
 def dialect_at(url: str) -> Dialect | None:

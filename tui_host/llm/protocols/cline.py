@@ -14,7 +14,6 @@ from tui_host.llm.messages import Message, ResourceSpec, Text, Thinking, ToolCal
 from tui_host.llm.protocols.grammar import Broken, Found, Grammar, ReadText, read_call
 from tui_host.llm.protocols.tags import elements, tag_grammar
 from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
-from tui_host.llm.request_writing import json_lines
 from tui_host.llm.thinktags import beginning_of
 
 _USE, _READ, _ASK, _END = "use_mcp_tool", "access_mcp_resource", "ask_followup_question", "attempt_completion"
@@ -176,7 +175,7 @@ def _server(name: str, tools: Sequence[ToolSpec]) -> str:
     lines, own = [f"## {name}"], [tool for tool in tools if tool.server == name and tool.resources is None]
     lines += ["", "### Available Tools"] if own else []
     for tool in own:
-        schema = json_lines(tool.schema, "\n    ")
+        schema = json.dumps(tool.schema, ensure_ascii=False, indent=2).replace("\n", "\n    ")
         lines.append(f"- {tool.tool}: {tool.description}\n    Input Schema:\n    {schema}")
     resources = [resource for tool in tools if tool.server == name for resource in tool.resources or ()]
     for title, is_template in (("Resource Templates", True), ("Direct Resources", False)):

@@ -23,6 +23,7 @@ from tui_host.llm.events import (
     ModelEvent,
     PartEnded,
     QuestionAsked,
+    Repeated,
     Stopped,
     TextDelta,
     TextRead,
@@ -134,6 +135,10 @@ class TextReader(Reader):
             case CallStarted():
                 self._native.setdefault(event.index, event)
                 return []
+            case Repeated(restarts=True):
+                self._native.clear()
+                self._begin()
+                return [event]
             case TextWasThinking():
                 found = self.finish()  # so that the thinking gets the held text
                 self._begin()
