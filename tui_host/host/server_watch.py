@@ -16,7 +16,7 @@ from anyio import to_thread
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON, SettingsError, TuiHostError
-from tui_host.servers.catalog_changes import Change, Offers, changes_between, offers_of
+from tui_host.servers.catalog_changes import CatalogChange, Offers, changes_between, offers_of
 from tui_host.settings.environment_references import secret_headers, secrets_of
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.paths import CONFIG_FILE, ensure_private_dir
@@ -145,7 +145,7 @@ class ServerWatch:
                 self._is_kept = False
                 self._host.notices.append(f"what servers offer is not kept for the next start: {error}")
 
-    def _tell(self, server: str, changes: tuple[Change, ...]) -> None:
+    def _tell(self, server: str, changes: tuple[CatalogChange, ...]) -> None:
         if not changes or self._host.pool is None:
             return
         lines = [str(change) for change in changes]

@@ -11,7 +11,7 @@ import anyio
 import mcp_types
 from mcp.shared.exceptions import MCPError
 
-from tui_host.capture.json.narrowing import as_json, is_object, mapping
+from tui_host.capture.json.narrowing import as_json, is_object, mapping, text_or_empty
 from tui_host.capture.record import current_place
 from tui_host.errors import JSON, ServerError, TuiHostError
 from tui_host.servers.catalog import GET_PROMPT, READ, Progress, ToolOutput
@@ -20,13 +20,16 @@ from tui_host.servers.dispatcher import OURS
 from tui_host.servers.outgoing_request import HttpAnswer, OutgoingRequest
 from tui_host.servers.server_faults import innermost, reason_of
 from tui_host.servers.server_requests import CallClock, RefusedError, ServerRequests
-from tui_host.servers.server_task import follow_task
 from tui_host.servers.tool_output import read_contents, read_output
 from tui_host.servers.wire import Wire
 
 Reply = TypeVar("Reply")
 ROUNDS = 10
 """How often a call is sent again with what its server asked for."""
+POLL_SECONDS = 1.0
+"""Time between two polls if the server suggests none."""
+LONGEST_POLL_SECONDS = 30.0
+CANCEL_SECONDS = 2.0
 FAULTS = (MCPError, TuiHostError, RuntimeError, ValueError, OSError, ExceptionGroup, anyio.ClosedResourceError)
 """What libraries raise in place of an answer."""
 
@@ -98,7 +101,7 @@ class Call:
                 continue
             kind = result.get("resultType")
             if kind == "task" and method == "tools/call":
-                return await follow_task(self._client, self._requests, result, report=self._reporter(clock))
+                return await _follow_task(self._client, self._requests, result, report=self._reporter(clock))
             if kind != "input_required":
                 return result
             if number < ROUNDS:
@@ -230,3 +233,73 @@ def _as_server_error(what: str, remedy: str, wire: Wire, outgoing: OutgoingReque
         sent=outgoing.is_sent and not outgoing.is_session_lost,
         is_session_lost=outgoing.is_session_lost,
     )
+
+
+async def _follow_task(
+    client: Client, requests: ServerRequests, handle: Mapping[str, JSON], *, report: Callable[[str], None]
+) -> Mapping[str, JSON]:
+    """Wait for the end of a task, and return the result of the call. A cancelled wait cancels the task.
+
+    Source: the extension io.modelcontextprotocol/tasks of MCP 2026-07-28.
+
+    Args:
+        handle: The result that stands for the task.
+        report: Called with the task's state after each poll.
+
+    Raises:
+        MCPError: The task failed, or cannot be polled.
+        RefusedError: The task was cancelled, or what it needs was refused.
+    """
+    task, number = handle, text_or_empty(handle.get("taskId"))
+    answered: set[str] = set()
+    try:
+        while (result := _result_of(task, report)) is None:
+            new = {key: asked for key, asked in mapping(task.get("inputRequests")).items() if key not in answered}
+            answers = await requests.answer_all(new)
+            answered |= answers.keys()
+            if answers:
+                await _ask_about(client, "tasks/update", number, inputResponses=answers)
+            await anyio.sleep(_pause(task))
+            task = await _ask_about(client, "tasks/get", number)
+    except (RefusedError, anyio.get_cancelled_exc_class()):
+        if text_or_empty(task.get("status")) in {"working", "input_required"}:
+            await _cancel(client, number)
+        raise
+    return result
+
+
+def _result_of(task: Mapping[str, JSON], report: Callable[[str], None]) -> Mapping[str, JSON] | None:
+    """Return a completed task's result, None while the task goes on; raises as `_follow_task`."""
+    state, words = text_or_empty(task.get("status")), text_or_empty(task.get("statusMessage"))
+    report(f"{state}: {words}" if words else state)
+    match state:
+        case "completed" if isinstance(task.get("result"), Mapping):
+            return mapping(task.get("result"))
+        case "working" | "input_required":
+            return None
+        case "failed":
+            raise MCPError.from_error_data(mcp_types.ErrorData.model_validate(task.get("error")))
+        case "cancelled":
+            raise RefusedError(f"the server cancelled its task{f': {words}' if words else ''}")
+        case _:
+            raise RefusedError(f"the server's task has an unknown state: {state!r}"[:200])
+
+
+def _pause(task: Mapping[str, JSON]) -> float:
+    """Return the seconds until the next poll, as the server suggests within limits."""
+    suggested = task.get("pollIntervalMs")
+    if not isinstance(suggested, int | float) or isinstance(suggested, bool):
+        return POLL_SECONDS
+    return min(max(suggested / 1000, 0.05), LONGEST_POLL_SECONDS)
+
+
+async def _ask_about(client: Client, method: str, number: str, **params: JSON) -> Mapping[str, JSON]:
+    return await client.ask(method, {"taskId": number, **params}, name=number)
+
+
+async def _cancel(client: Client, number: str) -> None:
+    with anyio.move_on_after(CANCEL_SECONDS, shield=True):
+        try:
+            await _ask_about(client, "tasks/cancel", number)
+        except (MCPError, TuiHostError, ValueError, OSError):
+            return  # the record has the request and its failure; the call ends in any case

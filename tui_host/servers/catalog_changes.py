@@ -22,7 +22,7 @@ _WORDS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class CatalogChange:
     """A difference between two catalogs.
 
     Attributes:
@@ -71,18 +71,18 @@ def _definition(tool: Tool) -> dict[str, JSON]:
     }
 
 
-def changes_between(before: Mapping[str, JSON], after: Offers) -> tuple[Change, ...]:
+def changes_between(before: Mapping[str, JSON], after: Offers) -> tuple[CatalogChange, ...]:
     """Return the differences, tools first. `before` may come from a file, in any form."""
-    changes: list[Change] = []
+    changes: list[CatalogChange] = []
     for kind, now in after.items():
         was = mapping(before.get(kind))
-        changes += [Change(sign="+", kind=kind, name=name) for name in now if name not in was]
-        changes += [Change(sign="-", kind=kind, name=name) for name in was if name not in now]
+        changes += [CatalogChange(sign="+", kind=kind, name=name) for name in now if name not in was]
+        changes += [CatalogChange(sign="-", kind=kind, name=name) for name in was if name not in now]
         for name, definition in now.items():
             differences = _differences(mapping(was.get(name)), definition) if name in was else ()
             words = "; ".join(f"{key} {changed}" for key, changed in differences)
             if words:
-                changes.append(Change(sign="~", kind=kind, name=name, words=words))
+                changes.append(CatalogChange(sign="~", kind=kind, name=name, words=words))
     return tuple(changes)
 
 

@@ -5,8 +5,10 @@ Source: MCP 2025-11-25 and 2026-07-28, Transports, stdio.
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from typing import IO
 
 import anyio
 
@@ -16,6 +18,8 @@ from tui_host.capture.stdio.stdio_tap import StdioTap
 from tui_host.guard.child_process import Command, Process, ending
 from tui_host.servers.dispatcher import OutgoingMessage, Peer, peer_over
 from tui_host.servers.wire import Wire
+
+PIPE_BYTES = 1 << 20
 
 
 @asynccontextmanager
@@ -49,6 +53,7 @@ async def running(
 ) -> AsyncGenerator[StdioChild]:
     """Run a process for the duration of the block; leaving takes at most 5 seconds and ends the process's whole group."""
     process = early or Process.start(command)
+    _widen(process.stdout)
     wire.guard.add(process.pid)
     child = wire.child = StdioChild(process, tap, wire.owner.changed)
     try:
@@ -63,6 +68,14 @@ async def running(
         process.kill()
         child.close()
         wire.guard.remove(process.pid)
+
+
+def _widen(pipe: IO[bytes]) -> None:
+    """Let the system hold more of what a server writes: a line of 10 MB takes 150 turns of both programs otherwise."""
+    set_size: int | None = getattr(fcntl, "F_SETPIPE_SZ", None)  # Linux alone has it
+    if set_size is not None:
+        with suppress(OSError):  # more than this user may have: the pipe stays as it is
+            fcntl.fcntl(pipe.fileno(), set_size, PIPE_BYTES)
 
 
 async def _until_over(child: StdioChild, peer: Peer) -> None:
