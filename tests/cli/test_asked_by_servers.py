@@ -64,7 +64,7 @@ def test_a_call_tells_what_was_refused_and_what_the_server_logged(program: Progr
     frames = f"[servers.frames]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(FRAMES))}]\n"
     with desk(program, tmp_path, servers=frames) as place:
         ended = place.run("call", "frames", "undeclared")
-        assert "frames: it asked a question in a form that MCP does not have" in ended.err
+        assert "frames: its question was refused: this mode of elicitation was not declared" in ended.err
         ended = place.run("call", "frames", "logs")
         assert 'log debug: l: {"n": 2999}' in ended.err
         assert "2,700 earlier log messages are not shown" in ended.err
