@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from tests.servers.raw_http import TOOLS, Asked, RawHttp, raw_http, well_behaved
+from tests.kit.peer import Exchange, Peer
+from tests.servers.raw_http import TOOLS, raw_http, well_behaved
 from tui_host.errors import JSON
 
 JSON_TYPE = {"Content_Type": "application/json"}
@@ -65,7 +66,7 @@ class LoginServer:
     answer: Mapping[str, str] = field(default_factory=dict[str, str])
     authorizations: list[Mapping[str, str]] = field(default_factory=list[Mapping[str, str]])
     exchanges: list[tuple[str, Mapping[str, str]]] = field(default_factory=list[tuple[str, Mapping[str, str]]])
-    server: RawHttp = field(default_factory=RawHttp)
+    server: Peer = field(default_factory=lambda: Peer("", "/mcp"))
     _codes: dict[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     _issued: int = 0
 
@@ -75,12 +76,12 @@ class LoginServer:
 
     @property
     def origin(self) -> str:
-        return self.server.url.removesuffix("/mcp")
+        return self.server.origin
 
-    async def serve(self, asked: Asked) -> None:
-        parts = urlsplit(asked.path)
+    async def serve(self, asked: Exchange) -> None:
+        parts = urlsplit(asked.request.path)
         if parts.path != "/mcp":
-            self.steps.append(f"{asked.method} {parts.path}")
+            self.steps.append(f"{asked.request.method} {parts.path}")
         match parts.path:
             case self.prm:
                 issuer = f"{self.origin}{self.issuer}"
@@ -88,17 +89,17 @@ class LoginServer:
             case self.asm:
                 await self._tell(asked, self._metadata())
             case "/register":
-                known = json.loads(asked.body)
+                known = json.loads(asked.request.body)
                 self.clients[client := f"client{len(self.clients)}"] = ""
                 await self._tell(asked, {**known, **self.client, "client_id": client}, "201 Created")
             case "/authorize":
                 await self._authorize(asked, dict(parse_qsl(parts.query)))
             case "/token":
-                await self._token(asked, dict(parse_qsl(asked.body.decode())))
+                await self._token(asked, dict(parse_qsl(asked.request.body.decode())))
             case "/mcp":
                 await self._mcp(asked)
             case _:
-                await asked.answer("404 Not Found")
+                await asked.respond("404 Not Found")
 
     def _metadata(self) -> JSON:
         places: dict[str, JSON] = {f"{name}_endpoint": f"{self.origin}/{path}" for name, path in self._places()}
@@ -114,16 +115,16 @@ class LoginServer:
         places = [("authorization", "authorize"), ("token", "token")]
         return [*places, ("registration", "register")] if self.registers else places
 
-    async def _authorize(self, asked: Asked, query: Mapping[str, str]) -> None:
+    async def _authorize(self, asked: Exchange, query: Mapping[str, str]) -> None:
         self.authorizations.append(query)
         code = f"code-of-the-login-{len(self._codes)}"
         self._codes[code] = query
         answer = {"code": code, "state": query["state"], **self.answer}
         where = f"{query['redirect_uri']}?{urlencode({name: value for name, value in answer.items() if value})}"
-        await asked.answer("302 Found", Location=where)
+        await asked.respond("302 Found", Location=where)
 
-    async def _token(self, asked: Asked, form: Mapping[str, str]) -> None:
-        self.exchanges.append((asked.headers.get("authorization", ""), form))
+    async def _token(self, asked: Exchange, form: Mapping[str, str]) -> None:
+        self.exchanges.append((asked.request.headers.get("authorization", ""), form))
         if self.forgot and form["client_id"] not in self.clients:
             status, _, code = self.forgot.partition(" ")
             await self._tell(asked, {"error": code}, f"{status} Refused")
@@ -155,26 +156,26 @@ class LoginServer:
         }
         await self._tell(asked, given)
 
-    async def _mcp(self, asked: Asked) -> None:
-        token = asked.headers.get("authorization", "").removeprefix("Bearer ")
+    async def _mcp(self, asked: Exchange) -> None:
+        token = asked.request.headers.get("authorization", "").removeprefix("Bearer ")
         place = f'resource_metadata="{self.origin}{self.prm}"' if not self.challenge else self.challenge
         if token not in self.valid:
-            await asked.answer("401 Unauthorized", WWW_Authenticate=f"Bearer {place}")
-        elif asked.rpc == "tools/call" and self.scope not in self.valid[token]:
+            await asked.respond("401 Unauthorized", WWW_Authenticate=f"Bearer {place}")
+        elif asked.request.rpc == "tools/call" and self.scope not in self.valid[token]:
             missing = f'Bearer error="insufficient_scope", scope="{self.scope}", {place}'
-            await asked.answer("403 Forbidden", WWW_Authenticate=missing)
+            await asked.respond("403 Forbidden", WWW_Authenticate=missing)
         elif self.era == "stateful":
             await well_behaved(asked)
-        elif asked.rpc == "server/discover":
+        elif asked.request.rpc == "server/discover":
             await asked.result(_complete({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}))
-        elif asked.rpc == "tools/list":
+        elif asked.request.rpc == "tools/list":
             await asked.result(_complete({"tools": TOOLS}))
         else:
             await asked.result({"resultType": "complete", "content": [{"type": "text", "text": "fine"}]})
 
     @staticmethod
-    async def _tell(asked: Asked, value: JSON, status: str = "200 OK") -> None:
-        await asked.answer(status, json.dumps(value).encode(), **JSON_TYPE)
+    async def _tell(asked: Exchange, value: JSON, status: str = "200 OK") -> None:
+        await asked.respond(status, json.dumps(value).encode(), **JSON_TYPE)
 
 
 def _complete(result: Mapping[str, JSON]) -> JSON:

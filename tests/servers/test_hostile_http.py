@@ -11,7 +11,8 @@ from contextlib import suppress
 import anyio
 import pytest
 
-from tests.servers.raw_http import Asked, Script, raw_http, well_behaved
+from tests.kit.peer import Exchange, Script
+from tests.servers.raw_http import EVENTS, raw_http, well_behaved
 from tests.servers.running import Running, hostile, listening, remote, started
 from tui_host.errors import JSON, ServerError
 
@@ -20,7 +21,7 @@ def once(script: Script) -> Script:
     """Misbehave in the first call alone."""
     done: list[bool] = []
 
-    async def first(asked: Asked) -> None:
+    async def first(asked: Exchange) -> None:
         if done:
             await well_behaved(asked)
         else:
@@ -33,8 +34,8 @@ def once(script: Script) -> Script:
 def answering(status: str, body: bytes = b"", **headers: str) -> Script:
     """Answer with this, whatever is asked."""
 
-    async def script(asked: Asked) -> None:
-        await asked.answer(status, body, **headers)
+    async def script(asked: Exchange) -> None:
+        await asked.respond(status, body, **headers)
 
     return script
 
@@ -42,9 +43,9 @@ def answering(status: str, body: bytes = b"", **headers: str) -> Script:
 def bomb(head: bytes, size: int, kind: str) -> Script:
     """Answer with blanks beyond all bounds, compressed."""
 
-    async def script(asked: Asked) -> None:
+    async def script(asked: Exchange) -> None:
         body = gzip.compress(head + b" " * size, 1)
-        await asked.answer("200 OK", body, Content_Type=kind, Content_Encoding="gzip")
+        await asked.respond("200 OK", body, Content_Type=kind, Content_Encoding="gzip")
 
     return script
 
@@ -52,9 +53,9 @@ def bomb(head: bytes, size: int, kind: str) -> Script:
 def in_json(status: str, **members: JSON) -> Script:
     """Answer the call with a JSON-RPC message of these members."""
 
-    async def script(asked: Asked) -> None:
-        value = {"jsonrpc": "2.0", "id": asked.frame["id"], **members}
-        await asked.answer(status, json.dumps(value).encode(), Content_Type="application/json")
+    async def script(asked: Exchange) -> None:
+        value = {"jsonrpc": "2.0", "id": asked.request.json["id"], **members}
+        await asked.respond(status, json.dumps(value).encode(), Content_Type="application/json")
 
     return script
 
@@ -62,21 +63,22 @@ def in_json(status: str, **members: JSON) -> Script:
 def in_events(*pieces: bytes) -> Script:
     """Answer with a stream of these bytes, which the end of the connection ends."""
 
-    async def script(asked: Asked) -> None:
-        await asked.events()
+    async def script(asked: Exchange) -> None:
+        await asked.send(EVENTS)
         for piece in pieces:
-            await asked.stream.send(piece)
+            await asked.link.send(piece)
 
     return script
 
 
-async def dropped(asked: Asked) -> None:
-    await asked.stream.aclose()
+async def dropped(asked: Exchange) -> None:
+    await asked.link.aclose()
 
 
-async def half_a_body(asked: Asked) -> None:
+async def half_a_body(asked: Exchange) -> None:
     head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n"
-    await asked.stream.send(head.encode() + b'{"jsonrpc":"2.0",')
+    await asked.link.send(head.encode() + b'{"jsonrpc":"2.0",')
+    await asked.link.aclose()
 
 
 IN_JSON, ZIPPED = {"Content_Type": "application/json"}, {"Content_Encoding": "gzip"}
@@ -124,9 +126,9 @@ FAULTS: dict[str, tuple[Script, str]] = {
 }
 
 
-async def as_asked(asked: Asked) -> None:
+async def as_asked(asked: Exchange) -> None:
     """Misbehave as the call's arguments name it."""
-    params = asked.frame["params"]
+    params = asked.request.json["params"]
     arguments = params.get("arguments") if isinstance(params, dict) else None
     name = arguments.get("fault") if isinstance(arguments, dict) else None
     await FAULTS.get(str(name), (well_behaved, ""))[0](asked)
@@ -138,7 +140,7 @@ async def raw() -> AsyncGenerator[Running]:
     async with raw_http(call=as_asked) as server, started(remote("raw", server.url)) as running:
         assert running.status("raw").state == "ready", running.status("raw").detail
         yield running
-        assert not any(asked.path == "/steal" for asked in server.asked)
+        assert not any(asked.path == "/steal" for asked in server.requests)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -154,9 +156,9 @@ SURROGATE = b'{"content":[{"type":"text","text":"a\\ud800b"}]}'
 
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
 async def test_half_of_a_surrogate_pair_is_replaced_and_the_result_kept(kind: str) -> None:
-    async def script(asked: Asked) -> None:
-        body = b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (json.dumps(asked.frame["id"]).encode(), SURROGATE)
-        await asked.answer("200 OK", body if kind[0] == "a" else b"data: %s\n\n" % body, Content_Type=kind)
+    async def script(asked: Exchange) -> None:
+        body = b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (json.dumps(asked.request.json["id"]).encode(), SURROGATE)
+        await asked.respond("200 OK", body if kind[0] == "a" else b"data: %s\n\n" % body, Content_Type=kind)
 
     async with raw_http(call=script) as server, started(remote("raw", server.url)) as running:
         with anyio.fail_after(90):
@@ -167,12 +169,15 @@ async def test_a_schema_that_is_nested_too_deeply_costs_its_tool_alone() -> None
     schema = b'{"type":"object","properties":' + b'{"a":' * 900 + b"{}" + b"}" * 901
     tools = b'[{"name":"deep","inputSchema":%s},{"name":"echo","inputSchema":{"type":"object"}}]' % schema
 
-    async def script(asked: Asked) -> None:
-        if asked.rpc != "tools/list":
+    async def script(asked: Exchange) -> None:
+        if asked.request.rpc != "tools/list":
             await well_behaved(asked)
             return
-        body = b'{"jsonrpc":"2.0","id":%s,"result":{"tools":%s}}' % (json.dumps(asked.frame["id"]).encode(), tools)
-        await asked.answer("200 OK", body, Content_Type="application/json")
+        body = b'{"jsonrpc":"2.0","id":%s,"result":{"tools":%s}}' % (
+            json.dumps(asked.request.json["id"]).encode(),
+            tools,
+        )
+        await asked.respond("200 OK", body, Content_Type="application/json")
 
     async with raw_http(everything=script) as server, started(remote("raw", server.url)) as running:
         assert running.status("raw").notices == ("deep: malformed: nested more than 100 levels deep",)
@@ -190,8 +195,8 @@ async def test_a_schema_that_is_nested_too_deeply_costs_its_tool_alone() -> None
 async def test_a_beginning_that_is_odd_is_said_in_words(
     session: str, capabilities: JSON, state: str, words: str
 ) -> None:
-    async def script(asked: Asked) -> None:
-        if asked.rpc != "initialize":
+    async def script(asked: Exchange) -> None:
+        if asked.request.rpc != "initialize":
             await well_behaved(asked)
             return
         info: JSON = {"name": "odd", "version": "1"}
@@ -211,13 +216,13 @@ STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: clo
 
 
 async def test_an_unreadable_message_in_a_stream_of_the_server_s_own_costs_itself_alone() -> None:
-    async def script(asked: Asked) -> None:
-        if asked.method != "GET":
+    async def script(asked: Exchange) -> None:
+        if asked.request.method != "GET":
             await well_behaved(asked)
             return
-        await asked.stream.send(STREAM + b"\r\n" + READABLE + UNREADABLE + READABLE)
+        await asked.link.send(STREAM + b"\r\n" + READABLE + UNREADABLE + READABLE)
         with suppress(anyio.EndOfStream, anyio.BrokenResourceError):  # either is the end that is waited for
-            await asked.stream.receive()
+            await asked.link.receive()
 
     async with raw_http(everything=script) as server, started(remote("raw", server.url)) as running:
         await running.until(lambda: len(running.status("raw").log) == 2)
@@ -269,22 +274,22 @@ FORGOTTEN = [
 
 @pytest.mark.parametrize(("status", "body"), FORGOTTEN, ids=["404", "400"])
 async def test_a_call_refused_for_a_lost_session_is_sent_again_over_a_new_one(status: str, body: bytes) -> None:
-    async def forgotten(asked: Asked) -> None:
-        await asked.answer(status, body, Content_Type="application/json")
+    async def forgotten(asked: Exchange) -> None:
+        await asked.respond(status, body, Content_Type="application/json")
 
     async with raw_http(call=once(forgotten)) as server, started(remote("raw", server.url)) as running:
         output = await running.call("raw", arguments=b'{"a":1.0}')
         assert (output.content[0].text, output.is_resent) == ("fine", True)
         assert running.status("raw").connection == "raw#2"
         assert running.status("raw").notices == ("the server no longer knew the session; a new one was made",)
-        sent = [asked.body for asked in server.asked if asked.rpc == "tools/call"]
+        sent = [asked.body for asked in server.requests if asked.rpc == "tools/call"]
         assert [b'"arguments":{"a":1.0}' in body for body in sent] == [True, True]
         assert not (await running.call("raw")).is_resent
 
 
 async def test_a_call_is_sent_again_once_at_most() -> None:
-    async def forgotten(asked: Asked) -> None:
-        await asked.answer("404 Not Found")
+    async def forgotten(asked: Exchange) -> None:
+        await asked.respond("404 Not Found")
 
     async with raw_http(call=forgotten) as server, started(remote("raw", server.url)) as running:
         with pytest.raises(
@@ -293,30 +298,30 @@ async def test_a_call_is_sent_again_once_at_most() -> None:
             await running.call("raw")
         assert not caught.value.sent
         assert "URL" not in str(caught.value) or "correct" not in str(caught.value)
-        assert sum(asked.rpc == "tools/call" for asked in server.asked) == 2
+        assert sum(asked.rpc == "tools/call" for asked in server.requests) == 2
 
 
 async def test_a_refusal_that_does_not_name_the_session_is_not_sent_again() -> None:
-    async def refuses(asked: Asked) -> None:
-        await asked.answer("400 Bad Request", b"bad arguments")
+    async def refuses(asked: Exchange) -> None:
+        await asked.respond("400 Bad Request", b"bad arguments")
 
     async with raw_http(call=refuses) as server, started(remote("raw", server.url)) as running:
         with pytest.raises(ServerError, match="HTTP 400 Bad Request: bad arguments; the tool was not run"):
             await running.call("raw")
-        assert sum(asked.rpc == "tools/call" for asked in server.asked) == 1
+        assert sum(asked.rpc == "tools/call" for asked in server.requests) == 1
         assert running.status("raw").connection == "raw#1"
 
 
 async def test_a_call_beside_one_that_is_sent_again_is_not_cut_down() -> None:
     answer = anyio.Event()
 
-    async def call(asked: Asked) -> None:
-        if b"slow" in asked.body:
+    async def call(asked: Exchange) -> None:
+        if b"slow" in asked.request.body:
             await answer.wait()
             await asked.result({"content": [{"type": "text", "text": "slow but here"}]})
-        elif asked.headers.get("mcp-session-id") == "s1" and not answer.is_set():
+        elif asked.request.headers.get("mcp-session-id") == "s1" and not answer.is_set():
             answer.set()
-            await asked.answer("404 Not Found")
+            await asked.respond("404 Not Found")
         else:
             await well_behaved(asked)
 
@@ -328,22 +333,22 @@ async def test_a_call_beside_one_that_is_sent_again_is_not_cut_down() -> None:
 
         async with anyio.create_task_group() as group:
             group.start_soon(slow)
-            await running.until(lambda: any(b"slow" in asked.body for asked in server.asked))
+            await running.until(lambda: any(b"slow" in asked.body for asked in server.requests))
             assert (await running.call("raw")).is_resent
     assert results == ["slow but here"]
 
 
 async def test_a_slow_answer_is_given_up_at_the_limit_and_cancelled() -> None:
-    async def slow(asked: Asked) -> None:
+    async def slow(asked: Exchange) -> None:
         await anyio.sleep(30)  # the misbehaviour itself: nothing waits for its end
 
     async with raw_http(call=slow) as server, started(remote("raw", server.url)) as running:
         with anyio.fail_after(90):
             async with anyio.create_task_group() as group:
                 group.start_soon(running.call, "raw")
-                await running.until(lambda: any(asked.rpc == "tools/call" for asked in server.asked))
+                await running.until(lambda: any(asked.rpc == "tools/call" for asked in server.requests))
                 group.cancel_scope.cancel()
-            await running.until(lambda: any(asked.rpc == "notifications/cancelled" for asked in server.asked))
+            await running.until(lambda: any(asked.rpc == "notifications/cancelled" for asked in server.requests))
 
 
 async def test_a_credential_goes_where_it_is_configured_and_a_redirect_does_not_carry_it_away() -> None:
@@ -352,4 +357,4 @@ async def test_a_credential_goes_where_it_is_configured_and_a_redirect_does_not_
         async with raw_http(everything=moved) as server, started(remote("raw", server.url)) as running:
             assert running.status("raw").state == "failed"
             assert "change the URL" in running.status("raw").detail
-        assert thief.asked == []
+        assert thief.requests == []

@@ -10,16 +10,17 @@ from collections.abc import Mapping
 import anyio
 import pytest
 
-from tests.servers.raw_http import TOOLS, Asked, Script, raw_http, well_behaved
+from tests.kit.peer import Exchange, Script
+from tests.servers.raw_http import EVENTS, TOOLS, raw_http, well_behaved
 from tests.servers.running import remote, started
 from tui_host.errors import JSON, ServerError
 
 
 @pytest.mark.parametrize("status", ["404 Not Found", "400 Bad Request", "405 Method Not Allowed"])
 async def test_a_notification_that_is_refused_is_no_lost_session(status: str) -> None:
-    async def script(asked: Asked) -> None:
-        if asked.rpc == "notifications/initialized":
-            await asked.answer(status, b"<h1>Session not found</h1>", Content_Type="text/html")
+    async def script(asked: Exchange) -> None:
+        if asked.request.rpc == "notifications/initialized":
+            await asked.respond(status, b"<h1>Session not found</h1>", Content_Type="text/html")
         else:
             await well_behaved(asked)
 
@@ -35,9 +36,9 @@ def refusing(method: str, status: str, **headers: str) -> tuple[Script, deque[st
     """Refuse requests of a method while statuses are left."""
     left = deque([status])
 
-    async def script(asked: Asked) -> None:
-        if left and asked.rpc == method:
-            await asked.answer(left.popleft(), b"busy", **headers)
+    async def script(asked: Exchange) -> None:
+        if left and asked.request.rpc == method:
+            await asked.respond(left.popleft(), b"busy", **headers)
         else:
             await well_behaved(asked)
 
@@ -83,8 +84,8 @@ async def test_what_is_refused_for_a_while_is_sent_again_as_the_server_says(
 
 
 async def test_a_server_that_is_away_at_the_first_connection_is_tried_again_later() -> None:
-    async def away(asked: Asked) -> None:
-        await asked.answer("503 Service Unavailable", b"back soon", Retry_After="45")
+    async def away(asked: Exchange) -> None:
+        await asked.respond("503 Service Unavailable", b"back soon", Retry_After="45")
 
     async with raw_http(everything=away) as server, started(remote("raw", server.url)) as running:
         await running.until(lambda: "try 1" in running.status("raw").detail)
@@ -98,16 +99,16 @@ async def test_a_server_that_is_away_at_the_first_connection_is_tried_again_late
 async def test_a_broken_stream_goes_on_where_and_when_its_server_says() -> None:
     resumed: list[str] = []
 
-    async def script(asked: Asked) -> None:
+    async def script(asked: Exchange) -> None:
         value = {"jsonrpc": "2.0", "id": 0, "result": {"content": [{"type": "text", "text": "whole"}]}}
-        if asked.rpc == "tools/call":
-            numbers.append(asked.frame["id"])
-            await asked.events()
-            await asked.stream.send(b"id: 7\nretry: 10\ndata:\n\n")
-        elif asked.method == "GET" and "last-event-id" in asked.headers:
-            resumed.append(asked.headers["last-event-id"])
-            await asked.events()
-            await asked.stream.send(b"data: %s\n\n" % json.dumps({**value, "id": numbers[0]}).encode())
+        if asked.request.rpc == "tools/call":
+            numbers.append(asked.request.json["id"])
+            await asked.send(EVENTS)
+            await asked.link.send(b"id: 7\nretry: 10\ndata:\n\n")
+        elif asked.request.method == "GET" and "last-event-id" in asked.request.headers:
+            resumed.append(asked.request.headers["last-event-id"])
+            await asked.send(EVENTS)
+            await asked.link.send(b"data: %s\n\n" % json.dumps({**value, "id": numbers[0]}).encode())
         else:
             await well_behaved(asked)
 
@@ -126,17 +127,17 @@ class SseServer:
         self.bom = bom
         self._frames = asyncio.Queue[JSON]()
 
-    async def serve(self, asked: Asked) -> None:
-        if asked.method == "GET":
-            await asked.events()
-            await asked.stream.send(self.bom + f"event: endpoint\ndata: {self.endpoint}\n\n".encode())
+    async def serve(self, asked: Exchange) -> None:
+        if asked.request.method == "GET":
+            await asked.send(EVENTS)
+            await asked.link.send(self.bom + f"event: endpoint\ndata: {self.endpoint}\n\n".encode())
             while True:
                 frame = json.dumps(await self._frames.get()).encode()
-                await asked.stream.send(b"event: message\ndata: %s\n\n" % frame)
-        elif not asked.path.startswith("/messages") or (self.calls and asked.rpc == "tools/call"):
-            await asked.answer(self.calls or "404 Not Found", b"it went wrong")
+                await asked.link.send(b"event: message\ndata: %s\n\n" % frame)
+        elif not asked.request.path.startswith("/messages") or (self.calls and asked.request.rpc == "tools/call"):
+            await asked.respond(self.calls or "404 Not Found", b"it went wrong")
         else:
-            await asked.answer("202 Accepted")
+            await asked.respond("202 Accepted")
             results: dict[JSON, JSON] = {
                 "initialize": {
                     "protocolVersion": "2024-11-05",
@@ -147,9 +148,11 @@ class SseServer:
                 "tools/call": {"content": [{"type": "text", "text": "fine"}]},
             }
             error: JSON = {"code": -32601, "message": "Method not found"}
-            outcome: dict[str, JSON] = {"result": results[asked.rpc]} if asked.rpc in results else {"error": error}
-            if "id" in asked.frame:
-                await self._frames.put({"jsonrpc": "2.0", "id": asked.frame["id"], **outcome})
+            outcome: dict[str, JSON] = (
+                {"result": results[asked.request.rpc]} if asked.request.rpc in results else {"error": error}
+            )
+            if "id" in asked.request.json:
+                await self._frames.put({"jsonrpc": "2.0", "id": asked.request.json["id"], **outcome})
 
 
 @pytest.mark.parametrize(
