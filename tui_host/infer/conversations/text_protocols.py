@@ -19,7 +19,7 @@ from tui_host.infer.conversations.host_names import OWN
 from tui_host.infer.conversations.request_messages import Message, MessagePart
 from tui_host.infer.same_result import DENIAL, DENIED
 from tui_host.llm.messages import ToolSpec
-from tui_host.llm.protocols.reader import TextReader
+from tui_host.llm.protocols.reader import HeldReader
 from tui_host.llm.protocols.table import protocol
 from tui_host.llm.protocols.tool_protocol import Reader
 
@@ -150,7 +150,7 @@ def readers_of(name: str, system: str, host: str = "") -> Callable[[], Reader]:
 
 def _reader(name: str, tools: Sequence[ToolSpec], *, is_own: bool) -> Reader:
     reader = protocol(name).reader(tools)
-    return reader.anywhere() if isinstance(reader, TextReader) and not is_own else reader
+    return reader.anywhere() if isinstance(reader, HeldReader) and not is_own else reader
 
 
 def listed_names(name: str, system: str) -> Sequence[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.grammar import Broken, Found, Grammar, read_call
+from tui_host.llm.protocols.grammar import Broken, Found, Syntax, read_call
 from tui_host.llm.protocols.tags import elements, tag_grammar
 from tui_host.llm.protocols.text_protocol import TextProtocol, result_text
 
@@ -30,7 +30,7 @@ class Cherry(TextProtocol):
     name: str = "cherry"
     stops: tuple[str, ...] = ("<tool_use_result>",)
     envelope: str = "</result>"
-    grammar: Grammar = tag_grammar(
+    grammar: Syntax = tag_grammar(
         {"tool_use": ("<name>", "<arguments>")},
         _read,
         json_after="<arguments>",

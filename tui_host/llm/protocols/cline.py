@@ -11,9 +11,9 @@ from typing_extensions import override
 from tui_host.capture.json.narrowing import mapping, text_or_empty
 from tui_host.errors import JSON
 from tui_host.llm.messages import Message, ResourceSpec, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.grammar import Broken, Found, Grammar, ReadText, read_call
+from tui_host.llm.protocols.grammar import Broken, Found, ReadText, Syntax, read_call
 from tui_host.llm.protocols.tags import elements, tag_grammar
-from tui_host.llm.protocols.text_protocol import TextProtocol, Words, result_text
+from tui_host.llm.protocols.text_protocol import TextProtocol, Wording, result_text
 from tui_host.llm.thinktags import beginning_of
 
 _USE, _READ, _ASK, _END = "use_mcp_tool", "access_mcp_resource", "ask_followup_question", "attempt_completion"
@@ -81,7 +81,7 @@ class Cline(TextProtocol):
     any_name: str = "SERVER__TOOL"
     reads_resources: bool = True
     between: str = "\n\n"
-    grammar: Grammar = tag_grammar(
+    grammar: Syntax = tag_grammar(
         {
             _USE: ("<server_name>", "<tool_name>", "<arguments>"),
             _READ: ("<server_name>", "<uri>"),
@@ -106,7 +106,7 @@ class Cline(TextProtocol):
         return f"<thinking>{thought.text}</thinking>" if thought.tag == "thinking" else ""
 
     @override
-    def user_words(self, words: Words, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
+    def user_words(self, words: Wording, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
         """Write the user's words as the task, as the answer to a question, or plain.
 
         The environment details follow only the task, and hold no time. Thus earlier messages never change, and

@@ -63,7 +63,7 @@ Parse: TypeAlias = Callable[[str, Sequence[ToolSpec], Ending], Parsed | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grammar:
+class Syntax:
     """A tool protocol as its reader sees it.
 
     `signs` matches what may stand at the beginning of a line. The last named group says what it is: a `call`, the

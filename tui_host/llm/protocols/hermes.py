@@ -14,7 +14,7 @@ from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import spans
 from tui_host.errors import JSON
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.grammar import Broken, Found, Grammar, ReadCall, parameters, read_arguments, read_call
+from tui_host.llm.protocols.grammar import Broken, Found, ReadCall, Syntax, parameters, read_arguments, read_call
 from tui_host.llm.protocols.tags import tag_grammar
 from tui_host.llm.protocols.text_protocol import TextProtocol, result_text
 from tui_host.llm.tool_names import tool_meant
@@ -67,7 +67,7 @@ class Hermes(TextProtocol):
     name: str = "hermes"
     stops: tuple[str, ...] = ("<tool_response>",)
     envelope: str = "</tool_response>"
-    grammar: Grammar = tag_grammar({"tool_call": ("{", "<function=")}, _read, json_after="{", results="tool_response")
+    grammar: Syntax = tag_grammar({"tool_call": ("{", "<function=")}, _read, json_after="{", results="tool_response")
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:

@@ -21,9 +21,9 @@ from tui_host.llm.protocols.grammar import (
     CUT,
     Broken,
     Ending,
-    Grammar,
     Parsed,
     ReadCall,
+    Syntax,
     end_of_value,
     json_fault,
     parameters,
@@ -92,7 +92,7 @@ class JsonCalls(TextProtocol):
     keys: tuple[str, str] = _SPELLINGS[0]
     between: str = "\n\n"
     given: str = keys[1]
-    grammar: Grammar = Grammar(signs=re.compile(r"(?P<call>\{|\[\s*\{)"), begins=re.compile(r"\[\s*"), parse=_parse)
+    grammar: Syntax = Syntax(signs=re.compile(r"(?P<call>\{|\[\s*\{)"), begins=re.compile(r"\[\s*"), parse=_parse)
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:

@@ -17,9 +17,9 @@ from tui_host.llm.protocols.grammar import (
     Broken,
     Ending,
     Found,
-    Grammar,
     Parsed,
     ReadCall,
+    Syntax,
     end_of_value,
     parameters,
     read_arguments,
@@ -147,7 +147,7 @@ class React(TextProtocol):
     name: str = "react"
     stops: tuple[str, ...] = ("\nObservation:",)
     given: str = "input"
-    grammar: Grammar = Grammar(signs=_SIGNS, begins=_BEGINS, parse=_parse)
+    grammar: Syntax = Syntax(signs=_SIGNS, begins=_BEGINS, parse=_parse)
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:

@@ -31,7 +31,7 @@ from tui_host.llm.events import (
     ThinkingDelta,
 )
 from tui_host.llm.messages import ToolSpec
-from tui_host.llm.protocols.grammar import Broken, Ending, Found, Grammar, ReadCall, ReadText
+from tui_host.llm.protocols.grammar import Broken, Ending, Found, ReadCall, ReadText, Syntax
 from tui_host.llm.protocols.tool_protocol import Reader
 from tui_host.llm.thinktags import beginning_of
 
@@ -93,10 +93,10 @@ class HeldText:
         return TextDelta(text=text, start=pieces[0].start, end=pieces[-1].end)
 
 
-class TextReader(Reader):
+class HeldReader(Reader):
     """Reads an answer. A call by the vendor's own function calling is a fault, since no tool was declared there."""
 
-    def __init__(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
+    def __init__(self, grammar: Syntax, tools: Sequence[ToolSpec]) -> None:
         self._grammar = grammar
         self._tools = tools
         self._is_anywhere = False
@@ -117,7 +117,7 @@ class TextReader(Reader):
         self._waiting: list[Piece] = []  # the text after a call
         self._has_cut = False
 
-    def anywhere(self) -> TextReader:
+    def anywhere(self) -> HeldReader:
         """Accept calls after words and in code too, as other hosts do, who show the text after a call; return the reader."""
         self._is_anywhere = self._grammar.has_tags
         return self
@@ -282,7 +282,7 @@ class TextReader(Reader):
             return None
         end, size = (len(text), len(text)) if closing is None else closing.span()
         fence = self._held.cut(size)
-        inner = TextReader(self._grammar, self._tools)
+        inner = HeldReader(self._grammar, self._tools)
         inner._calls = self._calls
         inner._ending = self._ending if closing is None else "end"
         inner._held.add(replace(fence, text=fence.text[body:end]))
@@ -353,11 +353,11 @@ class TextReader(Reader):
         return [CutOff(text=text, start=waiting[0].start, end=waiting[-1].end)] if text else []
 
 
-def called_in(text: str, grammar: Grammar, tools: Sequence[ToolSpec]) -> Iterator[str]:
+def called_in(text: str, grammar: Syntax, tools: Sequence[ToolSpec]) -> Iterator[str]:
     """Yield the names of tools that a text would call, also after its first call; none is run."""
     rest = text
     while rest := rest.lstrip(" \t\r\n,;"):
-        reader = TextReader(grammar, tools)
+        reader = HeldReader(grammar, tools)
         events = [*reader.feed(TextDelta(text=rest, start=0, end=0)), *reader.finish()]
         names = [event.name for event in events if isinstance(event, CallStarted)]
         yield from names

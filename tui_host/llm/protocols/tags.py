@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from tui_host.llm.messages import ToolSpec
-from tui_host.llm.protocols.grammar import CUT, Broken, Ending, Found, Grammar, Parsed, ReadText, end_outside_strings
+from tui_host.llm.protocols.grammar import CUT, Broken, Ending, Found, Parsed, ReadText, Syntax, end_outside_strings
 
 Read = Callable[[str, str, Sequence[ToolSpec]], Found]
 """Reads a block from its tag, the text between the tags, and the offered tools."""
@@ -26,7 +26,7 @@ def tag_grammar(
     results: str = "",
     several: bool = True,
     thinking_with_calls: tuple[str, ...] = (),
-) -> Grammar:
+) -> Syntax:
     """Make a grammar from the tags of blocks, each with the texts of which one must follow, else the tag is mere text.
 
     A block's JSON stands between `json_after` and `json_before`; the closing tag may stand in its strings. Only the host
@@ -53,7 +53,7 @@ def tag_grammar(
             found = Broken(reason=f"there is no {closing} ({found.reason})")
         return Parsed(size=len(text), found=(found,), closing=closing)
 
-    return Grammar(
+    return Syntax(
         signs=re.compile(rf"<(?P<thinking>thinking|think)>|(?P<call>{blocks}){made_up}"),
         begins=_BEGINS,
         parse=parse,

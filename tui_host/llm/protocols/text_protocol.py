@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from typing_extensions import override
 
 from tui_host.llm.messages import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.grammar import Grammar
-from tui_host.llm.protocols.reader import TextReader
+from tui_host.llm.protocols.grammar import Syntax
+from tui_host.llm.protocols.reader import HeldReader
 from tui_host.llm.protocols.tool_protocol import Injected, Prepared, ResultPlace, ToolProtocol, answered
 from tui_host.llm.request_writing import Tools
 from tui_host.settings.protocol_prompts import INSTRUCTIONS, TOOLS, with_sections
 
 
 @dataclass(slots=True)
-class Words:
+class Wording:
     """A message under construction: its text, with the places of injected words, results and the user's own prompt."""
 
     of: Message
@@ -55,7 +55,7 @@ class Words:
 class TextProtocol(ToolProtocol, ABC):
     """A tool protocol of plain text; its prompt has the placeholders `{tools}` and `{instructions}`."""
 
-    grammar: Grammar
+    grammar: Syntax
     stops: tuple[str, ...] = ()
     envelope: str = ""  # what ends a result, such as a closing tag
     between: str = "\n"  # what stands between two results
@@ -74,7 +74,7 @@ class TextProtocol(ToolProtocol, ABC):
     def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:
         """Return a result's text, between the text before it and the text behind it."""
 
-    def user_words(self, words: Words, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
+    def user_words(self, words: Wording, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
         """Write the user's words after a message (None for the first message); some protocols add a frame."""
         del before, tools
         words.add(text)
@@ -85,8 +85,8 @@ class TextProtocol(ToolProtocol, ABC):
         return ""
 
     @override
-    def reader(self, tools: Sequence[ToolSpec]) -> TextReader:
-        return TextReader(self.grammar, tools)
+    def reader(self, tools: Sequence[ToolSpec]) -> HeldReader:
+        return HeldReader(self.grammar, tools)
 
     @override
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
@@ -94,13 +94,13 @@ class TextProtocol(ToolProtocol, ABC):
         written = [self._system(messages, tools)]
         for message in answered(messages):
             if message.role == "assistant":
-                written.append(self._assistant(Words(message, len(written)), tools))
+                written.append(self._assistant(Wording(message, len(written)), tools))
             elif message.role != "system":
                 before = written[-1].of if len(written) > 1 else None
                 if before is not None and before.role != "assistant":  # some providers demand that the roles alternate
                     written[-1].add("\n\n")
                 else:
-                    written.append(Words(message, len(written)))
+                    written.append(Wording(message, len(written)))
                 self._from_user(message, written[-1], tools, before)
         return Prepared(
             messages=tuple(words.message() for words in written),
@@ -121,9 +121,9 @@ class TextProtocol(ToolProtocol, ABC):
             form += f"\n\nwith {self.given} by this schema: {json.dumps(tool.schema, ensure_ascii=False)}"
         return f"{super().correction(list(dict.fromkeys(reasons)), tools)} The exact form is:\n\n{form}"
 
-    def _system(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Words:
+    def _system(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Wording:
         own = "\n\n".join(_text(message.parts) for message in messages if message.role == "system")
-        words = Words(Message(role="system", parts=()), 0)
+        words = Wording(Message(role="system", parts=()), 0)
         template = with_sections(self._template, resources=any(tool.resources is not None for tool in tools))
         template = template if INSTRUCTIONS in template else f"{INSTRUCTIONS}\n\n{template}"
         if not own:
@@ -138,7 +138,7 @@ class TextProtocol(ToolProtocol, ABC):
                 words.add(piece, "teaches the tool protocol")
         return words
 
-    def _from_user(self, message: Message, words: Words, tools: Sequence[ToolSpec], before: Message | None) -> None:
+    def _from_user(self, message: Message, words: Wording, tools: Sequence[ToolSpec], before: Message | None) -> None:
         results = [part for part in message.parts if isinstance(part, ToolResult)]
         for number, result in enumerate(results):
             start, text, end = self.framed(result, tools)
@@ -156,7 +156,7 @@ class TextProtocol(ToolProtocol, ABC):
         parts = [*message.parts, *(part for result in results for part in result.content)]
         words.more += [part for part in parts if isinstance(part, Image)]
 
-    def _assistant(self, words: Words, tools: Sequence[ToolSpec]) -> Words:
+    def _assistant(self, words: Wording, tools: Sequence[ToolSpec]) -> Wording:
         """Write the model's own words, up to the end of its last call."""
         for part in words.of.parts:
             if isinstance(part, Thinking):
