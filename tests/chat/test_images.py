@@ -12,9 +12,8 @@ from tests.chat.bench import asks, says
 from tests.chat.conftest import Make
 from tests.kit.peer import head
 from tui_host.chat.conversation import NoteItem
-from tui_host.chat.images import LARGEST_IMAGE_BYTES, read_image
 from tui_host.chat.result_contents import content_lines
-from tui_host.chat.result_words import result_of, text_of
+from tui_host.chat.result_words import LARGEST_IMAGE_BYTES, read_image, result_of, text_of
 from tui_host.llm.messages import Image, ToolCall
 from tui_host.servers.catalog import Content, ToolOutput
 

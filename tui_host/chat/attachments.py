@@ -54,7 +54,7 @@ class Attached:
 
 def read_attached(path: str) -> Attached:
     """Read a file to attach; `~` is the home folder. Blocks on the disk. Raises TuiHostError with why it cannot be sent."""
-    from tui_host.chat.images import media_type_of  # imported late: needed only for messages with a file
+    from tui_host.chat.result_words import media_type_of  # imported late: needed only for messages with a file
 
     name = _safe(os.path.basename(path.rstrip("/")) or path, _NAME_CHARACTERS)  # noqa: PTH119 - a text, as it was typed
     data = _bytes(Path(path).expanduser(), name)

@@ -9,10 +9,10 @@ from decimal import Decimal, InvalidOperation
 
 from tui_host.capture.json.reading import DEPTH, is_deeper
 from tui_host.errors import JSON, TuiHostError
+from tui_host.llm.protocols.grammar import json_fault
 
 LIMIT = 4 << 20  # characters of arguments
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_NEAR_CHARACTERS = 20
 
 
 def read_json(text: str, subject: str = "the contents") -> JSON:
@@ -33,9 +33,7 @@ def read_json(text: str, subject: str = "the contents") -> JSON:
     except json.JSONDecodeError as error:
         if text[: error.pos].strip() == text[error.pos :].strip():  # a gateway's fault, not the model's
             raise TuiHostError(f"the server sent {subject} twice: the second time repeats the first") from error
-        near = text[max(0, error.pos - _NEAR_CHARACTERS) : error.pos + _NEAR_CHARACTERS]
-        what = f"{error.msg.removesuffix(' at')} at line {error.lineno}"  # some of Python's messages end with "at"
-        raise TuiHostError(f"{subject} are not JSON: {what}, column {error.colno}, near {near!r}") from error
+        raise TuiHostError(f"{subject} are not JSON: {json_fault(text, error)}") from error
     except ValueError as error:  # an integer has more digits than Python converts
         raise TuiHostError(f"{subject} cannot be read: {error}") from error
     if _SURROGATE.search(json.dumps(value, ensure_ascii=False)):

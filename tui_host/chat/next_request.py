@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tui_host.chat import result_words as wording
 from tui_host.chat.active_profile import instruction_pieces, offers
-from tui_host.chat.images import image_words
 from tui_host.chat.offered_tools import HUB, Offer
+from tui_host.chat.result_words import image_words
 from tui_host.errors import JSON
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.table import protocol

@@ -126,13 +126,13 @@ class Question:
         return self.answer(replace(decision, reason=reason, stop=stop, waited=waited))
 
 
+@dataclass(slots=True, kw_only=True)
 class StepLimit:
     """Asks whether a turn takes `more` steps beyond its limit. Takes one answer, unless the turn ends first."""
 
-    def __init__(self, *, steps: int, more: int) -> None:
-        self.steps = steps
-        self.more = more
-        self.goes_on: bool | None = None
+    steps: int
+    more: int
+    goes_on: bool | None = None
 
     def answer(self, *, goes_on: bool) -> None:
         if self.goes_on is None:

@@ -1,15 +1,113 @@
-"""Texts about a call's result, failure or rejection: for the model, and as a line for the user."""
+"""Texts about a call's result, failure or rejection: for the model, and as a line for the user; and the images for a model.
+
+The type and the size of an image are read from its bytes: vendors refuse an image that its server declared wrong.
+"""
 
 from __future__ import annotations
 
+import base64
 import json
+import re
+import struct
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from tui_host.chat.images import read_image
 from tui_host.chat.policy import Decision
-from tui_host.llm.messages import Image, Text, ToolCall, ToolResult
+from tui_host.llm.messages import Image, Message, Text, ToolCall, ToolResult
+from tui_host.llm.outline import size_words
 from tui_host.servers.catalog import Content, ToolOutput
+
+if TYPE_CHECKING:
+    from tui_host.errors import ModelError
+
+LARGEST_IMAGE_BYTES = 20_000_000
+"""No provider accepts larger images."""
+MOST_PIXELS = 8_000
+"""Longest side that every vendor takes. Source: Anthropic, Vision, Evaluate image size."""
+MOST_NAMED = 3
+_SIGNATURES: tuple[tuple[re.Pattern[bytes], str], ...] = (
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+    (re.compile(rb"GIF8[79]a"), "image/gif"),
+    (re.compile(rb"RIFF....WEBP", re.DOTALL), "image/webp"),
+    (re.compile(rb"....ftyp(?:heic|heix|mif1)", re.DOTALL), "image/heic"),
+)
+_DATA_URL = re.compile(r"data:[^,]{0,100};base64,")
+_SIZE_OF_JPEG = re.compile(rb"\xff[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf].{3}(.{4})", re.DOTALL)
+
+
+def media_type_of(data: bytes) -> str:
+    """Return the media type of an image file, empty for any other file."""
+    return next((kind for sign, kind in _SIGNATURES if sign.match(data)), "")
+
+
+def read_image(text: str) -> Image | str:
+    """Return a server's image for a model, or why no model is given it. Servers write base64 with line breaks, or as a `data:` URL."""
+    text = "".join(_DATA_URL.sub("", text, count=1).split())
+    try:
+        data = base64.b64decode(text, validate=True)
+    except ValueError:
+        return "not readable"
+    media_type, size = media_type_of(data), _pixels(data)
+    if not media_type:
+        return "no PNG, JPEG, GIF or WebP"
+    if len(data) > LARGEST_IMAGE_BYTES:
+        return f"larger than {size_words(LARGEST_IMAGE_BYTES).replace('.0', '')}"
+    if size is not None and max(size) > MOST_PIXELS:
+        return f"{size[0]:,} × {size[1]:,} pixels, more than {MOST_PIXELS:,} on a side"
+    return Image(media_type=media_type, data=text)
+
+
+def image_words(image: Image) -> str:
+    """Describe an image: `image/png, 12.3 kB`."""
+    return f"{image.media_type}, {size_words(len(image.data) * 3 // 4)}"
+
+
+def _pixels(data: bytes) -> tuple[int, int] | None:
+    """Return width and height, None if they do not stand in the first bytes of a known form."""
+    try:
+        match media_type_of(data):
+            case "image/png":
+                return struct.unpack_from(">II", data, 16)
+            case "image/gif":
+                return struct.unpack_from("<HH", data, 6)
+            case "image/jpeg" if (found := _SIZE_OF_JPEG.search(data)) is not None:
+                height, width = struct.unpack(">HH", found[1])
+                return width, height
+            case _:
+                return None
+    except struct.error:
+        return None
+
+
+def refused_images(history: Sequence[Message], error: ModelError) -> str:
+    """Name the images that were new in a request, if its provider refused one of them; else return nothing.
+
+    Vendors word such a refusal each in their own way, but all of them name the image.
+    """
+    images = _new_images(history)
+    if error.passes or "image" not in error.what.lower():
+        return ""
+    more = f" and {len(images) - MOST_NAMED} more" if len(images) > MOST_NAMED else ""
+    return f"{'; '.join(images[:MOST_NAMED])}{more}"
+
+
+def _new_images(history: Sequence[Message]) -> list[str]:
+    images: list[str] = []
+    earlier: list[str] = []
+    for message in history:
+        if message.role == "assistant" and message.source != "host":
+            earlier, images = earlier + images, []
+        for part in message.parts:
+            if isinstance(part, Image):
+                images.append(f"an image of yours ({image_words(part)})")
+            elif isinstance(part, ToolResult):
+                found = [image for image in part.content if isinstance(image, Image)]
+                origin = f"the image from call {part.call.id} of {part.call.name}"
+                images += [f"{origin} ({image_words(image)})" for image in found]
+    return images or earlier
+
 
 RESULT_LIMIT = 50_000
 COMMAND_LIMIT = 2_000

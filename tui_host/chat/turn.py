@@ -15,9 +15,9 @@ from tui_host.chat import result_words as wording
 from tui_host.chat.active_profile import AppliedProfile, apply_profile, offers, profile_of
 from tui_host.chat.calls import Calls, Repeats
 from tui_host.chat.conversation import NoteItem, SummaryItem
-from tui_host.chat.images import refused_images
 from tui_host.chat.next_request import build_request, host_message, host_note, session_protocol
 from tui_host.chat.policy import StepLimit
+from tui_host.chat.result_words import refused_images
 from tui_host.chat.step import Step
 from tui_host.chat.turn_result import TurnResult
 from tui_host.errors import ModelError, TuiHostError

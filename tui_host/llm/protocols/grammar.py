@@ -103,7 +103,7 @@ def json_fault(text: str, error: Exception) -> str:
     if not isinstance(error, json.JSONDecodeError):
         return str(error)
     near = text[max(0, error.pos - _AROUND // 2) : error.pos + _AROUND // 2]
-    return f"{error.msg}, line {error.lineno}, column {error.colno}, near {near!r}"
+    return f"{error.msg.removesuffix(' at')}, line {error.lineno}, column {error.colno}, near {near!r}"
 
 
 def _no_constant(word: str) -> JSON:
