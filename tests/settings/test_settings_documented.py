@@ -42,7 +42,7 @@ PARTS = {
     Store: "## `[limits]",
     Ui: "## `[limits]",
 }
-ELSEWHERE = {"providers", "servers", "profiles", "rules", "limits", "store", "ui", "registry"}
+ELSEWHERE = {"providers", "servers", "profiles", "rules", "limits", "store", "ui"}
 """Tables of the top, which have parts of their own."""
 
 

@@ -112,7 +112,6 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         notices=tuple(dict.fromkeys(report.notices)),
         default_servers=are_bundled and arguments.only_server is None,
         fixed=fixed.union(key for key in ("model", "protocol", "profile") if key in files.config),
-        registry=configured.registry,
         switches=MappingProxyType(dict(remembered.switches)),
     )
 

@@ -40,8 +40,6 @@ _THEMES = (
 )
 THEMES = tuple(_THEMES.split())
 """Names of Textual's themes, listed here to check a name without importing Textual."""
-REGISTRY = "https://registry.modelcontextprotocol.io"
-"""The official registry of MCP servers."""
 AS_INPUT = -1.0
 """Stands for a price that a file leaves out, until the provider is read: it is that of other input tokens."""
 DEMO = "demo"
@@ -232,7 +230,6 @@ class UserFile:
     limits: Limits = setting(Limits(), record=Limits, doc="limits of a turn")
     store: Store = setting(Store(), record=Store, doc="how long sessions are stored")
     ui: Ui = setting(Ui(), record=Ui, doc="the appearance of the app")
-    registry: str = setting(REGISTRY, doc="base URL of the MCP registry")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,5 +277,4 @@ class Settings:
     notices: tuple[str, ...] = ()
     default_servers: bool = False
     fixed: frozenset[str] = frozenset()
-    registry: str = REGISTRY
     switches: Mapping[str, bool] = field(default_factory=dict[str, bool])
