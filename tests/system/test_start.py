@@ -140,7 +140,7 @@ main()
 
 
 @pytest.mark.parametrize(
-    "module", ["signal", "tui_host.cli", "tui_host.settings.load", "tui_host.cli.commands.server_check"]
+    "module", ["signal", "tui_host.cli", "tui_host.settings.load", "tui_host.cli.commands.servers"]
 )
 def test_an_interrupt_while_it_loads_ends_it_with_130_and_without_a_word(tmp_path: Path, module: str) -> None:
     words = [sys.executable, "-c", INTERRUPT, module, "servers", "list"]

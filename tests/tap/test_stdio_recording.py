@@ -87,10 +87,10 @@ def test_a_log_has_the_record_lines_and_a_dash_plain_ones(tmp_path: Path) -> Non
         (None, '{"reason": "exited 0"}'),
     ]
     begins, asked, answered, ends = [line.split(maxsplit=1)[1] for line in errors.splitlines()]
-    assert begins.split()[:3] == ["math", "*", "begins:"]
-    assert asked.split() == ["math", "-->", "1", str(len(PING % 1)), "B", "ping"]
-    assert answered.split()[:4] == ["math", "<--", "1", str(len(PING % 1))]
-    assert ends.split(maxsplit=2) == ["math", "*", "ends: exit code 0"]
+    assert begins.split()[:3] == ["*", "math", "begins:"]
+    assert asked.split() == ["-->", "math", "#1", str(len(PING % 1)), "B", "ping"]
+    assert answered.split()[:4] == ["<--", "math", "#1", str(len(PING % 1))]
+    assert ends.split(maxsplit=2) == ["*", "math", "ends: exit code 0"]
 
 
 def not_a_folder(folder: Path) -> None:

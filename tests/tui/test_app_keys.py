@@ -126,7 +126,7 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
     await app.press("3")
     await app.until_shown("Content-Length", "User-Agent")
     await app.press("2")
-    await app.until_shown("by hand")
+    await app.until_shown("good day")
     await app.press("escape", "enter")
     await app.until(lambda: any(row.lane == "llm" and row.turn for row in app.inspector_source.ladder.rows))
     await app.until_idle()
