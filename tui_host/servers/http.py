@@ -335,14 +335,16 @@ class StreamableHttp:
         """Send a message. The sender of a request waits for its answer, so that a cancelled sender closes the exchange."""
         method, version = message.frame.get("method"), message.headers.get(MCP_PROTOCOL_VERSION_HEADER, "")
         self._version = "" if method == "initialize" else version or self._version
+        if method == "notifications/initialized" and self._session:
+            self._group.start_soon(
+                self._listen
+            )  # before any call, whose broken stream a server may tell from this by its time
         if message.request is not None:
             await self._client.post(message, self._url, self._headers(), self._answered)
         elif method != "notifications/cancelled" or self._version not in MODERN_PROTOCOL_VERSIONS:
             # In the newer era the closed exchange is the cancellation, and no notification goes over HTTP.
             with anyio.move_on_after(NOTIFICATION_SECONDS):
                 await self._client.post(message, self._url, self._headers(), self._client.tell)
-        if method == "notifications/initialized" and self._session:
-            self._group.start_soon(self._listen)
 
     async def end_session(self) -> None:
         """Tell the server that the session is over."""
