@@ -336,9 +336,8 @@ class StreamableHttp:
         method, version = message.frame.get("method"), message.headers.get(MCP_PROTOCOL_VERSION_HEADER, "")
         self._version = "" if method == "initialize" else version or self._version
         if method == "notifications/initialized" and self._session:
-            self._group.start_soon(
-                self._listen
-            )  # before any call, whose broken stream a server may tell from this by its time
+            # Before any call: a server may tell this stream from the rest of a broken answer by its time alone.
+            self._group.start_soon(self._listen)
         if message.request is not None:
             await self._client.post(message, self._url, self._headers(), self._answered)
         elif method != "notifications/cancelled" or self._version not in MODERN_PROTOCOL_VERSIONS:

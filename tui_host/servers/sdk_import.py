@@ -19,10 +19,7 @@ _begun: set[str] = set()
 
 
 class _PutOff(ModuleType):
-    """A package whose `__init__` runs only when an attribute is missing after the import of its submodules.
-
-    Importing from the package itself still works, also with a later release of the SDK.
-    """
+    """A package whose `__init__` runs only when an attribute is missing after the import of its submodules."""
 
     @override
     def __getattr__(self, name: str) -> object:
