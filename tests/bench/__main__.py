@@ -7,28 +7,18 @@ import os
 import sys
 from collections.abc import Mapping
 
-from tests.bench import bodies, model_streams, opening, recording, records, screens, taps, tool_calls
+from tests.bench import details, model_streams, recorded, screens, tool_calls
 from tests.bench.measure import Bench, Table, machine, say
 
 BENCHES: Mapping[str, Bench] = {
     "start": screens.start,
     "memory": screens.memory,
-    "idle": screens.idle,
-    "streaming": screens.streaming,
-    "busy": screens.busy,
-    "reopening": screens.reopening,
     "catalogs": screens.catalogs,
-    "recording": recording.run,
     "tool-calls": tool_calls.run,
     "model-streams": model_streams.run,
-    "taps-http": taps.http,
-    "taps-stdio": taps.stdio,
-    "opening": opening.run,
-    "stories": records.stories,
-    "finding": records.finding,
-    "list": records.listing,
-    "pages": records.pages,
-    "bodies": bodies.run,
+    "list": recorded.listing,
+    "pages": recorded.pages,
+    "bodies": details.bodies,
 }
 
 

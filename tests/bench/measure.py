@@ -5,12 +5,9 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
-import shutil
 import statistics
-import subprocess
 import sys
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +15,7 @@ HERE = Path(__file__).parent
 QUICK_SERVER = (sys.executable, "-I", "-S", str(HERE / "peer.py"), "mcp")
 """The command of an MCP server over stdio that answers at once."""
 WIDTHS = (70, 14, 14, 12, 12)
+SCALES = {"s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (0.0, "ns")), "B": ((1 << 20, "MiB"), (1 << 10, "KiB"))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +27,9 @@ class Goal:
 
     def is_met(self, figure: float) -> bool:
         return figure >= self.value if self.at_least else figure <= self.value
+
+    def told(self, unit: str) -> str:
+        return f"{'≥' if self.at_least else '≤'} {amount(self.value, unit)}"
 
 
 def at_most(value: float) -> Goal:
@@ -59,21 +60,18 @@ class Table:
         *,
         unit: str = "s",
         swapped: bool = False,
-    ) -> float:
+    ) -> None:
         """A line with two medians and ours over theirs; `swapped` is for rates out of times: theirs over ours."""
         our, their = statistics.median(ours), statistics.median(theirs)
         ratio = their / our if swapped else our / their
-        spread = ""
-        if len(ours) > 1:
-            spread = "; ".join(f"{amount(min(each), unit)} to {amount(max(each), unit)}" for each in (ours, theirs))
-            spread = f"  ({spread})"
-        self._row(what, amount(our, unit), amount(their, unit), f"{ratio:.3g} ×", told(goal, "×"), spread)
+        spread = "; ".join(f"{amount(min(each), unit)} to {amount(max(each), unit)}" for each in (ours, theirs))
+        goal_told = goal.told("×") if goal else ""
+        self._row(what, amount(our, unit), amount(their, unit), f"{ratio:.3g} ×", goal_told, f"  ({spread})")
         self._judge(what, ratio, goal)
-        return ratio
 
     def figure(self, what: str, value: float, unit: str, goal: Goal | None = None, *, note: str = "") -> None:
         """A line with one figure of ours."""
-        self._row(what, "", "", amount(value, unit), told(goal, unit), f"  ({note})" if note else "")
+        self._row(what, "", "", amount(value, unit), goal.told(unit) if goal else "", f"  ({note})" if note else "")
         self._judge(what, value, goal)
 
     def _judge(self, what: str, figure: float, goal: Goal | None) -> None:
@@ -96,52 +94,10 @@ def say(text: str) -> None:
 
 def amount(value: float, unit: str) -> str:
     """A figure as people read it; seconds and bytes in their own order of magnitude."""
-    if unit == "s":
-        for size, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-            if abs(value) >= size:
-                return f"{value / size:.3g} {name}"
-        return f"{value * 1e9:.3g} ns"
-    if unit == "B":
-        for size, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
-            if abs(value) >= size:
-                return f"{value / size:,.1f} {name}"
-        return f"{value:.0f} B"
+    for size, name in SCALES.get(unit, ()):
+        if abs(value) >= size:
+            return f"{value / (size or 1e-9):,.3g} {name}"
     return f"{value:,.0f} {unit}" if abs(value) >= 1000 else f"{value:.3g} {unit}"
-
-
-def told(goal: Goal | None, unit: str) -> str:
-    if goal is None:
-        return ""
-    return f"{'≥' if goal.at_least else '≤'} {amount(goal.value, unit)}"
-
-
-def interleaved(rounds: int, *works: Callable[[], float]) -> list[list[float]]:
-    """What each work gave, round by round: A B A B, so that whatever else the machine does meets both."""
-    found: list[list[float]] = [[] for _ in works]
-    for _ in range(rounds):
-        for work, results in zip(works, found, strict=True):
-            results.append(work())
-    return found
-
-
-@contextmanager
-def peer(kind: str) -> Generator[int]:
-    """The server of `peer.py` in a process of its own; its port."""
-    command = [sys.executable, "-I", str(HERE / "peer.py"), kind]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        try:
-            yield int(process.stdout.readline())
-        finally:
-            process.kill()
-
-
-def with_package(package: str, *words: str) -> Sequence[str] | None:
-    """The command that runs this with a package in an environment of its own; None where there is no uv."""
-    if shutil.which("uv") is None:
-        return None
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return ("uv", "run", "--quiet", "--no-project", "--python", version, "--with", package, *words)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -152,13 +108,9 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 def machine() -> str:
     """Where this was measured, for the top of the output."""
-    cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [
-            line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")
-        ]
-        cpu = names[0] if names else cpu
+    lines = info.read_text().splitlines() if info.exists() else []
+    cpu = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("textual", "mcp", "httpx"))
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     return (

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import tracemalloc
@@ -17,7 +19,7 @@ from pathlib import Path
 import anyio
 import httpx
 
-from tests.bench.measure import HERE, Goal, Table, at_least, at_most, peer, say, with_package
+from tests.bench.measure import HERE, Goal, Table, at_least, at_most, say
 from tests.bench.peer import DIALECTS, SIZE
 from tui_host.capture.record import Place
 from tui_host.capture.recorder import Memory, Recorder
@@ -33,7 +35,6 @@ PLACE = Place(session="20261121-134501-x7k2q", turn=1, step=1)
 QUESTION = Message(role="user", parts=(Text(text="hello"),))
 KEY = "sk-1234567890abcdef"
 OPENAI = "openai==3.52.0"
-OF_BARE, OF_VENDOR = at_least(0.75), at_least(6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +109,26 @@ async def bare(port: int, dialect: str, count: int) -> Took:
 
 
 @contextmanager
+def server_of_streams() -> Generator[int]:
+    """The server of `peer.py` in a process of its own; its port."""
+    command = [sys.executable, "-I", str(HERE / "peer.py"), "streams"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.kill()
+
+
+@contextmanager
 def vendors_client() -> Generator[Callable[[int, str, int], Took] | None]:
     """OpenAI's own client in a process and an environment of its own; None where it cannot be had."""
-    command = with_package(OPENAI, "python", str(HERE / "openai_reader.py"))
-    if command is None:
+    if shutil.which("uv") is None:
         yield None
         return
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    command = ["uv", "run", "--quiet", "--no-project", "--python", version, "--with", OPENAI]
+    command += ["python", str(HERE / "openai_reader.py")]
     environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
     pipe = subprocess.PIPE
     with subprocess.Popen(
@@ -151,13 +166,13 @@ def rates(table: Table, port: int, folder: Path) -> None:
 
     for dialect in DIALECTS:
         what = f"{dialect}, {count:,} events, against a splitter and json.loads"
-        compare(table, what, ours(dialect), lambda name=dialect: anyio.run(bare, port, name, count), OF_BARE)
+        compare(table, what, ours(dialect), lambda name=dialect: anyio.run(bare, port, name, count), at_least(0.75))
     with vendors_client() as vendor:
         if vendor is None:
             say(f"  ({OPENAI} cannot be had here, so nothing is measured against it)")
         else:
             what = f"openai, {count:,} events, against the vendor's {OPENAI}"
-            compare(table, what, ours("openai"), lambda: vendor(port, "openai", count), OF_VENDOR)
+            compare(table, what, ours("openai"), lambda: vendor(port, "openai", count), at_least(6))
     reading.close()
 
 
@@ -182,14 +197,11 @@ def held(port: int, folder: Path, dialect: str, count: int) -> int:
     return peak
 
 
-def memory(table: Table, port: int, folder: Path) -> None:
-    many = 10_000 if table.is_quick else 100_000
-    for dialect in DIALECTS:
-        table.figure(f"{dialect}: held for {many:,} events", held(port, folder, dialect, many), "B", at_most(20e6))
-
-
 def run(table: Table) -> None:
     table.heading("model-streams", f"events of {SIZE} bytes over a socket, recorded on the disk, folded to a message")
-    with tempfile.TemporaryDirectory() as name, peer("streams") as port:
+    many = 10_000 if table.is_quick else 100_000
+    with tempfile.TemporaryDirectory() as name, server_of_streams() as port:
         rates(table, port, Path(name))
-        memory(table, port, Path(name))
+        for dialect in DIALECTS:
+            peak = held(port, Path(name), dialect, many)
+            table.figure(f"{dialect}: held for {many:,} events", peak, "B", at_most(20e6))

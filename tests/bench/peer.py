@@ -1,8 +1,7 @@
-"""What benches speak to, in a process of its own and of the standard library alone: `peer.py streams|bodies` over HTTP prints its port.
+"""What benches speak to, in a process of its own and of the standard library alone, so that it is fast and nobody's import is measured.
 
-- `streams` answers `/COUNT/DIALECT/…` as a vendor does, with so many events of 175 bytes, each a chunk that is flushed by itself
-- `bodies` answers `/echo` with a few bytes, `/events/COUNT/PAUSE` with events that say when they were sent, and `/big/SIZE` with a body
-- `mcp [SECONDS]` is an MCP server over stdio that answers at once, once so many seconds have passed, as servers that import much do
+- `peer.py streams` prints its port and answers `/COUNT/DIALECT/…` as a vendor does, with so many events of 175 bytes, each a chunk
+- `peer.py mcp [SECONDS]` is an MCP server over stdio that answers at once, once so many seconds have passed, as servers that import much do
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
 from functools import lru_cache
 from typing import BinaryIO
 
@@ -92,41 +90,7 @@ def pieces(dialect: str, count: int) -> list[bytes]:
     return [b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in body if chunk]
 
 
-def send_answer(connection: socket.socket, path: str) -> None:
-    """The whole answer of a model."""
-    _, count, dialect, *_ = path.split("/")
-    kind = b"application/x-ndjson" if dialect == "ollama" else b"text/event-stream"
-    connection.sendall(HEAD % kind)
-    for piece in pieces(dialect, int(count)):
-        connection.sendall(piece)
-    connection.sendall(b"0\r\n\r\n")
-
-
-BLOCK = bytes(range(256)) * 1024
-SHORT = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
-
-
-def send_body(connection: socket.socket, path: str) -> None:
-    """What the bench of relays asks for."""
-    _, what, *numbers = path.split("/")
-    if what == "events":
-        connection.sendall(HEAD % b"text/event-stream")
-        for _ in range(int(numbers[0])):
-            event = b'data: {"at":%d}\n\n' % time.monotonic_ns()
-            connection.sendall(b"%x\r\n%b\r\n" % (len(event), event))
-            time.sleep(float(numbers[1]))
-        connection.sendall(b"0\r\n\r\n")
-    elif what == "big":
-        left = int(numbers[0])
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % left)
-        while left:
-            connection.sendall(BLOCK[:left])
-            left -= min(left, len(BLOCK))
-    else:
-        connection.sendall(SHORT)
-
-
-def request(reader: BinaryIO) -> str | None:
+def requested(reader: BinaryIO) -> str | None:
     """Read a request and its body; its path."""
     line = reader.readline()
     if not line:
@@ -135,28 +99,32 @@ def request(reader: BinaryIO) -> str | None:
     while (header := reader.readline()).strip():
         name, _, value = header.partition(b":")
         left = int(value) if name.lower() == b"content-length" else left
-    while left:
-        left -= len(reader.read(min(left, 1 << 20)))
+    reader.read(left)
     return line.split()[1].decode()
 
 
-def serve(connection: socket.socket, answer: Callable[[socket.socket, str], None]) -> None:
-    """Answer every request of one client."""
+def serve(connection: socket.socket) -> None:
+    """Answer every request of one client as a model."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with connection, connection.makefile("rb") as reader:
         try:
-            while path := request(reader):
-                answer(connection, path)
+            while path := requested(reader):
+                _, count, dialect, *_ = path.split("/")
+                kind = b"application/x-ndjson" if dialect == "ollama" else b"text/event-stream"
+                connection.sendall(HEAD % kind)
+                for piece in pieces(dialect, int(count)):
+                    connection.sendall(piece)
+                connection.sendall(b"0\r\n\r\n")
         except OSError:
             return  # the client has what it wants
 
 
-def listen(answer: Callable[[socket.socket, str], None]) -> None:
+def serve_streams() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     print(listener.getsockname()[1], flush=True)
     while True:
         connection, _ = listener.accept()
-        threading.Thread(target=serve, args=(connection, answer), daemon=True).start()
+        threading.Thread(target=serve, args=(connection,), daemon=True).start()
 
 
 TOOLS = [
@@ -200,4 +168,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "mcp":
         serve_mcp(float(sys.argv[2]) if len(sys.argv) > 2 else 0)
     else:
-        listen(send_answer if sys.argv[1] == "streams" else send_body)
+        serve_streams()

@@ -1,32 +1,64 @@
-"""The app on a pseudo-terminal: its start, what it costs at rest, and how soon it paints, against stock Textual where there is such."""
+"""The app on a pseudo-terminal: its start and its memory against a bare Textual app, and the servers screen under load."""
 
 from __future__ import annotations
 
 import json
-import random
+import os
 import re
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
 
-from tests.bench.apps import mixed, tokens_of
-from tests.bench.kept import sessions_in
-from tests.bench.measure import HERE, QUICK_SERVER, Goal, Table, at_least, at_most, interleaved, percentile, say
-from tests.bench.terminal import PLACEHOLDER, OnPty, app, bench_app, running
+from tests.bench.measure import HERE, QUICK_SERVER, Goal, Table, at_least, at_most, percentile
+from tests.bench.terminal import OnPty, app, running
 from tests.kit.mcp_server import mcp_server, tool
-from tests.system.terminal import NO_SERVERS
+from tui_host.capture.session_summary import session_id
+from tui_host.capture.store.store import Store
+from tui_host.chat.conversation import AnswerItem, Conversation, Item, UserItem
+from tui_host.chat.policy import Policy
+from tui_host.chat.session import Session
+from tui_host.chat.stored_messages import Messages
 from tui_host.errors import JSON
+from tui_host.host.session_storage import StoreKeeper
+from tui_host.llm.messages import Message, Text
+from tui_host.settings.schema import ModelRef
 
 BARE = (sys.executable, str(HERE / "bare_app.py"))
-THREE_SERVERS = ""
-"""Nothing configured: the bundled servers are there."""
+PLACEHOLDER = "sk anything"  # the cursor may stand on its first letter
 READY = "● orders"
 """What the header says of the last of the bundled servers once it is connected: the SDK is loaded then."""
-KEY, F3, F5, ENTER, ESCAPE, END, BACKSPACE = "§", "\x1bOR", "\x1b[15~", "\r", "\x1b", "\x1b[F", "\x7f"
+KEY, F3, ESCAPE, END, BACKSPACE = "§", "\x1bOR", "\x1b", "\x1b[F", "\x7f"
+ANSWER = "The **{turn}th** answer says what was asked for, with `code` and a list:\n\n- first,\n- second, 中文.\n\nIt ends.\n"
+
+
+def sessions_in(folder: Path, *sizes: int) -> None:
+    """A data folder with sessions of so many messages, questions and answers in turn."""
+    folder.mkdir(parents=True, exist_ok=True)
+    store = Store.open(folder / "tui-host.db")
+    for size in sizes:
+        items: list[Item] = []
+        messages: list[Message] = []
+        for turn in range(1, size // 2 + 1):
+            asked, said = f"question {turn}: what is it?", ANSWER.format(turn=turn)
+            items += [UserItem(turn=turn, text=asked), AnswerItem(turn=turn, step=1, text=said, state="done")]
+            messages.append(Message(role="user", parts=(Text(text=asked),), turn=turn))
+            messages.append(Message(role="assistant", parts=(Text(text=said),), turn=turn))
+        session = Session(
+            id=session_id(time.time_ns(), os.urandom(8)),
+            source="chat",
+            created_ns=time.time_ns(),
+            model=ModelRef(provider="demo", model="openai"),
+            protocol="native",
+            policy=Policy(()),
+            turn=size // 2,
+            messages=Messages(messages),
+            conversation=Conversation(items),
+        )
+        session.keep_in(StoreKeeper(store))
+        store.sessions.release(session.id)
+    assert store.close(120)
 
 
 def started(command: Sequence[str], home: Path) -> tuple[float, float, float]:
@@ -48,7 +80,7 @@ def start(table: Table) -> None:
         usual, large = Path(name, "usual"), Path(name, "large")
         sessions_in(usual / "data", *[4] * 100)
         sessions_in(large / "data", *[4] * 100, 2000)
-        commands = BARE, app(usual, THREE_SERVERS), app(large, quick)
+        commands = BARE, app(usual), app(large, quick)
         found = [[started(command, Path(name)) for command in commands] for _ in range(rounds + 1)]
     bare, with_three, with_twenty = zip(*found[1:], strict=True)  # the first round warms what is read from the disk
     table.heading("start", "from exec, against a bare Textual app")
@@ -63,163 +95,27 @@ def start(table: Table) -> None:
 
 def memory(table: Table) -> None:
     ours, theirs, trees, bares = list[float](), list[float](), list[float](), list[float]()
-    count = 0
     with tempfile.TemporaryDirectory() as name:
         for _ in range(1 if table.is_quick else 3):
-            with running(BARE, Path(name)) as bare, running(app(Path(name), THREE_SERVERS), Path(name)) as program:
-                settle(program, bare)
+            with running(BARE, Path(name)) as bare, running(app(Path(name)), Path(name)) as program:
+                program.until(PLACEHOLDER, READY)
+                program.watch(1.5)
+                bare.until(PLACEHOLDER)
+                bare.settle(0.2)
                 ours.append(program.memory_bytes())
                 theirs.append(bare.memory_bytes())
                 trees.append(program.tree_bytes())
                 bares.append(bare.tree_bytes())
-                count = program.descendants()
     table.heading("memory", "idle, three bundled servers, SDK loaded, resident")
     table.ratio("the app's own process", ours, theirs, at_most(2.4), unit="B")
-    table.ratio(f"with its {count} processes, the servers among them (proportional)", trees, bares, unit="B")
-
-
-def settle(program: OnPty, bare: OnPty) -> None:
-    """Wait until both are at rest; the bare one has long been there."""
-    program.until(PLACEHOLDER, READY)
-    program.watch(1.5)
-    bare.until(PLACEHOLDER)
-    bare.settle(0.2)
-
-
-def idle(table: Table) -> None:
-    seconds = 10.0 if table.is_quick else 40.0
-    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
-        bare = stack.enter_context(running(BARE, Path(name)))
-        program = stack.enter_context(running(app(Path(name), THREE_SERVERS), Path(name)))
-        settle(program, bare)
-        program.watch(4.0)
-        bare.watch(0.1)
-        before = [(each.cpu_seconds(), each.written, each.writes) for each in (program, bare)]
-        began = time.perf_counter()
-        while time.perf_counter() < began + seconds:
-            program.watch(0.02)
-            bare.watch(0.02)
-        passed = time.perf_counter() - began
-        after = [(each.cpu_seconds(), each.written, each.writes) for each in (program, bare)]
-    table.heading("idle", "nobody does anything; inspector open, three servers connected")
-    shares = list[float]()
-    goals = (at_most(0.1), None)  # nothing blinks in it, so nothing gives cause to paint
-    for who, first, last, goal in zip(("tui-host", "the bare app"), before, after, goals, strict=True):
-        cpu, written, writes = ((one - other) / passed for one, other in zip(last, first, strict=True))
-        shares.append(100 * cpu)
-        table.figure(f"CPU of {who}", shares[-1], "%")
-        table.figure(f"paints of {who}, a second", writes, "", goal, note=f"{written:,.0f} bytes a second")
-    table.figure("CPU above the bare app, in points", shares[0] - shares[1], "%", at_most(0.5))
-
-
-# An answer that streams in.
-
-Kind: TypeAlias = Literal["ours", "stock"]
-
-
-def streamed(folder: Path, kind: Kind, source: str) -> tuple[float, Mapping[str, float]]:
-    """Seconds until the end was painted, and what the app saw."""
-    file, result = folder / "source.md", folder / "result.json"
-    file.write_text(source)
-    result.unlink(missing_ok=True)
-    with running(bench_app(kind, file, result), folder) as program:
-        program.settle(1.0)
-        program.type("s")
-        took = program.until("THE-END", seconds=600) - program.typed
-        program.type("q")
-        while not result.exists():
-            program.watch(0.05)
-        program.watch(0.2)
-        return took, json.loads(result.read_text())
-
-
-def streaming(table: Table) -> None:
-    table.heading("streaming", "an answer as fast as it comes, against MarkdownStream; rates as the time of one token")
-    source = mixed(8_000 if table.is_quick else 78_000)
-    count = len(tokens_of(source))
-    with tempfile.TemporaryDirectory() as name:
-        ours = [streamed(Path(name), "ours", source) for _ in range(1 if table.is_quick else 3)]
-        theirs, their_seen = streamed(Path(name), "stock", source)  # once: it takes half a minute
-        taken = their_seen["taken"]
-        if taken < count:
-            say(f"  (MarkdownStream took in {taken:,.0f} of {count:,} tokens, and it gets slower with each)")
-        rates = [took / seen["taken"] for took, seen in ours]
-        table.ratio(f"mixed, {count:,} tokens: time of one", rates, [theirs / taken], at_least(40), swapped=True)
-        note = f"MarkdownStream {their_seen['stall'] * 1000:.0f} ms"
-        table.figure("  longest stall", min(seen["stall"] for _, seen in ours), "s", at_most(0.05), note=note)
-
-
-# The whole screen at work.
-
-LOADS = ((100, 20, 0.050), (300, 200, 0.050), (1000, 500, 0.075))
-"""Tokens and frames a second, and how long 95 % of the keys may take."""
-LETTERS = [chr(0x410 + number) for number in range(80)]
-"""Cyrillic ones, each typed once: what is painted of nothing else."""
-
-
-def busy(table: Table) -> None:
-    keys = 12 if table.is_quick else len(LETTERS)
-    table.heading("busy", "from a key to its letter on the screen; list and details open, a hundred messages before")
-    with tempfile.TemporaryDirectory() as name:
-        for tokens, frames, most in LOADS:
-            app(Path(name), NO_SERVERS)
-            times = list[float]()
-            with running(bench_app("busy", tokens, frames, name), Path(name)) as program:
-                program.until("get_weather", "tools/call", seconds=120)
-                program.watch(2.0)
-                began, cpu = time.perf_counter(), program.cpu_seconds()
-                for letter in LETTERS[:keys]:
-                    program.type(letter)
-                    times.append(program.until(letter, seconds=120) - program.typed)
-                    program.watch(random.uniform(0.05, 0.20))  # noqa: S311 - a pause
-                share = (program.cpu_seconds() - cpu) / (time.perf_counter() - began)
-            what = f"{tokens:,} tokens, {frames} frames a second: 95 % of keys"
-            note = f"median {percentile(times, 0.5) * 1e3:.0f} ms, worst {max(times) * 1e3:.0f}, CPU {share:.0%}"
-            table.figure(what, percentile(times, 0.95), "s", at_most(most), note=note)
-
-
-# An earlier session.
-
-LAST = "LAST-WORDS"
-
-
-def reopened(folder: Path) -> float:
-    """Seconds to open the one session that is kept here, in an app that has just come to rest."""
-    with running(app(folder, NO_SERVERS), folder) as program:
-        program.until(PLACEHOLDER, seconds=120)
-        program.settle(1.5)
-        program.type(F5)
-        program.until("session 0")
-        program.settle(0.5)
-        program.type(ENTER)
-        return program.until(LAST, seconds=300) - program.typed
-
-
-def reopening(table: Table) -> None:
-    rounds, long = (1, 200) if table.is_quick else (5, 2000)
-    table.heading("reopening", "a session of earlier, from the key to its last words painted")
-    with tempfile.TemporaryDirectory() as name:
-        folders = empty, usual, huge, wired = [Path(name, each) for each in ("empty", "usual", "huge", "wired")]
-        sessions_in(empty / "data", 2, last=LAST)
-        sessions_in(usual / "data", long, last=LAST)
-        sessions_in(huge / "data", 10 * long, last=LAST)
-        sessions_in(wired / "data", long, last=LAST, has_wires=True)
-        works = (lambda folder=folder: reopened(folder) for folder in folders)
-        nothing, some, many, with_wires = interleaved(rounds, *works)
-    for what, ours, theirs in (
-        (f"{long:,} messages, against a session of two", some, nothing),
-        (f"{10 * long:,} messages, against {long:,}", many, some),
-        (f"{long:,} messages with their wires, against a session of two", with_wires, nothing),
-    ):
-        table.ratio(what, ours, theirs, at_most(2))
+    table.ratio("with its processes, the servers among them (proportional)", trees, bares, unit="B")
 
 
 # The servers screen.
 
 ANNOUNCED = 10_000
-DESCRIPTION = "Does what this tool does, and says so in a sentence of usual length."
 SCHEMA = {"type": "object", "properties": {f"argument_{place}": {"type": "string"} for place in "abcdef"}}
-TOOLS = [tool(f"tool_{number:03}", description=DESCRIPTION, inputSchema=SCHEMA) for number in range(500)]
+TOOLS = [tool(f"tool_{number:03}", description="Does what it does. " * 4, inputSchema=SCHEMA) for number in range(500)]
 _RECEIVED = re.compile(r"out, ([\d,]+) in")
 
 

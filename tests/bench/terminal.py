@@ -1,9 +1,8 @@
-"""A program on a pseudo-terminal, with a clock: when it has painted what, and what it costs the machine."""
+"""A program on a pseudo-terminal, with a clock: when it has painted what, and what it costs the machine (Linux's /proc)."""
 
 from __future__ import annotations
 
 import codecs
-import errno
 import fcntl
 import os
 import pty
@@ -18,35 +17,28 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench.measure import HERE
 from tests.system.terminal import ROOT, Family, environment_of
 
-SIZE = (140, 45)
+COLUMNS, LINES = 140, 45
 _ESCAPES = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[^\[\]]")
 _LONGEST = 64
 _KEPT = 200_000
-PLACEHOLDER = "sk anything"  # the cursor may stand on its first letter
 
 
 class OnPty:
-    """One run of a program: `started` and `typed` are moments, `written` and `writes` count what came."""
+    """One run of a program: `started` and `typed` are moments. Text is only freed of escapes: drawing it would take longer than it."""
 
-    def __init__(self, command: Sequence[str], home: Path, *, size: tuple[int, int] = SIZE) -> None:
-        self.written = self.writes = 0
-        self._rest = bytearray()
+    def __init__(self, command: Sequence[str], home: Path) -> None:
         self.painted = ""
+        self._rest = bytearray()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
         environment = environment_of(home)
         self.started = self.typed = time.perf_counter()
         self._process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment, cwd=ROOT)
         os.close(slave)
         self._family = Family(self._process.pid)
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
 
     def type(self, keys: str) -> None:
         """Send what a terminal sends for these keys; only what is painted from now on counts."""
@@ -54,29 +46,21 @@ class OnPty:
         self.typed = time.perf_counter()
         os.write(self._master, keys.encode())
 
-    def _take_in(self, data: bytes) -> None:
-        self._rest += data
+    def read(self, seconds: float) -> bool:
+        """Take in what is there, waiting so long for it."""
+        if not select.select([self._master], [], [], max(0.0, seconds))[0]:
+            return False
+        try:
+            self._rest += os.read(self._master, 1 << 16)
+        except OSError:  # Linux's word for the end of the other side
+            return False
         whole = self._rest.rfind(b"\x1b", -_LONGEST)  # a sequence that is not whole yet waits for its end
         if whole < 0 or _ESCAPES.match(self._rest, whole):
             whole = len(self._rest)
         text = _ESCAPES.sub(b"", self._rest[:whole])
         del self._rest[:whole]
         self.painted = self.painted[-_KEPT:] + self._decoder.decode(text)
-
-    def read(self, seconds: float) -> bool:
-        """Take in what is there, waiting so long for it."""
-        if not select.select([self._master], [], [], max(0.0, seconds))[0]:
-            return False
-        try:
-            data = os.read(self._master, 1 << 16)
-        except OSError as error:
-            if error.errno != errno.EIO:  # Linux's word for the end of the other side
-                raise
-            return False
-        self.written += len(data)
-        self.writes += 1
-        self._take_in(data)
-        return bool(data)
+        return True
 
     def until(self, *texts: str, seconds: float = 60.0) -> float:
         """Read until all of these were painted; when that was."""
@@ -101,42 +85,31 @@ class OnPty:
         while self.read(seconds):
             pass
 
-    # What it costs. Linux's /proc.
-
     def cpu_seconds(self) -> float:
         """CPU time of the program itself so far, its threads included."""
-        threads = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
+        threads = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
         return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
     def memory_bytes(self) -> int:
         """Of the program itself, resident."""
-        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) << 10
+        return _kernels_bytes(self._process.pid, "status", "VmRSS:")
 
     def tree_bytes(self) -> int:
         """Of the program with all its descendants: their own pages, and their share of those that others have too."""
-        return sum(map(_proportional_bytes, (self.pid, *self._family.look())))
-
-    def descendants(self) -> int:
-        """How many processes it has started that are still there."""
-        return len(self._family.look())
+        return sum(_kernels_bytes(pid, "smaps_rollup", "Pss:") for pid in (self._process.pid, *self._family.look()))
 
     def close(self) -> None:
         """End it, with all that it has started."""
         self._family.look()
-        if self._process.poll() is None:
-            self._process.kill()
+        self._process.kill()
         self._process.wait()
         self._family.kill()
         os.close(self._master)
 
 
-def _proportional_bytes(pid: int) -> int:
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) << 10
+def _kernels_bytes(pid: int, file: str, name: str) -> int:
+    lines = Path(f"/proc/{pid}/{file}").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) << 10
 
 
 @contextmanager
@@ -149,13 +122,8 @@ def running(command: Sequence[str], home: Path) -> Generator[OnPty]:
         program.close()
 
 
-def app(folder: Path, config: str) -> Sequence[str]:
-    """The command of our app with its data in this folder, configured so."""
+def app(folder: Path, config: str = "") -> Sequence[str]:
+    """The command of our app with its data in this folder; with nothing configured the bundled servers are there."""
     file = folder / "config.toml"
     file.write_text(config)
     return (sys.executable, "-m", "tui_host", "--config", str(file), "--data-dir", str(folder / "data"))
-
-
-def bench_app(*words: object) -> Sequence[str]:
-    """The command of one of `apps.py`."""
-    return (sys.executable, str(HERE / "apps.py"), *map(str, words))

@@ -13,9 +13,11 @@ from pathlib import Path
 import anyio
 from mcp import Client, StdioServerParameters
 
-from tests.bench.kept import recorder_on
 from tests.bench.measure import QUICK_SERVER, Table, at_least, at_most
 from tui_host.capture.record import Place
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.store import Store
 from tui_host.chat.call_arguments import canonical
 from tui_host.errors import JSON
 from tui_host.servers.pool import Pool
@@ -23,8 +25,6 @@ from tui_host.settings.schema import ServerSpec, Template
 
 PLACE = Place(session="20261121-134501-x7k2q", turn=1, step=1, call="c1")
 ARGUMENTS: dict[str, JSON] = {"city": "Paris", "days": 3, "note": "some words " * 5}
-STARTING_SECONDS = "0.3"
-"""What many servers take to start."""
 Work = Callable[[], Awaitable[None]]
 
 
@@ -34,14 +34,17 @@ async def pool_of(folder: Path, count: int, *words: str) -> AsyncGenerator[Pool]
     command, *arguments = (Template(text=word, literal=True) for word in (*QUICK_SERVER, *words))
     names = [f"s{number}" for number in range(count)]
     specs = {name: ServerSpec(name=name, command=command, args=tuple(arguments)) for name in names}
-    with recorder_on(folder) as recorder:
-        pool = Pool(specs, recorder, dict(os.environ))
-        async with anyio.create_task_group() as group:
-            group.start_soon(pool.run)
-            await pool.settled(60)
-            assert all(status.state == "ready" for status in pool.statuses())
-            yield pool
-            await pool.stop_all()
+    store = Store.open(folder / "tui-host.db")
+    recorder = Recorder(store, Redactor([("KEY", "sk-1234567890abcdef")]), capture="c")
+    pool = Pool(specs, recorder, dict(os.environ))
+    async with anyio.create_task_group() as group:
+        group.start_soon(pool.run)
+        await pool.settled(60)
+        assert all(status.state == "ready" for status in pool.statuses())
+        yield pool
+        await pool.stop_all()
+    assert recorder.close(300)
+    assert store.close(300)
 
 
 async def timed(work: Work, count: int) -> tuple[float, float]:
@@ -86,7 +89,7 @@ async def connecting(count: int) -> float:
     """Seconds until so many servers are ready."""
     with tempfile.TemporaryDirectory() as name:
         began = time.perf_counter()
-        async with pool_of(Path(name), count, STARTING_SECONDS):
+        async with pool_of(Path(name), count, "0.3"):  # seconds that many servers take to start
             return time.perf_counter() - began
 
 
@@ -94,7 +97,7 @@ async def together(table: Table) -> None:
     rounds = 2 if table.is_quick else 7
     await connecting(1)
     twenty, one = zip(*[(await connecting(20), await connecting(1)) for _ in range(rounds)], strict=True)
-    table.ratio(f"twenty servers that start in {STARTING_SECONDS} s, against one", twenty, one, at_most(1.8))
+    table.ratio("twenty servers that start in 0.3 s, against one", twenty, one, at_most(1.8))
 
 
 def run(table: Table) -> None:
