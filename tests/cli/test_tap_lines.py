@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.infer.forms import DIALECTS, FORMS, Answer, Call, Results, User
+from tests.infer.forms import DIALECTS, FORMS
 from tests.infer.world import MS, ModelTap, World
+from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.session_summary import SessionInfo

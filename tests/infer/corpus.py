@@ -6,11 +6,12 @@ import random
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 
-from tests.infer.forms import DIALECTS, Answer, Call, Entry, Form, Results, User, dumped, form
+from tests.infer.forms import DIALECTS, Form, form
 from tests.infer.habits import NOT_TAPPED, TOOLS, Habits, habits, schema_of
 from tests.infer.impatient import Impatience
 from tests.infer.talking import Running, Talk
 from tests.infer.world import MS, Asked, Made, ModelTap, ServerTap, World
+from tests.kit.bodies import Answer, Call, Entry, Results, User, dumped
 from tui_host.errors import JSON
 
 OWN = "Task"

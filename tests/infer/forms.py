@@ -1,13 +1,239 @@
-"""All ways in which hosts speak to models: the dialects, and the tool protocols of plain text over one of them."""
+"""All ways in which hosts speak to models: the dialects of `tests/kit`, and what hosts say in plain text over one of them: Cline's XML,
+Cherry Studio's, JSON, actions, and what open models are trained on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
-from tests.infer.dialects import DIALECTS, SYSTEM, Answer, Call, Entry, Form, Results, Spoken, User, dumped
-from tests.infer.worded import WORDED, Worded, words_of
+from tests.kit import bodies
+from tests.kit.bodies import SYSTEM, Answer, Call, Entry, Results, Tool, User
+from tui_host.errors import JSON
 
-NAMES: Sequence[str] = (*DIALECTS, *WORDED)
+
+class Form(Protocol):
+    """A way to speak; `several` is whether an answer may hold several calls."""
+
+    url: str
+    several: bool
+
+    def request(self, entries: Sequence[Entry], system: str = SYSTEM) -> bytes:
+        """The body of a request."""
+        ...
+
+    def response(self, answer: Answer) -> Sequence[bytes]:
+        """The chunks of its response."""
+        ...
+
+
+@dataclass
+class Spoken:
+    """A dialect over HTTP; Chat Completions if nothing is said."""
+
+    name: str = "openai"
+    url: str = "https://api.example/v1/chat/completions"
+    is_streamed: bool = True
+    model: str = "gpt-x"
+    tools: Sequence[Tool] = ()
+    several: bool = True
+
+    def request(self, entries: Sequence[Entry], system: str = SYSTEM) -> bytes:
+        return bodies.DIALECTS[self.name].request(entries, system=system, tools=self.tools, model=self.model)
+
+    def response(self, answer: Answer) -> Sequence[bytes]:
+        dialect = bodies.DIALECTS[self.name]
+        return dialect.events(answer) if self.is_streamed else [dialect.whole(answer)]
+
+
+def offering(offered: Mapping[str, str]) -> Form:
+    """Chat Completions with tools, by their names and descriptions."""
+    return Spoken(tools=[Tool(name, description) for name, description in offered.items()])
+
+
+DIALECTS: Mapping[str, Form] = {
+    "openai": Spoken(),
+    "openai-responses": Spoken("openai-responses", "https://api.example/v1/responses", is_streamed=False),
+    "anthropic": Spoken("anthropic", "https://api.example/v1/messages", model="claude-x"),
+    "gemini": Spoken("gemini", "https://api.example/v1beta/models/gemini-x:generateContent", is_streamed=False),
+    "gemini-cli": Spoken("gemini-cli", "https://api.example/v1beta/models/gemini-x:generateContent", is_streamed=False),
+    "ollama": Spoken("ollama", "http://127.0.0.1:11434/api/chat", model="qwen-x"),
+}
+
+
+# In plain text.
+
+
+@dataclass(frozen=True)
+class Words:
+    """A tool protocol of plain text: its prompt, a call as the model writes it, a result as the host tells it.
+
+    `several` stands between the calls of an answer and between results, None where an answer has but one; `asks` is what the host makes of
+    what a person says, `ends` what the model makes of its last answer, `behind` what the host puts behind each message of its own.
+    """
+
+    system: str
+    call: Callable[[Call], str]
+    told: Callable[[Call, str], str]
+    several: str | None = "\n\n"
+    asks: Callable[[str, bool], str] | None = None
+    ends: Callable[[str], str] = lambda text: text
+    behind: str = ""
+
+
+class Worded:
+    """A tool protocol of plain text over a dialect."""
+
+    def __init__(self, words: Words, dialect: Form) -> None:
+        self._words = words
+        self._dialect = dialect
+        self.url = dialect.url
+        self.several = words.several is not None
+
+    def request(self, entries: Sequence[Entry], system: str = SYSTEM) -> bytes:
+        return self._dialect.request(list(self._plain(entries)), f"{self._words.system}\n{system}")
+
+    def response(self, answer: Answer) -> Sequence[bytes]:
+        return self._dialect.response(Answer(self._said(answer), (), answer.thinking))
+
+    def _plain(self, entries: Sequence[Entry]) -> Iterator[Entry]:
+        words = self._words
+        for number, entry in enumerate(entries):
+            match entry:
+                case User():
+                    said = words.asks(entry.text, number == 0) if words.asks is not None else entry.text
+                    yield User(said + words.behind)
+                case Answer():
+                    yield Answer(self._said(entry))
+                case Results():
+                    told = [words.told(call, text) for call, text in entry.told]
+                    yield User((words.several or "\n").join(told) + words.behind)
+
+    def _said(self, answer: Answer) -> str:
+        if not answer.calls:
+            return self._words.ends(answer.text)
+        calls = [self._words.call(call) for call in answer.calls]
+        return "\n\n".join(filter(None, [answer.text, (self._words.several or "\n").join(calls)]))
+
+
+def _use(call: Call) -> str:
+    server, _, tool = call.name.partition("__")
+    return (
+        f"<thinking>I need {tool}.</thinking>\n\n<use_mcp_tool>\n<server_name>{server}</server_name>\n"
+        f"<tool_name>{tool}</tool_name>\n<arguments>\n{call.text}\n</arguments>\n</use_mcp_tool>"
+    )
+
+
+def _access(call: Call) -> str:
+    server, uri = call.arguments["server_name"], call.arguments["uri"]
+    return f"<access_mcp_resource>\n<server_name>{server}</server_name>\n<uri>{uri}</uri>\n</access_mcp_resource>"
+
+
+def _tagged(text: str, is_first: bool) -> str:  # noqa: FBT001 - the place is what is passed
+    tag = "task" if is_first else "feedback"
+    return f"<{tag}>\n{text}\n</{tag}>"
+
+
+def _used(call: Call, text: str) -> str:
+    if call.name == "access_mcp_resource":
+        return f"[access_mcp_resource for '{call.arguments['server_name']}'] Result:\n{text}"
+    return f"[use_mcp_tool for '{call.name.partition('__')[0]}'] Result:\n{text}"
+
+
+def _object(name: str, arguments: str) -> Callable[[Call], str]:
+    return lambda call: f'{{"{name}": {json.dumps(call.name)}, "{arguments}": {call.text}}}'
+
+
+def _after(words: str) -> Callable[[Call, str], str]:
+    def told(call: Call, text: str) -> str:
+        del call
+        return words + text
+
+    return told
+
+
+def _response(call: Call, text: str) -> str:
+    value: JSON = {"name": call.name, "content": text}
+    return f"<tool_response>\n{json.dumps(value, ensure_ascii=False)}\n</tool_response>"
+
+
+_CLINE = (
+    "You are Cline, a highly skilled software engineer.\n\n====\n\nTOOL USE\n\n## use_mcp_tool\nUsage:\n<use_mcp_tool>\n"
+    "<server_name>server name here</server_name>\n<tool_name>tool name here</tool_name>\n<arguments>\n{}\n</arguments>\n"
+    "</use_mcp_tool>\n\n====\n\nMCP SERVERS\n\n# Connected MCP Servers\n\n## math (`uvx math`)\n\n### Available Tools\n"
+    "- add: Adds.\n    Input Schema:\n    {}\n\n## docs\n\n### Direct Resources\n- docs://1 (One): a page\n\n====\n\nRULES\n"
+)
+_DETAILS = "\n\n<environment_details>\n# VSCode Visible Files\n(none) 3 12 42\n# Current Mode\nACT MODE\n</environment_details>"
+_CHERRY = (
+    "In this environment you have access to a set of tools.\n\n## Tool Use Formatting\n\n<tool_use>\n  <name>{tool_name}</name>\n"
+    "  <arguments>{json_arguments}</arguments>\n</tool_use>\n\n## Tool Use Available Tools\n<tools>\n\n<tool>\n"
+    "  <name>math__add</name>\n  <description>Adds.</description>\n  <arguments>\n    {}\n  </arguments>\n</tool>\n</tools>\n"
+)
+_HERMES = "# Tools\n\n<tools>\n{}\n</tools>\n\nFor each call, return <tool_call>\n{}\n</tool_call>\n"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return "\n\n".join(f"Tool: {name}\nDescription: It does.\nArguments:" for name in names)
+
+
+def words_of(names: Sequence[str]) -> Mapping[str, Words]:
+    """The tool protocols of plain text; of some the prompt must name the tools."""
+    cherry = Words(
+        system=_CHERRY,
+        call=lambda call: f"<tool_use>\n  <name>{call.name}</name>\n  <arguments>{call.text}</arguments>\n</tool_use>",
+        told=lambda call, text: (
+            f"<tool_use_result>\n  <name>{call.name}</name>\n  <result>{text}</result>\n</tool_use_result>"
+        ),
+    )
+    return {
+        "cline": Words(
+            system=_CLINE,
+            call=lambda call: _access(call) if call.name == "access_mcp_resource" else _use(call),
+            told=_used,
+            several=None,
+            asks=_tagged,
+            ends=lambda text: f"<attempt_completion>\n<result>\n{text}\n</result>\n</attempt_completion>",
+            behind=_DETAILS,
+        ),
+        "cherry": cherry,
+        "older cherry": Words(
+            system=_CHERRY,
+            call=cherry.call,
+            told=lambda call, text: f"Here is the result of mcp tool use `{call.name}`:\n\n{text}",
+        ),
+        "json": Words(
+            system=f'{_listed(names)}\n\nRespond with:\n{{"tool": "tool-name", "arguments": {{"name": "value"}}}}\n',
+            call=_object("tool", "arguments"),
+            told=_after("Tool execution result: "),
+            several=None,
+        ),
+        "function": Words(
+            system=f'{_listed(names)}\n\nRespond with:\n{{"function": "name", "parameters": {{"name": "value"}}}}\n',
+            call=_object("function", "parameters"),
+            told=lambda call, text: f"Tool result for {call.name}:\n{text}",
+            several=None,
+        ),
+        "react": Words(
+            system="Tools:\n- math__add: Adds.\n\nThought: why\nAction: the tool\nAction Input: JSON\nObservation: given\n",
+            call=lambda call: f"Thought: I need it.\nAction: {call.name}\nAction Input: {call.text}",
+            told=_after("Observation: "),
+            several=None,
+            ends=lambda text: f"Thought: I know.\nFinal Answer: {text}",
+        ),
+        "hermes": Words(
+            system=_HERMES,
+            call=lambda call: (
+                f'<tool_call>\n{{"name": {json.dumps(call.name)}, "arguments": {call.text}}}\n</tool_call>'
+            ),
+            told=_response,
+            several="\n",
+        ),
+    }
+
+
+NAMES: Sequence[str] = (*DIALECTS, *words_of(()))
 
 
 def form(name: str, names: Sequence[str] = (), dialect: str = "openai") -> Form:
@@ -15,23 +241,6 @@ def form(name: str, names: Sequence[str] = (), dialect: str = "openai") -> Form:
     return DIALECTS[name] if name in DIALECTS else Worded(words_of(names)[name], DIALECTS[dialect])
 
 
-def _usual(name: str) -> Form:
-    return DIALECTS.get(name) or Worded(words_of(())[name], Spoken(model="deepseek-chat"))
-
-
-FORMS: Mapping[str, Form] = {name: _usual(name) for name in NAMES}
-
-__all__ = [
-    "DIALECTS",
-    "FORMS",
-    "NAMES",
-    "SYSTEM",
-    "Answer",
-    "Call",
-    "Entry",
-    "Form",
-    "Results",
-    "User",
-    "dumped",
-    "form",
-]
+FORMS: Mapping[str, Form] = {
+    name: DIALECTS.get(name) or Worded(words_of(())[name], Spoken(model="deepseek-chat")) for name in NAMES
+}

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from tests.infer.forms import FORMS, Answer, Call, Results, User
+from tests.infer.forms import FORMS
 from tests.infer.world import ModelTap, ServerTap, World
+from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.capture.record import Draft
 from tui_host.tap.recording.tap_session import TapRecording
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
-from tests.infer.forms import FORMS, Answer, Call, Results, User
+from tests.infer.forms import FORMS
 from tests.infer.world import MS, Asked, ServerTap, World, found_in
+from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.chat.conversation import Conversation, Item
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import StoryChat

@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tests.infer.forms import SYSTEM, Answer, Entry, Results, User
 from tests.infer.world import Asked
+from tests.kit.bodies import SYSTEM, Answer, Entry, Results, User
 
 
 @dataclass

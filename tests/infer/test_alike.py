@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.infer.forms import FORMS, Answer, Call, Entry, Results, User
+from tests.infer.forms import FORMS
 from tests.infer.world import MS, ModelTap, ServerTap, World, found_in
+from tests.kit.bodies import Answer, Call, Entry, Results, User
 from tui_host.errors import JSON
 
 OLLAMA = FORMS["ollama"]

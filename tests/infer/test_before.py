@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tests.infer.forms import FORMS, Answer, Entry, Form, Results, User
+from tests.infer.forms import FORMS, Form
 from tests.infer.scene import call
 from tests.infer.world import MS, ModelTap, World
+from tests.kit.bodies import Answer, Entry, Results, User
 
 OPENAI = FORMS["openai"]
 ONE = call("math__add")

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.infer.forms import FORMS, Answer, dumped
+from tests.infer.forms import FORMS
 from tests.infer.world import MS, World
+from tests.kit.bodies import Answer, dumped
 from tui_host.capture.record import Draft, Head
 from tui_host.chat.conversation import Conversation, NoteItem, UserItem
 from tui_host.errors import JSON

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.infer.forms import FORMS, Answer, User
+from tests.infer.forms import FORMS
 from tests.infer.scene import chat_of
 from tests.infer.world import MS, World, found_in
+from tests.kit.bodies import Answer, User
 from tui_host.chat.conversation import CallItem, UserItem
 
 OPENAI = FORMS["openai"]

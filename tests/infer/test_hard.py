@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.infer.forms import Call
 from tests.infer.scene import SUM, Scene, call
+from tests.kit.bodies import Call
 
 
 def test_a_call_that_two_conversations_may_have_asked_for_is_joined_to_neither_before_one_is_told() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.infer.forms import FORMS, Answer, Call, Entry, Results, User
+from tests.infer.forms import FORMS
+from tests.kit.bodies import Answer, Call, Entry, Results, User
 from tui_host.infer.conversations.request_messages import RequestReader
 from tui_host.llm.dialects.table import dialect_at
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.infer.dialects import offering
-from tests.infer.forms import Answer, Call, Results, User
+from tests.infer.forms import offering
 from tests.infer.kept import KeptModelTap, KeptServerTap
+from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.capture.store.store import Store
 from tui_host.cli.recorded import listing
 from tui_host.infer.live_story import LiveStory

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.infer.forms import Answer, Call, Results, User, form
+from tests.infer.forms import form
 from tests.infer.scene import chat_of
 from tests.infer.world import World
+from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.chat.conversation import CallItem, UserItem
 
 CALL = Call("", "math__add", {"a": 1, "b": 2})

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.infer.forms import FORMS, NAMES, Answer, Call, Entry, Results, User, form
+from tests.infer.forms import FORMS, NAMES, form
 from tests.infer.world import MS, ModelTap, World
+from tests.kit.bodies import Answer, Call, Entry, Results, User
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, UserItem
 from tui_host.infer.chat_start import CAPTURED_FROM_HERE, NOT_CAPTURED
 from tui_host.infer.story import Story

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.infer.forms import Answer, Call, Results, User
 from tests.infer.scene import SUM, Scene
 from tests.infer.world import MS, Asked, ServerTap
+from tests.kit.bodies import Answer, Call, Results, User
 
 
 def steps(scene: Scene, server: str, tap: ServerTap, *orders: str, at_once: bool = True) -> list[list[Asked]]:

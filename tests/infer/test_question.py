@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.infer.forms import FORMS, Answer, dumped
+from tests.infer.forms import FORMS
 from tests.infer.world import ModelTap, World
+from tests.kit.bodies import Answer, dumped
 from tui_host.capture.record import Draft, Head
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import JSON

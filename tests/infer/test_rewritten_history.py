@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 from typing_extensions import override
 
-from tests.infer.dialects import Spoken
-from tests.infer.forms import Answer, Call, Entry, dumped
+from tests.infer.forms import Spoken
 from tests.infer.world import MS, World, found_in
+from tests.kit.bodies import Answer, Call, Entry, dumped
 from tui_host.errors import JSON
 
 SUM: dict[str, JSON] = {"a": 1, "b": 2}

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.infer.dialects import offering
-from tests.infer.forms import FORMS, Answer, Call, Results, User
+from tests.infer.forms import FORMS, offering
 from tests.infer.scene import chat_of
 from tests.infer.world import MS, World, found_in
+from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.chat.conversation import CallItem
 from tui_host.errors import JSON
 

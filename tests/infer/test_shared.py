@@ -6,9 +6,10 @@ from collections.abc import Generator
 
 import pytest
 
-from tests.infer.forms import FORMS, Answer, Call, Results, User
+from tests.infer.forms import FORMS
 from tests.infer.scene import Scene, call
 from tests.infer.world import MS, Asked, ServerTap, World, found_in
+from tests.kit.bodies import Answer, Call, Results, User
 
 OPENAI = FORMS["openai"]
 SUM = {"a": 1, "b": 2}

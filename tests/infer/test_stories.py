@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from tests.infer.forms import FORMS, Answer, Call, Results, User
+from tests.infer.forms import FORMS
 from tests.infer.kept import KeptModelTap, KeptServerTap
+from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.capture.record import Draft
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tests.infer.forms import FORMS, Answer, Call, Entry, Results, User
+from tests.infer.forms import FORMS
 from tests.infer.scene import chat_of
 from tests.infer.world import World
+from tests.kit.bodies import Answer, Call, Entry, Results, User
 from tui_host.chat.conversation import CallItem, Item
 from tui_host.errors import JSON
 

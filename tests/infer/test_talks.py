@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.infer.forms import Answer, Results, User
 from tests.infer.scene import OPENAI, SUM, Scene, call, chat_of
 from tests.infer.world import World
+from tests.kit.bodies import Answer, Results, User
 from tui_host.chat.conversation import CallItem
 from tui_host.errors import JSON
 from tui_host.infer.story import Story

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.infer.forms import FORMS, Answer, User, dumped
+from tests.infer.forms import FORMS
 from tests.infer.world import ModelTap, World
+from tests.kit.bodies import Answer, User, dumped
 from tui_host.capture.record import Draft, Head, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.imported_records import Intake

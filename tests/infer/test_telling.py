@@ -7,9 +7,10 @@ from functools import partial
 
 import pytest
 
-from tests.infer.forms import FORMS, Answer, Call, Results, User
+from tests.infer.forms import FORMS
 from tests.infer.scene import chat_of
 from tests.infer.world import MS, ModelTap, World
+from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Draft, Head

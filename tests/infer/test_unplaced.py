@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.infer.forms import Answer, Call, Results, User, form
+from tests.infer.forms import form
 from tests.infer.scene import chat_of
 from tests.infer.world import MS, World
+from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.chat.conversation import AnswerItem, CallItem, UserItem
 
 NAMES = ("older cherry", "cherry", "hermes", "ollama", "gemini")

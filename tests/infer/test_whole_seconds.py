@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.infer.forms import Answer, Call, Entry, Results, User
 from tests.infer.scene import Scene, call
 from tests.infer.world import MS, Asked, Frame, ServerTap
+from tests.kit.bodies import Answer, Call, Entry, Results, User
 
 
 def turns(scene: Scene, tap: ServerTap, tools: Sequence[str], texts: Sequence[str], pause: int) -> dict[Asked, Frame]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.infer.forms import FORMS, Answer, User
+from tests.infer.forms import FORMS
 from tests.infer.world import World
+from tests.kit.bodies import Answer, User
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import StoryChat

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Literal
 
-from tests.infer.forms import SYSTEM, Answer, Entry, Form, dumped
+from tests.infer.forms import Form
+from tests.kit.bodies import SYSTEM, Answer, Entry, dumped
 from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.record import Draft, Head, Record
 from tui_host.errors import JSON

@@ -4,80 +4,33 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
-
-from typing_extensions import override
 
 from tests.interop.exported import Line, chosen
 from tests.interop.rawhttp import Headers, Message, RawExchange, exchanges_in
 from tests.interop.relay import Relay
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """How much was compared, and found the same.
-
-    Attributes:
-        heads: Heads of requests and responses.
-        bodies: Bodies of requests and responses.
-        frames: `frame` records.
-        lines: `line` records.
-        size: Bytes of bodies, frames and lines.
-    """
-
-    heads: int = 0
-    bodies: int = 0
-    frames: int = 0
-    lines: int = 0
-    size: int = 0
-
-    def __add__(self, other: Figures) -> Figures:
-        return Figures(
-            heads=self.heads + other.heads,
-            bodies=self.bodies + other.bodies,
-            frames=self.frames + other.frames,
-            lines=self.lines + other.lines,
-            size=self.size + other.size,
-        )
-
-    @override
-    def __str__(self) -> str:
-        return (
-            f"{self.heads} heads, {self.bodies} bodies, {self.frames} frames, {self.lines} lines: {self.size:,} bytes"
-        )
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 
 
-def compare_pipes(lines: Sequence[Line], server: str, folder: Path, *, goes_on: bool = False) -> Figures:
-    """A stdio server: each line of its three streams is a record, and each record is such a line.
+def compare_pipes(lines: Sequence[Line], server: str, folder: Path, *, goes_on: bool = False) -> None:
+    """A stdio server: each line of its three streams, as `tee.py` wrote them, is a record, and each record is such a line.
 
-    Args:
-        lines: The export.
-        server: The server's name.
-        folder: What `tee.py` has written: a folder for each start.
-        goes_on: It writes after the session's last record.
+    With `goes_on` it writes after the session's last record.
     """
     connections = _connections(lines, server)
-    starts = sorted((entry for entry in folder.iterdir()), key=lambda entry: int(entry.name))
+    starts = sorted(folder.iterdir(), key=lambda entry: int(entry.name))
     assert len(connections) == len(starts) > 0
-    figures = Figures()
     for (capture, connection), start in zip(connections, starts, strict=True):
         records = chosen(lines, peer=server, capture=capture, connection=connection)
-        given = [line.data for line in chosen(records, kind="frame", direction="out")]
-        taken = [line.data for line in chosen(records, kind="frame", direction="in")]
-        said = [line.data for line in chosen(records, kind="line", direction="in")]
-        written = _lines((start / "stdin").read_bytes())
-        assert given == written, f"{server}, stdin: {_difference(given, written)}"
-        for records_of_one, name in ((taken, "stdout"), (said, "stderr")):
-            logged = _lines((start / name).read_bytes())
-            told = logged[: len(records_of_one) if goes_on else None]
-            assert records_of_one == told, f"{server}, {name}: {_difference(records_of_one, told)}"
-        size = sum(map(len, [*given, *taken, *said]))
-        figures += Figures(frames=len(given) + len(taken), lines=len(said), size=size)
-    return figures
+        for name, kind, direction in (("stdin", "frame", "out"), ("stdout", "frame", "in"), ("stderr", "line", "in")):
+            exported = [line.data for line in chosen(records, kind=kind, direction=direction)]
+            logged = _LINE.findall((start / name).read_bytes())
+            if goes_on and direction == "in":
+                logged = logged[: len(exported)]
+            assert exported == logged, f"{server}, {name}"
 
 
 def _connections(lines: Sequence[Line], peer: str) -> list[tuple[str, str]]:
@@ -85,28 +38,12 @@ def _connections(lines: Sequence[Line], peer: str) -> list[tuple[str, str]]:
     return list(dict.fromkeys((line.capture, line.connection) for line in chosen(lines, peer=peer)))
 
 
-def _difference(exported: Sequence[bytes], logged: Sequence[bytes]) -> str:
-    """How often what is not in both as often stands in each, and else that the order is another: for whoever reads of a failure."""
-    only, missing = Counter(exported) - Counter(logged), Counter(logged) - Counter(exported)
-    return f"too much in the export {dict(only)}, not in it {dict(missing)}" if only or missing else "in another order"
-
-
-def _lines(data: bytes) -> list[bytes]:
-    *whole, rest = data.split(b"\n")
-    return [line + b"\n" for line in whole] + ([rest] if rest else [])
-
-
-def compare_exchanges(lines: Sequence[Line], peer: str, relay: Relay, *, after: Sequence[str] = ()) -> Figures:
+def compare_exchanges(lines: Sequence[Line], peer: str, relay: Relay, *, after: Sequence[str] = ()) -> None:
     """An HTTP peer: each exchange on its sockets is one in the export, heads and bodies, and the frames are in the bodies.
 
-    Args:
-        lines: The export.
-        peer: The server's or provider's name.
-        relay: What stood before it.
-        after: Methods of requests that each connection makes after the session's last record.
+    `after` are the methods of requests that each connection makes after the session's last record.
     """
     raw = [one for kept in relay.connections for one in exchanges_in(bytes(kept.sent), bytes(kept.answered))]
-    figures = Figures()
     for request in chosen(lines, peer=peer, kind="request"):
         records = chosen(lines, peer=peer, capture=request.capture, exchange=request.exchange)
         asked = [one for one in raw if _is_same(request, one.request)]
@@ -116,12 +53,11 @@ def compare_exchanges(lines: Sequence[Line], peer: str, relay: Relay, *, after: 
             assert kinds == ["request", "error"], f"never received: {request}"
             continue
         raw.remove(match)
-        figures += _compare_one(records, match)
+        _compare_one(records, match)
     unseen = [(one.request.start.split(" ")[0], one.request.body) for one in raw]
     assert [method for method, _ in unseen] == [*after] * len(_connections(lines, peer)), (
         f"not in the export, where {[*after]} is not to be: {unseen}"
     )
-    return figures
 
 
 def _is_same(record: Line, request: Message) -> bool:
@@ -152,16 +88,15 @@ def _pattern(value: str) -> str:
     return "[^⟨]+".join(re.escape(part) for part in re.split("⟨secret:[^⟩]+⟩", value))
 
 
-def _compare_one(records: Sequence[Line], raw: RawExchange) -> Figures:
+def _compare_one(records: Sequence[Line], raw: RawExchange) -> None:
     """One exchange; a request's body was compared when its match was sought."""
-    sent = raw.request.body
+    _compare_frames(records, raw)
     heads = chosen(records, kind="response")
-    figures = Figures(heads=1, bodies=1, size=len(sent)) + _compare_frames(records, raw)
     if not heads:
-        return figures
+        return
     assert len(heads) == 1
     assert raw.response is not None
-    assert raw.response.start.split(" ")[1] == str(heads[0].status)
+    assert raw.response.start.split(" ")[1] == heads[0].status
     assert _are_same(heads[0].headers, raw.response.headers)
     body = b"".join(line.data for line in chosen(records, kind="chunk"))
     end = chosen(records, kind="end")
@@ -171,31 +106,25 @@ def _compare_one(records: Sequence[Line], raw: RawExchange) -> Figures:
         assert raw.response.body.startswith(body)  # a stream that goes on after the session's last record
     else:
         assert body == raw.response.body
-    return figures + Figures(heads=1, bodies=1, size=len(body))
 
 
-def _compare_frames(records: Sequence[Line], raw: RawExchange) -> Figures:
+def _compare_frames(records: Sequence[Line], raw: RawExchange) -> None:
     """Frames are what the bodies carry: a request's whole, a response's events, or its JSON whole."""
     out = [line.data for line in chosen(records, kind="frame", direction="out")]
     into = [line.data for line in chosen(records, kind="frame", direction="in")]
-    if records[0].wire != "mcp":
-        assert not out
-        assert not into
-        return Figures()
-    assert out == ([raw.request.body] if raw.request.body else [])
+    is_mcp = records[0].wire == "mcp"
+    assert out == ([raw.request.body] if is_mcp and raw.request.body else [])
+    told: list[bytes] = []
     response = raw.response
-    if response is None:
-        assert not into
-        return Figures(frames=len(out), size=sum(map(len, out)))
-    kind = response.value("content-type") or ""
-    if kind.startswith("text/event-stream"):
-        told = _events(response.body)
-    else:
-        told = [response.body] if kind.startswith("application/json") and response.body else []
-    assert into == told[: len(into)]
-    if response.is_whole:
-        assert len(into) == len(told)
-    return Figures(frames=len(out) + len(into), size=sum(map(len, [*out, *into])))
+    if response is not None and is_mcp:
+        kind = response.value("content-type") or ""
+        if kind.startswith("text/event-stream"):
+            told = _events(response.body)
+        elif kind.startswith("application/json") and response.body:
+            told = [response.body]
+        if not response.is_whole:
+            told = told[: len(into)]
+    assert into == told
 
 
 def _events(body: bytes) -> list[bytes]:

@@ -23,12 +23,14 @@ class Line:
     connection: str
     exchange: str
     call: str
-    data: bytes
     method: str
     url: str
-    status: int
+    status: str
+    data: bytes
     headers: Headers
-    malformed: str
+
+
+TEXTS = ("capture", "kind", "wire", "peer", "direction", "connection", "exchange", "call", "method", "url", "status")
 
 
 def read_export(text: bytes) -> list[Line]:
@@ -54,31 +56,11 @@ def array_of(value: JSON) -> Sequence[JSON]:
     return value
 
 
-def text_of(value: JSON) -> str:
-    assert value is None or isinstance(value, str), value
-    return value or ""
-
-
 def _line(fields: Mapping[str, JSON]) -> Line:
-    data = base64.b64decode(text_of(fields.get("data")), validate=True)
-    assert "text" not in fields or text_of(fields["text"]).encode() == data
+    data = base64.b64decode(str(fields.get("data", "")), validate=True)
+    assert "text" not in fields or str(fields["text"]).encode() == data
     head = object_of(fields.get("head", {}))
-    status = head.get("status", 0)
-    assert isinstance(status, int)
     pairs = [array_of(pair) for pair in array_of(head.get("headers", []))]
-    return Line(
-        capture=text_of(fields["capture"]),
-        kind=text_of(fields["kind"]),
-        wire=text_of(fields["wire"]),
-        peer=text_of(fields.get("peer")),
-        direction=text_of(fields.get("direction")),
-        connection=text_of(fields.get("connection")),
-        exchange=text_of(fields.get("exchange")),
-        call=text_of(fields.get("call")),
-        data=data,
-        method=text_of(head.get("method")),
-        url=text_of(head.get("url")),
-        status=status,
-        headers=tuple((text_of(name), text_of(value)) for name, value in pairs),
-        malformed=text_of(fields.get("malformed")),
-    )
+    values = {**fields, **head}
+    texts = {name: str(values.get(name) or "") for name in TEXTS}
+    return Line(**texts, data=data, headers=tuple((str(name), str(value)) for name, value in pairs))

@@ -26,7 +26,6 @@ NPM = {
     "@modelcontextprotocol/server-everything": "2026.8.31",
     "@modelcontextprotocol/server-filesystem": "2026.8.31",
     "@modelcontextprotocol/server-memory": "2026.8.31",
-    "@modelcontextprotocol/inspector": "2.12.0",
     "@copilotkit/aimock": "1.43.0",
 }
 HOSTS_NPM = {
@@ -55,7 +54,6 @@ EVERYTHING = "@modelcontextprotocol/server-everything"
 FASTMCP = "fastmcp==2.14.7"
 FILESYSTEM = "@modelcontextprotocol/server-filesystem"
 MEMORY = "@modelcontextprotocol/server-memory"
-INSPECTOR = "@modelcontextprotocol/inspector"
 AIMOCK = "@copilotkit/aimock"
 
 HOME = os.environ.get("HOME", "/")
@@ -89,14 +87,6 @@ def npx(package: str) -> list[str]:
     if shutil.which("npx") is None:  # as above
         pytest.skip("npx is not installed")
     return ["npx", "-y", f"{package}@{NPM[package]}"]
-
-
-def fetch(*packages: str) -> None:
-    """Have what `npx` starts in its cache."""
-    for package in packages:
-        name, yes, wanted = npx(package)
-        command = [name, yes, f"--package={wanted}", "-c", "true"]
-        subprocess.run(command, env={**os.environ, "HOME": HOME}, check=True, timeout=FETCH_SECONDS)
 
 
 class Node:
@@ -173,20 +163,12 @@ def serving(command: Sequence[str], port: int, **environment: str) -> Generator[
 
 
 @contextmanager
-def everything_over_http(node: Node) -> Generator[int]:
-    """server-everything over streamable HTTP; its port."""
+def everything_over_http(node: Node, kind: str = "streamableHttp") -> Generator[int]:
+    """server-everything over HTTP of this kind; its port."""
     port = free_port()
-    with everything_at(node, port):
-        yield port
-
-
-@contextmanager
-def everything_at(node: Node, port: int, kind: str = "streamableHttp") -> Generator[subprocess.Popen[bytes]]:
-    """The same at a port of one's own."""
-    command = node.command(EVERYTHING, kind)
     guard = Path(__file__).parent / "loopback.cjs"
-    with serving(command, port, PORT=str(port), NODE_OPTIONS=f"--require={guard}") as process:
-        yield process
+    with serving(node.command(EVERYTHING, kind), port, PORT=str(port), NODE_OPTIONS=f"--require={guard}"):
+        yield port
 
 
 def _listens(port: int) -> bool:

@@ -1,7 +1,6 @@
 """HTTP/1.1 out of the bytes of a TCP connection, by hand: heads as they stand, bodies after transfer framing.
 
-Written for the comparison alone, on nothing but the standard library, so that a fault in the program's parsers cannot hide here.
-Source: RFC 9112, sections 2, 6 and 7.
+Written for comparisons alone, so that a fault in the program's parsers cannot hide here. Source: RFC 9112, sections 2, 6 and 7.
 """
 
 from __future__ import annotations
@@ -13,19 +12,12 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A request or a response.
-
-    Attributes:
-        start: Its first line.
-        headers: Names and values in order, as they stand.
-        body: After transfer framing, before content decoding.
-        is_whole: Its end was seen.
-    """
+    """A request or a response: its first line, names and values as they stand, its body before content decoding, whether it ended."""
 
     start: str
     headers: Headers
-    body: bytes
-    is_whole: bool
+    body: bytes = b""
+    is_whole: bool = True
 
     def value(self, name: str) -> str | None:
         """A header's value, in lower case."""
@@ -60,34 +52,33 @@ def _message(data: bytes, *, is_response: bool) -> tuple[Message, bytes]:
     assert separator, f"half a head: {head[:200]!r}"
     start, *lines = head.decode("latin-1").split("\r\n")
     headers = tuple((name, value.strip(" \t")) for name, _, value in (line.partition(":") for line in lines))
-    bare = Message(start=start, headers=headers, body=b"", is_whole=True)
+    bare = Message(start=start, headers=headers)
+    body, is_whole = b"", True
     if "chunked" in (bare.value("transfer-encoding") or ""):
         body, rest, is_whole = _chunked(rest)
     elif (length := bare.value("content-length")) is not None:
         body, rest = rest[: int(length)], rest[int(length) :]
         is_whole = len(body) == int(length)
     elif is_response and start.split(" ")[1] not in {"204", "304"} and not start.split(" ")[1].startswith("1"):
-        body, rest, is_whole = rest, b"", True  # it ends with the connection
-    else:
-        body, is_whole = b"", True
+        body, rest = rest, b""  # it ends with the connection
     return Message(start=start, headers=headers, body=body, is_whole=is_whole), rest
 
 
 def _chunked(data: bytes) -> tuple[bytes, bytes, bool]:
     body = bytearray()
     while True:
-        size_line, separator, rest = data.partition(b"\r\n")
+        size_line, separator, data = data.partition(b"\r\n")
         if not separator:
             return bytes(body), b"", False
         size = int(size_line.partition(b";")[0], 16)
         if size == 0:
             break
-        body += rest[:size]
-        if len(rest) < size + 2:
+        body += data[:size]
+        if len(data) < size + 2:
             return bytes(body), b"", False
-        assert rest[size : size + 2] == b"\r\n", "a chunk without its end"
-        data = rest[size + 2 :]
-    while True:  # trailers
-        line, separator, rest = rest.partition(b"\r\n")
-        if not separator or not line:
-            return bytes(body), rest, bool(separator)
+        assert data[size : size + 2] == b"\r\n", "a chunk without its end"
+        data = data[size + 2 :]
+    line = b"trailers"
+    while line and separator:
+        line, separator, data = data.partition(b"\r\n")
+    return bytes(body), data, bool(separator)

@@ -6,14 +6,14 @@ Two turns of one session, so that two starts of each server are in it. The quest
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.interop.asking import PROGRAM, Answer, Program, http_server, provider, stdio_server
-from tests.interop.comparison import Figures, compare_exchanges, compare_pipes
+from tests.interop.comparison import compare_exchanges, compare_pipes
 from tests.interop.exported import Line, array_of, chosen, object_of
 from tests.interop.others import (
     EVERYTHING,
@@ -42,12 +42,6 @@ ASKED: dict[str, Mapping[str, JSON]] = {
     "get-resource-reference": {"resourceType": "Text", "resourceId": 1},
     "gzip-file-as-resource": {"name": "a.gz", "data": "data:text/plain,héllo", "outputType": "resource"},
 }
-PEERS = {
-    "mine": "demo model, HTTP",
-    "everything": f"{EVERYTHING}, stdio",
-    "time": f"{TIME}, stdio",
-    "web": f"{EVERYTHING}, streamable HTTP",
-}
 AGAIN = """call time.get_current_time {"timezone":"Europe/Paris"}
 call everything.echo {"message":"again"}
 call web.echo {"message":"again"}
@@ -59,7 +53,6 @@ REFUSED: Mapping[str, JSON] = {"a": "two", "b": 3}
 class Heard:
     """Two turns, and what both sides of the wires have of them."""
 
-    mode: str
     answers: list[Answer]
     lines: list[Line]
     folder: Path
@@ -86,9 +79,8 @@ def heard(request: pytest.FixtureRequest, node: Node, tmp_path_factory: pytest.T
             http_server("web", servers.port, mode=mode),
         )
         first = program.ask(question())
-        second = program.ask(AGAIN, "--session", first.session)
+        second = program.ask(AGAIN, "--session", str(first.whole["session"]))
         yield Heard(
-            mode=mode,
             answers=[first, second],
             lines=program.export(),
             folder=folder,
@@ -107,11 +99,12 @@ def question() -> str:
     )
 
 
-@pytest.mark.parametrize("peer", ["mine", "everything", "time", "web"])
-def test_the_peers_received_and_sent_what_is_exported(
-    heard: Heard, peer: str, tell: Callable[[str, Figures], None]
-) -> None:
-    tell(f"{PEERS[peer]}, {heard.mode}", compare(heard, peer))
+def test_the_peers_received_and_sent_what_is_exported(heard: Heard) -> None:
+    compare_exchanges(heard.lines, "mine", heard.model)
+    # The end of its session comes after the last record of ours.
+    compare_exchanges(heard.lines, "web", heard.web, after=["DELETE"])
+    for server in ("everything", "time"):
+        compare_pipes(heard.lines, server, heard.folder / server)
 
 
 def test_each_call_says_what_its_frames_say(heard: Heard) -> None:
@@ -143,27 +136,3 @@ def test_the_model_is_told_every_result_in_the_next_request(heard: Heard) -> Non
     told = [str(one["content"]) for one in messages if one["role"] == "tool"]
     assert len(told) == len(heard.answers[0].calls)
     assert told[0] == "Echo: " + str(ASKED["echo"]["message"])
-
-
-@pytest.mark.parametrize("peer", ["everything", "web", "mine"])
-@pytest.mark.parametrize("kind", ["frame", "line", "request", "chunk"])
-def test_the_comparison_notices_one_bit_and_one_record_less(heard: Heard, peer: str, kind: str) -> None:
-    place = next((at for at, line in enumerate(heard.lines) if (line.peer, line.kind) == (peer, kind)), None)
-    if place is None:
-        return
-    line = heard.lines[place]
-    changed = replace(line, data=line.data[:-1] + bytes([line.data[-1] ^ 1]))
-    for others in ([changed], []):
-        with pytest.raises(AssertionError):
-            compare(replace(heard, lines=[*heard.lines[:place], *others, *heard.lines[place + 1 :]]), peer)
-
-
-def compare(heard: Heard, peer: str) -> Figures:
-    match peer:
-        case "mine":
-            return compare_exchanges(heard.lines, peer, heard.model)
-        case "web":
-            ended = ["DELETE"]  # the end of its session comes after the last record of ours
-            return compare_exchanges(heard.lines, peer, heard.web, after=ended)
-        case _:
-            return compare_pipes(heard.lines, peer, heard.folder / peer)

@@ -9,7 +9,7 @@ calls have no ids, counts and times are 0, and every answer ends with `stop`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import pytest
 
 from tests.capture.drafts import everything_in
 from tests.interop.asking import Program, provider, stdio_server
-from tests.interop.comparison import Figures, compare_exchanges
+from tests.interop.comparison import compare_exchanges
 from tests.interop.exported import Line, array_of, chosen, object_of
 from tests.interop.others import AIMOCK, EVERYTHING, Node, free_port, serving
 from tests.interop.relay import Relay
@@ -55,16 +55,7 @@ FIXTURES: JSON = {
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """One dialect as the mock has it.
-
-    Attributes:
-        dialect: Its name.
-        path: What follows the mock's address in a base URL.
-        model: A name that the mock takes for one that thinks.
-        header: The credential as it is sent.
-        more: What else the provider is configured with.
-        counts: The tokens that it tells of.
-    """
+    """One dialect as the mock has it: a model that it takes for one that thinks, the credential's header, the tokens that it tells of."""
 
     dialect: str
     path: str
@@ -115,7 +106,7 @@ def program(spoken: Spoken, tmp_path: Path, relay: Relay, *servers: str) -> Prog
 
 @each_dialect
 def test_a_turn_with_calls_is_asked_answered_and_exported_to_the_byte(
-    spoken: Spoken, node: Node, mock: Relay, tmp_path: Path, tell: Callable[[str, Figures], None]
+    spoken: Spoken, node: Node, mock: Relay, tmp_path: Path
 ) -> None:
     at = program(spoken, tmp_path, mock, stdio_server("everything", node.command(EVERYTHING)))
 
@@ -128,72 +119,55 @@ def test_a_turn_with_calls_is_asked_answered_and_exported_to_the_byte(
         ("echo", {"message": "héllo ✓", "unasked": 100.0}, False),
         ("get-sum", {"a": 1.5, "b": -2}, False),
     ]
-    tell(f"{spoken.dialect} of {AIMOCK}", compare_exchanges(lines, "other", mock))
+    compare_exchanges(lines, "other", mock)
     sent = b"".join(bytes(kept.sent) for kept in mock.connections)
     assert sent.lower().count(spoken.header.lower()) == 2
     assert KEY.encode() not in everything_in(tmp_path / "data")
-    told = _told_back(spoken, lines)
-    assert told["calls"] == ["everything__echo", "everything__get-sum"]
-    assert [text.startswith(("Echo: héllo ✓", "The sum of 1.5 and -2 is -0.5")) for text in told["results"]] == [
-        True
-    ] * 2
-    assert told["text"] == TEXT
+    said, names, results = _told_back(spoken, lines)
+    assert (said, names) == (TEXT, ["everything__echo", "everything__get-sum"])
+    for result, begin in zip(results, ("Echo: héllo ✓", "The sum of 1.5 and -2 is -0.5"), strict=True):
+        assert result.startswith(begin)
 
 
-def _told_back(spoken: Spoken, lines: list[Line]) -> Mapping[str, str | list[str]]:
-    """What the second request says of the first answer."""
+def _told_back(spoken: Spoken, lines: list[Line]) -> tuple[str, list[str], list[str]]:
+    """What the second request says of the first answer: text, names of calls, results."""
     body = object_of(json.loads(chosen(lines, peer="other", kind="request")[1].data))
-    if spoken.dialect == "anthropic":
-        return _told_to_anthropic(body)
-    if spoken.dialect in {"openai", "ollama"}:
-        return _told_in_messages(body, spoken.dialect)
-    if spoken.dialect == "gemini":
-        asked, told = (array_of(object_of(one)["parts"]) for one in array_of(body["contents"])[-2:])
-        parts = [object_of(one) for one in asked]
-        results = [object_of(object_of(object_of(one)["functionResponse"])["response"]) for one in told]
-        return {
-            "text": "".join(str(part["text"]) for part in parts if "text" in part),
-            "calls": [str(object_of(part["functionCall"])["name"]) for part in parts if "functionCall" in part],
-            "results": [str(one["output"]) for one in results],
-        }
-    items = [object_of(one) for one in array_of(body["input"])][1:]
-    kinds = ["reasoning", "message", *["function_call"] * 2, *["function_call_output"] * 2]
-    assert [one["type"] for one in items] == kinds
-    assert object_of(array_of(items[0]["summary"])[0])["text"] == THOUGHT
-    assert items[0]["encrypted_content"]
-    assert [one["arguments"] for one in items[2:4]] == list(CALLS)
-    return {
-        "text": str(object_of(array_of(items[1]["content"])[0])["text"]),
-        "calls": [str(one["name"]) for one in items[2:4]],
-        "results": [str(one["output"]) for one in items[4:]],
-    }
+    match spoken.dialect:
+        case "anthropic":
+            asked, told = (objects(one["content"]) for one in objects(body["messages"])[-2:])
+            redacted, thinking, text, *calls = asked
+            assert redacted == {"type": "redacted_thinking", "data": REDACTED}
+            assert thinking == {"type": "thinking", "thinking": THOUGHT, "signature": SIGNATURE}
+            assert [block["tool_use_id"] for block in told] == [block["id"] for block in calls]
+            results: list[JSON] = [objects(block["content"])[0]["text"] for block in told]
+            said, names = text["text"], [block["name"] for block in calls]
+        case "gemini":
+            asked, told = (objects(one["parts"]) for one in objects(body["contents"])[-2:])
+            results = [object_of(object_of(one["functionResponse"])["response"])["output"] for one in told]
+            said = "".join(str(part["text"]) for part in asked if "text" in part)
+            names = [object_of(part["functionCall"])["name"] for part in asked if "functionCall" in part]
+        case "openai-responses":
+            thinking, message, *items = objects(body["input"])[1:]
+            kinds = [one["type"] for one in (thinking, message, *items)]
+            assert kinds == ["reasoning", "message", *["function_call"] * 2, *["function_call_output"] * 2]
+            assert objects(thinking["summary"])[0]["text"] == THOUGHT
+            assert thinking["encrypted_content"]
+            assert [one["arguments"] for one in items[:2]] == list(CALLS)
+            said, names = objects(message["content"])[0]["text"], [one["name"] for one in items[:2]]
+            results = [one["output"] for one in items[2:]]
+        case _:
+            asked_for, *told = objects(body["messages"])[-3:]
+            functions = [object_of(call["function"]) for call in objects(asked_for["tool_calls"])]
+            assert asked_for["thinking" if spoken.dialect == "ollama" else "reasoning_content"] == THOUGHT
+            if spoken.dialect == "openai":
+                assert [one["arguments"] for one in functions] == list(CALLS)  # as the model wrote them
+            said, names = asked_for["content"], [one["name"] for one in functions]
+            results = [one["content"] for one in told]
+    return str(said), [str(name) for name in names], [str(result) for result in results]
 
 
-def _told_to_anthropic(body: Mapping[str, JSON]) -> Mapping[str, str | list[str]]:
-    asked, told = (array_of(object_of(one)["content"]) for one in array_of(body["messages"])[-2:])
-    redacted, thinking, text, *calls = (object_of(block) for block in asked)
-    assert redacted == {"type": "redacted_thinking", "data": REDACTED}
-    assert thinking == {"type": "thinking", "thinking": THOUGHT, "signature": SIGNATURE}
-    results = [object_of(block) for block in told]
-    assert [block["tool_use_id"] for block in results] == [block["id"] for block in calls]
-    return {
-        "text": str(text["text"]),
-        "calls": [str(block["name"]) for block in calls],
-        "results": [str(object_of(array_of(block["content"])[0])["text"]) for block in results],
-    }
-
-
-def _told_in_messages(body: Mapping[str, JSON], dialect: str) -> Mapping[str, str | list[str]]:
-    asked, *told = (object_of(one) for one in array_of(body["messages"])[-3:])
-    functions = [object_of(object_of(call)["function"]) for call in array_of(asked["tool_calls"])]
-    assert asked["thinking" if dialect == "ollama" else "reasoning_content"] == THOUGHT
-    if dialect == "openai":
-        assert [one["arguments"] for one in functions] == list(CALLS)  # as the model wrote them
-    return {
-        "text": str(asked["content"]),
-        "calls": [str(one["name"]) for one in functions],
-        "results": [str(one["content"]) for one in told],
-    }
+def objects(value: JSON) -> list[Mapping[str, JSON]]:
+    return [object_of(one) for one in array_of(value)]
 
 
 @each_dialect

@@ -1,81 +1,96 @@
-"""Whole hosts that this project did not write, with both halves tapped: they do what they do without, and each call is one story."""
+"""Whole hosts that this project did not write, with what they talk to tapped: they do what they do without, and each call is one story.
+
+What they taught: `llm` starts a server anew for each call, so that one story has a tap for each; it offers tools by their bare names,
+and tells results wrapped in words of its own. fast-agent asks a server over stdio and one over HTTP at once.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.demo.running import model_at
-from tests.interop.others import EVERYTHING, Node
-from tests.interop.test_taps_http import tapped, told
-from tests.tap.stdio_taps import tap
+from tests.demo.running import line_of, model_at, started
+from tests.interop.others import EVERYTHING, FAST_AGENT, HOME, LLM, LLM_MCP, Node, uvx
+from tests.tap.stdio_taps import sessions, tap, until
+from tui_host.capture.store.store import Store
+from tui_host.infer.story import Story
 
-pytestmark = pytest.mark.timeout(180, func_only=True)
+pytestmark = pytest.mark.timeout(300, func_only=True)
 
 ECHO = ("echo", '{"message": "写 <b>"}')
 ASKED = (ECHO, ("get-sum", '{"a": 20, "b": 22}'), ECHO)
 """Two of them are alike, and bring the same: only a host that says with each frame whose it is tells which is which. Codex does, and sends
 calls in any order."""
+SUMS = (("add", '{"a": 20, "b": 22}'), ("multiply", '{"a": 3, "b": 4}'))
+MATH = (sys.executable, "-m", "tui_host.demo.servers", "math")
 _VARIES = re.compile(rb"Wall time: [\d.]+ seconds")
 """What a host tells of its own clock."""
+_SAID = re.compile(rb"\S+ answered .*I am no AI", re.DOTALL)
+"""The model's last words, without what a host tells of its own clock and of ids."""
+Started = tuple[Sequence[str], Mapping[str, str]]
+"""A host's arguments and what it has in its environment."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
-    """A host and how it is started on one question.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a host is started on: a home into which its files are written, a model, a server's command and another's URL, a question."""
 
-    Attributes:
-        title: As it is named here.
-        program: Its program.
-        tool: How it names a tool of the server `everything`.
-        start: Its arguments and its environment, for a home, a model's origin, a server's command and a question; files that it
-            reads are written there.
-        clean: The name of a tool as it is put into a name.
-        says_whose: It sends the model's id of a call along with its frame.
-        reads_question: The question is its standard input.
-    """
-
-    title: str
-    program: str
-    tool: str
-    start: Callable[[Path, str, Sequence[str], str], tuple[list[str], dict[str, str]]]
-    clean: Callable[[str], str] = str
-    says_whose: bool = False
-    reads_question: bool = False
-
-    @property
-    def question(self) -> str:
-        """What asks for three calls at once."""
-        return "\n".join(f"call {self.tool}{self.clean(name)} {arguments}" for name, arguments in ASKED)
-
-    def run(self, hosts: Node, home: Path, origin: str, server: Sequence[str]) -> tuple[int, bytes]:
-        """Ask; gives the exit code and what it printed."""
-        home.mkdir()
-        arguments, own = self.start(home, origin, server, self.question)
-        environment = {**bare_environment(home), **own}
-        command = [hosts.program(self.program), *arguments]
-        done = subprocess.run(
-            command,
-            cwd=home,
-            env=environment,
-            input=self.question.encode() if self.reads_question else b"",
-            capture_output=True,
-            check=False,
-            timeout=90,
-        )
-        return done.returncode, _VARIES.sub(b"", done.stdout)
+    home: Path
+    origin: str
+    server: Sequence[str]
+    url: str
+    question: str
 
 
-def bare_environment(home: Path) -> dict[str, str]:
-    return {"HOME": str(home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "xterm-256color"}
+@contextmanager
+def tapped(upstream: str, folder: Path, *kind: str) -> Generator[str]:
+    """The tap before an upstream, as a program; its origin."""
+    words = ["tap", *(kind or ("llm",)), "--upstream", upstream, "--port", "0", "--data-dir", str(folder)]
+    with subprocess.Popen([sys.executable, "-m", "tui_host", *words], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            found = re.match(rb"http://[^/]+", process.stdout.readline().strip())
+            assert found is not None
+            yield found[0].decode()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(5) == 143
+        finally:
+            process.kill()
+
+
+def told(folder: Path, taps: int) -> Story:
+    """What so many taps together have recorded, once that is at its end, which may be later than their own."""
+    until(lambda: [info.live for info in sessions(folder)] == [False] * taps, 30)
+    store = Store.open(folder / "tui-host.db")
+    story = Story()
+    records = [record for session in store.sessions.list() for record, _ in store.session_records(session.id)]
+    store.close()
+    for record in sorted(records, key=story.clock.at_ns):
+        story.feed(record)
+    return story
+
+
+def run(command: Sequence[str], home: Path, given: bytes, own: Mapping[str, str]) -> tuple[int, bytes]:
+    """A host's exit code and standard output; its home is empty, and uv's cache the person's."""
+    cache = os.environ.get("UV_CACHE_DIR", f"{HOME}/.cache/uv")
+    usual = {"HOME": str(home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "xterm", "UV_CACHE_DIR": cache}
+    done = subprocess.run(
+        command, cwd=home, env={**usual, **own}, input=given, capture_output=True, check=False, timeout=200
+    )
+    return done.returncode, done.stdout
+
+
+# How each is started: hosts of npm, then of PyPI.
 
 
 def servers(command: Sequence[str], **more: bool) -> dict[str, object]:
@@ -83,103 +98,149 @@ def servers(command: Sequence[str], **more: bool) -> dict[str, object]:
     return {"mcpServers": {"everything": {"command": command[0], "args": list(command[1:]), **more}}}
 
 
-def claude_code(home: Path, origin: str, server: Sequence[str], question: str) -> tuple[list[str], dict[str, str]]:
+def claude_code(on: Asked) -> Started:
     """By `--mcp-config` and a variable."""
-    (home / "servers.json").write_text(json.dumps(servers(server)))
-    arguments = ["-p", question, "--model", "anthropic", "--mcp-config", "servers.json", "--strict-mcp-config"]
+    (on.home / "servers.json").write_text(json.dumps(servers(on.server)))
+    arguments = ["-p", on.question, "--model", "anthropic", "--mcp-config", "servers.json", "--strict-mcp-config"]
     quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
     patient = {"MCP_CONNECTION_NONBLOCKING": "0", "MCP_TIMEOUT": "60000"}
-    own = {"ANTHROPIC_BASE_URL": origin, "ANTHROPIC_API_KEY": "none", **quiet, **patient}
+    own = {"ANTHROPIC_BASE_URL": on.origin, "ANTHROPIC_API_KEY": "none", **quiet, **patient}
     return [*arguments, "--allowedTools", "mcp__everything"], own
 
 
-def gemini_cli(home: Path, origin: str, server: Sequence[str], question: str) -> tuple[list[str], dict[str, str]]:
+def gemini_cli(on: Asked) -> Started:
     """By its settings and a variable."""
-    settings = {**servers(server, trust=True), "security": {"auth": {"selectedType": "gemini-api-key"}}}
-    (home / ".gemini").mkdir()
-    (home / ".gemini" / "settings.json").write_text(json.dumps(settings))
-    own = {"GOOGLE_GEMINI_BASE_URL": origin, "GEMINI_API_KEY": "none", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
-    return ["-m", "gemini", "-p", question], own
+    settings = {**servers(on.server, trust=True), "security": {"auth": {"selectedType": "gemini-api-key"}}}
+    (on.home / ".gemini").mkdir()
+    (on.home / ".gemini" / "settings.json").write_text(json.dumps(settings))
+    own = {"GOOGLE_GEMINI_BASE_URL": on.origin, "GEMINI_API_KEY": "none", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+    return ["-m", "gemini", "-p", on.question], own
 
 
-def codex(home: Path, origin: str, server: Sequence[str], question: str) -> tuple[list[str], dict[str, str]]:
+def codex(on: Asked) -> Started:
     """By options alone."""
     options = {
         "model_provider": '"tap"',
-        "model_providers.tap": f'{{name="tap",base_url="{origin}/v1",env_key="OPENAI_API_KEY"}}',
-        "mcp_servers.everything.command": json.dumps(server[0]),
-        "mcp_servers.everything.args": json.dumps(server[1:]),
+        "model_providers.tap": f'{{name="tap",base_url="{on.origin}/v1",env_key="OPENAI_API_KEY"}}',
+        "mcp_servers.everything.command": json.dumps(on.server[0]),
+        "mcp_servers.everything.args": json.dumps(on.server[1:]),
         "mcp_servers.everything.default_tools_approval_mode": '"approve"',
         "mcp_servers.everything.startup_timeout_sec": "60",
         "mcp_servers.everything.required": "true",
         "analytics.enabled": "false",
     }
     given = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
-    return ["exec", "--skip-git-repo-check", *given, "-m", "openai-responses", question], {"OPENAI_API_KEY": "none"}
+    return ["exec", "--skip-git-repo-check", *given, "-m", "openai-responses", on.question], {"OPENAI_API_KEY": "none"}
 
 
-def continue_cli(home: Path, origin: str, server: Sequence[str], question: str) -> tuple[list[str], dict[str, str]]:
+def continue_cli(on: Asked) -> Started:
     """By a file; JSON is YAML."""
-    model = {"name": "demo", "provider": "openai", "model": "openai", "apiKey": "none", "apiBase": f"{origin}/v1"}
+    model = {"name": "demo", "provider": "openai", "model": "openai", "apiKey": "none", "apiBase": f"{on.origin}/v1"}
     config = {
         "name": "tap",
         "version": "0.0.1",
         "schema": "v1",
         "models": [{**model, "roles": ["chat"], "capabilities": ["tool_use"]}],
-        "mcpServers": [{"name": "everything", "command": server[0], "args": list(server[1:])}],
+        "mcpServers": [{"name": "everything", "command": on.server[0], "args": list(on.server[1:])}],
     }
-    (home / "config.yaml").write_text(json.dumps(config))
-    return ["--config", "config.yaml", "--auto", "-p", question], {"CONTINUE_TELEMETRY_ENABLED": "0"}
+    (on.home / "config.yaml").write_text(json.dumps(config))
+    return ["--config", "config.yaml", "--auto", "-p", on.question], {"CONTINUE_TELEMETRY_ENABLED": "0"}
 
 
-def qwen_code(home: Path, origin: str, server: Sequence[str], question: str) -> tuple[list[str], dict[str, str]]:
+def qwen_code(on: Asked) -> Started:
     """By its settings and variables."""
-    (home / ".qwen").mkdir()
-    (home / ".qwen" / "settings.json").write_text(json.dumps(servers(server, trust=True)))
-    own = {"OPENAI_BASE_URL": f"{origin}/v1", "OPENAI_API_KEY": "none", "OPENAI_MODEL": "openai"}
-    return ["--exclude-tools", "tool_search", "-y", question], own
+    (on.home / ".qwen").mkdir()
+    (on.home / ".qwen" / "settings.json").write_text(json.dumps(servers(on.server, trust=True)))
+    own = {"OPENAI_BASE_URL": f"{on.origin}/v1", "OPENAI_API_KEY": "none", "OPENAI_MODEL": "openai"}
+    return ["--exclude-tools", "tool_search", "-y", on.question], own
 
 
-def opencode(home: Path, origin: str, server: Sequence[str], question: str) -> tuple[list[str], dict[str, str]]:
+def opencode(on: Asked) -> Started:
     """By its file. Of a question with blanks among its arguments it makes one in quotation marks, so it reads this one from its input."""
-    options = {"baseURL": f"{origin}/v1", "apiKey": "none"}
+    options = {"baseURL": f"{on.origin}/v1", "apiKey": "none"}
     provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"openai": {"tool_call": True}}}
     config = {
         "provider": {"tap": provider},
         "permission": "allow",
-        "mcp": {"everything": {"type": "local", "command": list(server), "timeout": 60000}},
+        "mcp": {"everything": {"type": "local", "command": list(on.server), "timeout": 60000}},
     }
-    (home / "opencode.json").write_text(json.dumps(config))
+    (on.home / "opencode.json").write_text(json.dumps(config))
     return ["run", "-m", "tap/openai"], {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
 
 
-HOSTS = (
-    Host(title="Claude Code", program="claude", tool="mcp__everything__", start=claude_code, says_whose=True),
-    Host(title="Gemini CLI", program="gemini", tool="mcp_everything_", start=gemini_cli),
-    Host(
-        title="Codex",
+def llm(on: Asked) -> Started:
+    """Models by a file of its own, servers by its plugin's; JSON is YAML."""
+    model = {"model_id": "demo", "model_name": "openai", "api_base": f"{on.origin}/v1", "supports_tools": True}
+    (on.home / "extra-openai-models.yaml").write_text(json.dumps([model]))
+    (on.home / ".llm-tools-mcp").mkdir()
+    math = {"type": "stdio", "command": on.server[0], "args": list(on.server[1:])}
+    (on.home / ".llm-tools-mcp" / "mcp.json").write_text(json.dumps({"mcpServers": {"math": math}}))
+    command = uvx(LLM, "-m", "demo", "-T", "MCP", on.question, options=["--with", LLM_MCP, "--with", "mcp<2"])
+    return command, {"LLM_USER_PATH": str(on.home), "OPENAI_API_KEY": "none"}
+
+
+def fast_agent(on: Asked) -> Started:
+    """By one file."""
+    python = ("--python", "3.12")  # it takes no older one
+    if subprocess.run([*uvx("python", options=python), "-V"], capture_output=True, check=False).returncode:
+        pytest.skip("uv finds no Python 3.12 here, which fast-agent needs")
+    servers = {
+        "math": {"command": on.server[0], "args": list(on.server[1:])},
+        "far": {"transport": "http", "url": on.url},
+    }
+    config = {"generic": {"base_url": f"{on.origin}/v1", "api_key": "none"}, "mcp": {"servers": servers}}
+    (on.home / "fastagent.config.yaml").write_text(json.dumps(config))
+    words = ["-c", "fastagent.config.yaml", "--servers", "math,far", "--model", "generic.openai"]
+    return uvx("fast-agent", "go", *words, "--message", on.question, options=["--from", FAST_AGENT, *python]), {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """A host: its program, how it names a tool of the server `everything`, and whether it sends the model's id of a call with its frame."""
+
+    program: str
+    tool: str
+    start: Callable[[Asked], Started]
+    clean: Callable[[str], str] = str
+    says_whose: bool = False
+    reads_question: bool = False
+
+
+HOSTS = {
+    "Claude Code": Host(program="claude", tool="mcp__everything__", start=claude_code, says_whose=True),
+    "Gemini CLI": Host(program="gemini", tool="mcp_everything_", start=gemini_cli),
+    "Codex": Host(
         program="codex",
         tool="mcp__everything__",
         start=codex,
         clean=lambda name: name.replace("-", "_"),
         says_whose=True,
     ),
-    Host(title="Continue", program="cn", tool="", start=continue_cli),
-    Host(title="Qwen Code", program="qwen", tool="mcp__everything__", start=qwen_code),
-    Host(title="opencode", program="opencode", tool="everything_", start=opencode, reads_question=True),
-)
+    "Continue": Host(program="cn", tool="", start=continue_cli),
+    "Qwen Code": Host(program="qwen", tool="mcp__everything__", start=qwen_code),
+    "opencode": Host(program="opencode", tool="everything_", start=opencode, reads_question=True),
+}
 
 
-@pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.title)
+@pytest.mark.parametrize("title", HOSTS)
 def test_a_host_does_with_both_halves_tapped_what_it_does_without_and_every_call_is_one_story(
-    host: Host, tmp_path: Path, node: Node, hosts: Node
+    title: str, tmp_path: Path, node: Node, hosts: Node
 ) -> None:
-    server, data = node.command(EVERYTHING, "stdio"), tmp_path / "data"
+    host, server, data = HOSTS[title], node.command(EVERYTHING, "stdio"), tmp_path / "data"
+    question = "\n".join(f"call {host.tool}{host.clean(name)} {arguments}" for name, arguments in ASKED)
+
+    def ask(home: Path, origin: str, command: Sequence[str]) -> tuple[int, bytes]:
+        home.mkdir()
+        words, own = host.start(Asked(home, origin, command, "", question))
+        given = question.encode() if host.reads_question else b""
+        code, said = run([hosts.program(host.program), *words], home, given, own)
+        return code, _VARIES.sub(b"", said)
+
     with model_at("--pace", "0") as (_, port):
         upstream = f"http://127.0.0.1:{port}"
-        alone = host.run(hosts, tmp_path / "alone", upstream, server)
+        alone = ask(tmp_path / "alone", upstream, server)
         with tapped(upstream, data) as origin:
-            both = host.run(hosts, tmp_path / "tapped", origin, tap(data, *server, name="everything"))
+            both = ask(tmp_path / "tapped", origin, tap(data, *server, name="everything"))
     assert both == alone
     assert alone[0] == 0
     story = told(data, 2)
@@ -187,8 +248,44 @@ def test_a_host_does_with_both_halves_tapped_what_it_does_without_and_every_call
     sure, doubtful = ("everything", 1, 0), ("everything" if host.tool else "", 0, 2)
     found = {"echo": sure if host.says_whose else doubtful, "get-sum": sure}
     assert joined == [(found[name][0], name, *found[name][1:], 1) for name, _ in ASKED]
-    assert list(story.hosts) == [host.title]
-    assert host.question in {each.text for each in story.exchanges}  # some ask for a title before it
+    assert list(story.hosts) == [title]
+    assert question in {each.text for each in story.exchanges}  # some ask for a title before it
+
+
+@pytest.mark.parametrize(
+    ("start", "named", "taps", "titles"),
+    [
+        (llm, ("add", "multiply"), 5, ["the MCP SDK for Python", "the OpenAI SDK for Python"]),
+        (fast_agent, ("math__add", "far__multiply"), 3, ["fast-agent"]),
+    ],
+)
+def test_a_host_of_pypi_says_with_all_tapped_what_it_says_without_and_every_call_is_one_story(
+    start: Callable[[Asked], Started], named: Sequence[str], taps: int, titles: Sequence[str], tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    question = "\n".join(f"call {name} {arguments}" for name, (_, arguments) in zip(named, SUMS, strict=True))
+
+    def ask(home: Path, origin: str, command: Sequence[str], url: str) -> tuple[int, list[bytes]]:
+        home.mkdir()
+        words, own = start(Asked(home, origin, command, url, question))
+        code, said = run(words, home, b"", {**os.environ, **own, "HOME": str(home)})
+        return code, _SAID.findall(said)
+
+    with ExitStack() as running:
+        _, port = running.enter_context(model_at("--pace", "0"))
+        url = str(line_of(running.enter_context(started(*MATH[1:], "--http")))["url"])
+        origin = f"http://127.0.0.1:{port}"
+        alone = ask(tmp_path / "alone", origin, MATH, url)
+        with tapped(origin, data) as model, tapped(url, data, "http", "far") as far:
+            both = ask(tmp_path / "tapped", model, tap(data, *MATH), f"{far}/mcp")
+    assert both == alone
+    assert (alone[0], len(alone[1])) == (0, 1)
+    story = told(data, taps)
+    servers_of = [name.partition("__")[0] if "__" in name else "math" for name in named]
+    joined = [(each.server, each.tool, len(each.sent), len(each.results)) for each in story.joined()]
+    assert joined == [(server, tool, 1, 1) for server, (tool, _) in zip(servers_of, SUMS, strict=True)]
+    assert sorted(story.hosts) == titles
+    assert story.exchanges[0].text == question
 
 
 OWN_FILES: Mapping[str, tuple[str, str, Sequence[str]]] = {
@@ -202,28 +299,21 @@ def test_a_host_connects_through_the_tap_that_was_installed_in_the_file_that_it_
     name: str, tmp_path: Path, node: Node, hosts: Node
 ) -> None:
     program, place, add = OWN_FILES[name]
-    environment = {**bare_environment(tmp_path), "GEMINI_CLI_TRUST_WORKSPACE": "true", "MCP_TIMEOUT": "60000"}
+    environment = {"GEMINI_CLI_TRUST_WORKSPACE": "true", "MCP_TIMEOUT": "60000"}
 
-    def run(*command: str) -> str:
-        done = subprocess.run(
-            command,
-            cwd=tmp_path,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=True,
-            timeout=60,
-        )
-        return (done.stdout + done.stderr).decode()
+    def done(*command: str) -> str:
+        code, out = run(["sh", "-c", 'exec "$0" "$@" 2>&1', *command], tmp_path, b"", environment)
+        assert code == 0, out
+        return out.decode()
 
-    run(hosts.program(program), *add, *node.command(EVERYTHING, "stdio"))
+    done(hosts.program(program), *add, *node.command(EVERYTHING, "stdio"))
     before = (tmp_path / place).read_bytes()
     ours = (sys.executable, "-m", "tui_host", "tap")
-    run(*ours, "install", name, "--yes", "--data-dir", str(tmp_path / "data"))
-    listed = run(hosts.program(program), "mcp", "list")
+    done(*ours, "install", name, "--yes", "--data-dir", str(tmp_path / "data"))
+    listed = done(hosts.program(program), "mcp", "list")
     assert " tap stdio " in listed
     assert "Connected" in listed
     assert set(told(tmp_path / "data", 1).frames.clients.values())
-    run(*ours, "uninstall", name, "--yes")
+    done(*ours, "uninstall", name, "--yes")
     uninstalled = (tmp_path / place).read_bytes()
     assert json.loads(uninstalled)["mcpServers"] == json.loads(before)["mcpServers"]

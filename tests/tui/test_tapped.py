@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.infer.forms import FORMS, Answer, Call, Results, User
+from tests.infer.forms import FORMS
 from tests.infer.kept import KeptModelTap, KeptServerTap, keep_story
 from tests.kit.app import NARROW, OFF, WIDE, Running, running
+from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
