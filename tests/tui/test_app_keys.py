@@ -8,7 +8,6 @@ from textual import events
 from textual.widgets import Input
 
 from tests.kit.app import Running
-from tests.tui.selecting import marked, row_of
 from tui_host.capture.ladder.row import Row
 from tui_host.chat.conversation import NoteItem, UserItem
 from tui_host.settings.save import STATE_FILE
@@ -302,25 +301,6 @@ async def test_ctrl_c_copies_the_selection_else_what_one_is_at_and_says_what(app
     assert json.loads(app.app.clipboard)["messages"][0]["content"] == "help"
     await app.press("tab", "2", "ctrl+c")
     assert '"messages"' in app.app.clipboard
-
-
-async def test_what_the_mouse_selects_in_the_chat_and_in_the_list_is_copied(app: Running) -> None:
-    await app.send("show markdown")
-    await app.until_idle()
-    await app.until_shown("The end.", "POST chat", " in · ")  # the turn's figures move the text up
-    await app.pilot.pause()
-    for view, words, copied in (
-        (app.transcript, "The end", "The end"),
-        (app.inspector.ladder, "POST", "POST chat"),
-    ):
-        x, y = row_of(view, words)
-        await app.pilot.mouse_down(view, offset=(x, y))
-        await app.pilot.hover(view, offset=(x + len(words) - 1, y))
-        await app.pilot.mouse_up(view, offset=(x + len(words) - 1, y))
-        assert marked(view).strip()
-        await app.press("ctrl+c")
-        assert copied in app.app.clipboard
-        assert len(app.app.clipboard.splitlines()) == 1
 
 
 async def test_code_of_an_answer_is_copied_by_name_and_by_key_block_after_block(app: Running) -> None:

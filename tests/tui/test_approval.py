@@ -11,7 +11,6 @@ from textual.binding import BindingsMap
 from textual.dom import DOMNode
 
 import tui_host.tui
-from tests.cases import first_values
 from tests.tui.asking import (
     KEY,
     LONG,
@@ -92,25 +91,6 @@ async def test_escape_goes_back_one_level(key: str) -> None:
         assert not asked.decision.stop
 
 
-async def test_the_keys_stand_in_a_grid_yes_left_no_right_and_looking_below() -> None:
-    names = ["once", "edit", "this tool", "all that", "no,", "stop the turn", "look around"]
-
-    def places() -> list[tuple[int, int]]:
-        lines = text(app).splitlines()
-        return [next((row, line.index(name)) for row, line in enumerate(lines) if name in line) for name in names]
-
-    async with until_armed(Asking(question(), question("add", {"a": 1, "b": "word " * 40})), (84, 30)) as (app, pilot):
-        (once, edit, session, remaining, no, stop, look) = shown = places()
-        assert once[1] == edit[1] == session[1] == remaining[1] < no[1]
-        assert once[0] < edit[0] < session[0] < remaining[0] < look[0]
-        assert (session[0], no[1]) == (stop[0], stop[1] - len("esc esc ") + len("r "))
-        await decide(pilot, app, "n")
-        await armed(pilot, app)
-        names.remove("all that")
-        assert [column for _, column in places()] == [column for row, column in shown if row != remaining[0]]
-        assert "Y all" not in text(app)
-
-
 async def test_the_calls_stay_where_they_are_and_the_mark_moves() -> None:
     names = [f"tool{number}" for number in range(8)]
     app = Asking(*(question(name) for name in names), quiet=0.0)
@@ -142,14 +122,6 @@ async def test_how_many_more_calls_come_after_those_that_are_asked_is_told() -> 
     async with until_armed(Asking(*questions), (110, 24)) as (app, _):
         assert "Approve 3 calls?  1 of 3, then 24 more" in text(app)
         assert "Y all of these" in text(app)
-
-
-@pytest.mark.parametrize("key", first_values(["enter", "space", "x", "Z", "ctrl+j"], 2))
-async def test_no_other_key_decides(key: str) -> None:
-    asked = question()
-    async with at_work(Asking(asked), (100, 24)) as (app, pilot):
-        await decide(pilot, app, key)
-        assert asked.open
 
 
 @pytest.mark.parametrize("key", ["y", "end"])

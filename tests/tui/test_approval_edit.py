@@ -42,13 +42,6 @@ async def test_an_edit_is_shown_as_it_will_be_sent_and_asked_again() -> None:
         assert (asked.decision.verdict, asked.decision.arguments) == ("edited", b'{"a":7,"b":5}')
 
 
-async def test_the_keys_stand_below_the_longest_edit_on_a_small_screen() -> None:
-    async with until_armed(Asking(question(arguments={"a": "word " * 99})), (60, 18)) as (app, pilot):
-        await decide(pilot, app, "e")
-        await until_said(pilot, app, "enter review")
-        await until_said(pilot, app, "esc back")
-
-
 async def test_a_reason_is_told_and_letters_in_it_decide_nothing() -> None:
     first, second = question(), question("add")
     async with at_work(Asking(first, second), (100, 30)) as (app, pilot):
@@ -59,19 +52,6 @@ async def test_a_reason_is_told_and_letters_in_it_decide_nothing() -> None:
         assert second.open
         await armed(pilot, app)
         assert app.approval.has_focus
-
-
-async def test_escape_in_a_field_closes_the_field_alone() -> None:
-    asked = question()
-    async with at_work(Asking(asked), (100, 30)) as (app, pilot):
-        for key in ("r", "e"):
-            await decide(pilot, app, key)
-            await pilot.press("n", "escape")
-            assert asked.open
-            assert app.approval.has_focus
-        await decide(pilot, app, "y")
-        assert asked.decision is not None
-        assert asked.decision.arguments == b'{"a":6,"b":5}'
 
 
 @pytest.mark.parametrize(

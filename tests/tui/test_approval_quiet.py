@@ -9,17 +9,7 @@ import pytest
 from textual import events
 
 from tests.tui.asking import Asking, armed_or_writing, at_once, decide, question, text, until_armed, verdict
-from tests.tui.waiting import at_work
 from tui_host.tui.widgets.approval.approval_panel import Quiet
-
-
-async def test_what_was_typed_ahead_never_decides() -> None:
-    asked = question()
-    async with at_work(Asking(asked, quiet=0.5), (100, 24)) as (app, pilot):
-        await at_once(pilot, app, *"yes,whynot", "y", "y", "y")
-        assert asked.open
-        await decide(pilot, app, "y")
-        assert verdict(asked) == "approved"
 
 
 @pytest.mark.parametrize("burst", ["yy", "nY", "Ay"])
@@ -78,21 +68,6 @@ async def test_a_click_restarts_the_quiet_period_too() -> None:
         app.post_message(key)
         await pilot.pause()
         assert asked.open
-
-
-async def test_tab_looks_around_where_keys_decide_nothing_and_coming_back_starts_anew() -> None:
-    asked = question()
-    async with until_armed(Asking(asked, quiet=0.5)) as (app, pilot):
-        await pilot.press("tab")
-        assert app.focused is not None
-        assert app.focused.id == "other"
-        await pilot.press("y", "A", "n", "r", "e")
-        assert asked.open
-        assert "tab goes back" in text(app)
-        await at_once(pilot, app, "tab", "y")
-        assert asked.open
-        await decide(pilot, app, "y")
-        assert not asked.open
 
 
 def test_a_key_is_judged_by_the_time_it_was_pressed() -> None:

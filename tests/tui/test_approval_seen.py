@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from rich.console import RenderableType
-from textual.screen import Screen
-from typing_extensions import override
 
 from tests.cases import first_values
 from tests.tui.asking import (
@@ -118,24 +115,6 @@ async def test_z_gives_the_approval_the_width_of_the_screen(tmp_path: Path) -> N
         assert inspector.region.width == 120
 
 
-@pytest.mark.parametrize("size", [(100, 24), (60, 40)])
-async def test_where_everything_fits_no_paint_tells_of_more_lines(size: tuple[int, int]) -> None:
-    pictures: list[str] = []
-
-    class Painted(Asking):
-        @override
-        def _display(self, screen: Screen[None], renderable: RenderableType | None) -> None:
-            super()._display(screen, renderable)  # pyright: ignore[reportUnknownMemberType]
-            pictures.extend(text(self) for _ in self.query(Approval))
-
-    async with until_armed(Painted(question(arguments={"a": "word " * 23, "b": "word " * 22})), size) as (app, pilot):
-        for key in ("e", "escape", "d", "d", "p", "p"):
-            await decide(pilot, app, key) if key == "e" else await pilot.press(key)
-        await armed(pilot, app)
-        assert any("all shown" in picture for picture in pictures)
-        assert not any("more line" in picture for picture in pictures)
-
-
 async def test_what_the_model_wrote_wrongly_is_marked() -> None:
     asked = question(misfits=["a: '6' is not of type 'number'", *"123"], numbers=[("1.0000000000000000001", "1.0")])
     async with until_armed(Asking(asked), (100, 30)) as (app, pilot):
@@ -233,11 +212,3 @@ async def test_a_secret_in_arguments_or_description_is_marked_and_what_is_approv
 async def test_a_secret_is_not_halved_where_a_description_is_cut() -> None:
     async with until_armed(Asking(question(description=f"{'x' * 8 * 60}{KEY} end")), (100, 40)) as (app, _):
         assert "hunter" not in text(app).replace("\n", "")
-
-
-async def test_an_endless_description_is_cut_beside_the_question_and_whole_behind_d() -> None:
-    async with until_armed(Asking(question(description="word " * 200_000 + "end")), (100, 30)) as (app, pilot):
-        assert "…" in text(app)
-        assert "all shown" in text(app)
-        await pilot.press("d", "end")
-        assert "word end" in text(app)

@@ -2,41 +2,16 @@
 
 from __future__ import annotations
 
-from tests.tui.details_drawn import drawn, row_of
+from tests.tui.details_drawn import row_of
 from tests.tui.inspecting import Inspecting, a_session
 from tests.tui.inspector_wires import CALL_ID, MESSAGES, Wires, events_of, request_body, to_json
 from tui_host.answers.call_chain import chain_of
 from tui_host.answers.chain_values import MOST_BYTES
 from tui_host.answers.look import looks_of
-from tui_host.answers.pages import ROW_PAGES
 from tui_host.answers.steps import made
 from tui_host.capture.link import Span
 from tui_host.chat.result_words import shortened
 from tui_host.errors import JSON
-from tui_host.tui.widgets.details.detail_panel import ANSWERS, page_of
-
-
-def test_the_tabs_of_rows_are_the_pages_that_are_made() -> None:
-    assert set(ROW_PAGES) == ANSWERS
-
-
-def test_a_row_of_a_call_shows_its_steps() -> None:
-    wires = a_session()
-    lines = drawn(page_of("Chain", wires, row_of(wires, "decision"), set()), width=160)
-
-    assert lines[0].startswith("math.multiply  call s.1.1.1 = math #4, connection 1  2.3 s, of it 2.3 s until decided")
-    happened = [line[2:].split()[1] for line in lines[2:] if line.strip()]
-    assert happened == ["asked", "decided", "sent", "answered", "told", "said"]
-    assert "nothing yet" in lines[-1]
-
-
-def test_a_step_that_is_missing_says_why() -> None:
-    wires = Wires()
-    wires.decision(1.0, words="rejected, by you")
-    lines = drawn(page_of("Chain", wires, wires.ladder.rows[0], set()), width=160)
-
-    assert "not asked by the model here" in lines[2]
-    assert "not sent yet" in lines[4]
 
 
 def test_what_was_asked_is_listed_in_the_characters_that_were_read_and_in_those_that_were_cut() -> None:

@@ -15,23 +15,6 @@ from tui_host.llm.dialects.dialect import Dialect
 from tui_host.tui.widgets.ladder.line_index import SESSION
 
 
-async def test_a_turn_is_drawn_as_two_lanes_on_one_clock() -> None:
-    async with at_work(Inspecting(a_session()), (100, 34)) as (app, pilot):
-        await until(pilot, lambda: "+2 messages" in app.text and "asks math.multiply" in app.text)
-        shown = [line.rstrip() for line in app.lines]
-        for line in (
-            "  0.00  <──┤    LLM 1  POST chat/completions  271 B · ~68 tok · 1 tool · 2 messages •••",
-            '* 0.41  ──>┤    LLM 1  200 · 3 events · asks math.multiply {"a":6,"b":5} · 600 ms',
-            "* 2.90     ●           approved once, by you, after 2.5 s",
-            '* 2.92     ├<── math   #4 result  "30" · 12 ms',
-            "> 2.94  <──┤    LLM 2  POST chat/completions  480 B · ~120 tok · +2 messages •••",
-        ):
-            assert line in shown
-        assert any(line.startswith(" ▾ turn 1 · step 2 ──") for line in shown)
-        assert app.lines[0].startswith(">3 LLM ────┬── 2 MCP ──")
-        assert app.lines[0].rstrip().endswith("turn 1 · following · / filter · ? signs")
-
-
 async def test_a_row_appears_with_its_first_byte_and_grows() -> None:
     wires = Wires()
     async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
@@ -168,28 +151,6 @@ async def test_the_next_match_is_selected_in_the_bodies_row_by_row() -> None:
         assert len(set(places)) == 4
         assert len({number for number, _ in places}) > 1
         assert await place_after(-1) == places[2]
-
-
-async def test_a_row_for_an_earlier_section_moves_nothing_that_is_read() -> None:
-    wires = a_session()
-    async with at_work(Inspecting(wires), (100, 16)) as (app, pilot):
-        ladder = app.inspector.ladder
-        for number in range(9):
-            data = f'{{"jsonrpc":"2.0","id":{number},"method":"tools/list"}}'
-            wires.frame(data.encode(), 9.0, direction="out", turn=0)
-        await until(pilot, lambda: "following" in app.text and ladder.line_count() >= 18)
-        await pilot.press("G", "k", "k")
-        await until(pilot, lambda: "#8 tools/list" in app.text and ladder.top > 4)
-        selected = ladder.selected_number
-        before = [line[:-1] for line in app.lines[1 : ladder.region.bottom]]  # but the scroll bar
-        for number in range(10, 15):
-            data = f'{{"jsonrpc":"2.0","id":{number},"method":"ping"}}'
-            wires.frame(data.encode(), 4.0, direction="out")
-        await until(pilot, lambda: "5 new" in app.text)
-        assert ladder.selected_number == selected
-        assert [line[:-1] for line in app.lines[1 : ladder.region.bottom]] == before
-        await pilot.press("slash", *"ping", "enter")
-        await until(pilot, lambda: -1 < app.text.find("step 1") < app.text.find("#10 ping"))
 
 
 async def test_what_was_not_captured_is_not_counted_and_not_what_one_sees_first() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 import pytest
 
@@ -154,19 +153,3 @@ def test_rows_that_come_are_found_and_those_that_show_the_word_no_more_are_left_
         gained += changes.gained
         lost += changes.lost
     assert (gained, lost) == ([16], [row.number])
-
-
-def test_what_rows_show_is_looked_at_for_as_long_as_the_budget_lasts() -> None:
-    wires = Wires()
-    for number in range(500):
-        wires.notice(number, number / 100)
-    seconds = count()
-    ladder = filtered(wires, lambda: float(next(seconds)))
-    filtering = ladder.filtering
-    assert list(filtering.begin(wires.ladder, "1.05", ladder.taken(), ())) == []
-    looks = 1
-    while not ladder.look():
-        looks += 1
-    assert looks >= (499 - 105) // 16
-    while filtering.is_looking:
-        assert ladder.look() == []

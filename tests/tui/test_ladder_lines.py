@@ -217,14 +217,6 @@ def test_each_turn_and_step_has_a_heading() -> None:
     assert index.line_of(9) is None
 
 
-def test_what_a_server_says_by_itself_stays_where_it_happened() -> None:
-    rows = rows_of((1, 1), (0, 0), (1, 1))
-    rows[1] = replace(rows[1], kind="line", outward=False, rpc_id="")
-    index = index_of(rows)
-    assert lines_of(index) == ["#0", "0", "1", "2"]
-    assert index.home_of(1) == 0
-
-
 def test_listings_while_a_turn_runs_stand_where_they_happened_and_cut_no_step_in_two() -> None:
     rows = rows_of((0, 0), (1, 1), (0, 0), (1, 1), (0, 0), (1, 1))
     rows[1] = replace(REQUEST, number=1)

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
 import io
-import pkgutil
 import re
-import textwrap
 import threading
 import time
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from queue import Queue
 
@@ -31,16 +26,8 @@ from typing_extensions import override
 import tui_host.tui
 from tui_host.guard.terminal_state import RESET
 from tui_host.tui import textual_private
-from tui_host.tui.app import TuiHost
 
 # pyright: reportPrivateUsage=false
-
-OVERRIDDEN = {
-    "TuiHost": {"_display", "_fatal_error"},
-    "ExactCompositor": {"_dirty_regions", "_regions_to_spans"},
-    "PageScreen": {"_forward_event", "_update_auto_focus"},
-}
-"""The only private names of Textual's that a class of ours defines or uses on itself."""
 
 
 SOURCES: tuple[tuple[type, str, str], ...] = (
@@ -150,12 +137,6 @@ def test_what_stands_in_a_paste_is_text_wherever_it_is_cut() -> None:
         assert (pastes, keys) == (["b␛]0;x\x07\x0f\r␛[20", "␛"], ["a", "c", "up"])
 
 
-def test_no_class_of_ours_takes_a_private_name_of_textuals_unknowingly() -> None:
-    found = {cls.__name__: names for cls in our_classes() if (names := private_names(cls) & textual_names(cls))}
-    assert found == OVERRIDDEN
-    assert issubclass(TuiHost, App)
-
-
 def test_private_modules_and_names_of_textual_are_used_in_one_place() -> None:
     folder = Path(tui_host.tui.__file__).parent
     found = {
@@ -167,42 +148,3 @@ def test_private_modules_and_names_of_textual_are_used_in_one_place() -> None:
         and ("._" in (node.module or "") or any(alias.name.startswith("_") for alias in node.names))
     }
     assert {name for name, _ in found} <= {"textual_private.py"}
-
-
-def our_classes() -> Iterator[type]:
-    for info in pkgutil.walk_packages(tui_host.tui.__path__, "tui_host.tui."):
-        for value in vars(importlib.import_module(info.name)).values():
-            if inspect.isclass(value) and value.__module__ == info.name and bases_of(value):
-                yield value
-
-
-def bases_of(cls: type) -> list[type]:
-    return [base for base in cls.__mro__ if base.__module__.partition(".")[0] in {"textual", "rich"}]
-
-
-def textual_names(cls: type) -> set[str]:
-    """What Textual's bases of a class define or keep on themselves."""
-    return {name for base in bases_of(cls) for name in (*vars(base), *on_itself(base)[0])}
-
-
-def private_names(cls: type) -> set[str]:
-    """What a class defines, keeps or uses on itself that begins with one underscore."""
-    return {name for name in on_itself(cls)[1] if name.startswith("_") and not name.startswith("__")}
-
-
-@cache
-def on_itself(cls: type) -> tuple[set[str], set[str]]:
-    """The names of `self.name` and `super().name` in a class's own source: those it keeps something in; and all, its methods too."""
-    kept, used = set[str](), set[str]()
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
-    except (OSError, TypeError):  # made at run time
-        return kept, used
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in {"self", "cls", "super()"}:
-            used.add(node.attr)
-            if isinstance(node.ctx, ast.Store):
-                kept.add(node.attr)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            used.add(node.name)
-    return kept, used

@@ -65,22 +65,6 @@ def many(count: int) -> list[Item]:
     return items
 
 
-async def test_a_turn_looks_as_designed() -> None:
-    async with at_work(Chat(Conversation(TURN)), (60, 14)) as (app, _):
-        assert shown(app.view).splitlines() == [
-            "▌what's 6 × 5?",
-            "",
-            ' ✓ math.multiply {"a":6,"b":5}  30',
-            "   approved once · you 2.5 s · ran 12 ms",
-            "",
-            " thinking · 312 characters · enter opens",
-            "",
-            " 6 × 5 = 30",
-            "",
-            " 612 in · 85 out · 1 call · 3.6 s · 64 cached",
-        ]
-
-
 @pytest.mark.parametrize(
     ("state", "words"),
     [
@@ -158,25 +142,6 @@ async def test_a_call_that_repeats_is_pointed_out_below_it() -> None:
     item = replace(MULTIPLY, words="session rule", waited=0.0, notice="3 equal calls in this turn")
     rows = ["".join(segment.text for segment in row) for row in call_rows(item, 60, Inks())]
     assert rows[1:] == ["   session rule · ran 12 ms", "   ! 3 equal calls in this turn"]
-
-
-async def test_an_error_is_a_card_with_the_providers_words_and_the_key() -> None:
-    note = NoteItem(
-        turn=1, kind="error", what="Incorrect API key", where="api.x.example", remedy="check it", again=True
-    )
-    chat = Conversation([note, NoteItem(turn=1, kind="note", what="stopped")])
-    async with at_work(Chat(chat), (30, 12)) as (app, _):
-        assert shown(app.view).splitlines() == [
-            " ╭─ error ─────────────────╮",
-            " │ Incorrect API key       │",
-            " │ api.x.example           │",
-            " │ check it                │",
-            " │ press ctrl+r to try     │",
-            " │ again                   │",
-            " ╰─────────────────────────╯",
-            "",
-            " · stopped",
-        ]
 
 
 async def test_a_streaming_answer_is_followed_until_the_reader_moves() -> None:

@@ -1,0 +1,474 @@
+"""The pages of the details, each whole as it is drawn, against `tests/golden/pages.txt`.
+
+After a change that is meant: `UPDATE_PICTURES=1 pytest tests/tui/test_pages.py`, then read the difference.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typing_extensions import override
+
+from tests.kit.bodies import DIALECTS as WRITERS
+from tests.kit.bodies import User
+from tests.llm.protocols.answers import PLAIN
+from tests.tui.details_drawn import drawn, frame, row_of
+from tests.tui.inspector_wires import (
+    CALL,
+    CALL_ID,
+    MESSAGES,
+    TOOL,
+    Wires,
+    a_turn,
+    connected,
+    events_of,
+    request_body,
+    to_json,
+)
+from tests.tui.pictures import UPDATE
+from tui_host.answers.masks import Mask
+from tui_host.answers.pages import ROW_PAGES, SECTION_PAGES
+from tui_host.answers.prompted_tools import LISTS, listed_tools
+from tui_host.answers.section import Section
+from tui_host.capture.connection_end import connection_end
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.link import Link, Span
+from tui_host.capture.record import Draft, Head, Place, Redaction, decoded_mark
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.errors import JSON
+from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.dialects.table import DIALECTS
+from tui_host.llm.messages import ToolSpec
+from tui_host.llm.protocols.table import protocol
+from tui_host.llm.protocols.text_protocol import TextProtocol
+from tui_host.settings.schema import Price
+from tui_host.tui.widgets.details.detail_panel import ANSWERS, OF_SECTIONS, page_of, tabs_of
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "pages.txt"
+SESSION = Section(is_session=True)
+PACKED = bytes.fromhex("1f8b0800000000000203ab56cacf56b22a292a4dad0500905fd4a70b000000")
+"""`{"ok":true}` in gzip."""
+USAGE: JSON = {
+    "choices": [],
+    "usage": {
+        "prompt_tokens": 120,
+        "completion_tokens": 48,
+        "prompt_tokens_details": {"cached_tokens": 64, "cache_write_tokens": 9},
+        "completion_tokens_details": {"reasoning_tokens": 16},
+    },
+}
+Scene = Callable[[Wires], Mapping[str, Row | Section]]
+SCENES: dict[str, Scene] = {}
+"""What happens on the wires; gives what is looked at, by its tab and a word on it."""
+
+
+def scene(make: Scene) -> Scene:
+    SCENES[make.__name__.replace("_", " ")] = make
+    return make
+
+
+def asking(system: str, *texts: str, tools: tuple[JSON, ...] = (TOOL,)) -> bytes:
+    said: list[JSON] = [{"role": "user", "content": text} for text in texts]
+    return to_json({"model": "m", "tools": list(tools), "messages": [{"role": "system", "content": system}, *said]})
+
+
+def asked(wires: Wires, *bodies: bytes) -> Row:
+    """Requests one after the other; the last of them."""
+    return [wires.request(body, number, exchange=f"x{number}") for number, body in enumerate(bodies)][-1]
+
+
+def answered(wires: Wires, exchange: str, at: float, *, step: int, body: bytes) -> None:
+    """A request and its response, which reports tokens."""
+    request = wires.request(body, at, exchange=exchange, step=step)
+    *events, last = events_of({"role": "assistant", "content": "30"})
+    usage = b"data: " + to_json(USAGE) + b"\n\n"
+    wires.end(wires.response(request, at + 0.1, *events, usage, last), at + 0.5)
+
+
+def answering(wires: Wires, *chunks: bytes, status: int = 200, encoding: str | None = None) -> Row:
+    """An answer that still comes."""
+    request = wires.request(request_body(MESSAGES), 1.0, exchange="x")
+    return wires.response(request, 1.1, *chunks, status=status, encoding=encoding)
+
+
+def function(name: str, description: str) -> JSON:
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": {}}}
+
+
+# A turn, and what a session without one says.
+
+
+@scene
+def a_turn_with_a_call(wires: Wires) -> Mapping[str, Row | Section]:
+    a_turn(wires)
+    first, second = row_of(wires, "request"), row_of(wires, "request", 1)
+    answer, decision = row_of(wires, "response"), row_of(wires, "decision")
+    return {
+        "Parts of the first request": first,
+        "Parts of the second request": second,
+        "Parts of the answer": answer,
+        "Changes of the first request": first,
+        "Changes of the second request": second,
+        "Headers of the request": first,
+        "Timing of the request": first,
+        "Events of the answer": answer,
+        "Decision of a person": decision,
+        "Chain of the call": decision,
+        "Bill of the session": SESSION,
+        "Tools of the session": SESSION,
+        "Time of the session": SESSION,
+    }
+
+
+@scene
+def nothing_at_all(wires: Wires) -> Mapping[str, Row | Section]:
+    del wires
+    return {f"{tab} of the session": SESSION for tab in OF_SECTIONS}
+
+
+@scene
+def a_turn_of_another_host(wires: Wires) -> Mapping[str, Row | Section]:
+    a_turn(wires)
+    wires.user = "the user"
+    return {"Parts of the first request": row_of(wires, "request")}
+
+
+# Answers.
+
+
+@scene
+def a_call_that_still_comes(wires: Wires) -> Mapping[str, Row | Section]:
+    call: JSON = {"index": 0, "id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1, '}}
+    return {"Parts so far": answering(wires, events_of({"tool_calls": [call]})[0])}
+
+
+@scene
+def a_secret_that_is_spelled_over_two_events(wires: Wires) -> Mapping[str, Row | Section]:
+    wires.mask = Mask(lambda: Redactor([("KEY", "hunter2-hunter2")]))
+    row = answering(wires, *events_of({"content": "x" * 195 + "hunter2"}, {"content": "-hunter2"}))
+    return {"Parts with its mask": wires.end(row, 1.3)}
+
+
+@scene
+def a_refusal(wires: Wires) -> Mapping[str, Row | Section]:
+    row = answering(wires, to_json({"error": {"message": "bad key", "type": "auth"}}), status=401)
+    return {"Parts in the provider's words": wires.end(row, 1.3)}
+
+
+@scene
+def every_figure_that_is_reported(wires: Wires) -> Mapping[str, Row | Section]:
+    row = answering(wires, b"data: " + to_json(USAGE) + b"\n\ndata: [DONE]\n\n")
+    return {"Parts with figures": wires.end(row, 1.2)}
+
+
+def zipped(*pieces: bytes) -> list[bytes]:
+    """The chunks of a gzip body that is flushed behind each piece, as services do that stream."""
+    zipping = zlib.compressobj(wbits=31)
+    coded = [zipping.compress(piece) + zipping.flush(zlib.Z_SYNC_FLUSH) for piece in pieces]
+    return [*coded[:-1], coded[-1] + zipping.flush()]
+
+
+@scene
+def a_compressed_stream(wires: Wires) -> Mapping[str, Row | Section]:
+    pieces = zipped(b'data: {"a":1}\n\n', b'data: {"b"', b":2}\n\ndata: [DONE]\n\n")
+    return {"Events at the chunk that completed each": wires.end(answering(wires, *pieces, encoding="gzip"), 1.5)}
+
+
+@scene
+def a_compressed_stream_that_breaks(wires: Wires) -> Mapping[str, Row | Section]:
+    whole, _ = zipped(b'data: {"a":1}\n\n', b"data: 2\n\n")
+    row = answering(wires, whole, b"\xff\xff\xff", b"more", encoding="gzip")
+    return {"Events until it broke": wires.end(row, 1.5)}
+
+
+@scene
+def a_stream_that_is_not_in_the_coding_it_names(wires: Wires) -> Mapping[str, Row | Section]:
+    events = [b'data: {"number":%d}\n\n' % number for number in range(3)]
+    return {"Events as they were sent": wires.end(answering(wires, *events, encoding="gzip"), 1.5)}
+
+
+# Requests, and how each differs from the one before.
+
+
+@scene
+def a_schema_that_was_adapted(wires: Wires) -> Mapping[str, Row | Section]:
+    body = request_body(MESSAGES)
+    row = wires.request(body, 1.0, exchange="x")
+    start = body.index(to_json(TOOL))
+    span = Span(exchange="x", side="request", layer="wire", start=start, end=start + len(to_json(TOOL)))
+    link = Link(relation="adapted", call="", span=span, words="adapted for openai: left out: oneOf")
+    wires.append(Draft(wire="host", kind="link", data=link.to_bytes()), 1.0)
+    return {"Parts with its tool open": row}
+
+
+@scene
+def an_argument_that_looks_like_an_entry(wires: Wires) -> Mapping[str, Row | Section]:
+    call: JSON = {**CALL, "function": {"name": "x", "arguments": "1\n+ tools (9)\x1b[2J"}}
+    return {"Parts open": asked(wires, request_body([{"role": "assistant", "tool_calls": [call]}]))}
+
+
+@scene
+def a_time_in_the_system_prompt(wires: Wires) -> Mapping[str, Row | Section]:
+    bodies = asking("It is 10:31 in Paris.", "hi"), asking("It is 10:32 in Paris.", "hi", "two")
+    return {"Changes with the cause": asked(wires, *bodies)}
+
+
+A, B, C = (function(name, f"does {name}") for name in "abc")
+
+
+# What requests cost.
+
+
+@scene
+def prefixes_that_break(wires: Wires) -> Mapping[str, Row | Section]:
+    noon: JSON = {"role": "system", "content": "You are helpful. It is 12:00."}
+    later: JSON = {"role": "system", "content": "You are helpful. It is 12:05."}
+    more: JSON = {"role": "user", "content": "and now?"}
+    answered(wires, "x1", 1.0, step=1, body=request_body([noon, more, more]))
+    refused = wires.request(request_body([noon, more, more, more, more]), 3.0, exchange="x2", step=2)
+    wires.end(wires.response(refused, 3.1, b"{}", status=429), 3.2)
+    answered(wires, "x3", 5.0, step=3, body=request_body([later, more, more, more]))
+    return {"Bill of the largest answered request": SESSION, "Bill of a step": Section(clock="c1", turn=1, step=1)}
+
+
+@scene
+def configured_prices(wires: Wires) -> Mapping[str, Row | Section]:
+    wires.prices["openai"] = Price(input=10.0, cached=1.0, cache_written=10.0, output=100.0)
+    for number in range(1, 3):
+        answered(wires, f"x{number}", number, step=number, body=request_body(MESSAGES))
+    return {"Bill in money": SESSION, "Tools in money": SESSION}
+
+
+@scene
+def what_a_tool_protocol_put_in(wires: Wires) -> Mapping[str, Row | Section]:
+    body = request_body(MESSAGES)
+    wires.request(body, 1.0, exchange="x1")
+    start = body.index(b"You are helpful")
+    wires.link("injected", Span(exchange="x1", side="request", start=start, end=start + 15), 1.0)
+    return {"Bill by purpose": SESSION}
+
+
+@scene
+def thinking_images_and_calls(wires: Wires) -> Mapping[str, Row | Section]:
+    picture: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    asked(
+        wires,
+        request_body(
+            [
+                {"role": "user", "content": [{"type": "text", "text": "what is it?"}, picture]},
+                {"role": "assistant", "content": "It is", "reasoning_content": "a long thought about pictures"},
+            ]
+        ),
+    )
+    return {"Bill by kind": SESSION}
+
+
+@scene
+def tools_that_changed(wires: Wires) -> Mapping[str, Row | Section]:
+    changed = json.loads(to_json(TOOL))
+    changed["function"]["description"] = "Multiply three numbers."
+    for number, tools in enumerate(([TOOL, function("math__add", "Adds.")], [TOOL], [changed]), start=1):
+        body = to_json({"model": "m", "tools": tools, "messages": MESSAGES})
+        answered(wires, f"x{number}", number, step=number, body=body)
+    return {"Tools by their tokens in all": SESSION}
+
+
+@scene
+def a_rejected_call(wires: Wires) -> Mapping[str, Row | Section]:
+    asks: JSON = {"role": "assistant", "tool_calls": [{"index": 0, **CALL}]}
+    wires.end(answering(wires, *events_of(asks, finish="tool_calls")), 1.6)
+    wires.link("asked", Span(exchange="x", start=0, end=10), 1.6)
+    data: JSON = {"server": "math", "tool": "multiply", "decision": "rejected", "by": "person"}
+    place = Place(session="s", turn=1, step=1, call=CALL_ID)
+    wires.append(Draft(wire="host", kind="decision", peer="math", place=place, data=to_json(data)), 2.0)
+    return {"Tools with a rejection": SESSION}
+
+
+# Servers.
+
+
+@scene
+def servers_of_two_versions(wires: Wires) -> Mapping[str, Row | Section]:
+    connected(wires)
+    introduction: JSON = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "Maths", "version": "2.1"}}
+    listed: JSON = {"tools": [{"name": "multiply", "inputSchema": {}}, {"name": "add", "inputSchema": {}}]}
+    for number, (method, result) in enumerate((("initialize", introduction), ("tools/list", listed)), start=7):
+        wires.frame(to_json({"jsonrpc": "2.0", "id": number, "method": method}), 0.2, direction="out", turn=0)
+        wires.frame(to_json({"jsonrpc": "2.0", "id": number, "result": result}), 0.3, direction="in", turn=0)
+    a_turn(wires)
+    wires.stderr("one\x1b[31m", 9.0)
+    wires.stderr("Aborted (core dumped)", 9.1)
+    wires.append(connection_end("math", "n1", "exited 134"), 9.2)
+    wires.ladder.feed([replace(wires.records[0], capture="of the app that shows the session now")])
+    return {"Servers with how they ended": SESSION}
+
+
+@scene
+def servers_that_took_no_part(wires: Wires) -> Mapping[str, Row | Section]:
+    a_turn(wires)
+    for peer, connection in (("lab", "lab"), ("docs", "docs"), ("math", "n2"), ("math", "n3")):
+        draft = Draft(wire="mcp", kind="frame", peer=peer, connection=connection, direction="out", place=Place())
+        wires.append(replace(draft, data=b'{"jsonrpc":"2.0","id":1,"method":"initialize"}\n'), 3.93)
+    wires.request(request_body(MESSAGES), 4.0, exchange="x3", step=3)
+    return {"Servers in a line": SESSION}
+
+
+@scene
+def a_server_that_dies_in_a_call(wires: Wires) -> Mapping[str, Row | Section]:
+    wires.request(request_body(MESSAGES), 1.0, exchange="x1")
+    call = b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"multiply"}}'
+    wires.frame(call, 2.0, direction="out", call=CALL_ID)
+    wires.append(connection_end("math", "n1", "exited 134"), 2.4)
+    wires.request(request_body(MESSAGES), 2.5, exchange="x2", step=2)
+    return {"Time that is the server's": SESSION}
+
+
+@scene
+def an_url_with_credentials(wires: Wires) -> Mapping[str, Row | Section]:
+    draft = Draft(
+        wire="mcp", kind="request", peer="lab", direction="out", exchange="h1", connection="n9", place=Place()
+    )
+    head = Head(method="POST", url="https://me:hunter2@lab.example/mcp?token=abcdef123456")
+    ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    wires.append(replace(draft, head=head, data=ping), 1.0)
+    wires.append(replace(draft, kind="frame", data=ping), 1.0)
+    return {"Servers without them": SESSION}
+
+
+# Bytes, headers, frames.
+
+
+@scene
+def a_secret_that_was_removed(wires: Wires) -> Mapping[str, Row | Section]:
+    redacted = (Redaction(where="data", name="KEY", length=51),)
+    row = wires.request("key ⟨secret:KEY⟩ and ⟨secret:OTHER⟩".encode(), 1.0, exchange="x", redacted=redacted)
+    return {"Raw with its mask": row}
+
+
+@scene
+def a_body_that_was_kept_decoded_for_a_secret(wires: Wires) -> Mapping[str, Row | Section]:
+    redacted = decoded_mark("gzip", 40), Redaction(where="data", name="KEY", length=51)
+    return {"Raw": wires.request("key ⟨secret:KEY⟩".encode(), 1.0, exchange="x", redacted=redacted)}
+
+
+@scene
+def a_header_that_looks_like_two(wires: Wires) -> Mapping[str, Row | Section]:
+    head = Head(method="POST", url="http://h/v1", headers=(("x", "1\nauthorization: none"),))
+    wires.append(Draft(wire="llm", kind="request", peer="demo", direction="out", exchange="x", head=head), 1.0)
+    return {"Headers": wires.ladder.rows[-1]}
+
+
+SCENES.update(
+    {
+        "a text that still comes": lambda wires: {"Parts so far": answering(wires, events_of({"content": "Hel"})[0])},
+        "an event in two chunks": lambda wires: {"Events that are one": answering(wires, b'data: {"a"', b":1}\n\n")},
+        "a compressed stream that is half": lambda wires: {
+            "Events so far": answering(wires, *zipped(b'data: {"a":1}\n\n', b'data: {"b"')[:2], encoding="gzip")
+        },
+        "a compressed body": lambda wires: {
+            "Raw and decoded": wires.end(answering(wires, PACKED, encoding="gzip"), 1.3)
+        },
+        "a message that moved": lambda wires: {
+            "Changes": asked(wires, asking("s", "one", "two", "three"), asking("s", "two", "three", "one"))
+        },
+        "a message that is gone": lambda wires: {
+            "Changes": asked(wires, asking("s", "one", "two"), asking("s", "two"))
+        },
+        "a tool that is gone": lambda wires: {
+            "Changes": asked(wires, asking("s", tools=(A, B, C)), asking("s", tools=(A, C)))
+        },
+        "tools in another order": lambda wires: {
+            "Changes": asked(wires, asking("s", tools=(A, B, C)), asking("s", tools=(B, A, C)))
+        },
+        "the same bytes": lambda wires: {"Changes": asked(wires, asking("s", "hi"), asking("s", "hi"))},
+        "a frame that is no text": lambda wires: {"Raw as hex": frame(wires, b"\x00\x01")},
+        "a frame that is no json": lambda wires: {"Frame as received": frame(wires, b"hello {")},
+        "a decision about a call that nobody saw": lambda wires: {
+            "Chain of it": wires.decision(1.0, words="rejected, by you")
+        },
+        "a stream in an unknown coding": lambda wires: {
+            "Events as they were sent": wires.end(answering(wires, b'data: {"number":1}\n\n', encoding="compress"), 1.5)
+        },
+    }
+)
+OPEN = {"Parts with its tool open": {"/tools", "/tools/tools/math__multiply"}, "Parts open": {"/messages/messages/0"}}
+
+
+def pages_of(name: str) -> Mapping[str, str]:
+    wires = Wires()
+    subjects = SCENES[name](wires)
+    return {
+        f"{what}, {name}": "\n".join(
+            line.rstrip() for line in drawn(page_of(what.split()[0], wires, subject, {*OPEN.get(what, ())}), 120)
+        )
+        for what, subject in subjects.items()
+    }
+
+
+def test_every_page_is_as_it_is_kept() -> None:
+    made = {what: page for name in SCENES for what, page in pages_of(name).items()}
+    if UPDATE:
+        GOLDEN.write_text("".join(f"=== {what}\n{page}\n" for what, page in made.items()), encoding="utf-8")
+    sections = GOLDEN.read_text(encoding="utf-8").split("=== ")[1:]
+    kept = {what: page[:-1] for what, _, page in (section.partition("\n") for section in sections)}
+    assert list(made) == list(kept)
+    for what, page in made.items():
+        assert page == kept[what], what
+    text = "\n".join(made.values())
+    assert not [words for words in ("hunter", "abcdef123456", "\x1b") if words in text]
+
+
+def test_the_tabs_of_headings_and_rows_are_the_pages_that_exist() -> None:
+    assert tuple(SECTION_PAGES) == OF_SECTIONS
+    assert set(ROW_PAGES) == ANSWERS
+    assert [tabs_of(each)[0] for each in (SESSION, Section(turn=1), Section())] == ["Time", "Time", "Servers"]
+
+
+@pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic", "gemini", "ollama"])
+def test_the_cause_of_a_change_is_told_in_every_dialect(name: str) -> None:
+    class Other(Wires):
+        @override
+        def dialect(self, row: Row) -> Dialect | None:
+            return DIALECTS[name] if row.lane == "llm" else None
+
+    wires = Other()
+    for number, (system, text) in enumerate((("at 10:31", "x"), ("at 10:32", "x"), ("at 10:32", "y"))):
+        wires.request(WRITERS[name].request([User(text)], system=system), number, exchange=f"x{number}")
+    _, second, third = wires.ladder.rows
+    shown = "\n".join(drawn(page_of("Changes", wires, second, set()), 160))
+    assert 'system prompt, changed: "10:31" -> "10:32" (a time' in shown
+    shown = "\n".join(drawn(page_of("Changes", wires, third, set()), 160))
+    assert 'text of the user, changed: "x" -> "y"' in shown
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_tools_in_the_prompt_have_their_shares(name: str) -> None:
+    spoken, known = protocol(name), {"math__multiply": ("math", "multiply"), "math__add": ("math", "add")}
+    tools = [
+        ToolSpec(name=called, description=f"- {tool}: it does.\n", schema={}, server=server, tool=tool)
+        for called, (server, tool) in known.items()
+    ]
+    assert isinstance(spoken, TextProtocol)
+    text = json.dumps(spoken.tool_list(tools))[1:-1].encode()
+    listed = list(listed_tools(text, known))
+    assert [(tool.server, tool.tool) for tool in listed] == [("math", "multiply"), ("math", "add")]
+    assert all(tool.tool.encode() in text[tool.start : tool.end] for tool in listed)
+    assert list(listed_tools(b"You can multiply and add.", {})) == []
+    wires = Wires()
+    body = (
+        request_body([{"role": "system", "content": "HERE"}]).replace(b'"tools":[', b'"none":[').replace(b"HERE", text)
+    )
+    wires.request(body, 1.0, exchange="x1")
+    start = body.index(text)
+    span = Span(exchange="x1", side="request", start=start, end=start + len(text))
+    link = Link(relation="injected", call="", span=span, words=LISTS)
+    wires.append(Draft(wire="host", kind="link", data=link.to_bytes()), 1.0)
+    assert "2 never called" in "\n".join(drawn(page_of("Bill", wires, SESSION, set()), 120))
+    shown = "\n".join(drawn(page_of("Tools", wires, SESSION, set()), 120))
+    assert re.search("multiply(.*\n)*.*add", shown)
