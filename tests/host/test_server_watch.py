@@ -115,7 +115,7 @@ async def test_a_changed_configuration_is_offered_and_applied(tmp_path: Path) ->
         (tmp_path / "state.toml").write_text('[switches]\nown = false\n"own.echo" = false\n')
         (tmp_path / "servers.d" / "sums.toml").unlink()
         assert reload_servers(host) == "~ own, - sums, ~ own.echo"
-        assert not host.pool.switches.is_on("own", "echo")
+        assert host.pool.server("own").tools_off == {"echo"}
         await until(lambda: (now := status(host)) is not None and now.state != "ready")
         assert status(host, "sums") is None
         (tmp_path / "servers.d" / "bad.toml").write_text("x")

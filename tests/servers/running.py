@@ -56,7 +56,7 @@ class Running:
 
     def limit(self, name: str, seconds: float) -> None:
         """From now on, let the server be silent for so long: connecting took as long as it took."""
-        server = self.pool._servers[name]  # pyright: ignore[reportPrivateUsage]
+        server = self.pool.server(name)
         server.spec = replace(server.spec, timeout=seconds)
         if server.connection is not None:
             server.connection.spec = server.spec

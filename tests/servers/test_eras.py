@@ -151,7 +151,7 @@ async def test_a_server_that_ends_during_a_call_over_stdio_is_told() -> None:
     async with started(made_with_sdk("sdk")) as running:
         with anyio.fail_after(90), pytest.raises(ServerError, match=r"exited 7"):
             await running.call("sdk", "exit", b'{"code":7}')
-        running.pool.reconnect("sdk")
+        running.pool.server("sdk").reconnect()
         await running.until(lambda: running.status("sdk").state == "ready")
         assert (await running.call("sdk", "echo", b'{"text":"again"}')).content[0].text == "again"
         assert running.status("sdk").connection == "sdk#2"

@@ -27,7 +27,7 @@ def called(tool: str = "get_forecast", arguments: JSON = ARGUMENTS, **more: JSON
         (called("delete_all"), DECIDED, "the tool differs from the one"),
         (called(arguments={"city": "Zürich", "days": 3}), DECIDED, "the arguments differ from those"),
         (called(arguments={"arguments": ARGUMENTS}), DECIDED, "the arguments differ from those"),
-        ({"method": "tools/call"}, DECIDED, "nothing was sent"),
+        ({"method": "tools/call"}, DECIDED, "the tool differs from the one"),
     ],
     ids=["no outgoing", "no decision", "tool", "arguments", "deeper arguments", "nothing"],
 )
@@ -49,7 +49,7 @@ def test_a_call_is_written_with_the_very_bytes_that_were_decided() -> None:
 def test_no_resource_is_read_but_the_one_that_was_decided(decided: bytes | None) -> None:
     value: dict[str, JSON] = {"jsonrpc": "2.0", "id": 1, "method": READ, "params": {"uri": "note://one", "_meta": {}}}
     outgoing = OutgoingRequest(tool=READ, arguments=decided)
-    with pytest.raises(ServerError, match="was not approved"):
+    with pytest.raises(ServerError, match=r"was not approved|differ from those"):
         frame_bytes(value, outgoing)
     assert frame_bytes(value, OutgoingRequest(tool=READ, arguments=b'{"uri":"note://one"}')) == canonical(value)
 

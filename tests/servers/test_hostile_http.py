@@ -165,25 +165,6 @@ async def test_half_of_a_surrogate_pair_is_replaced_and_the_result_kept(kind: st
             assert (await running.call("raw")).content[0].text == "a\ufffdb"
 
 
-async def test_a_schema_that_is_nested_too_deeply_costs_its_tool_alone() -> None:
-    schema = b'{"type":"object","properties":' + b'{"a":' * 900 + b"{}" + b"}" * 901
-    tools = b'[{"name":"deep","inputSchema":%s},{"name":"echo","inputSchema":{"type":"object"}}]' % schema
-
-    async def script(asked: Exchange) -> None:
-        if asked.request.rpc != "tools/list":
-            await well_behaved(asked)
-            return
-        body = b'{"jsonrpc":"2.0","id":%s,"result":{"tools":%s}}' % (
-            json.dumps(asked.request.json["id"]).encode(),
-            tools,
-        )
-        await asked.respond("200 OK", body, Content_Type="application/json")
-
-    async with raw_http(everything=script) as server, started(remote("raw", server.url)) as running:
-        assert running.status("raw").notices == ("deep: malformed: nested more than 100 levels deep",)
-        assert [tool.name for tool in running.pool.tools()] == ["echo"]
-
-
 @pytest.mark.parametrize(
     ("session", "capabilities", "state", "words"),
     [

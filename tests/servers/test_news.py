@@ -8,7 +8,7 @@ from tests.kit.mcp_server import tool
 from tests.servers.running import scripted, started
 from tui_host.errors import JSON
 from tui_host.servers.connection import RESTARTED
-from tui_host.servers.news import is_of
+from tui_host.servers.lists import is_of
 
 ENDS: dict[str, dict[str, object]] = {
     "exits with a fault": {"exit": 1},
@@ -25,7 +25,7 @@ async def test_a_program_that_ends_at_the_probe_is_started_again_with_initialize
         assert (status.state, status.detail, status.protocol_version) == ("ready", "", "2025-11-25")
         assert (status.connection, status.notices) == ("old#2", (RESTARTED,))
         assert (await running.call("old")).content[0].text == "{}"
-        running.pool.reconnect("old")
+        running.pool.server("old").reconnect()
         await running.until(lambda: running.status("old").connection == "old#3")
         await running.until(lambda: running.status("old").state == "ready")
         assert running.status("old").notices == ()

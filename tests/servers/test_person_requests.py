@@ -9,7 +9,7 @@ import pytest
 
 from tests.servers.running import Running, hostile, listening, made_with_sdk, remote, started
 from tui_host.capture.record import Place
-from tui_host.errors import ServerError
+from tui_host.errors import JSON, ServerError
 from tui_host.servers.catalog import PromptArgument, Subscription
 from tui_host.settings.schema import ServerSpec
 
@@ -58,16 +58,18 @@ async def test_a_resource_is_read_without_a_model(running: Running) -> None:
 
 
 async def test_arguments_are_completed_with_what_is_known_of_the_others(running: Running) -> None:
-    values = await running.pool.complete("sdk", argument="name", value="A", prompt="greet", context={"other": "known"})
+    async def completed(reference: JSON, **more: JSON) -> tuple[str, ...]:
+        params: dict[str, JSON] = {"ref": reference, "argument": {"name": "name", "value": "A"}, **more}
+        return await running.pool.request("sdk", lambda server: server.complete(params))
+
+    values = await completed({"type": "ref/prompt", "name": "greet"}, context={"arguments": {"other": "known"}})
     assert values == ("Anna greet known",)
-    values = await running.pool.complete("sdk", argument="name", value="A", template="note://of/{name}")
-    assert values == ("Anna note://of/{name}",)
+    assert await completed({"type": "ref/resource", "uri": "note://of/{name}"}) == ("Anna note://of/{name}",)
 
 
-async def test_a_server_that_is_alive_answers_in_milliseconds(running: Running) -> None:
-    assert 0 < await running.pool.ping("sdk") < 20_000
-    era = running.status("sdk").era
-    asked = b'"ping"' if era == "stateful" else b'"server/discover"'
+async def test_a_server_that_is_alive_answers(running: Running) -> None:
+    await running.pool.request("sdk", lambda server: server.ping())
+    asked = b'"ping"' if running.status("sdk").era == "stateful" else b'"server/discover"'
     assert asked in running.lines("sdk", "out")[-1]
 
 
@@ -87,21 +89,21 @@ async def test_each_list_is_read_again_alone_when_it_changes(spec: ServerSpec, r
 
 
 async def test_updates_of_a_subscribed_resource_are_counted(running: Running) -> None:
-    await running.pool.subscribe("sdk", "note://one")
+    await running.pool.request("sdk", lambda server: server.subscribe("note://one"))
     assert running.status("sdk").subscriptions == (Subscription(uri="note://one"),)
     for uri in ("note://one", "note://other"):
         await running.call("sdk", "update", json.dumps({"uri": uri}, separators=(",", ":")).encode())
     await running.until(lambda: running.status("sdk").subscriptions[0].updates > 0)
-    await running.pool.unsubscribe("sdk", "note://one")
+    await running.pool.request("sdk", lambda server: server.unsubscribe("note://one"))
     assert running.status("sdk").subscriptions == ()
 
 
 async def test_a_server_that_announces_no_changes_refuses_a_subscription() -> None:
     async with started(hostile("plain", "good")) as running:
         with pytest.raises(ServerError, match="does not announce changes"):
-            await running.pool.subscribe("plain", "x://y")
-        assert await running.pool.complete("plain", argument="a", value="", prompt="b") == ()
-        assert await running.pool.ping("plain") > 0
+            await running.pool.request("plain", lambda server: server.subscribe("x://y"))
+        assert await running.pool.request("plain", lambda server: server.complete({})) == ()
+        await running.pool.request("plain", lambda server: server.ping())
 
 
 async def heard(running: Running, streams: int) -> None:

@@ -68,7 +68,7 @@ async def test_a_process_that_no_connection_takes_is_ended_with_the_pool(is_stop
         group.start_soon(pool.run)
         await until(lambda: len(children() - before) == 2)
         if is_stopped:
-            pool.stop("a")
+            pool.server("a").stop()
         group.cancel_scope.cancel()
     assert children() == before
 
@@ -83,7 +83,7 @@ async def test_a_turn_waits_for_a_server_from_its_start_on_and_for_each_connecti
         begun = time.monotonic()
         assert await pool.settled_for_turn(2 * PATIENCE) == ("mute",)
         assert time.monotonic() - begun < PATIENCE, "it was waited for in vain before"
-        pool.reconnect("mute")
+        pool.server("mute").reconnect()
         with anyio.move_on_after(0.3) as waiting:
             await pool.settled_for_turn(PATIENCE)
         assert waiting.cancelled_caught, "the new connection is waited for"

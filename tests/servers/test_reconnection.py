@@ -23,7 +23,7 @@ def state(running: Running, name: str = "sdk") -> str:
 async def test_a_program_that_exited_is_started_again_with_its_subscriptions_and_this_is_told_once() -> None:
     async with started(made_with_sdk("sdk", mode="legacy")) as running:
         told = running.told
-        await running.pool.subscribe("sdk", "note://one")
+        await running.pool.request("sdk", lambda server: server.subscribe("note://one"))
         await running.call_and_lose("sdk", "exit", b'{"code":7}')
         await running.until(lambda: told == [("sdk", "lost"), ("sdk", "back")])
         assert (state(running), running.status("sdk").connection) == ("ready", "sdk#2")
@@ -64,7 +64,7 @@ async def test_a_server_behind_a_url_that_went_away_is_found_again(kind: str, mo
             process.wait()
             await running.until(lambda: ("sdk", "lost") in told)
             with listening(kind, port):
-                running.pool.reconnect("sdk")  # at once, and with the tries counted anew
+                running.pool.server("sdk").reconnect()  # at once, and with the tries counted anew
                 await running.until(lambda: told == [("sdk", "lost"), ("sdk", "back")])
                 assert state(running) == "ready"
                 assert (await running.call("sdk", "echo", b'{"text":"on"}')).content[0].text == "on"
@@ -87,7 +87,7 @@ async def test_a_lost_server_can_be_stopped_and_a_turn_does_not_wait_for_it(monk
         assert state(running) == "lost"
         with anyio.fail_after(90):
             assert await running.pool.settled_for_turn(600) == ()
-        running.pool.stop("sdk")
+        running.pool.server("sdk").stop()
         assert (state(running), running.status("sdk").detail) == ("stopped", "")
-        running.pool.reconnect("sdk")
+        running.pool.server("sdk").reconnect()
         await running.until(lambda: state(running) == "ready")

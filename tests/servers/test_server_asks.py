@@ -223,7 +223,7 @@ async def test_all_questions_of_a_server_are_declined_at_once(way: str) -> None:
             group.start_soon(call)
             if way == "pool":
                 await at.until(lambda: at.status("frames").questions == 2)
-                at.pool.decline_all("frames")
+                at.pool.server("frames").decline_all()
         assert output == ["{'action': 'decline'} {'action': 'decline'}"]
         assert len(person.questions) == 1
         assert any("declined until it is connected again" in notice for notice in at.status("frames").notices)

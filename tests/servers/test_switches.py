@@ -10,7 +10,7 @@ from tui_host.errors import ServerError
 
 async def test_a_tool_that_is_switched_off_is_not_offered_and_an_approved_call_of_it_is_not_sent() -> None:
     async with started(made_with_sdk("sdk")) as running:
-        running.pool.switches.apply({"sdk": True, "sdk.add": False})
+        running.pool.take_switches({"sdk": True, "sdk.add": False})
         assert "add" not in {tool.name for tool in running.pool.tools()}
         assert "add" in {tool.name for tool in running.status("sdk").tools}, "it is still shown"
         sent = len(running.lines("sdk", "out"))
@@ -18,7 +18,7 @@ async def test_a_tool_that_is_switched_off_is_not_offered_and_an_approved_call_o
             await running.call("sdk", "add", b'{"a":1,"b":2}')
         assert len(running.lines("sdk", "out")) == sent
         before = running.pool.revision
-        running.pool.switches.switch_tool("sdk", "add", is_on=True)
+        running.pool.server("sdk").switch_tool("add", is_on=True)
         assert running.pool.revision > before
         assert "add" in {tool.name for tool in running.pool.tools()}
 
@@ -26,6 +26,6 @@ async def test_a_tool_that_is_switched_off_is_not_offered_and_an_approved_call_o
 async def test_instructions_are_told_only_where_they_are_switched_on() -> None:
     async with started(made_with_sdk("sdk"), made_with_sdk("other", instructions=True)) as running:
         assert running.pool.instructions() == (("other", "Be kind."),)
-        running.pool.switches.switch_instructions("sdk", is_on=True)
-        running.pool.switches.switch_instructions("other", is_on=False)
+        running.pool.server("sdk").switch_instructions(is_on=True)
+        running.pool.server("other").switch_instructions(is_on=False)
         assert running.pool.instructions() == (("sdk", "Be kind."),)

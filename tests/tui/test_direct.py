@@ -11,7 +11,7 @@ from tests.kit.app import NARROW, PATIENT, USUAL, WIDE, Running, running
 from tests.tui.test_asks import asking, press_button
 from tui_host.chat.conversation import CallItem
 from tui_host.errors import JSON
-from tui_host.servers.resource_templates import expand, variables
+from tui_host.servers.catalog import expand, variables
 from tui_host.tui.screens.direct_screen import DirectScreen
 from tui_host.tui.widgets.choices import ChoiceList
 

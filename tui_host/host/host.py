@@ -193,7 +193,7 @@ class Host:
             turned=partial(note_turning, self.sessions.values(), settings),
         )
         checker = self._checker = SchemaChecker(settings.environment, self.pool.guard)
-        self.pool.switches.apply(settings.switches)
+        self.pool.take_switches(settings.switches)
         self._client = ModelClient(self.recorder, settings.environment)
         self._demo = DemoModel(self.recorder, settings.environment)
         self._services = Services(

@@ -91,10 +91,10 @@ class ServerWatch:
             self._watched[spec.name] = marks
             changed = sorted(path for path in {*marks, *(before or {})} if marks.get(path) != (before or {}).get(path))
             pool = self._host.pool
-            if before is not None and changed and pool is not None and pool.is_wanted(spec.name):
+            if before is not None and changed and pool is not None and pool.server(spec.name).is_wanted:
                 more = f" and {len(changed) - 1:,} more" if len(changed) > 1 else ""
                 self._host.notices.append(f"{spec.name} restarts: {Path(changed[0]).name}{more} changed")
-                pool.reconnect(spec.name)
+                pool.server(spec.name).reconnect()
 
     # The configuration.
 
@@ -121,7 +121,7 @@ class ServerWatch:
     async def _compare(self, status: ServerStatus) -> None:
         """Compare a ready server's catalog with the one before, unless it is unchanged."""
         pool = self._host.pool
-        if status.state != "ready" or pool is None or not pool.is_listed(status.name):
+        if status.state != "ready" or pool is None or not pool.server(status.name).is_listed:
             return
         is_new = self._compared.get(status.name) != status.connection
         if is_new and time.monotonic_ns() - status.since_mono_ns < SETTLED_NS:
@@ -151,7 +151,7 @@ class ServerWatch:
         lines = [str(change) for change in changes]
         gone = [change.name for change in changes if change.kind == "tool" and change.sign != "+"]
         void = [f"session rules for {', '.join(gone)} are void"] if gone else []
-        self._host.pool.set_changes(server, (*lines, *void))
+        self._host.pool.server(server).tell_changes((*lines, *void))
         shown = [*lines[:5], *([f"{len(lines) - 5} more"] if len(lines) > 5 else []), *void]
         self._host.notices.append(f"{server} has changed since it was last connected: {' · '.join(shown)} (f3)")
 
@@ -176,7 +176,7 @@ def reload_servers(host: WatchedHost) -> str:
     host.settings = replace(before, servers=fresh.servers, switches=fresh.switches, fixed=fresh.fixed)
     words = ", ".join(_changes(before, fresh, host.pool))
     host.pool.take(fresh.servers)
-    host.pool.switches.apply(fresh.switches)
+    host.pool.take_switches(fresh.switches)
     return words or "nothing changed"
 
 
@@ -196,11 +196,11 @@ def _changes(before: Settings, fresh: Settings, pool: Pool) -> Iterator[str]:
         was, now = before.servers.get(name), fresh.servers.get(name)
         if was is None or now is None:
             yield f"{'+' if was is None else '-'} {name}"
-        elif was != now and (replace(was, enabled=now.enabled) != now or pool.is_wanted(name) != now.enabled):
+        elif was != now and (replace(was, enabled=now.enabled) != now or pool.server(name).is_wanted != now.enabled):
             yield f"~ {name}"
     for name, is_on in fresh.switches.items():
         server, dot, tool = name.partition(".")
-        if dot and pool.switches.is_on(server, tool) != is_on:
+        if dot and server in pool.servers and (tool in pool.servers[server].tools_off) == is_on:
             yield f"~ {name}"
 
 

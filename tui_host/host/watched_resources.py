@@ -63,7 +63,7 @@ class Watches:
             ServerError: The server does not announce changes of resources.
         """
         if self._find(session, server, uri) is None:
-            await self._pool.subscribe(server, uri)
+            await self._pool.request(server, lambda connection: connection.subscribe(uri))
             self._watches.append(_Watch(session, server, uri, seen=self._updates(server, uri)))
 
     async def end(self, session: Session, server: str, uri: str) -> None:
@@ -77,7 +77,7 @@ class Watches:
             return
         self._watches.remove(watch)
         if not any((other.server, other.uri) == (server, uri) for other in self._watches):
-            await self._pool.unsubscribe(server, uri)
+            await self._pool.request(server, lambda connection: connection.unsubscribe(uri))
 
     def _find(self, session: Session, server: str, uri: str) -> _Watch | None:
         wanted = (session.id, server, uri)

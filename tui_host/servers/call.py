@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import anyio
 import mcp_types
 from mcp.shared.exceptions import MCPError
 
-from tui_host.capture.json.narrowing import as_json, is_object, mapping, text_or_empty
+from tui_host.capture.json.narrowing import as_json, mapping, text_or_empty
 from tui_host.capture.record import current_place
 from tui_host.errors import JSON, ServerError, TuiHostError
-from tui_host.servers.catalog import GET_PROMPT, READ, Progress, ToolOutput
+from tui_host.servers.catalog import GET_PROMPT, READ, Progress
 from tui_host.servers.client import Client
-from tui_host.servers.dispatcher import OURS
-from tui_host.servers.outgoing_request import HttpAnswer, OutgoingRequest
-from tui_host.servers.server_faults import innermost, reason_of
+from tui_host.servers.outgoing_request import CALL, HttpAnswer, OutgoingRequest
+from tui_host.servers.server_faults import innermost, is_ours, reason_of
 from tui_host.servers.server_requests import CallClock, RefusedError, ServerRequests
-from tui_host.servers.tool_output import read_contents, read_output
-from tui_host.servers.wire import Wire
 
-Reply = TypeVar("Reply")
+if TYPE_CHECKING:
+    from tui_host.servers.wire import Wire
+
 ROUNDS = 10
 """How often a call is sent again with what its server asked for."""
 POLL_SECONDS = 1.0
@@ -34,15 +33,14 @@ FAULTS = (MCPError, TuiHostError, RuntimeError, ValueError, OSError, ExceptionGr
 """What libraries raise in place of an answer."""
 
 
-class Call:
-    """A call over one connection. Run it once."""
+class ServerCall:
+    """A call over one wire. Run it once."""
 
     def __init__(
         self,
         client: Client,
         requests: ServerRequests,
         outgoing: OutgoingRequest,
-        *,
         params: Mapping[str, JSON],
         on_progress: Callable[[Progress], None],
     ) -> None:
@@ -53,7 +51,7 @@ class Call:
         self._on_progress = on_progress
         self._began = anyio.current_time()
 
-    async def run(self, *, seconds: float, longest: float) -> ToolOutput:
+    async def run(self, *, seconds: float, longest: float) -> Mapping[str, JSON]:
         """Send the call and wait for its result.
 
         Args:
@@ -67,23 +65,20 @@ class Call:
         wire, silence = self._client.peer.wire, seconds or math.inf
         scope = anyio.CancelScope()
         clock = CallClock(scope, silence=silence, longest=max(longest, silence))
-        result: Mapping[str, JSON] | None = None
         with scope:
             try:
                 with self._requests.during(current_place.get().call or "", clock):
-                    result = await self._rounds(clock)
+                    return await self._rounds(clock)
             except FAULTS as error:
-                raise _lost(error, wire, self._outgoing) from error
-        if result is None:
-            waited = anyio.current_time() - self._began - clock.stopped_seconds
-            key = "timeout_max" if clock.is_over and longest > silence else "timeout"
-            what = f"no answer within {waited:.0f} s; the cancellation was sent, but the tool may have run"
-            raise ServerError(what, wire.server, f"raise {key} of servers.{wire.server}")
-        return self._output(result, wire)
+                raise lost(error, wire, self._outgoing) from error
+        waited = anyio.current_time() - self._began - clock.stopped_seconds
+        key = "timeout_max" if clock.is_over and longest > silence else "timeout"
+        what = f"no answer within {waited:.0f} s; the cancellation was sent, but the tool may have run"
+        raise ServerError(what, wire.server, f"raise {key} of servers.{wire.server}")
 
     async def _rounds(self, clock: CallClock) -> Mapping[str, JSON]:
         """Send the call, and send it again with what the server asks for, until it is done. Each time the wire checks the arguments."""
-        method = self._outgoing.tool if self._outgoing.tool in {READ, GET_PROMPT} else "tools/call"
+        method = self._outgoing.tool if self._outgoing.tool in {READ, GET_PROMPT} else CALL
 
         def progressed(params: Mapping[str, JSON]) -> None:
             clock.alive()
@@ -99,22 +94,16 @@ class Call:
                 if not await self._requests.visit(as_json(error.error.data)):
                     raise RefusedError("the server wants a page to be visited first, which was declined") from error
                 continue
-            kind = result.get("resultType")
-            if kind == "task" and method == "tools/call":
-                return await _follow_task(self._client, self._requests, result, report=self._reporter(clock))
-            if kind != "input_required":
+            kind = result.get("resultType", "complete")
+            if kind == "complete":
                 return result
+            if kind == "task" and method == CALL:
+                return await self._follow(result, clock)
+            if kind != "input_required":
+                raise RefusedError(f"the result has an unknown type: {kind!r}"[:200])
             if number < ROUNDS:
                 await self._take_answers(result, number)
         raise RefusedError(f"the server asked for more input {ROUNDS + 1} times")
-
-    def _reporter(self, clock: CallClock) -> Callable[[str], None]:
-        def report(state: str) -> None:
-            clock.alive()
-            waited = round(anyio.current_time() - self._began)
-            self._on_progress(Progress(progress=waited, message=f"s, task {state}"))
-
-        return report
 
     async def _take_answers(self, result: Mapping[str, JSON], number: int) -> None:
         """Add the answers to a result that asks for input; a result that asks nothing only takes time.
@@ -131,14 +120,40 @@ class Call:
             params["requestState"] = result["requestState"]
         self._params = params
 
-    def _output(self, result: Mapping[str, JSON], wire: Wire) -> ToolOutput:
-        kind = result.get("resultType", "complete")
-        if kind != "complete":
-            raise ServerError(f"the result has an unknown type: {kind!r}"[:200], wire.server)
-        warning = self._outgoing.warning
-        if self._outgoing.tool == GET_PROMPT:  # read as messages by the pool
-            return ToolOutput(content=(), raw=as_json(result), warning=warning)
-        return (read_contents if self._outgoing.tool == READ else read_output)(result, warning)
+    async def _follow(self, task: Mapping[str, JSON], clock: CallClock) -> Mapping[str, JSON]:
+        """Wait for the end of a task, and return the result of the call. A cancelled wait cancels the task.
+
+        Source: the extension io.modelcontextprotocol/tasks of MCP 2026-07-28.
+        """
+        about, answered = text_or_empty(task.get("taskId")), set[str]()
+        try:
+            while True:
+                clock.alive()
+                state = ": ".join(filter(None, (text_or_empty(task.get(key)) for key in ("status", "statusMessage"))))
+                waited = round(anyio.current_time() - self._began)
+                self._on_progress(Progress(progress=waited, message=f"s, task {state}"))
+                result = _result_of(task)
+                if result is not None:
+                    return result
+                asked = mapping(task.get("inputRequests"))
+                answers = await self._requests.answer_all({key: asked[key] for key in asked if key not in answered})
+                answered |= answers.keys()
+                if answers:
+                    params: dict[str, JSON] = {"taskId": about, "inputResponses": answers}
+                    await self._client.ask("tasks/update", params, name=about)
+                await anyio.sleep(_pause(task))
+                task = await self._client.ask("tasks/get", {"taskId": about}, name=about)
+        except (RefusedError, anyio.get_cancelled_exc_class()):
+            if text_or_empty(task.get("status")) in {"working", "input_required"}:
+                await self._cancel(about)
+            raise
+
+    async def _cancel(self, task: str) -> None:
+        with anyio.move_on_after(CANCEL_SECONDS, shield=True):
+            try:
+                await self._client.ask("tasks/cancel", {"taskId": task}, name=task)
+            except (MCPError, TuiHostError, ValueError, OSError):
+                return  # the record has the request and its failure; the call ends in any case
 
 
 def call_params(tool: str, arguments_json: bytes, *, log_level: str = "") -> Mapping[str, JSON]:
@@ -154,7 +169,7 @@ def call_params(tool: str, arguments_json: bytes, *, log_level: str = "") -> Map
     arguments: JSON = json.loads(arguments_json)
     if not isinstance(arguments, Mapping):
         raise ServerError("the arguments of a call must be an object", sent=False)
-    if tool == READ and not (isinstance(uri := arguments.get("uri"), str) and uri):
+    if tool == READ and not text_or_empty(arguments.get("uri")):
         raise ServerError("reading a resource needs its uri, as text", sent=False)
     params: dict[str, JSON] = dict(arguments) if tool in {READ, GET_PROMPT} else {"name": tool, "arguments": arguments}
     if log_level:
@@ -162,70 +177,31 @@ def call_params(tool: str, arguments_json: bytes, *, log_level: str = "") -> Map
     return params
 
 
-async def answered(client: Client, send: Callable[[OutgoingRequest], Awaitable[Reply]], *, seconds: float) -> Reply:
-    """Wait for the answer to a request that is no call, such as a ping.
-
-    Raises:
-        ServerError: There is no answer, or the server refuses.
-    """
-    wire, outgoing = client.peer.wire, OutgoingRequest()
-    try:
-        with anyio.fail_after(seconds or None):
-            return await send(outgoing)
-    except TimeoutError:
-        raise ServerError(f"no answer within {seconds:g} s", wire.server) from None
-    except FAULTS as error:
-        what, remedy = reason_of(error, answer=outgoing.answer, cause=wire.cause)
-        raise _as_server_error(what, remedy, wire, outgoing) from error
-
-
-def _progress(params: Mapping[str, JSON]) -> Progress:
-    progress, total, message = params.get("progress"), params.get("total"), params.get("message")
-    return Progress(
-        progress=float(progress) if isinstance(progress, int | float) else 0.0,
-        total=float(total) if isinstance(total, int | float) else None,
-        message=message if isinstance(message, str) else "",
-    )
-
-
-def _lost(error: BaseException, wire: Wire, outgoing: OutgoingRequest) -> ServerError:
-    """Explain why there is no result. The model reads the text, so it must hold no standard error and no secret."""
-    fault = innermost(error)
-    if isinstance(fault, RefusedError):
-        return ServerError(f"{fault}; the tool may have run", wire.server)
-    if outgoing.refusal:
-        return ServerError(outgoing.refusal, wire.server, sent=False)
-    if wire.is_left:
-        words = "the server was disconnected during the call; the tool may have run"
-        return ServerError(words, wire.server, sent=outgoing.is_sent)
-    if wire.cause:
-        words = f"the server {wire.cause} during the call; the tool may have run"
-        return ServerError(words, wire.server, "reconnect it", sent=outgoing.is_sent)
+def lost(error: BaseException, wire: Wire, outgoing: OutgoingRequest) -> ServerError:
+    """Explain why a call has no result. The model reads the text, so it must hold no standard error and no secret."""
+    fault, answer = innermost(error), outgoing.answer or HttpAnswer(status=0)
     what, remedy = reason_of(fault, answer=outgoing.answer)
-    answer = outgoing.answer or HttpAnswer(status=0)
     if answer.status in {404, 405}:
         remedy = "the server did answer at this URL before: check whether it was changed"
-    if outgoing.is_session_lost:
+    if isinstance(fault, RefusedError):
+        what = f"{fault}; the tool may have run"
+    elif wire.is_left:
+        what, remedy = "the server was disconnected during the call; the tool may have run", ""
+    elif wire.cause:
+        what, remedy = f"the server {wire.cause} during the call; the tool may have run", "reconnect it"
+    elif outgoing.is_session_lost:
         what = f"the server no longer knows the session ({what}); nothing ran"
     elif not outgoing.is_sent:
         what = f"{what}; nothing was sent"
-    elif _is_lost(fault):
+    elif is_ours(fault, "fault"):
         what = f"the answer was lost: {what.rstrip('.')}; the tool may have run"
     elif answer.status >= 300 or answer.words:
         what = f"{what}; the tool {'was not run' if 300 <= answer.status < 500 else 'may have run'}"
-    return _as_server_error(what, remedy, wire, outgoing)
+    return as_server_error(what, remedy, wire, outgoing)
 
 
-def _is_lost(fault: BaseException) -> bool:
-    """Whether an answer is incomplete or never came."""
-    if not isinstance(fault, MCPError) or fault.code != mcp_types.CONNECTION_CLOSED:
-        return False
-    data: object = fault.error.data
-    by_sdk = fault.error.message.startswith(("SSE stream ", "Connection closed"))
-    return by_sdk or (is_object(data) and data.get(OURS) == "fault")
-
-
-def _as_server_error(what: str, remedy: str, wire: Wire, outgoing: OutgoingRequest) -> ServerError:
+def as_server_error(what: str, remedy: str, wire: Wire, outgoing: OutgoingRequest) -> ServerError:
+    """Return the error of a request, without secrets."""
     return ServerError(
         wire.recorder.redactor.text(what),
         wire.server,
@@ -235,43 +211,23 @@ def _as_server_error(what: str, remedy: str, wire: Wire, outgoing: OutgoingReque
     )
 
 
-async def _follow_task(
-    client: Client, requests: ServerRequests, handle: Mapping[str, JSON], *, report: Callable[[str], None]
-) -> Mapping[str, JSON]:
-    """Wait for the end of a task, and return the result of the call. A cancelled wait cancels the task.
+def _progress(params: Mapping[str, JSON]) -> Progress:
+    progress, total, message = params.get("progress"), params.get("total"), params.get("message")
+    return Progress(
+        progress=float(progress) if isinstance(progress, int | float) else 0.0,
+        total=float(total) if isinstance(total, int | float) else None,
+        message=text_or_empty(message),
+    )
 
-    Source: the extension io.modelcontextprotocol/tasks of MCP 2026-07-28.
 
-    Args:
-        handle: The result that stands for the task.
-        report: Called with the task's state after each poll.
+def _result_of(task: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
+    """Return a completed task's result, None while the task goes on.
 
     Raises:
-        MCPError: The task failed, or cannot be polled.
-        RefusedError: The task was cancelled, or what it needs was refused.
+        MCPError: The task failed.
+        RefusedError: The task was cancelled, or has a state that nobody knows.
     """
-    task, number = handle, text_or_empty(handle.get("taskId"))
-    answered: set[str] = set()
-    try:
-        while (result := _result_of(task, report)) is None:
-            new = {key: asked for key, asked in mapping(task.get("inputRequests")).items() if key not in answered}
-            answers = await requests.answer_all(new)
-            answered |= answers.keys()
-            if answers:
-                await _ask_about(client, "tasks/update", number, inputResponses=answers)
-            await anyio.sleep(_pause(task))
-            task = await _ask_about(client, "tasks/get", number)
-    except (RefusedError, anyio.get_cancelled_exc_class()):
-        if text_or_empty(task.get("status")) in {"working", "input_required"}:
-            await _cancel(client, number)
-        raise
-    return result
-
-
-def _result_of(task: Mapping[str, JSON], report: Callable[[str], None]) -> Mapping[str, JSON] | None:
-    """Return a completed task's result, None while the task goes on; raises as `_follow_task`."""
     state, words = text_or_empty(task.get("status")), text_or_empty(task.get("statusMessage"))
-    report(f"{state}: {words}" if words else state)
     match state:
         case "completed" if isinstance(task.get("result"), Mapping):
             return mapping(task.get("result"))
@@ -291,15 +247,3 @@ def _pause(task: Mapping[str, JSON]) -> float:
     if not isinstance(suggested, int | float) or isinstance(suggested, bool):
         return POLL_SECONDS
     return min(max(suggested / 1000, 0.05), LONGEST_POLL_SECONDS)
-
-
-async def _ask_about(client: Client, method: str, number: str, **params: JSON) -> Mapping[str, JSON]:
-    return await client.ask(method, {"taskId": number, **params}, name=number)
-
-
-async def _cancel(client: Client, number: str) -> None:
-    with anyio.move_on_after(CANCEL_SECONDS, shield=True):
-        try:
-            await _ask_about(client, "tasks/cancel", number)
-        except (MCPError, TuiHostError, ValueError, OSError):
-            return  # the record has the request and its failure; the call ends in any case

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
+from urllib.parse import quote
 
 from tui_host.errors import JSON
 from tui_host.settings.schema import ServerSpec
@@ -23,6 +26,7 @@ GET_PROMPT = "prompts/get"
 Hints: TypeAlias = tuple[tuple[str, JSON], ...]
 """A server's annotations (`audience`, `priority`, `readOnlyHint` …) as received."""
 
+_EXPRESSION = re.compile(r"\{([+#./;?&]?)([^{}]*)\}")
 _HINTS = {
     ("readOnlyHint", True): "read-only",
     ("readOnlyHint", False): "may change things",
@@ -70,15 +74,14 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool as its server defines it.
+    """A tool as its server defines it, its schemas as received.
 
     Attributes:
-        schema: The input schema as received.
         fingerprint: SHA-256 (hex) over the definition and the server's command or URL; rules are bound to it.
         size: Bytes of the compact definition.
         problem: Why the tool is not offered to a model, None if it is.
-        resources: The server's resources, on the pseudo-tool `READ` alone; None on a real tool.
-        page: Address (`ui://…`) of a page that the server has for the tool (MCP Apps), empty if none. It is never fetched unasked.
+        resources: The server's resources, on the pseudo-tool `READ` alone.
+        page: Address (`ui://…`) of the tool's page (MCP Apps), which is never fetched unasked.
     """
 
     server: str
@@ -98,12 +101,10 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """A block of a tool result or of a resource.
+    """A block of a tool result or of a resource: a text, or a line about what is not text, whose base64 is `data`.
 
     Attributes:
         kind: `text`, `image`, `audio`, `resource`, `resource_link`, or the server's own word.
-        text: The text, or a one-line description of what is not text.
-        data: Base64 of what is not text, empty otherwise.
         size: Bytes of the content; of a link as the server claims, None if it does not say.
     """
 
@@ -118,13 +119,12 @@ class Content:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutput:
-    """The result of a call.
+    """The result of a call, or of reading a resource.
 
     Attributes:
-        is_error: The server says that the tool failed.
-        structured: The structured content as it came; any JSON value, null included.
-        raw: The `CallToolResult`, or `ReadResourceResult`, as received.
-        warning: What is odd about the result (schema not met, malformed), empty if nothing.
+        structured: The structured content as it came; null is a value.
+        raw: The result as received.
+        warning: What is odd about the result, empty if nothing.
         is_resent: The call was sent a second time, since the server no longer knew the session at the first.
     """
 
@@ -184,22 +184,19 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
-    """Everything known about a configured server now; every change makes a new value.
+    """Everything known about a configured server now; every change makes a new value. What comes in rows ends with the newest.
 
     Attributes:
         detail: One line: why the connection failed, what it waits for, how it ended.
         connection: The connection's id in the capture, empty before the first.
         command: The command or URL for display, secrets hidden.
         era: `stateful` (initialize) or `stateless` (2026-07-28), empty before.
-        tools: The tools as listed, including broken ones (with their problem).
-        frames_out: Number of JSON-RPC lines or messages sent; `frames_in` received, `malformed` not readable.
-        stderr: The last lines of standard error, newest last.
-        exit_code: The process's exit code, None while running or without a process.
+        tools: The tools as listed, with those that have a problem.
+        frames_out: Number of messages sent, as `frames_in` received and `malformed` not readable.
         since_mono_ns: When this state began.
-        ready_ms: Milliseconds from the start of the process or connection until its tools were listed; 0 before.
-        notices: Messages for the user (a tool dropped, a page limit reached, a definition changed).
+        ready_ms: Milliseconds from the start until the tools were listed.
         questions: Number of the server's questions that the person has not answered.
-        log: The last log messages, newest last; `log_counts` counts all by level.
+        log_counts: Number of all log messages, by level.
     """
 
     name: str
@@ -232,7 +229,7 @@ class ServerStatus:
 
 
 def describe(spec: ServerSpec) -> str:
-    """Return the command or URL for display: references stay unresolved, credentials are hidden, a URL's query is dropped."""
+    """Return the command or URL for display: references unresolved, credentials hidden, without a URL's query."""
     if spec.bundled is not None:
         return f"bundled {spec.bundled}"
     if spec.url is not None:
@@ -257,11 +254,36 @@ def _words(spec: ServerSpec) -> list[str]:
 
 
 def claims_of(tool: Tool) -> str:
-    """Describe the tool's hints in a few words; the hints are the server's claim. Empty without any.
-
-    Whether a tool destroys data or may be repeated matters only if it changes anything. Source: MCP 2025-11-25, `ToolAnnotations`.
-    """
+    """Describe what a server claims of its tool by hints, in a few words. Source: MCP 2025-11-25, `ToolAnnotations`."""
     given = [(name, value) for name, value in tool.annotations if isinstance(value, bool)]
-    if ("readOnlyHint", True) in given:
+    if ("readOnlyHint", True) in given:  # what it might destroy or repeat says nothing then
         given = [hint for hint in given if hint[0] in {"readOnlyHint", "openWorldHint"}]
     return ", ".join(_HINTS[hint] for hint in given if hint in _HINTS)
+
+
+def variables(template: str) -> tuple[str, ...]:
+    """Return the names of a template's variables, in order, without repeats."""
+    names = (_variable(part) for _, body in _EXPRESSION.findall(template) for part in body.split(","))
+    return tuple(dict.fromkeys(filter(None, names)))
+
+
+def expand(template: str, values: Mapping[str, str]) -> str:
+    """Return the URI of a template with these values; empty values are left out.
+
+    Source: RFC 6570, levels 1 to 3; MCP 2025-11-25, Resources, Resource Templates.
+    """
+
+    def fill(match: re.Match[str]) -> str:
+        operator = match[1]
+        safe = ":/?#[]@!$&'()*+,;=%" if operator in {"+", "#"} else ""
+        names = (_variable(part) for part in match[2].split(","))
+        given = {name: quote(values[name], safe=safe) for name in names if values.get(name)}
+        parts = [f"{name}={text}" if operator in {"?", "&", ";"} else text for name, text in given.items()]
+        between = {"": ",", "+": ",", "#": ",", "?": "&"}.get(operator, operator)
+        return f"{operator.strip('+')}{between.join(parts)}" if parts else ""
+
+    return _EXPRESSION.sub(fill, template)
+
+
+def _variable(part: str) -> str:
+    return part.strip().rstrip("*").partition(":")[0]

@@ -23,14 +23,7 @@ _WORDS = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogChange:
-    """A difference between two catalogs.
-
-    Attributes:
-        sign: `+` new, `-` gone, `~` changed.
-        kind: `tool`, `resource` or `prompt`.
-        name: The tool's or prompt's name, the resource's URI; untrusted.
-        words: What changed, with the changed words; untrusted.
-    """
+    """Something that is new (`+`), gone (`-`) or changed (`~`). A resource's name is its URI; name and words are untrusted."""
 
     sign: Literal["+", "-", "~"]
     kind: str
@@ -60,6 +53,20 @@ def changed_parts(before: Tool, after: Tool) -> tuple[str, ...]:
     return tuple(key for key, _ in _differences(_definition(before), _definition(after)))
 
 
+def changes_between(before: Mapping[str, JSON], after: Offers) -> tuple[CatalogChange, ...]:
+    """Return the differences, tools first. `before` may come from a file, in any form."""
+    changes: list[CatalogChange] = []
+    for kind, now in after.items():
+        was = mapping(before.get(kind))
+        changes += [CatalogChange(sign="+", kind=kind, name=name) for name in now if name not in was]
+        changes += [CatalogChange(sign="-", kind=kind, name=name) for name in was if name not in now]
+        for name in (name for name in now if name in was):
+            words = "; ".join(f"{key} {changed}" for key, changed in _differences(mapping(was[name]), now[name]))
+            if words:
+                changes.append(CatalogChange(sign="~", kind=kind, name=name, words=words))
+    return tuple(changes)
+
+
 def _definition(tool: Tool) -> dict[str, JSON]:
     return {
         "title": tool.title,
@@ -71,44 +78,23 @@ def _definition(tool: Tool) -> dict[str, JSON]:
     }
 
 
-def changes_between(before: Mapping[str, JSON], after: Offers) -> tuple[CatalogChange, ...]:
-    """Return the differences, tools first. `before` may come from a file, in any form."""
-    changes: list[CatalogChange] = []
-    for kind, now in after.items():
-        was = mapping(before.get(kind))
-        changes += [CatalogChange(sign="+", kind=kind, name=name) for name in now if name not in was]
-        changes += [CatalogChange(sign="-", kind=kind, name=name) for name in was if name not in now]
-        for name, definition in now.items():
-            differences = _differences(mapping(was.get(name)), definition) if name in was else ()
-            words = "; ".join(f"{key} {changed}" for key, changed in differences)
-            if words:
-                changes.append(CatalogChange(sign="~", kind=kind, name=name, words=words))
-    return tuple(changes)
-
-
 def _differences(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Iterator[tuple[str, str]]:
     """Yield each part that differs, with the changed words."""
     for key, value in after.items():
-        old = before.get(key)
-        if _spelled(old) != _spelled(value):
-            yield key, _changed_words(_text(old), _text(value))
+        old, new = _text(before.get(key)), _text(value)
+        if old != new:
+            yield key, _changed_words(old.split(), new.split())
 
 
-def _changed_words(before: str, after: str) -> str:
+def _changed_words(old: list[str], new: list[str]) -> str:
     """Return the words that differ, as `old → new`, `+new`, `-old`."""
-    old, new = before.split(), after.split()
     pieces: list[str] = []
     for kind, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         removed, added = _short(" ".join(old[a:b])), _short(" ".join(new[c:d]))
-        match kind:
-            case "replace":
-                pieces.append(f"{removed} → {added}")
-            case "insert":
-                pieces.append(f"+{added}")
-            case "delete":
-                pieces.append(f"-{removed}")
-            case _:
-                pass
+        if kind == "replace":
+            pieces.append(f"{removed} → {added}")
+        elif kind != "equal":
+            pieces.append(f"+{added}" if kind == "insert" else f"-{removed}")
     return ", ".join(pieces)
 
 
@@ -121,7 +107,3 @@ def _text(value: JSON) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, indent=1)
-
-
-def _spelled(value: JSON) -> str:
-    return json.dumps(value, sort_keys=True)

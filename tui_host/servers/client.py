@@ -19,7 +19,6 @@ from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.inbound import MCP_NAME_HEADER, encode_header_value
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import BaseModel
 from typing_extensions import override
 
 from tui_host.capture.json.narrowing import as_json, mapping
@@ -36,17 +35,43 @@ TASKS = "io.modelcontextprotocol/tasks"
 
 
 class Client(ClientSession):
-    """A client that declares exactly what a server's entry permits. Enter it, then `introduce` it."""
+    """A client that declares exactly what a server's entry permits. Enter it, then `introduce` it; then it knows what is `declared`."""
 
     def __init__(self, peer: Peer, requests: ServerRequests) -> None:
         super().__init__(dispatcher=peer, client_info=_ourselves())
         self.peer = peer
+        self.declared: Mapping[str, JSON] = {}
         self._requests = requests
 
     @property
     def is_stateless(self) -> bool:
         """Whether the server speaks the era of 2026-07-28."""
         return self.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    async def introduce(self, mode: Mode) -> None:
+        """Negotiate the version: by a probe that falls back to `initialize`, by `initialize` alone, or not at all.
+
+        Raises:
+            MCPError: The server refuses, or shares no version with us.
+        """
+        match mode:
+            case "auto":
+                await negotiate_auto(self)
+            case "legacy":
+                await self.initialize()
+            case _:  # a configured version is assumed, and nobody is asked
+                self.adopt(
+                    mcp_types.DiscoverResult(
+                        supported_versions=[mode],
+                        capabilities=mcp_types.ServerCapabilities(),
+                        result_type="complete",
+                        ttl_ms=0,
+                        cache_scope="public",
+                    )
+                )
+        if self.server_capabilities is not None:
+            capabilities = self.server_capabilities.model_dump(by_alias=True, mode="json", exclude_none=True)
+            self.declared = mapping(as_json(capabilities))
 
     async def ask(
         self,
@@ -78,59 +103,23 @@ class Client(ClientSession):
     @override
     def _build_capabilities(self, version: str) -> mcp_types.ClientCapabilities:
         sampling = mcp_types.SamplingCapability(tools=mcp_types.SamplingToolsCapability())
-        elicitation = mcp_types.ElicitationCapability(
-            form=mcp_types.FormElicitationCapability(), url=mcp_types.UrlElicitationCapability()
-        )
         return mcp_types.ClientCapabilities(
             sampling=sampling if self._requests.has_sampling else None,
-            elicitation=elicitation,
+            elicitation=mcp_types.ElicitationCapability(
+                form=mcp_types.FormElicitationCapability(), url=mcp_types.UrlElicitationCapability()
+            ),
             roots=mcp_types.RootsCapability() if self._requests.has_roots else None,
             extensions={TASKS: {}} if version in MODERN_PROTOCOL_VERSIONS else None,
         )
 
 
-def plain(model: BaseModel) -> Mapping[str, JSON]:
-    """Return a value of the SDK as it goes over the wire."""
-    return mapping(as_json(model.model_dump(by_alias=True, mode="json", exclude_none=True)))
-
-
-async def introduce(client: Client, mode: Mode) -> None:
-    """Negotiate the protocol version: by a probe that falls back to `initialize`, by `initialize` alone, or not at all.
-
-    Raises:
-        MCPError: The server refuses, or shares no version with us.
-    """
-    match mode:
-        case "auto":
-            await negotiate_auto(client)
-        case "legacy":
-            await client.initialize()
-        case _:
-            client.adopt(_unasked(mode))
-
-
-def _unasked(version: str) -> mcp_types.DiscoverResult:
-    """Build the discovery result that is assumed for a server of a configured version, which is not probed."""
-    return mcp_types.DiscoverResult(
-        supported_versions=[version],
-        capabilities=mcp_types.ServerCapabilities(),
-        result_type="complete",
-        ttl_ms=0,
-        cache_scope="public",
-    )
-
-
 @cache
 def _ourselves() -> mcp_types.Implementation:
-    """Return the client info sent to servers; reads our package metadata from the disk."""
     return mcp_types.Implementation(name="tui-host", version=importlib.metadata.version("tui-host"))
 
 
 def silence_sdk() -> None:
     """Keep the SDK's log messages and warnings off the terminal; the capture has all the facts."""
     for name in ("mcp", "client", "httpx2"):
-        logger = logging.getLogger(name)
-        if not any(isinstance(handler, logging.NullHandler) for handler in logger.handlers):
-            logger.addHandler(logging.NullHandler())
-        logger.propagate = False
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     warnings.filterwarnings("ignore", category=MCPDeprecationWarning)

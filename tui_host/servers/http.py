@@ -38,7 +38,7 @@ from tui_host.capture.record import current_place
 from tui_host.capture.redact.login_exchanges import WithoutTokens
 from tui_host.capture.stdio.stdio_tap import StdioTap
 from tui_host.errors import JSON, ServerError
-from tui_host.servers.dispatcher import OURS, OutgoingMessage, Peer, peer_over
+from tui_host.servers.dispatcher import OutgoingMessage, Peer, peer_over
 from tui_host.servers.http_failure import (
     LoginFailed,
     error_in,
@@ -49,8 +49,8 @@ from tui_host.servers.http_failure import (
     read_body,
     seconds_to_wait,
 )
-from tui_host.servers.outgoing_request import HttpAnswer, HttpState
-from tui_host.servers.server_faults import remedy_of_answer, words_of_answer
+from tui_host.servers.outgoing_request import HttpAnswer
+from tui_host.servers.server_faults import OURS, remedy_of_answer, words_of_answer
 from tui_host.servers.stdio import cause_of_end, running
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ async def http_transport(
         ServerError: There is no address, or the older transport's stream cannot be opened.
     """
     async with _address(endpoint, wire) as url:
-        observer = Observer(wire.recorder, wire="mcp", peer=wire.server, connection=wire.connection)
+        observer = Observer(wire.recorder, wire="mcp", peer=wire.server, connection=wire.id)
         inner = httpx2.AsyncHTTPTransport(verify=await _context(url))
         transport = RecordingTransport(observer, inner)
         login = None
@@ -113,7 +113,7 @@ async def http_transport(
             from tui_host.servers.authorization.server_login import ServerLogin
 
             secretly = Observer(
-                WithoutTokens(wire.recorder, is_login=True), wire="mcp", peer=wire.server, connection=wire.connection
+                WithoutTokens(wire.recorder, is_login=True), wire="mcp", peer=wire.server, connection=wire.id
             )
             methods = {"POST"} if kind == "http" else {"POST", "GET"}  # the older transport is refused at its stream
             secret = RecordingTransport(secretly, inner)
@@ -158,7 +158,7 @@ class HttpClient:
 
     def __init__(self, http: httpx2.AsyncClient, login: ServerLogin | None, peer: Peer) -> None:
         self.peer = peer
-        self.state = peer.wire.gate = HttpState()
+        self.state = peer.wire.gate
         self._http = http
         self._login = login
 
@@ -265,7 +265,7 @@ class HttpClient:
         if message.request is not None:
             self.state.last = message.request.answer = answer
             ours: JSON = {"code": INTERNAL_ERROR, "message": words_of_answer(answer), "data": {OURS: "refusal"}}
-            self.peer.received({"id": message.frame.get("id"), "error": error or ours})
+            self.peer.accept({"id": message.frame.get("id"), "error": error or ours})
 
     def fail(self, message: OutgoingMessage, words: str) -> None:
         """Give the one who waits the reason why no answer comes, unless it has come."""
@@ -279,7 +279,7 @@ class HttpClient:
         words = fault_words(error)
         if isinstance(error, httpx2.ConnectError):
             self.state.is_refused = True
-            self.peer.wire.owner.refused(words)
+            self.peer.wire.refused(words)
         return words
 
 
@@ -526,7 +526,7 @@ async def _address(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[str]:
     if endpoint.command is None:
         yield endpoint.url
         return
-    tap = _LauncherTap(wire.recorder, peer=wire.server, connection=wire.connection)
+    tap = _LauncherTap(wire.recorder, peer=wire.server, connection=wire.id)
     async with running(endpoint.command, wire, tap) as child, anyio.create_task_group() as group:
 
         async def watch() -> None:

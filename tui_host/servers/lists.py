@@ -1,21 +1,25 @@
-"""A server's lists of tools, resources and prompts: read page by page within limits, and again after a change."""
+"""A server's lists of tools, resources and prompts: read page by page within limits, and again when the server says that they changed.
+
+Changes are announced by notifications, in the stateless era on a stream that is asked for. So are those of single resources.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, TypeAlias
 
 import anyio
 import mcp_types
+from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND
 from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
-from tui_host.capture.json.narrowing import is_array
+from tui_host.capture.json.narrowing import is_array, mapping, text_or_empty
 from tui_host.errors import JSON, ServerError
-from tui_host.servers.catalog import Tool, identity
+from tui_host.servers.catalog import Subscription, Tool, identity
 from tui_host.servers.catalog_changes import changes_between, offers_of
 from tui_host.servers.client import Client
 from tui_host.servers.server_faults import reason_of
@@ -24,69 +28,42 @@ from tui_host.servers.tool_definitions import read_prompts, read_resources, read
 from tui_host.settings.schema import ServerSpec
 
 PAGES, ITEMS = 100, 10_000
-LIST_SECONDS = 30.0
+LIST_SECONDS, LONG_TIMEOUT = 30.0, 60.0
+DEBOUNCE_SECONDS = 1.0
+LISTEN_AGAIN_SECONDS = 30.0
+ListName: TypeAlias = Literal["tools", "resources", "prompts"]
+"""A list that is read again alone; `resources` includes the templates."""
+LIST_NAMES: tuple[ListName, ...] = ("tools", "resources", "prompts")
+_CHANGED: Mapping[str, ListName] = {f"notifications/{name}/list_changed": name for name in LIST_NAMES}
 _ENVELOPE: dict[str, object] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 """Members that the newer era demands of every listing, of which we need none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
-    """The items of a list as received; `notice` says why there may be more items, empty if the list is complete."""
-
-    items: Sequence[object] = ()
-    notice: str = ""
-
-
-async def read_pages(client: Client, method: str, key: str, *, seconds: float) -> Listing:
-    """Read a list to its end, or to a limit. Source: MCP 2025-11-25, Pagination.
+class Lists:
+    """The lists of a server over one connection.
 
     Args:
-        key: The member of a page that holds the items.
-        seconds: Time limit for all pages; pages received until then count.
+        subscriptions: The number of updates of each subscribed resource, which outlasts the connection.
 
-    Raises:
-        MCPError: The server refuses the first page, except for an unknown method.
-        TimeoutError: No page came in time.
+    Attributes:
+        is_read: Every list was read.
+        outdated: Lists that the server announced as changed, and that were not read since.
+        awaited: Those of them that are about to be read.
     """
-    items: list[object] = []
-    cursors: set[str] = set()
-    params: dict[str, JSON] = {}
-    pages = 0
-    with anyio.move_on_after(seconds) as scope:
-        while True:
-            try:
-                page = await client.ask(method, params)
-            except MCPError as error:
-                if pages:
-                    return Listing(items=items, notice=f"{key}: page {pages + 1} failed: {error}")
-                if error.code == METHOD_NOT_FOUND:
-                    return Listing()
-                raise
-            pages += 1
-            page_items, cursor = page.get(key), page.get("nextCursor")
-            if not is_array(page_items):
-                return Listing(items=items, notice=f"{key}: page {pages} is malformed")
-            items += page_items
-            if not isinstance(cursor, str):  # the empty string is a cursor like any other
-                return Listing(items=items)
-            if cursor in cursors:
-                return Listing(items=items, notice=f"{key}: page {pages} leads back to one before")
-            if pages >= PAGES or len(items) >= ITEMS:
-                return Listing(items=items, notice=f"{key}: {len(items):,} on {pages} pages were read; there are more")
-            cursors.add(cursor)
-            params = {"cursor": cursor}
-    if scope.cancelled_caught and not pages:
-        raise TimeoutError
-    return Listing(items=items, notice=f"{key}: {pages} pages came within {seconds:g} s; there are more")
 
-
-class Lists:
-    """Reads the lists of a server; `is_read` once every list was read."""
-
-    def __init__(self, spec: ServerSpec, publisher: StatusPublisher) -> None:
+    def __init__(self, spec: ServerSpec, publisher: StatusPublisher, subscriptions: dict[str, int]) -> None:
         self.is_read = False
+        self.outdated: set[ListName] = set()
+        self.awaited: set[ListName] = set()
         self._spec = spec
         self._publisher = publisher
+        self._subscriptions = subscriptions
+        self._changed: set[ListName] = set()
+        self._news = anyio.Event()
+        self._listening: anyio.CancelScope | None = None
+        self._answered = anyio.Event()
+        self._honored: frozenset[str] = frozenset()
+        self._publish()
 
     def offered(self, client: Client | None) -> tuple[Tool, ...]:
         """Return the callable tools: those without a problem, plus the resource reader if the server has resources."""
@@ -95,6 +72,8 @@ class Lists:
         if client is None or not self._declares(client, "resources"):
             return tools
         return (*tools, reader(self._spec.name, identity(self._spec), (*status.resources, *status.templates)))
+
+    # Reading.
 
     async def read_tools(self, client: Client) -> None:
         """Read the tools, and publish the differences to an earlier listing.
@@ -108,70 +87,249 @@ class Lists:
             return
         seconds = self._seconds()
         try:
-            listing = await read_pages(client, "tools/list", "tools", seconds=seconds)
+            listed, notice = await read_pages(client, "tools/list", "tools", seconds=seconds)
         except TimeoutError:
             raise ServerError(f"no answer to tools/list within {seconds:g} s", self._spec.name) from None
         good: list[mcp_types.Tool] = []
-        problems = [_problem_of(tool, client.protocol_version, good) for tool in listing.items]
-        tools = read_tools(
-            listing.items,
-            server=self._spec.name,
-            identity=identity(self._spec),
-            problems=problems,
-            kept=client.keep_tools(good),
-        )
+        problems = [_problem_of(tool, client.protocol_version, good) for tool in listed]
+        kept = client.keep_tools(good)
+        where = identity(self._spec)
+        tools = read_tools(listed, server=self._spec.name, identity=where, problems=problems, kept=kept)
         before = self._publisher.status
-        after = replace(before, tools=tools)
+        self._publisher.update(tools=tools)
+        after = self._publisher.status
         differences = changes_between(offers_of(before), offers_of(after)) if before.state == "ready" else ()
-        broken = tuple(f"{tool.name or 'a tool without a name'}: {tool.problem}" for tool in tools if tool.problem)
-        self._publisher.update(after)
-        self._publisher.notice(*map(str, differences), *broken, *filter(None, [listing.notice]))
+        broken = (f"{tool.name or 'a tool without a name'}: {tool.problem}" for tool in tools if tool.problem)
+        self._publisher.notice(*map(str, differences), *broken, notice)
 
     async def read_others(self, client: Client) -> None:
         """Read resources, templates and prompts for the first time; a server can be ready without them."""
-        await self.read_resources(client)
-        await self.read_prompts(client)
+        await self._read_again("resources", client)
+        await self._read_again("prompts", client)
         self.is_read = True
-        self._publisher.update(self._publisher.status)
+        self._publisher.update()
 
-    async def read_resources(self, client: Client) -> None:
-        """Read resources and templates."""
-        listed = await self._read(client, "resources", "resources/list", "resources")
-        if listed is not None:
-            self._publisher.update(replace(self._publisher.status, resources=read_resources(listed)))
-        listed = await self._read(client, "resources", "resources/templates/list", "resourceTemplates")
-        if listed is not None:
-            templates = read_resources(listed, is_template=True)
-            self._publisher.update(replace(self._publisher.status, templates=templates))
+    async def follow(self, client: Client) -> None:
+        """Read lists again after changes, once for all changes within a second."""
+        while True:
+            await self._news.wait()
+            await anyio.sleep(DEBOUNCE_SECONDS)
+            self._news = anyio.Event()
+            for name in LIST_NAMES:
+                if name in self._changed:
+                    await self._follow(name, client)
 
-    async def read_prompts(self, client: Client) -> None:
-        """Read the prompts."""
-        listed = await self._read(client, "prompts", "prompts/list", "prompts")
-        if listed is not None:
-            prompts = read_prompts(listed, server=self._spec.name)
-            self._publisher.update(replace(self._publisher.status, prompts=prompts))
+    async def _follow(self, name: ListName, client: Client) -> None:
+        self._changed.discard(name)
+        try:
+            await self._read_again(name, client)
+        except (MCPError, ServerError) as error:
+            self._publisher.notice(f"the {name} could not be listed again: {reason_of(error)[0]}")
+        else:
+            self.outdated = (self.outdated - {name}) | self._changed
+        self.awaited = (self.awaited - {name}) | self._changed  # another change may have come since the request
+        self._publisher.update()
 
-    async def _read(self, client: Client, capability: str, method: str, key: str) -> Sequence[object] | None:
+    async def _read_again(self, name: ListName, client: Client) -> None:
+        match name:
+            case "tools":
+                await self.read_tools(client)
+            case "prompts":
+                listed = await self._read(client, "prompts/list", "prompts")
+                if listed is not None:
+                    self._publisher.update(prompts=read_prompts(listed, server=self._spec.name))
+            case "resources":
+                listed = await self._read(client, "resources/list", "resources")
+                if listed is not None:
+                    self._publisher.update(resources=read_resources(listed))
+                listed = await self._read(client, "resources/templates/list", "resourceTemplates")
+                if listed is not None:
+                    self._publisher.update(templates=read_resources(listed, is_template=True))
+
+    async def _read(self, client: Client, method: str, key: str) -> Sequence[object] | None:
         """Read a list without which a server can be ready; None if there is none, or it cannot be read, which is told."""
-        if not self._declares(client, capability):
+        if not self._declares(client, method.partition("/")[0]):
             return None
         try:
-            listing = await read_pages(client, method, key, seconds=self._seconds())
+            listed, notice = await read_pages(client, method, key, seconds=self._seconds())
         except (MCPError, ServerError, TimeoutError) as error:
             self._publisher.notice(f"{key} cannot be listed: {reason_of(error)[0] or 'no answer'}")
             return None
-        self._publisher.notice(*filter(None, [listing.notice]))
-        return listing.items
+        self._publisher.notice(notice)
+        return listed
 
     def _declares(self, client: Client, name: str) -> bool:
-        if self._spec.mode == "2026-07-28":
-            return True  # assumed without asking the server: its capabilities are unknown
-        return getattr(client.server_capabilities, name, None) is not None
+        return name in client.declared or self._spec.mode == "2026-07-28"  # then nobody asked the server for them
 
     def _seconds(self) -> float:
-        if not self._spec.timeout:
-            return math.inf
-        return self._spec.timeout if self._spec.timeout > 60 else min(LIST_SECONDS, self._spec.timeout)
+        timeout = self._spec.timeout or math.inf
+        return timeout if timeout > LONG_TIMEOUT else min(LIST_SECONDS, timeout)
+
+    # News.
+
+    def heard(self, method: str, params: Mapping[str, JSON]) -> None:
+        """Take a notification into account."""
+        if method in _CHANGED:
+            self._mark([_CHANGED[method]])
+        elif method == "notifications/resources/updated":
+            self._count(text_or_empty(params.get("uri")))
+
+    def _mark(self, names: Iterable[ListName]) -> None:
+        for changed in (self.outdated, self.awaited, self._changed):
+            changed.update(names)
+        self._news.set()
+
+    def _count(self, uri: str) -> None:
+        """Count an update; a server may name a part of a resource, which counts for the resource."""
+        names = [name for name in self._subscriptions if is_of(uri, name)]
+        for name in names:
+            self._subscriptions[name] += 1
+        if names:
+            self._publish()
+
+    def _publish(self) -> None:
+        listed = tuple(Subscription(uri=uri, updates=updates) for uri, updates in self._subscriptions.items())
+        if listed != self._publisher.status.subscriptions:
+            self._publisher.update(subscriptions=listed)
+
+    async def listen(self, client: Client) -> None:
+        """Follow the stream of changes, in the stateless era; it is opened again where it ends, or where it is to bring others.
+
+        Every event also comes as a notification, so the events themselves are not used here.
+        """
+        names: list[ListName] = [
+            name for name in LIST_NAMES if mapping(client.declared.get(name)).get("listChanged") is True
+        ]
+        delay = 1.0
+        while True:
+            uris = tuple(self._subscriptions)
+            with anyio.CancelScope() as self._listening:  # cancelled when the subscriptions change
+                try:
+                    if names or uris:
+                        async with listen(
+                            client,
+                            tools_list_changed="tools" in names,
+                            resources_list_changed="resources" in names,
+                            prompts_list_changed="prompts" in names,
+                            resource_subscriptions=uris,
+                        ) as stream:
+                            delay = 1.0
+                            self._settle(stream.honored.resource_subscriptions or ())
+                            async for _ in stream:
+                                pass
+                    else:
+                        self._settle(())
+                        await anyio.sleep_forever()
+                except MCPError as error:
+                    self._settle(())
+                    if error.code == METHOD_NOT_FOUND:
+                        await anyio.sleep_forever()
+                except (SubscriptionLost, TimeoutError):
+                    self._settle(())
+                await anyio.sleep(delay)
+                delay = min(delay * 2, LISTEN_AGAIN_SECONDS)
+                for uri in uris:
+                    self._count(uri)
+            self._mark(names)  # what changed meanwhile was not heard
+
+    def _settle(self, honored: Iterable[str]) -> None:
+        self._honored = frozenset(honored)
+        self._answered.set()
+
+    async def subscribe(self, client: Client, uri: str) -> None:
+        """Ask the server to announce changes of a resource; raises ServerError if it does not do that."""
+        if not mapping(client.declared.get("resources")).get("subscribe"):
+            raise ServerError("the server does not announce changes of single resources", sent=False)
+        if client.is_stateless:
+            before = dict(self._subscriptions)
+            self._subscriptions.setdefault(uri, 0)
+            await self._listen_anew()
+            if uri not in self._honored:
+                if uri not in before:
+                    del self._subscriptions[uri]
+                raise ServerError("the server does not announce changes of this resource")
+        else:
+            await client.ask("resources/subscribe", {"uri": uri})
+            self._subscriptions.setdefault(uri, 0)
+        self._publish()
+
+    async def unsubscribe(self, client: Client, uri: str) -> None:
+        """Ask the server to announce no more changes of a resource."""
+        if self._subscriptions.pop(uri, None) is None:
+            return
+        self._publish()
+        if client.is_stateless:
+            await self._listen_anew()
+        else:
+            await client.ask("resources/unsubscribe", {"uri": uri})
+
+    async def subscribe_again(self, client: Client) -> None:
+        """Subscribe over a new connection to what was subscribed before, in the stateful era."""
+        for uri in tuple(self._subscriptions):
+            try:
+                await client.ask("resources/subscribe", {"uri": uri})
+            except (MCPError, ServerError) as error:
+                del self._subscriptions[uri]
+                self._publisher.notice(f"the subscription of {uri} ended: {reason_of(error)[0]}")
+        self._publish()
+
+    async def _listen_anew(self) -> None:
+        self._answered = anyio.Event()
+        if self._listening is not None:
+            self._listening.cancel()
+        await self._answered.wait()
+
+
+def is_of(uri: str, resource: str) -> bool:
+    """Whether a URI is that of a resource or of a part of it: `file:///a/b` is of `file:///a`, `file:///ab` is not."""
+    rest = uri.removeprefix(resource)
+    return uri.startswith(resource) and (not rest or resource.endswith("/") or rest[0] in "/?#")
+
+
+async def read_pages(client: Client, method: str, key: str, *, seconds: float) -> tuple[Sequence[object], str]:
+    """Read a list to its end, or to a limit. Source: MCP 2025-11-25, Pagination.
+
+    Args:
+        key: The member of a page that holds the items.
+        seconds: Time limit for all pages; pages received until then count.
+
+    Returns:
+        The items as received, and why there may be more, empty if the list is complete.
+
+    Raises:
+        MCPError: The server refuses the first page, except for an unknown method.
+        TimeoutError: No page came in time.
+    """
+    items: list[object] = []
+    cursors: set[str] = set()
+    params: dict[str, JSON] = {}
+    pages = 0
+    with anyio.move_on_after(seconds):
+        while True:
+            try:
+                page = await client.ask(method, params)
+            except MCPError as error:
+                if pages:
+                    return items, f"{key}: page {pages + 1} failed: {error}"
+                if error.code == METHOD_NOT_FOUND:
+                    return (), ""
+                raise
+            pages += 1
+            page_items, cursor = page.get(key), page.get("nextCursor")
+            if not is_array(page_items):
+                return items, f"{key}: page {pages} is malformed"
+            items += page_items
+            if not isinstance(cursor, str):  # the empty string is a cursor like any other
+                return items, ""
+            if cursor in cursors:
+                return items, f"{key}: page {pages} leads back to one before"
+            if pages >= PAGES or len(items) >= ITEMS:
+                return items, f"{key}: {len(items):,} on {pages} pages were read; there are more"
+            cursors.add(cursor)
+            params = {"cursor": cursor}
+    if not pages:
+        raise TimeoutError
+    return items, f"{key}: {pages} pages came within {seconds:g} s; there are more"
 
 
 def _problem_of(tool: object, version: str | None, good: list[mcp_types.Tool]) -> str | None:

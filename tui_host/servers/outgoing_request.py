@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.catalog import GET_PROMPT, READ
+
+CALL = "tools/call"
+_DECIDED = {CALL: ("arguments",), READ: ("uri",), GET_PROMPT: ("name", "arguments")}
+"""By method that needs an approval: the parameters that make up the approved bytes."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,10 +58,9 @@ class OutgoingRequest:
 
     Attributes:
         tool: The approved tool's name; `READ` for a resource, `GET_PROMPT` for a prompt.
-        arguments: The canonical approved bytes; without them no `tools/call`, `resources/read` or `prompts/get` leaves.
+        arguments: The canonical approved bytes; without them no request leaves that needs an approval.
         warning: What was odd about the answer's bytes.
         answer: The last HTTP answer, None on stdio.
-        refusal: Why the request was not sent after all.
         is_session_lost: The server refused the request because it no longer knows the session.
     """
 
@@ -65,17 +69,10 @@ class OutgoingRequest:
     is_sent: bool = False
     warning: str = ""
     answer: HttpAnswer | None = None
-    refusal: str = ""
     is_session_lost: bool = False
 
 
 _canonical = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-_OTHER_ARGUMENTS = "the arguments differ from those that were approved; nothing was sent"
-_CHECKED: Mapping[str, tuple[Sequence[str], str]] = {
-    READ: (("uri",), "reading this resource"),
-    GET_PROMPT: (("name", "arguments"), "filling in this prompt"),
-}
-"""By method: the parameters that make up the decided bytes, and words for the request."""
 
 
 def canonical(value: object) -> bytes:
@@ -91,42 +88,23 @@ def frame_bytes(frame: Mapping[str, JSON], outgoing: OutgoingRequest | None) -> 
     """Serialise a frame, with the approved bytes as a call's arguments.
 
     Raises:
-        ServerError: The call differs from the approved one and must not be sent.
+        ServerError: The request differs from the approved one and must not be sent.
         ValueError: The frame cannot be written as JSON.
     """
-    if frame.get("method") != "tools/call":
-        _check_reading(frame, outgoing)
+    method, params = frame.get("method"), mapping(frame.get("params"))
+    if not isinstance(method, str) or method not in _DECIDED:
         return canonical(frame)
-    params, decided = _decided(frame, outgoing)
-    parameters = {name: value for name, value in params.items() if name != "arguments"}
-    head = canonical({**{name: value for name, value in frame.items() if name != "params"}, "params": parameters})
-    return b'%b,"arguments":%b}}' % (head[:-2], decided)
-
-
-def _check_reading(frame: Mapping[str, JSON], outgoing: OutgoingRequest | None) -> None:
-    """Refuse to read a resource, or to fill in a prompt, that was not approved."""
-    method = frame.get("method")
-    if not isinstance(method, str) or method not in _CHECKED:
-        return
-    names, words = _CHECKED[method]
-    params = frame.get("params")
-    decided = outgoing.arguments if outgoing is not None and outgoing.tool == method else None
-    if (
-        decided is None
-        or not isinstance(params, Mapping)
-        or canonical({name: params.get(name) for name in names}) != decided
-    ):
-        raise ServerError(f"{words} was not approved; nothing was sent")
-
-
-def _decided(frame: Mapping[str, JSON], outgoing: OutgoingRequest | None) -> tuple[Mapping[str, JSON], bytes]:
-    """Return a call's parameters and the approved arguments; raises if they differ."""
-    params = frame.get("params")
     decided = None if outgoing is None else outgoing.arguments
     if outgoing is None or decided is None:
-        raise ServerError("this call was not approved; nothing was sent")
-    if not isinstance(params, Mapping) or params.get("name") != outgoing.tool:
-        raise ServerError("the tool differs from the one that was approved; nothing was sent")
-    if canonical(params.get("arguments")) != decided:
-        raise ServerError(_OTHER_ARGUMENTS)
-    return params, decided
+        raise ServerError("this request was not approved", sent=False)
+    if outgoing.tool != (params.get("name") if method == CALL else method):
+        raise ServerError("the tool differs from the one that was approved", sent=False)
+    given = {name: params.get(name) for name in _DECIDED[method]}
+    if canonical(given["arguments"] if method == CALL else given) != decided:
+        raise ServerError("the arguments differ from those that were approved", sent=False)
+    if method != CALL:
+        return canonical(frame)
+    # The very bytes, and not what they mean: a person decided on how a number is written, too.
+    rest = {name: value for name, value in params.items() if name != "arguments"}
+    head = canonical({**{name: value for name, value in frame.items() if name != "params"}, "params": rest})
+    return b'%b,"arguments":%b}}' % (head[:-2], decided)

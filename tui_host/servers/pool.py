@@ -5,21 +5,20 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
-from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON, ServerError
 from tui_host.guard.guard_client import Guard
 from tui_host.servers.catalog import GET_PROMPT, READ, Progress, PromptOutput, ServerStatus, Tool, ToolOutput, Turning
 from tui_host.servers.outgoing_request import canonical
-from tui_host.servers.server import KILL_SECONDS, Server
+from tui_host.servers.server import Server
 from tui_host.servers.server_questions import Answering
-from tui_host.servers.shared_state import Shared
-from tui_host.servers.switches import Switches
+from tui_host.servers.tool_output import read_contents, read_messages, read_output
+from tui_host.servers.wire import Shared
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Place
@@ -30,6 +29,9 @@ if TYPE_CHECKING:
 
 Reply = TypeVar("Reply")
 STOP_SECONDS = 5.0
+KILL_SECONDS = 0.5
+LOOK_SECONDS = 0.1
+"""How often those who wait look for what the time alone decides."""
 _DECLINING = Answering()
 
 
@@ -44,6 +46,7 @@ class Pool:
 
     Attributes:
         revision: Grows with every status change.
+        servers: The servers by name, in the order of the configuration.
     """
 
     def __init__(
@@ -59,7 +62,6 @@ class Pool:
     ) -> None:
         self.guard = guard or Guard()
         self.revision = 0
-        self.switches = Switches(specs.values(), self._changed)
         self._shared = Shared(
             recorder=recorder,
             environment=environment,
@@ -69,8 +71,8 @@ class Pool:
             turned=turned,
             for_command=for_command,
         )
-        self._servers = {name: Server(spec, self._shared) for name, spec in specs.items()}
-        self._without_task = list(self._servers.values())
+        self.servers = {name: Server(spec, self._shared) for name, spec in specs.items()}
+        self._without_task = list(self.servers.values())
         self._news = asyncio.Event()
         self._has_own_guard = guard is None
         self._is_running = False
@@ -84,7 +86,11 @@ class Pool:
         self._is_running = True
         early: list[Process] = []
         try:
-            await self._start_early(early)
+            for server in self._without_task:
+                process = None if self._shared.is_stopping else server.start_early()
+                if process is not None:
+                    early.append(process)
+                await asyncio.sleep(0)  # starting a process blocks for some milliseconds
             await asyncio.to_thread(import_sdk)
             await self._run_servers()
         finally:
@@ -106,14 +112,7 @@ class Pool:
                     group.start_soon(self._without_task.pop(0).run)
                 await self._news.wait()
 
-    async def _start_early(self, started: list[Process]) -> None:
-        for server in tuple(self._servers.values()):
-            process = None if self._shared.is_stopping else server.start_early()
-            if process is not None:
-                started.append(process)
-            await asyncio.sleep(0)  # starting a process blocks for some milliseconds
-
-    async def _end_early(self, started: Sequence[Process]) -> None:
+    async def _end_early(self, started: list[Process]) -> None:
         """End the processes that no connection has taken over."""
         import anyio
 
@@ -129,103 +128,72 @@ class Pool:
         """End every connection at once, in under five seconds; `run` then returns."""
         self._shared.is_stopping = True
         self._news.set()
-        for server in self._servers.values():
+        for server in self.servers.values():
             server.stop()
-        self._changed()
         if self._is_running:
             async with asyncio.timeout(STOP_SECONDS):
                 await self._done.wait()
 
-    # What is wanted.
-
-    def reconnect(self, name: str) -> None:
-        """End the current connection, if any, and make a new connection. Returns at once."""
-        self._server(name).reconnect()
-        self._changed()
-
-    def stop(self, name: str) -> None:
-        """Disconnect a server. Returns at once."""
-        self._server(name).stop()
-        self._changed()
-
     def take(self, specs: Mapping[str, ServerSpec]) -> None:
         """Take a changed configuration: connect new servers, end removed ones, reconnect changed ones. Returns at once."""
-        before = self._servers
+        before = self.servers
         for name in before.keys() - specs.keys():
             before[name].is_removed = True
             before[name].stop()
-        self._servers = {name: before.get(name) or Server(spec, self._shared) for name, spec in specs.items()}
+        self.servers = {name: before.get(name) or Server(spec, self._shared) for name, spec in specs.items()}
         for name, spec in specs.items():
-            server = self._servers[name]
+            server = self.servers[name]
             if name not in before:
-                self.switches.switch_instructions(name, is_on=spec.instructions)
                 self._without_task.append(server)
             elif server.spec != spec:
-                self.switches.switch_instructions(name, is_on=spec.instructions)
-                is_as_before = replace(server.spec, enabled=spec.enabled) == spec and server.is_wanted == spec.enabled
                 server.take(spec)
-                if not is_as_before:
-                    (server.reconnect if spec.enabled else server.stop)()
         self._news.set()
         self._changed()
 
-    def set_changes(self, name: str, changes: Sequence[str]) -> None:
-        """Set what has changed in a server's catalog since it was last connected: notices of its status."""
-        self._server(name).changes = tuple(changes)
+    def take_switches(self, chosen: Mapping[str, bool]) -> None:
+        """Apply remembered switches of tools by `SERVER.TOOL`; those of servers are already in the servers' settings."""
+        off = [name.partition(".") for name, is_on in chosen.items() if not is_on]
+        for name, server in self.servers.items():
+            server.tools_off = frozenset(tool for owner, _, tool in off if owner == name and tool)
         self._changed()
-
-    def decline_all(self, name: str) -> None:
-        """Decline a server's open questions, and every further question until it is connected again."""
-        connection = self._server(name).connection
-        if connection is not None:
-            connection.requests.decline_all()
 
     # What there is.
 
+    def server(self, name: str) -> Server:
+        """Return a server; raises ServerError if there is none of this name."""
+        if name not in self.servers:
+            raise ServerError(f"there is no server {name}", sent=False)
+        return self.servers[name]
+
     def statuses(self) -> tuple[ServerStatus, ...]:
         """Return every server's status, in the order of the configuration."""
-        return tuple(server.status for server in self._servers.values())
+        return tuple(server.status for server in self.servers.values())
 
     def status_of(self, name: str) -> ServerStatus | None:
         """Return a server's status; None if there is no such server."""
-        return self._servers[name].status if name in self._servers else None
-
-    def is_wanted(self, name: str) -> bool:
-        """Whether a server should be connected."""
-        return self._server(name).is_wanted
-
-    def is_listed(self, name: str) -> bool:
-        """Whether a server's current connection has read all of its lists."""
-        connection = self._server(name).connection
-        return connection is not None and connection.lists.is_read
+        return self.servers[name].status if name in self.servers else None
 
     def tools(self) -> tuple[Tool, ...]:
-        """Return all tools to offer to a model: of ready servers, without a problem, switched on, and the resource readers."""
-        offered = (tool for connection in self._ready() for tool in connection.offered)
-        return tuple(tool for tool in offered if self.switches.is_on(tool.server, tool.name))
+        """Return all tools to offer to a model."""
+        return tuple(tool for server in self.servers.values() for tool in server.offered)
 
     def instructions(self) -> tuple[tuple[str, str], ...]:
         """Return name and instructions of each ready server whose instructions are switched on."""
-        written: list[tuple[str, str]] = []
-        for name, server in self._servers.items():
-            if server.state == "ready" and self.switches.is_instructing(name):
-                written.append((name, server.status.instructions.strip()))
+        ready = ((name, each) for name, each in self.servers.items() if each.state == "ready" and each.is_instructing)
+        written = ((name, server.status.instructions.strip()) for name, server in ready)
         return tuple((name, text) for name, text in written if text)
-
-    def _ready(self) -> list[Connection]:
-        servers = self._servers.values()
-        return [each.connection for each in servers if each.connection is not None and each.state == "ready"]
 
     def has_current_tools(self, server: str) -> bool:
         """Whether a server's tools are up to date: it announced no change since they were listed."""
-        connection = self._server(server).connection
-        return connection is None or not connection.news.is_outdated("tools")
+        connection = self.server(server).connection
+        return connection is None or "tools" not in connection.lists.outdated
 
     # Waiting.
 
     async def changed(self) -> None:
         """Wait for any change of a server's status."""
-        await self._wait_for_change(None)
+        self._change.clear()
+        await self._change.wait()
 
     async def settled(self, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - it returns then, it does not fail
         """Wait until no server is connecting, at most `timeout` seconds; returns the names of servers still connecting."""
@@ -233,59 +201,51 @@ class Pool:
         return self._connecting()
 
     async def settled_for_turn(self, seconds: float, wants: Callable[[str], bool] = bool) -> tuple[str, ...]:
-        """Wait for servers before a turn: at most `seconds` from now, or from a server's start if that comes later.
+        """Wait for the servers that a turn uses: at most `seconds` from now, or from a server's start if that comes later.
 
         If a connection did not become ready during one turn's wait, later turns do not wait for it.
-
-        Args:
-            wants: Whether the turn uses a server, given its name.
 
         Returns:
             The names of servers still connecting.
         """
-        end = time.monotonic() + seconds
-        while (names := tuple(filter(wants, self._connecting()))) and (left := self._left(names, end, seconds)) > 0:
-            await self._wait_for_change(left)
-        for name in names:
-            self._servers[name].waited_in_vain = self._servers[name].connection
-        return names
+        begun = time.monotonic()
 
-    def _left(self, names: Sequence[str], end: float, seconds: float) -> float:
-        """Return for how many more seconds to wait for any of the servers."""
-        now = time.monotonic()
-        left = 0.0
-        for server in (self._servers[name] for name in names):
-            if server.connection is None or server.connection is not server.waited_in_vain:
-                started = now if server.started is None else server.started
-                left = max(left, max(end, started + seconds) - now)
-        return left
+        def is_awaited(server: Server) -> bool:
+            is_new = server.connection is None or server.connection is not server.waited_in_vain
+            now = time.monotonic()
+            return is_new and now < max(begun, now if server.started is None else server.started) + seconds
+
+        def awaited() -> tuple[str, ...]:
+            return tuple(filter(wants, self._connecting()))
+
+        await self._wait_while(lambda: any(is_awaited(self.servers[name]) for name in awaited()), math.inf)
+        for name in awaited():
+            self.servers[name].waited_in_vain = self.servers[name].connection
+        return awaited()
 
     async def listed(self, seconds: float) -> None:
         """Wait at most `seconds` until the resources of ready servers are listed."""
-        await self._wait_while(lambda: not all(connection.lists.is_read for connection in self._ready()), seconds)
+        servers = self.servers.values()
+        await self._wait_while(lambda: any(each.state == "ready" and not each.is_listed for each in servers), seconds)
 
     async def listed_again(self, server: str) -> bool:
         """Wait until a server has listed its changed tools, at most its timeout; returns whether the tools are current."""
-        of = self._server(server)
+        of = self.server(server)
 
         def is_listing() -> bool:
-            return of.connection is not None and of.connection.news.is_reading_again("tools")
+            return of.connection is not None and "tools" in of.connection.lists.awaited
 
         await self._wait_while(is_listing, of.spec.timeout or math.inf)
         return self.has_current_tools(server)
 
     async def _wait_while(self, goes_on: Callable[[], bool], seconds: float) -> None:
-        """Wait for changes while something goes on, at most so many seconds."""
+        """Wait while something goes on, at most so many seconds."""
         end = time.monotonic() + seconds
-        while goes_on() and (left := end - time.monotonic()) > 0:
-            await self._wait_for_change(None if left == math.inf else left)
-
-    async def _wait_for_change(self, seconds: float | None) -> None:
-        """Wait for any change, at most `seconds`; None for no limit."""
-        self._change.clear()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._change.wait()
+        while goes_on() and time.monotonic() < end:
+            self._change.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._change.wait()
 
     # Requests.
 
@@ -309,136 +269,60 @@ class Pool:
         Raises:
             ServerError: Says what happened, and whether the tool may have run.
         """
-
-        def approved() -> Connection:
-            return self._connection_for(self._server(server), tool, fingerprint)
+        read = read_contents if tool == READ else read_output
+        tried: list[Connection] = []
 
         async def send(connection: Connection) -> ToolOutput:
-            return await connection.call(tool, arguments_json, place=place, on_progress=on_progress)
+            tried.append(connection)
+            result, warning = await connection.call(tool, arguments_json, place=place, on_progress=on_progress)
+            return replace(read(result, warning), is_resent=len(tried) > 1)
 
-        output, is_resent = await self._sent(server, send, approved)
-        return replace(output, is_resent=is_resent) if is_resent else output
+        return await self.request(server, send, lambda of: of.approved_connection(tool, fingerprint))
 
     async def read(self, server: str, uri: str, *, place: Place) -> ToolOutput:
         """Read a resource because the person asked for it; raises ServerError if there is no content."""
-        return await self._requested(server, READ, {"uri": uri}, place)
+        return read_contents(*await self._by_person(server, READ, {"uri": uri}, place))
 
     async def get_prompt(self, server: str, name: str, arguments: Mapping[str, str], *, place: Place) -> PromptOutput:
         """Fill in a prompt because the person asked for it; raises ServerError if the server does not."""
-        from tui_host.servers.tool_output import read_messages
+        params: dict[str, JSON] = {"name": name, "arguments": dict(arguments)}
+        return read_messages(*await self._by_person(server, GET_PROMPT, params, place))
 
-        output = await self._requested(server, GET_PROMPT, {"name": name, "arguments": dict(arguments)}, place)
-        return read_messages(mapping(output.raw), output.warning)
-
-    async def complete(
-        self,
-        server: str,
-        *,
-        argument: str,
-        value: str,
-        prompt: str = "",
-        template: str = "",
-        context: Mapping[str, str] | None = None,
-    ) -> tuple[str, ...]:
-        """Ask a server for values of an argument of a prompt or of a resource template; none if it does not complete.
-
-        Args:
-            value: What has been typed of the value.
-            prompt: The prompt's name, empty for a template.
-            template: The template's URI, empty for a prompt.
-            context: Values of other arguments.
-        """
-        reference: JSON = (
-            {"type": "ref/prompt", "name": prompt} if prompt else {"type": "ref/resource", "uri": template}
-        )
-        about: dict[str, JSON] = {"ref": reference, "argument": {"name": argument, "value": value}}
-        if context:
-            about["context"] = {"arguments": dict(context)}
-        values, _ = await self._sent(server, lambda connection: connection.complete(about))
-        return values
-
-    async def ping(self, server: str) -> float:
-        """Ask whether a server is alive; returns milliseconds until the answer, raises ServerError without one."""
-        milliseconds, _ = await self._sent(server, lambda connection: connection.ping())
-        return milliseconds
-
-    async def subscribe(self, server: str, uri: str) -> None:
-        """Ask a server to announce changes of a resource; raises ServerError if it does not. The status counts them."""
-        await self._sent(server, lambda connection: connection.subscribe(uri))
-
-    async def unsubscribe(self, server: str, uri: str) -> None:
-        """Ask a server to announce no more changes of a resource."""
-        await self._sent(server, lambda connection: connection.unsubscribe(uri))
-
-    async def _requested(self, server: str, method: str, params: Mapping[str, JSON], place: Place) -> ToolOutput:
+    async def _by_person(
+        self, server: str, method: str, params: Mapping[str, JSON], place: Place
+    ) -> tuple[Mapping[str, JSON], str]:
         """Send a request that is the person's own consent, with exactly these parameters."""
         try:
             data = canonical(params)
         except ValueError as error:
             raise ServerError(f"this cannot be written as JSON: {error}", server, sent=False) from error
+        return await self.request(
+            server, lambda connection: connection.call(method, data, place=place, on_progress=lambda _: None)
+        )
 
-        async def send(connection: Connection) -> ToolOutput:
-            return await connection.call(method, data, place=place, on_progress=lambda _: None)
-
-        output, _ = await self._sent(server, send)
-        return output
-
-    async def _sent(
+    async def request(
         self,
-        name: str,
+        server: str,
         send: Callable[[Connection], Awaitable[Reply]],
-        connection: Callable[[], Connection] | None = None,
-    ) -> tuple[Reply, bool]:
-        """Send a request, and send it again over a new connection if the server had forgotten the session.
-
-        Args:
-            connection: Returns the connection to send it over; by default the server's, if ready.
-
-        Returns:
-            The reply, and whether it is that of the second request.
-        """
-        server = self._server(name)
-        of = connection or server.ready_connection
-        first = of()
+        connection_of: Callable[[Server], Connection] = Server.ready_connection,
+    ) -> Reply:
+        """Send a request over a connection, and again over a new one if the server had forgotten the session."""
+        of = self.server(server)
+        first = connection_of(of)
         try:
-            return await send(first), False
+            return await send(first)
         except ServerError as error:
             if not error.is_session_lost:
                 raise
-
-        def is_replacing() -> bool:
-            return server.is_wanted and (server.connection in {None, first} or server.state == "connecting")
-
-        await self._wait_while(is_replacing, server.spec.timeout or math.inf)
-        return await send(of()), True
-
-    def _connection_for(self, server: Server, tool: str, fingerprint: str) -> Connection:
-        """Return the connection for an approved call, provided that the tool is on and its definition has not changed."""
-        name = server.spec.name
-        if not self.switches.is_on(name, tool):
-            what = f"{tool} has been switched off; nothing was sent"
-            raise ServerError(what, name, "o in f3 switches it on", sent=False)
-        connection = server.ready_connection()
-        offered = next((candidate for candidate in connection.offered if candidate.name == tool), None)
-        if offered is None:
-            raise ServerError(f"the server no longer has a tool {tool}; nothing was sent", name, sent=False)
-        if offered.fingerprint != fingerprint:
-            what = f"the definition of {tool} has changed since the call was approved; nothing was sent"
-            raise ServerError(what, name, sent=False)
-        return connection
+        await self._wait_while(lambda: of.is_replacing(first), of.spec.timeout or math.inf)
+        return await send(connection_of(of))
 
     def _changed(self) -> None:
         self.revision += 1
         self._change.set()
 
     def _connecting(self) -> tuple[str, ...]:
-        servers = self._servers.items()
-        return tuple(name for name, server in servers if server.is_wanted and server.state == "connecting")
-
-    def _server(self, name: str) -> Server:
-        if name not in self._servers:
-            raise ServerError(f"there is no server {name}", sent=False)
-        return self._servers[name]
+        return tuple(name for name, server in self.servers.items() if server.is_connecting)
 
 
 def import_sdk() -> None:

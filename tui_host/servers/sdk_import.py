@@ -13,9 +13,7 @@ from types import ModuleType
 
 from typing_extensions import override
 
-PACKAGES = ("mcp", "mcp.client")
 _running = RLock()
-_begun: set[str] = set()
 
 
 class _PutOff(ModuleType):
@@ -24,31 +22,21 @@ class _PutOff(ModuleType):
     @override
     def __getattr__(self, name: str) -> object:
         is_asked_by_tools = name.startswith("__") and name != "__all__"  # such as `inspect`
-        if is_asked_by_tools or not _run(self):
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        with _running:
+            if is_asked_by_tools or self.__spec__ is None or self.__spec__.loader is None:
+                raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+            object.__setattr__(self, "__class__", ModuleType)  # what is missing now is missing for good
+            self.__spec__.loader.exec_module(self)
         return getattr(self, name)
-
-
-def _run(package: ModuleType) -> bool:
-    """Run the deferred `__init__` of a package; False if it has run before, or is running."""
-    with _running:
-        spec = package.__spec__
-        if package.__name__ in _begun or spec is None or spec.loader is None:
-            return False
-        _begun.add(package.__name__)
-        spec.loader.exec_module(package)
-        return True
 
 
 def put_off() -> None:
     """Let submodules of the SDK be imported without running the packages' `__init__`. Call before the first such import."""
-    for name in PACKAGES:
+    for name in ("mcp", "mcp.client"):
         spec = None if name in sys.modules else find_spec(name)
-        if spec is None:
-            continue
-        package = module_from_spec(spec)
-        package.__class__ = _PutOff
-        sys.modules[name] = package
-        parent, _, child = name.rpartition(".")
-        if parent:
-            setattr(sys.modules[parent], child, package)
+        if spec is not None:
+            package = sys.modules[name] = module_from_spec(spec)
+            package.__class__ = _PutOff
+            parent, _, child = name.rpartition(".")
+            if parent:
+                setattr(sys.modules[parent], child, package)

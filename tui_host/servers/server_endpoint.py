@@ -16,16 +16,11 @@ from tui_host.settings.urls import check_url
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A resolved server: a program to start, which may print its URL, or an address.
-
-    Attributes:
-        may_be_sse: The URL may belong to an old SSE server, since the transport was not configured.
-    """
+    """A resolved server: a program to start, which may print its URL, or an address."""
 
     command: Command | None = None
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    may_be_sse: bool = False
 
 
 def resolve_endpoint(spec: ServerSpec, environment: Mapping[str, str]) -> Endpoint:
@@ -34,20 +29,19 @@ def resolve_endpoint(spec: ServerSpec, environment: Mapping[str, str]) -> Endpoi
     Raises:
         SettingsError: A variable is not set, or a value cannot be used.
     """
-    if spec.bundled is not None:
-        return Endpoint(command=_bundled(spec, environment))
     where = f"servers.{spec.name}"
-    if spec.url is not None:
-        url = resolve(spec.url, environment, where=f"{where}.url").text
-        check_url(url, allow_http=spec.allow_http, where=f"{where}.url")
-        headers = resolve_headers(spec.headers, environment, where=f"{where}.headers")
-        return Endpoint(url=url, headers=headers, may_be_sse=spec.transport == "http")
-    if spec.command is None:
-        raise SettingsError("no command, no url and no bundled", where, "say with one of them how to reach the server")
 
     def filled(template: Template, key: str) -> str:
         return resolve(template, environment, where=f"{where}.{key}").text
 
+    if spec.bundled is not None:
+        return Endpoint(command=_bundled(spec, environment))
+    if spec.url is not None:
+        url = filled(spec.url, "url")
+        check_url(url, allow_http=spec.allow_http, where=f"{where}.url")
+        return Endpoint(url=url, headers=resolve_headers(spec.headers, environment, where=f"{where}.headers"))
+    if spec.command is None:
+        raise SettingsError("no command, no url and no bundled", where, "say with one of them how to reach the server")
     argv = (filled(spec.command, "command"), *(filled(argument, "args") for argument in spec.args))
     cwd = None if spec.cwd is None else Path(filled(spec.cwd, "cwd")).expanduser()
     return Endpoint(command=Command(argv=argv, environment=child_environment(spec, environment), cwd=cwd))

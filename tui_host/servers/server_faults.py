@@ -5,12 +5,16 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
+from mcp_types import CONNECTION_CLOSED
 from pydantic import ValidationError
 
 from tui_host.capture.json.narrowing import is_object
-from tui_host.errors import ServerError, TuiHostError
+from tui_host.errors import TuiHostError
 from tui_host.servers.outgoing_request import HttpAnswer
+
+OURS = "tui-host"
+"""Key in the data of errors that no server sent."""
+LONGEST = 500
 
 
 def innermost(error: BaseException) -> BaseException:
@@ -25,10 +29,8 @@ def words_of_answer(answer: HttpAnswer) -> str:
     """Describe an HTTP error answer, or why none came."""
     if answer.status == 0:
         return answer.words
-    try:
-        phrase = f" {HTTPStatus(answer.status).phrase}"
-    except ValueError:
-        phrase = ""
+    known = answer.status in set(HTTPStatus)
+    phrase = f" {HTTPStatus(answer.status).phrase}" if known else ""
     words = f": {answer.words}" if answer.words else ""
     later = f" (try again after {answer.retry_after[:40]})" if answer.retry_after else ""
     return f"HTTP {answer.status}{phrase}{words}{later}"
@@ -52,38 +54,31 @@ def remedy_of_answer(answer: HttpAnswer) -> str:
 
 
 def reason_of(error: BaseException, *, answer: HttpAnswer | None = None, cause: str = "") -> tuple[str, str]:
-    """Say why something failed, and what to do about it.
-
-    Args:
-        error: The exception.
-        answer: The last HTTP error answer, None if there was none.
-        cause: Why the connection ended, empty while connected.
-    """
+    """Say why something failed, and what to do about it, given the last HTTP answer and why the connection ended, if there are any."""
     error = innermost(error)
     if isinstance(error, TuiHostError):
-        where = f"{error.where}: " if error.where else ""
-        return f"{where}{error.what}", error.remedy
+        return f"{error.where}: {error.what}" if error.where else error.what, error.remedy
     if cause:
         return cause, ""
     if answer is not None and (answer.status == 0 or answer.status >= 300 or answer.words):
         return words_of_answer(answer), remedy_of_answer(answer)
-    if isinstance(error, MCPError) and is_object(error.error.data) and "tui-host" in error.error.data:
-        return error.error.message, ""
     return _words(error), ""
 
 
 def _words(error: BaseException) -> str:
     match error:
-        case MCPError() if error.code == CONNECTION_CLOSED:
+        case MCPError() if error.code == CONNECTION_CLOSED or is_ours(error):
             return error.error.message
-        case MCPError() if error.code == PARSE_ERROR and error.error.message.startswith("Failed to parse"):
-            return "the answer is no JSON-RPC message"  # the SDK's own text is a page of validation messages
         case MCPError():
-            return f"error {error.code}: {' '.join(error.error.message.split())[:500]}"
+            return f"error {error.code}: {' '.join(error.error.message.split())[:LONGEST]}"
         case ValidationError():
             first = error.errors(include_url=False, include_input=False)[0]
-            return f"a malformed answer: {'.'.join(map(str, first['loc']))}: {first['msg']}"[:500]
-        case ServerError():
-            return error.what
+            return f"a malformed answer: {'.'.join(map(str, first['loc']))}: {first['msg']}"[:LONGEST]
         case _:
-            return " ".join(str(error).split())[:500] or type(error).__name__
+            return " ".join(str(error).split())[:LONGEST] or type(error).__name__
+
+
+def is_ours(error: BaseException, kind: str = "") -> bool:
+    """Whether an error is none of a server's, and of this kind: `fault` for an answer that never came."""
+    data: object = error.error.data if isinstance(error, MCPError) else None
+    return is_object(data) and OURS in data and kind in {"", data[OURS]}

@@ -317,7 +317,7 @@ class ServerRequests:
         return None
 
     def _count(self) -> None:
-        self._publisher.update(replace(self._publisher.status, questions=len(self._open)))
+        self._publisher.update(questions=len(self._open))
 
 
 def _elicitation(server: str, params: Mapping[str, JSON], place: Place) -> Elicitation:

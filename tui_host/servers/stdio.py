@@ -8,39 +8,47 @@ from __future__ import annotations
 import fcntl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import anyio
 
 from tui_host.capture.record import current_place
 from tui_host.capture.stdio.server_pipes import StdioChild
 from tui_host.capture.stdio.stdio_tap import StdioTap
+from tui_host.errors import ServerError
 from tui_host.guard.child_process import Command, Process, ending
 from tui_host.servers.dispatcher import OutgoingMessage, Peer, peer_over
-from tui_host.servers.wire import Wire
+
+if TYPE_CHECKING:
+    from tui_host.servers.server_endpoint import Endpoint
+    from tui_host.servers.wire import Wire
 
 PIPE_BYTES = 1 << 20
 
 
 @asynccontextmanager
-async def stdio_transport(command: Command, wire: Wire, early: Process | None = None) -> AsyncGenerator[Peer]:
-    """Start a server and connect to its pipes.
-
-    Args:
-        early: The server's process, if already running.
+async def stdio_transport(endpoint: Endpoint, wire: Wire, early: Process | None = None) -> AsyncGenerator[Peer]:
+    """Start a server and connect to its pipes; `early` is its process if already running.
 
     Raises:
         ServerError: The program cannot be started.
     """
-    tap = wire.tap = StdioTap(wire.recorder, peer=wire.server, connection=wire.connection)
-    async with running(command, wire, tap, early) as child:
+    if endpoint.command is None:
+        raise ServerError("there is no command to start", wire.server)
+    tap = wire.tap = StdioTap(wire.recorder, peer=wire.server, connection=wire.id)
+    async with running(endpoint.command, wire, tap, early) as child:
 
         async def send(message: OutgoingMessage) -> None:
             await child.send(message.data + b"\n", message.frame, current_place.get())
 
         async with peer_over(wire, send) as peer, anyio.create_task_group() as group:
+
+            async def watch() -> None:
+                await child.over.wait()
+                peer.over(child.fault or await cause_of_end(child))
+
             child.listener = peer
-            group.start_soon(_until_over, child, peer)
+            group.start_soon(watch)
             try:
                 yield peer
             finally:
@@ -54,8 +62,8 @@ async def running(
     """Run a process for the duration of the block; leaving takes at most 5 seconds and ends the process's whole group."""
     process = early or Process.start(command)
     _widen(process.stdout)
-    wire.guard.add(process.pid)
-    child = wire.child = StdioChild(process, tap, wire.owner.changed)
+    wire.shared.guard.add(process.pid)
+    child = wire.child = StdioChild(process, tap, wire.shared.changed)
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(child.run)
@@ -67,7 +75,7 @@ async def running(
     finally:
         process.kill()
         child.close()
-        wire.guard.remove(process.pid)
+        wire.shared.guard.remove(process.pid)
 
 
 def _widen(pipe: IO[bytes]) -> None:
@@ -76,11 +84,6 @@ def _widen(pipe: IO[bytes]) -> None:
     if set_size is not None:
         with suppress(OSError):  # more than this user may have: the pipe stays as it is
             fcntl.fcntl(pipe.fileno(), set_size, PIPE_BYTES)
-
-
-async def _until_over(child: StdioChild, peer: Peer) -> None:
-    await child.over.wait()
-    peer.over(child.fault or await cause_of_end(child))
 
 
 async def cause_of_end(child: StdioChild) -> str:

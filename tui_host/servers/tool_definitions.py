@@ -1,6 +1,6 @@
-"""Reads tool definitions singly, computes fingerprints, and explains broken definitions.
+"""Reads the tools, resources and prompts that a server lists, one by one, so that a broken one costs itself alone.
 
-Source: MCP 2025-11-25 and 2026-07-28, Server features, Tools.
+Source: MCP 2025-11-25 and 2026-07-28, Server features.
 """
 
 from __future__ import annotations
@@ -12,17 +12,20 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from tui_host.capture.json.narrowing import as_json, items, mapping, text_or_empty
-from tui_host.capture.json.reading import DEPTH
 from tui_host.errors import JSON
 from tui_host.servers.catalog import READ, Prompt, PromptArgument, Resource, Tool
-from tui_host.servers.frame_mending import TOO_DEEP
 
 NEEDS_TASKS = "it runs only as a task of MCP 2025-11-25, which is not supported"
 MOST_RESOURCES = 200
 """Most resources, and most templates, of a server that are listed to a model; the rest can still be read."""
-LONGEST_URI, LONGEST_WORDS = 2_000, 400
-_TOO_DEEP = f"malformed: nested more than {DEPTH} levels deep"
+LONGEST_NAME, LONGEST_URI, LONGEST_WORDS = 256, 2_000, 400
 _DEFINING = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+_READER: JSON = {
+    "type": "object",
+    "properties": {"uri": {"type": "string"}},
+    "required": ["uri"],
+    "additionalProperties": False,
+}
 
 
 def read_tools(
@@ -44,7 +47,7 @@ def read_tools(
     names: set[str] = set()
     for definition, found in zip_longest(listed, problems):
         tool = _read(definition, server, identity)
-        problem = tool.problem if tool.problem == _TOO_DEEP else found or tool.problem
+        problem = found or tool.problem
         if problem is None and tool.name in names:
             problem = "another tool of this server has the same name"
         if problem is None and kept is not None and tool.name not in kept:
@@ -54,12 +57,70 @@ def read_tools(
     return tuple(tools)
 
 
+def _read(definition: object, server: str, identity: str) -> Tool:
+    value = as_json(definition)
+    if not isinstance(value, Mapping):
+        return Tool(server=server, name="", problem="malformed: not an object", size=len(_spelled(value)))
+    name = text_or_empty(value.get("name"))
+    compact = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return Tool(
+        server=server,
+        name=name,
+        title=text_or_empty(value.get("title")),
+        description=text_or_empty(value.get("description")),
+        schema=value.get("inputSchema"),
+        output_schema=value.get("outputSchema"),
+        annotations=tuple(mapping(value.get("annotations")).items()),
+        fingerprint=fingerprint(value, identity),
+        size=len(compact.encode("utf-8", "surrogatepass")),
+        problem=_problem(name, value),
+        icons=_icons(value),
+        page=_page(value.get("_meta")),
+    )
+
+
+def _problem(name: str, definition: Mapping[str, JSON]) -> str | None:
+    if not name:
+        return "malformed: no name"
+    if name == READ:
+        return "its name is reserved: it is a method of the protocol"
+    if len(name) > LONGEST_NAME:
+        return f"its name has more than {LONGEST_NAME} characters"
+    return NEEDS_TASKS if mapping(definition.get("execution")).get("taskSupport") == "required" else None
+
+
+def _page(meta: JSON) -> str:
+    """Return the address of the tool's page. Source: MCP Apps (SEP-1865), `_meta.ui.resourceUri`; before, a flat key."""
+    uri = text_or_empty(mapping(mapping(meta).get("ui")).get("resourceUri", mapping(meta).get("ui/resourceUri")))
+    return uri if uri.startswith("ui://") and len(uri) <= LONGEST_URI else ""
+
+
+def fingerprint(definition: Mapping[str, JSON], identity: str) -> str:
+    """Return the SHA-256 (hex) of what a user approves: the definition and where it runs."""
+    value = {key: definition.get(key) for key in _DEFINING}
+    return hashlib.sha256(_spelled({**value, "where": identity}).encode()).hexdigest()
+
+
+def _spelled(value: JSON) -> str:
+    """Serialise equal values equally; ASCII, so encoding never fails."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def reader(server: str, identity: str, resources: Sequence[Resource]) -> Tool:
+    """Return the pseudo-tool that reads a server's resources; it is offered, approved and recorded like a tool call."""
+    plain = [each for each in resources if not each.is_template][:MOST_RESOURCES]
+    templates = [each for each in resources if each.is_template][:MOST_RESOURCES]
+    # Without the resources: an approval of the reader holds for whatever the server lists later.
+    mark = fingerprint({"name": READ, "inputSchema": _READER}, identity)
+    return Tool(server=server, name=READ, schema=_READER, fingerprint=mark, resources=(*plain, *templates))
+
+
 def read_resources(listed: Sequence[object], *, is_template: bool = False) -> tuple[Resource, ...]:
     """Read the resources or templates of a listing, skipping entries without a URI."""
     resources: list[Resource] = []
     for value in (mapping(as_json(entry)) for entry in listed):
         uri, size = text_or_empty(value.get("uriTemplate" if is_template else "uri")), value.get("size")
-        if uri and len(uri) <= LONGEST_URI:
+        if 0 < len(uri) <= LONGEST_URI:
             resources.append(
                 Resource(
                     uri=uri,
@@ -80,7 +141,7 @@ def read_prompts(listed: Sequence[object], *, server: str) -> tuple[Prompt, ...]
     prompts: dict[str, Prompt] = {}
     for value in (mapping(as_json(entry)) for entry in listed):
         name = text_or_empty(value.get("name"))
-        if name and len(name) <= LONGEST_URI and name not in prompts:
+        if 0 < len(name) <= LONGEST_URI and name not in prompts:
             prompts[name] = Prompt(
                 server=server,
                 name=name,
@@ -109,69 +170,3 @@ def _icons(value: Mapping[str, JSON]) -> tuple[str, ...]:
     """Return the addresses of an item's icons; an address may be a whole picture, so it is cut."""
     icons = (text_or_empty(mapping(icon).get("src")) for icon in items(value.get("icons")))
     return tuple(icon[:LONGEST_WORDS] for icon in icons if icon)
-
-
-def reader(server: str, identity: str, resources: tuple[Resource, ...]) -> Tool:
-    """Return the pseudo-tool that reads a server's resources; it is offered, approved and recorded like a tool call.
-
-    Its fingerprint depends on the server alone, not on the listed resources.
-    """
-    schema: JSON = {
-        "type": "object",
-        "properties": {"uri": {"type": "string"}},
-        "required": ["uri"],
-        "additionalProperties": False,
-    }
-    plain = [each for each in resources if not each.is_template][:MOST_RESOURCES]
-    templates = [each for each in resources if each.is_template][:MOST_RESOURCES]
-    mark = fingerprint({"name": READ, "inputSchema": schema}, identity)
-    return Tool(server=server, name=READ, schema=schema, fingerprint=mark, resources=(*plain, *templates))
-
-
-def fingerprint(definition: Mapping[str, JSON], identity: str) -> str:
-    """Return the SHA-256 (hex) of what a user approves: the definition and where it runs."""
-    value = {key: definition.get(key) for key in _DEFINING}
-    return hashlib.sha256(_spelled({**value, "where": identity}).encode()).hexdigest()
-
-
-def _read(definition: object, server: str, identity: str) -> Tool:
-    value = as_json(definition)
-    if not isinstance(value, Mapping):
-        return Tool(server=server, name="", problem="malformed: not an object", size=len(_spelled(value)))
-    name = text_or_empty(value.get("name"))
-    compact = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return Tool(
-        server=server,
-        name=name,
-        title=text_or_empty(value.get("title")),
-        description=text_or_empty(value.get("description")),
-        schema=value.get("inputSchema"),
-        output_schema=value.get("outputSchema"),
-        annotations=tuple(mapping(value.get("annotations")).items()),
-        fingerprint=fingerprint(value, identity),
-        size=len(compact.encode("utf-8", "surrogatepass")),
-        problem=_TOO_DEEP if TOO_DEEP in compact else _problem(name, value),
-        icons=_icons(value),
-        page=_page(value.get("_meta")),
-    )
-
-
-def _page(meta: JSON) -> str:
-    """Return the address of the tool's page. Source: MCP Apps (SEP-1865), `_meta.ui.resourceUri`; before, a flat key."""
-    uri = text_or_empty(mapping(mapping(meta).get("ui")).get("resourceUri", mapping(meta).get("ui/resourceUri")))
-    return uri if uri.startswith("ui://") and len(uri) <= LONGEST_URI else ""
-
-
-def _problem(name: str, definition: Mapping[str, JSON]) -> str | None:
-    if not name:
-        return "malformed: no name"
-    if name == READ:
-        return "its name is reserved: it is a method of the protocol"
-    if len(name) > 256:
-        return "its name has more than 256 characters"
-    return NEEDS_TASKS if mapping(definition.get("execution")).get("taskSupport") == "required" else None
-
-
-def _spelled(value: JSON) -> str:
-    """Serialise equal values equally; ASCII, so encoding never fails."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))

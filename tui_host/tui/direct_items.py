@@ -72,7 +72,7 @@ class DirectWork:
 def items_of(status: ServerStatus) -> Sequence[DirectItem]:
     """Return everything that a server offers: tools, resources, templates, prompts."""
     from tui_host.chat.schema_form import FormField, fields_of
-    from tui_host.servers.resource_templates import variables
+    from tui_host.servers.catalog import variables
 
     def item(
         kind: ItemKind, name: str, title: str, about: str, *fields: FormField, tool: Tool | None = None

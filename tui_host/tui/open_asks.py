@@ -158,7 +158,7 @@ class Asks:
 
         note_turning(self._host.sessions.values(), self._host.settings, ask.server, "declined", "")
         if self._host.pool is not None:
-            self._host.pool.decline_all(ask.server)
+            self._host.pool.server(ask.server).decline_all()
         ask.decline()
 
     # Waiting.

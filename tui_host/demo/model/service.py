@@ -20,7 +20,7 @@ from tui_host.demo.model.wires.gemini import GEMINI, GEMINI_PATH
 from tui_host.demo.model.wires.ollama import OLLAMA
 from tui_host.demo.model.wires.openai import OPENAI
 from tui_host.demo.model.wires.openai_responses import RESPONSES
-from tui_host.demo.model.wires.wire import ChatRequest, ModelAnswer, RequestRefused, Wire
+from tui_host.demo.model.wires.wire import ChatRequest, ModelAnswer, RequestRefused, VendorWire
 from tui_host.errors import JSON
 
 _CHATS = {"/v1/chat/completions": OPENAI, "/v1/responses": RESPONSES, "/v1/messages": ANTHROPIC, "/api/chat": OLLAMA}
@@ -72,7 +72,7 @@ class DemoModel:
             return Response(json_line(_MODELS[path]), media_type="application/json")
         return _refused(404, f"Unknown request URL: {method} {path[:200]}.")
 
-    async def _chat(self, wire: Wire, path: str, body: bytes) -> Response:
+    async def _chat(self, wire: VendorWire, path: str, body: bytes) -> Response:
         self._answers += 1
         identity = f"{zlib.crc32(body):08x}{self._answers:06x}"
         headers = {wire.request_id_header: f"req_{identity}"} if wire.request_id_header else {}
@@ -93,7 +93,7 @@ class DemoModel:
         await anyio.sleep(pause * self._pace)
         return Response(json_line(wire.whole(answer)), headers=headers, media_type="application/json")
 
-    def _plan(self, wire: Wire, chat: ChatRequest) -> Plan:
+    def _plan(self, wire: VendorWire, chat: ChatRequest) -> Plan:
         """Plan the answer. Raises `RequestRefused` for another model and for HTTP errors that the user asked for."""
         if chat.model != wire.model:
             message = f'The model "{chat.model[:100]}" was not found: there is only "{wire.model}" here.'
@@ -104,7 +104,7 @@ class DemoModel:
         self._refused.add(conversation)
         raise RequestRefused(status=plan.status, message=f"Error {plan.status}. {_ASKED}")
 
-    async def _stream(self, wire: Wire, answer: ModelAnswer, trouble: str) -> AsyncGenerator[bytes]:
+    async def _stream(self, wire: VendorWire, answer: ModelAnswer, trouble: str) -> AsyncGenerator[bytes]:
         if trouble == "hang":
             await anyio.sleep_forever()
         due = anyio.current_time() + self._pace * _FIRST_PAUSE_SECONDS
@@ -122,7 +122,7 @@ class DemoModel:
 
 
 def _refused(
-    status: int, reason: str, wire: Wire = OPENAI, headers: Mapping[str, str] | None = None, identity: str = ""
+    status: int, reason: str, wire: VendorWire = OPENAI, headers: Mapping[str, str] | None = None, identity: str = ""
 ) -> Response:
     body = json_line(wire.error(RequestRefused(status=status, message=reason), identity))
     return Response(body, status, headers, "application/json")

@@ -22,8 +22,7 @@ from tui_host.chat.call_arguments import canonical, pretty, read_arguments
 from tui_host.chat.direct_call import call_directly
 from tui_host.chat.schema_form import text_of, whole_field
 from tui_host.errors import JSON, TuiHostError
-from tui_host.servers.catalog import READ
-from tui_host.servers.resource_templates import expand
+from tui_host.servers.catalog import READ, expand
 from tui_host.tui.direct_items import DirectItem, DirectWork, ItemKind, KeptRequest, items_of
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import PageScreen

@@ -14,7 +14,7 @@ from textual.widgets import Input, Static
 from typing_extensions import override
 
 from tui_host.capture.visible import line
-from tui_host.errors import TuiHostError
+from tui_host.errors import JSON, TuiHostError
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 
@@ -117,16 +117,18 @@ class FillScreen(PageScreen):
         pool = self._host.pool
         if pool is None:
             return
-        others = {other: text for other, text in self._values.items() if other != name and text}
+        form = self._form
+        about = (
+            {"type": "ref/prompt", "name": form.prompt}
+            if form.prompt
+            else {"type": "ref/resource", "uri": form.template}
+        )
+        others: Mapping[str, JSON] = {other: text for other, text in self._values.items() if other != name and text}
+        params: dict[str, JSON] = {"ref": about, "argument": {"name": name, "value": value}}
+        if others:
+            params["context"] = {"arguments": others}
         try:
-            values = await pool.complete(
-                self._form.server,
-                argument=name,
-                value=value,
-                prompt=self._form.prompt,
-                template=self._form.template,
-                context=others,
-            )
+            values = await pool.request(form.server, lambda connection: connection.complete(params))
         except TuiHostError as error:
             if self.is_on_top:
                 self._complain(f"no completion: {error}")

@@ -66,11 +66,11 @@ class ServerSwitches:
             return Chosen(wanted=wanted)
         cost = f"~{_tokens(status.instructions):,} tok"
         words = f"not sent, {cost}; i sends them"
-        if pool.switches.is_instructing(status.name):
+        if pool.server(status.name).is_instructing:
             words = (
                 f"sent, {cost} in each request" if self._has_place else f"sent only by a system prompt with {_PLACE}"
             )
-        return Chosen(off=pool.switches.off(status.name), instructions=words, wanted=wanted)
+        return Chosen(off=pool.server(status.name).tools_off, instructions=words, wanted=wanted)
 
     def switch_server(self, pool: Pool, status: ServerStatus, *, for_good: bool) -> str:
         """Switch a server on or off; returns what was done, in words.
@@ -81,7 +81,8 @@ class ServerSwitches:
         is_on = status.state not in _ON
         if for_good:
             save_switches(self._host.settings, {status.name: is_on})
-        (pool.reconnect if is_on else pool.stop)(status.name)
+        server = pool.server(status.name)
+        (server.reconnect if is_on else server.stop)()
         return f"{status.name} is {_words(is_on=is_on, for_good=for_good)}"
 
     def switch_tool(self, pool: Pool, server: str, tool: str, *, for_good: bool) -> str:
@@ -90,8 +91,8 @@ class ServerSwitches:
         Raises:
             SettingsError: It was done, but cannot be remembered.
         """
-        is_on = not pool.switches.is_on(server, tool)
-        pool.switches.switch_tool(server, tool, is_on=is_on)
+        is_on = tool in pool.server(server).tools_off
+        pool.server(server).switch_tool(tool, is_on=is_on)
         if for_good:
             save_switches(self._host.settings, {f"{server}.{tool}": None if is_on else False})
         return f"{server}.{tool} is {_words(is_on=is_on, for_good=for_good)}; next request: {self.coming}"
@@ -100,8 +101,8 @@ class ServerSwitches:
         """Switch a server's instructions on or off; returns what was done, in words."""
         if not status.instructions:
             return f"{status.name} has no instructions"
-        is_on = not pool.switches.is_instructing(status.name)
-        pool.switches.switch_instructions(status.name, is_on=is_on)
+        is_on = not pool.server(status.name).is_instructing
+        pool.server(status.name).switch_instructions(is_on=is_on)
         sent = "are sent from the next turn on" if is_on else "are no longer sent"
         return f"the instructions of {status.name} {sent}; next request: {self.coming}"
 

@@ -284,14 +284,14 @@ class ServersScreen(PageScreen):
         """Connect the chosen server again."""
         name = self._own()
         if name and self._host.pool is not None:
-            self._host.pool.reconnect(name)
+            self._host.pool.server(name).reconnect()
             self.notify(f"connecting {line(name, 40)}", markup=False, timeout=2)
 
     def action_stop(self) -> None:
         """Disconnect the chosen server."""
         name = self._own()
         if name and self._host.pool is not None:
-            self._host.pool.stop(name)
+            self._host.pool.server(name).stop()
 
     def action_ping(self) -> None:
         """Ask the chosen server whether it is alive."""
@@ -358,7 +358,9 @@ class ServersScreen(PageScreen):
 
     async def _ping(self, name: str, pool: Pool) -> None:
         try:
-            words = f"{line(name, 40)} answered in {await pool.ping(name):,.0f} ms"
+            began = time.perf_counter()
+            await pool.request(name, lambda connection: connection.ping())
+            words = f"{line(name, 40)} answered in {(time.perf_counter() - began) * 1000:,.0f} ms"
         except ServerError as error:
             self.notify(line(self._mask(str(error)), 300), markup=False, severity="warning", timeout=6)
         else:

@@ -17,7 +17,7 @@ _STOPS: dict[Stop, str] = {"end": "end_turn", "calls": "tool_use", "length": "ma
 _ERRORS = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error", 529: "overloaded_error"}
 
 
-class AnthropicWire(wire.Wire):
+class AnthropicWire(wire.VendorWire):
     """`POST /v1/messages`: named events that open, fill and close blocks, or a single message."""
 
     model = "anthropic"

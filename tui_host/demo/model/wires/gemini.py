@@ -18,7 +18,7 @@ GEMINI_PATH = re.compile(r"/(?:v1|v1beta)/models/([^/:]+):(?:generateContent|str
 _STATUSES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
 
 
-class GeminiWire(wire.Wire):
+class GeminiWire(wire.VendorWire):
     """`POST /v1beta/models/MODEL:generateContent` and `:streamGenerateContent`; the path names the model."""
 
     model = "gemini"

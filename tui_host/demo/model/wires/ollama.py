@@ -16,7 +16,7 @@ from tui_host.demo.model.wires.wire import ChatRequest, ModelAnswer, RequestRefu
 from tui_host.errors import JSON
 
 
-class OllamaWire(wire.Wire):
+class OllamaWire(wire.VendorWire):
     """`POST /api/chat`: lines of JSON, or a single object."""
 
     model = "ollama"

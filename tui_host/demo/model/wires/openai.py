@@ -17,7 +17,7 @@ _FINISH: dict[Stop, str] = {"end": "stop", "calls": "tool_calls", "length": "len
 _CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
 
 
-class OpenAIWire(wire.Wire):
+class OpenAIWire(wire.VendorWire):
     """`POST /v1/chat/completions`: `chat.completion.chunk` events, or a single `chat.completion`."""
 
     model = "openai"

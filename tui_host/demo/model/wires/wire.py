@@ -58,7 +58,7 @@ class RequestRefused(Exception):  # noqa: N818 - it becomes a response; nothing 
     message: str
 
 
-class Wire(abc.ABC):
+class VendorWire(abc.ABC):
     """A vendor's API with one model, as the demo model serves it.
 
     Attributes:

@@ -172,8 +172,7 @@ class Attaching:
 
     def _fill(self, offers: ServerOffers, server: str, template: Resource, word: str) -> None:
         """Ask for the values of a template, then offer the ways to use the resource."""
-        from tui_host.servers.catalog import PromptArgument
-        from tui_host.servers.resource_templates import expand, variables
+        from tui_host.servers.catalog import PromptArgument, expand, variables
         from tui_host.tui.widgets.prompt.server_offers import Form
 
         def filled(values: Mapping[str, str]) -> None:
