@@ -21,9 +21,9 @@ from tui_host.chat.policy import Approver, Policy
 from tui_host.chat.stored_messages import message_from_text, message_to_text
 from tui_host.chat.turn_result import TurnResult
 from tui_host.errors import JSON
-from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.table import dialect
 from tui_host.llm.messages import Ask, Thinking
+from tui_host.llm.outgoing import Target
 from tui_host.llm.schema_adaptation import adapt
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import ModelRef

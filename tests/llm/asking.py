@@ -10,10 +10,10 @@ from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.errors import ModelError
 from tui_host.llm.answer_stream import Stream
-from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Message, Text
 from tui_host.llm.model_client import ModelClient
+from tui_host.llm.outgoing import Target
 
 TARGET = Target(provider="p")
 

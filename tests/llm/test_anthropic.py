@@ -13,8 +13,8 @@ from tests.llm.recorded.case import WEATHER
 from tests.llm.recorded.reading import MODEL, fold_of
 from tui_host.errors import JSON
 from tui_host.llm.dialects.anthropic import ANTHROPIC, MOST_TOKENS, MOST_TOKENS_THINKING
-from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.messages import Ask, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.outgoing import Target
 from tui_host.settings.environment_references import Secret
 from tui_host.settings.model_options import Options
 

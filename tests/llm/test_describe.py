@@ -25,10 +25,10 @@ def test_a_request_is_told_by_its_counts() -> None:
     first = OPENAI.write(asks(RECORDED)["tools"], TARGET).body
     more = first.removesuffix(b"]}") + b',{"role":"user"},{"role":"user"}]}'
 
-    assert request_words(first, dialect=OPENAI) == "3 tools · 2 messages"
-    assert request_words(more, first, dialect=OPENAI) == "+2 messages"
-    assert request_words(more, b"{}", dialect=OPENAI) == "3 tools · +4 messages"
-    assert request_words(b'{"messages":[{}]}', dialect=None) == "1 message"
+    assert request_words(first) == "3 tools · 2 messages"
+    assert request_words(more, first) == "+2 messages"
+    assert request_words(more, b"{}") == "3 tools · +4 messages"
+    assert request_words(b'{"messages":[{}]}') == "1 message"
 
 
 def test_a_response_is_told_by_what_it_asks_or_says() -> None:
@@ -80,5 +80,5 @@ def test_a_list_of_models_is_told_by_its_length_in_every_dialect(dialect: str, b
 @given(body=st.binary(max_size=200))
 def test_foreign_bytes_never_raise(status: int, body: bytes) -> None:
     assert len(words(body, status=status)) <= 200
-    request_words(body, body, dialect=None)
-    request_words(b'{"messages":' + body + b"}", dialect=OPENAI)
+    request_words(body, body)
+    request_words(b'{"messages":' + body + b"}")

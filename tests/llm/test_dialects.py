@@ -18,7 +18,6 @@ from tests.llm.recorded.case import TEXT, Case, Recorded
 from tests.llm.recorded.every import EVERY
 from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of, forms, means, said
 from tui_host.errors import JSON
-from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.table import DIALECTS, dialect
 from tui_host.llm.events import (
     CallArguments,
@@ -32,6 +31,7 @@ from tui_host.llm.events import (
 )
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Image, Message, Text, ToolCall, ToolResult
+from tui_host.llm.outgoing import Target
 from tui_host.llm.outline import Part, PartKind
 
 TARGET = Target(provider=PROVIDER)

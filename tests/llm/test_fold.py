@@ -12,8 +12,9 @@ from tui_host.llm.events import (
     ThinkingDelta,
 )
 from tui_host.llm.fold import Fold
-from tui_host.llm.messages import Echo, Part, Text, Thinking, ToolCall
-from tui_host.llm.request_writing import echo_for, echo_of
+from tui_host.llm.messages import Ask, Echo, Part, Text, Thinking, ToolCall
+from tui_host.llm.outgoing import Target
+from tui_host.llm.request_writing import CallIds, RequestWriter
 
 
 def text(words: str) -> TextDelta:
@@ -46,7 +47,7 @@ def test_text_goes_on_until_its_part_has_ended() -> None:
 
 
 def test_what_is_wanted_back_goes_to_nobody_else() -> None:
-    kept = echo_for("d", {"sig": 1})
+    kept: JSON = {"d": {"sig": 1}}
     parts = (
         Text(text="", echo=echo(kept)),
         Thinking(text="", provider="p", model="m", echo=kept),
@@ -54,11 +55,12 @@ def test_what_is_wanted_back_goes_to_nobody_else() -> None:
     )
 
     def back(part: Part, *, provider: str = "p", model: str = "m", dialect: str = "d") -> Mapping[str, JSON]:
-        return echo_of(part, provider=provider, model=model, dialect=dialect)
+        writer = RequestWriter(Ask(model=model, messages=()), Target(provider=provider), CallIds(64))
+        writer.dialect = dialect
+        return writer.echo(part)
 
     assert [back(part) for part in parts] == [{"sig": 1}] * 3
     assert [back(part, model="n") for part in parts] == [{}] * 3
     assert [back(part, provider="q") for part in parts] == [{}] * 3
     assert [back(part, dialect="e") for part in parts] == [{}] * 3
     assert back(Text(text="a")) == back(Thinking(text="", provider="p", model="m", echo="old")) == {}
-    assert echo_for("d", None) is None

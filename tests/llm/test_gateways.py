@@ -13,10 +13,10 @@ from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of
 from tests.llm.recorded.wire import event, text
 from tests.llm.streams import DONE, calls, chunk, fragment
 from tui_host.errors import JSON
-from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.table import dialect
 from tui_host.llm.events import Repeated
 from tui_host.llm.messages import Ask, Message
+from tui_host.llm.outgoing import Target
 from tui_host.llm.provider_faults import wait_seconds
 
 SUM = ("add", '{"a":1,"b":2}')

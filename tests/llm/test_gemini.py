@@ -13,10 +13,10 @@ from tests.llm.recorded.gemini import LISTS, SIGNATURES, call, chunk, part
 from tests.llm.recorded.reading import MODEL, PROVIDER, events_of, fold_of, means, said
 from tests.llm.recorded.wire import text
 from tui_host.errors import JSON
-from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.gemini import GEMINI
 from tui_host.llm.events import CallArguments
 from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall
+from tui_host.llm.outgoing import Target
 from tui_host.settings.model_options import Options
 
 TARGET = Target(provider=PROVIDER)
@@ -58,10 +58,10 @@ def assistant(*parts: Text | ToolCall | Thinking) -> Message:
 def test_the_model_stands_in_the_path(model: str, path: str) -> None:
     ask = Ask(model=model, messages=(user("hello"),))
 
-    assert GEMINI.write(ask, TARGET).path == f"{path}:streamGenerateContent?alt=sse"
+    assert GEMINI.write(ask, TARGET).url == f"{path}:streamGenerateContent?alt=sse"
     assert b"model" not in GEMINI.write(ask, TARGET).body
     whole = Ask(model=model, messages=(user("hello"),), stream=False)
-    assert GEMINI.write(whole, TARGET).path == f"{path}:generateContent"
+    assert GEMINI.write(whole, TARGET).url == f"{path}:generateContent"
 
 
 @pytest.mark.parametrize(

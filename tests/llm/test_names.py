@@ -22,7 +22,7 @@ def test_names_that_break_the_rule_get_a_hash_and_stay_two() -> None:
     assert all(FIT.fullmatch(name) for name in names)
     assert re.fullmatch(r"s__a_b_[0-9a-f]{8}", names[0])
     assert re.fullmatch(r"s__x{52}_[0-9a-f]{8}", names[2])
-    assert [table.find(name) for name in names] == tools
+    assert [table.known[name] for name in names] == tools
 
 
 def test_names_that_collide_are_both_hashed() -> None:
@@ -32,7 +32,7 @@ def test_names_that_collide_are_both_hashed() -> None:
     assert one != other
     assert one.startswith("a___b_")
     assert other.startswith("a___b_")
-    assert table.find("a___b") is None
+    assert "a___b" not in table.known
     assert table.name("c", "d") == "c__d"
 
 
@@ -44,7 +44,7 @@ def test_a_tool_that_bears_the_hashed_name_of_another_takes_nothing_from_it() ->
 
     assert table.name(*rival) == hashed
     assert table.name("s", "a.b") != hashed
-    assert table.find(table.name("s", "a.b")) == ("s", "a.b")
+    assert table.known[table.name("s", "a.b")] == ("s", "a.b")
 
 
 def test_the_nearest_names_are_offered_for_one_that_does_not_exist() -> None:
@@ -99,4 +99,4 @@ def test_every_name_is_fit_and_leads_back(tools: list[tuple[str, str]]) -> None:
     for tool in tools:
         name = table.name(*tool)
         assert FIT.fullmatch(name)
-        assert table.find(name) == tool
+        assert table.known[name] == tool

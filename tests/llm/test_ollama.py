@@ -11,9 +11,9 @@ from tests.llm.recorded.case import TIME, WEATHER
 from tests.llm.recorded.ollama import RECORDED
 from tests.llm.recorded.reading import MODEL, fold_of
 from tui_host.errors import JSON
-from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.ollama import OLLAMA
 from tui_host.llm.messages import Ask, Message, Text, Thinking, ToolCall, ToolResult
+from tui_host.llm.outgoing import Target
 from tui_host.settings.model_options import Options
 
 TARGET = Target(provider="p", service="ollama")

@@ -21,9 +21,9 @@ from tests.llm.recorded.openai_responses import (
 from tests.llm.recorded.reading import MODEL, PROVIDER, fold_of
 from tests.llm.recorded.wire import text
 from tui_host.errors import JSON
-from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.openai_responses import OPENAI_RESPONSES
 from tui_host.llm.messages import Ask, Message, Part, Text
+from tui_host.llm.outgoing import Target
 from tui_host.settings.environment_references import Secret
 from tui_host.settings.model_options import Options
 
@@ -110,8 +110,8 @@ def test_azure_has_its_own_header_and_its_version_in_the_query() -> None:
     assert RESPONSES.headers(Secret("KEY", "k"), azure) == (("api-key", "k"),)
     assert RESPONSES.headers(Secret("KEY", "k"), TARGET) == (("Authorization", "Bearer k"),)
     assert RESPONSES.headers(None, azure) == ()
-    assert RESPONSES.write(Ask(model="m", messages=(user("x"),)), azure).path == "responses?api-version=preview"
-    assert RESPONSES.write(Ask(model="m", messages=(user("x"),)), TARGET).path == "responses"
+    assert RESPONSES.write(Ask(model="m", messages=(user("x"),)), azure).url == "responses?api-version=preview"
+    assert RESPONSES.write(Ask(model="m", messages=(user("x"),)), TARGET).url == "responses"
 
 
 def test_items_of_kinds_that_we_do_not_know_go_back_whole_but_for_calls_that_nobody_answers() -> None:

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from tests.llm.asking import TARGET
 from tui_host.errors import JSON
-from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.openai import ECHOED, OPENAI
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.request_writing import Growing, body_bytes
+from tui_host.llm.outgoing import Growing, Target
 from tui_host.settings.model_options import Options
 
 MULTIPLY = ToolCall(id="t1s1c0", wire_id="call_1", name="math__multiply", arguments='{"a": 6,"b":5}')
@@ -98,15 +97,14 @@ def test_half_a_character_and_what_json_cannot_say_do_not_stop_a_request() -> No
     assert json.loads(body)["tools"][0]["function"]["parameters"]["maximum"] is None
 
 
-def test_a_body_is_the_same_json_however_long_a_text_in_it_is_and_says_where_its_messages_stand() -> None:
-    long = 'é"\n\\' * 1000
-    messages: list[JSON] = [{"content": [{"text": "ß"}]}, {"content": [long, 1, None]}, "half \ud800", float("nan")]
+def test_a_body_says_where_its_messages_stand_and_what_the_person_adds_wins() -> None:
+    messages = (user('é"\n\\' * 1000), user("half \ud800"))
+    ask = Ask(model="m", messages=messages, extra=(("top_k", float("nan")),))
 
-    whole, growing = body_bytes({"model": "m"}, {"top_k": 1}, tools=None, messages=messages)
+    outgoing = OPENAI.write(ask, TARGET)
+    own = OPENAI.write(Ask(model="m", messages=messages, extra=(("messages", []),)), TARGET)
 
-    assert json.loads(whole) == {"model": "m", "top_k": 1, "messages": [*messages[:2], "half \ufffd", None]}
-    assert [json.loads(whole[start:end]) for start, end in growing.spans] == [*messages[:2], "half \ufffd", None]
-    assert body_bytes({}, {"messages": []}, tools=None, messages=messages) == (
-        b'{"messages":[]}',
-        Growing(name="messages"),
-    )
+    body = json.loads(outgoing.body)
+    assert (body["top_k"], body["messages"][1]["content"]) == (None, "half \ufffd")
+    assert [json.loads(outgoing.body[start:end]) for start, end in outgoing.growing.spans] == body["messages"]
+    assert (json.loads(own.body)["messages"], own.growing) == ([], Growing(name="messages"))

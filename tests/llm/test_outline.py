@@ -58,18 +58,15 @@ def test_a_request_is_told_as_what_it_is_made_of() -> None:
     assert origins == ["you", "model", "weather", "weather", "model", "you"]
 
 
-def test_an_image_behind_several_results_is_of_the_server_whose_result_announces_it() -> None:
+def test_an_image_behind_several_results_is_of_one_of_their_servers() -> None:
     call = replace(MULTIPLY, name="get_weather")
     picture = result(call, Text(text="20"), Image(media_type="image/png", data="QUJD"))
     told = Message(role="tool", parts=(picture, result(ADD, Text(text="30"))))
     ask = Ask(model="m", messages=(user("?"), assistant(call, ADD), told), tools=TOOLS)
     for dialect, image in ((OPENAI, "messages/4/0"), (OLLAMA, "messages/4/images/0")):
-        body = dialect.write(ask, TARGET).body
-        for other, server in ((b"(image 1 of this", "weather"), (b"(a picture of this", "weather or math")):
-            outline = dialect.outline(body.replace(b"(image 1 of this", other), NAMES)
-            assert outline is not None
-            parts = by_key(outline)
-            assert [parts[key].origin for key in ("messages/4", image)] == [server, server]
+        outline = dialect.outline(dialect.write(ask, TARGET).body, NAMES)
+        assert outline is not None
+        assert [by_key(outline)[key].origin for key in ("messages/4", image)] == ["weather or math"] * 2
 
 
 @pytest.mark.parametrize("name", CASES)

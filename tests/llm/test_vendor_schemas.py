@@ -10,9 +10,9 @@ from tests.llm.recorded.asks import TOOLS, user
 from tests.llm.vendor_schemas import CHECKS, refusals
 from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON
-from tui_host.llm.dialects.dialect import Target
 from tui_host.llm.dialects.table import dialect
 from tui_host.llm.messages import Ask, ToolSpec
+from tui_host.llm.outgoing import Target
 from tui_host.llm.schema_adaptation import OPENAI_SCHEMAS, adapt
 from tui_host.llm.tool_names import NameTable
 

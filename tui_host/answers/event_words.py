@@ -46,7 +46,7 @@ class EventReader:
     """Reads the events of one answer in their order, as the dialect's own reader does."""
 
     def __init__(self, dialect: Dialect) -> None:
-        self._reading = dialect.reading()
+        self._reader = dialect.reader()
 
     def said(self, event: SseEvent) -> Said | None:
         """Return what the next event says; None if it says nothing by itself."""
@@ -56,14 +56,14 @@ class EventReader:
             value = read_json(event.data)
         except ValueError:
             return None
-        state, before = self._reading.state, self._reading.state.reason
-        state.start, state.end = event.start, event.end
+        reader, before = self._reader, self._reader.reason
+        reader.start, reader.end = event.start, event.end
         if isinstance(value, dict):
-            self._reading.event(value, event.data)
-        said = state.take()
+            reader.event(value, event.data)
+        said = reader.take()
         words = [words for each in said if (words := _words(each))]
-        if state.reason != before:
-            words.append(f"stop {state.reason}")
+        if reader.reason != before:
+            words.append(f"stop {reader.reason}")
         elif (piece := _piece(said)) is not None:
             return Said("  ".join(words), *piece)
         return Said("  ".join(words)) if words else None

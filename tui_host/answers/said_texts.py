@@ -115,7 +115,7 @@ class RowTexts:
         dialect = self._wires.dialect(row)
         before = self._wires.before(row)
         previous = None if before is None or before.turn != row.turn else body_of(self._wires, before).data
-        words = f"{row.method} {row.url.rpartition('://')[2].partition('/')[2]} · {request_words(body, previous, dialect=dialect)}"
+        words = f"{row.method} {row.url.rpartition('://')[2].partition('/')[2]} · {request_words(body, previous)}"
         outline = outlined(self._wires, row, body, dialect) if dialect is not None else None
         if outline is None:
             return RowText(row=row, name=name, words=words, pieces=(self._piece(name, "body", keyless(decode(body))),))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tui_host.chat.next_request import NextRequest
     from tui_host.llm.dialects.dialect import Dialect
     from tui_host.llm.fold import Fold
-    from tui_host.llm.model_request import Outgoing
+    from tui_host.llm.outgoing import Outgoing
 
 _WORDS_CHARACTERS = 200
 

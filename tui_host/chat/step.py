@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.errors import JSON
     from tui_host.llm.answer_stream import Stream
-    from tui_host.llm.dialects.dialect import Window
     from tui_host.llm.model_client import ModelClient
-    from tui_host.llm.model_request import Outgoing
+    from tui_host.llm.outgoing import Outgoing, Window
     from tui_host.servers.pool import Pool
     from tui_host.settings.schema import ModelRef, Provider, Settings
 

@@ -148,14 +148,13 @@ def _row_words(row: Row, hide: Callable[[str], str]) -> Iterator[str]:
 def _model_words(row: Row, exchange: ModelExchange, hide: Callable[[str], str]) -> Iterator[str]:
     """Word a request to a model, or its answer."""
     from tui_host.infer.conversations.text_protocols import results_of, said_by_person
-    from tui_host.llm.dialects.table import dialect_at
     from tui_host.llm.exchange_summary import call_words, request_words, said_words
 
     if row.kind == "request":
         yield f"{row.method} {urlsplit(row.url).path}"
         asking = f" for {exchange.host}" if exchange.host else ""
         yield f"{_quoted(exchange.model, hide) or 'no model'} ({exchange.dialect}, {exchange.protocol}){asking}"
-        yield request_words(exchange.body, dialect=dialect_at(row.url))
+        yield request_words(exchange.body)
         if exchange.messages:
             last = exchange.messages[-1]
             results = results_of(exchange.body, exchange.protocol, last)

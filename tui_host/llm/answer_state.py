@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from tui_host.errors import JSON
 from tui_host.llm.events import (
     CallArguments,
-    CallsLeftOut,
     CallStarted,
     Failed,
     ModelEvent,
@@ -21,27 +20,36 @@ from tui_host.llm.events import (
     UsageReported,
     VendorToolUsed,
 )
-from tui_host.llm.fold import MOST_CALLS
-from tui_host.llm.messages import Usage
+from tui_host.llm.messages import Stop, Usage
+from tui_host.llm.provider_faults import fault_in
 
 _LONGEST_NAME = 1000
 _ASKED = ("query", "code", "url", "command", "queries")
 """The members of a built-in tool's input that tell what it was asked for."""
 
 
-class AnswerState:
-    """The state of one answer. A dialect's reader calls the methods; each adds an event at the place being read.
+class AnswerReader:
+    """The reading of one answer: a dialect's subclass turns JSON values into events, which the methods here add.
 
     Attributes:
+        dialect: The dialect's name, with which data to send back is kept: one model may be used in several dialects.
+        stops: Why an answer ended, by the provider's word; `otherwise` for all other words.
+        answers: Members by one of which an answer without streaming is known.
         events: The events since they were last taken.
         start: First byte of the vendor's event being read; `end` is one past its last.
         has_read: Whether any piece of an answer has come.
         has_foreign: Whether anything has come that is no part of an answer.
         is_over: Whether the answer has said that nothing follows.
+        refuses: Whether the answer's text is a refusal.
         calls: The number of calls, including those beyond the limit.
         reason: The provider's reason for the end, empty before; `reason_span` are the bytes of the event with it.
         mark: The provider's mark for the end of the stream, such as `[DONE]`, empty before.
     """
+
+    dialect = ""
+    stops: Mapping[str, Stop] = {}
+    otherwise: Stop = "end"
+    answers: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self.events: list[ModelEvent] = []
@@ -51,11 +59,45 @@ class AnswerState:
         self.has_foreign = False
         self.has_failed = False
         self.is_over = False
+        self.refuses = False
         self.calls = 0
         self.reason = ""
         self.reason_span = (0, 0)
         self.mark = ""
         self._usage: Usage | None = None
+
+    def event(self, value: dict[str, JSON], data: bytes) -> None:
+        """Read an event of a stream; `data` are its bytes."""
+        raise NotImplementedError
+
+    def whole(self, value: dict[str, JSON], data: bytes) -> Sequence[dict[str, JSON]]:
+        """Return the events that say what an answer without streaming says. Empty if the value is no answer."""
+        del data
+        if not value.keys() & set(self.answers):
+            return ()
+        self.mark = "[DONE]"
+        return [value]
+
+    def closing(self) -> None:
+        """Add what was held back until the end of the answer, and the fault that its reason tells."""
+        word, _, message = self.reason.partition(": ")
+        if self.stop() == "failed" and not self.has_failed:
+            self.fail(message or f"the provider ended the answer with {word!r}", word)
+
+    def stop(self) -> Stop:
+        """Say why the answer ended, given that it neither failed nor was cut; where the reason is plain, calls decide."""
+        stop = self.stops.get(self.reason.partition(":")[0], self.otherwise)
+        if stop == "end" and self.calls:
+            return "tools"
+        return "refused" if stop == "end" and self.refuses else stop
+
+    def outside(self, value: Mapping[str, JSON]) -> None:
+        """Read an event that is no part of an answer: the provider's error, or anything else."""
+        fault = fault_in(value)
+        if fault is None:
+            self.has_foreign = True
+        else:
+            self.fail(*fault)
 
     @property
     def is_foreign(self) -> bool:
@@ -77,27 +119,32 @@ class AnswerState:
         if isinstance(text, str) and text:
             self.events.append(ThinkingDelta(text=text, tag=tag, start=self.start, end=self.end))
 
-    def end_part(self, kind: Literal["text", "thinking"], echo: JSON = None) -> None:
+    def say(self, kind: str, words: JSON) -> None:
+        """Add thinking, or text for any other kind of words."""
+        if kind == "thinking":
+            self.thinking(words)
+        else:
+            self.text(words)
+
+    def end_part(self, kind: Literal["text", "thinking"], echo: Mapping[str, JSON] | None = None) -> None:
         """End a part, with data to send back."""
-        self.events.append(PartEnded(kind=kind, echo=echo, start=self.start, end=self.end))
+        self.events.append(PartEnded(kind=kind, echo=self._kept(echo), start=self.start, end=self.end))
 
-    def open_call(self, wire_id: JSON, name: JSON, echo: JSON = None) -> int | None:
-        """Begin the next call. Returns the call's number, None beyond the limit."""
-        number = self.calls
+    def _kept(self, echo: Mapping[str, JSON] | None) -> JSON:
+        return {self.dialect: echo} if echo else None
+
+    def open_call(self, wire_id: JSON, name: JSON, echo: Mapping[str, JSON] | None = None) -> int:
+        """Begin the next call. Returns the call's number."""
         self.calls += 1
-        if number < MOST_CALLS:
-            self.name_call(number, wire_id, name, echo)
-            return number
-        if number == MOST_CALLS:
-            self.events.append(CallsLeftOut(start=self.start, end=self.end))
-        return None
+        self.name_call(self.calls - 1, wire_id, name, echo)
+        return self.calls - 1
 
-    def name_call(self, number: int, wire_id: JSON, name: JSON, echo: JSON = None) -> None:
+    def name_call(self, number: int, wire_id: JSON, name: JSON, echo: Mapping[str, JSON] | None = None) -> None:
         """Say the id, the name, or the data to send back of a call, or count the event as bytes of the call."""
         wire_id = wire_id if isinstance(wire_id, str) else ""
         name = name[:_LONGEST_NAME] if isinstance(name, str) else ""
         self.events.append(
-            CallStarted(index=number, wire_id=wire_id, name=name, echo=echo, start=self.start, end=self.end)
+            CallStarted(index=number, wire_id=wire_id, name=name, echo=self._kept(echo), start=self.start, end=self.end)
         )
 
     def arguments(self, number: int | None, text: str, *, anew: bool = False) -> None:

@@ -18,7 +18,7 @@ from tui_host.errors import ModelError
 from tui_host.llm.dialects.table import dialect
 from tui_host.llm.events import CutOff, Failed, ModelEvent, Stopped, TextDelta, Unreadable
 from tui_host.llm.messages import Ask, Stop
-from tui_host.llm.model_request import Outgoing
+from tui_host.llm.outgoing import Outgoing
 from tui_host.llm.protocols.tool_protocol import Reader
 from tui_host.llm.provider_faults import failure
 from tui_host.llm.sender import LINGER_SECONDS, Sender, close, fault_of, redacted, where

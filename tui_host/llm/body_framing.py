@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 from tui_host.capture.http.sse import SseDecoder, SseEvent
 from tui_host.capture.json.reading import DEPTH, read_json
 from tui_host.capture.json.spans import Node, spans
 from tui_host.errors import JSON
-from tui_host.llm.answer_state import AnswerState
+from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.events import ModelEvent, Stopped
 from tui_host.llm.messages import Stop
 from tui_host.llm.provider_faults import fault_in
@@ -34,28 +34,6 @@ _STRICT = json.JSONDecoder()
 _TOLERANT = json.JSONDecoder(strict=False)
 
 
-class Reading(Protocol):
-    """Turns the JSON values of a response into events, for one dialect; all events go to `state`."""
-
-    state: AnswerState
-
-    def event(self, value: dict[str, JSON], data: bytes) -> None:
-        """Read an event of a stream; `data` are its bytes."""
-        ...
-
-    def whole(self, value: dict[str, JSON], data: bytes) -> Sequence[dict[str, JSON]]:
-        """Return the events that say what an answer without streaming says. Empty if the value is no answer."""
-        ...
-
-    def closing(self) -> None:
-        """Add what was held back until the end of the answer."""
-        ...
-
-    def stop(self) -> Stop:
-        """Say why the answer ended, given that it neither failed nor was cut."""
-        ...
-
-
 class BodyDecoder:
     """Reads a response from pieces of any size.
 
@@ -65,9 +43,8 @@ class BodyDecoder:
         framing: How the dialect streams.
     """
 
-    def __init__(self, reading: Reading, content_type: str = "", framing: Framing = "sse") -> None:
+    def __init__(self, reading: AnswerReader, content_type: str = "", framing: Framing = "sse") -> None:
         self._reading = reading
-        self._state = reading.state
         self._content_type = content_type
         self._framing: Framing = framing
         self._form: Literal["unknown", "stream", "whole", "page"] = "unknown"
@@ -94,11 +71,11 @@ class BodyDecoder:
             self._kept += data
         if self._form == "stream":
             self._read(self._splitter.feed(data))
-        return self._state.take()
+        return self._reading.take()
 
     def finish(self) -> list[ModelEvent]:
         """Return the events completed by the end of the body, with a `Stopped` last, unless already sent."""
-        state = self._state
+        state = self._reading
         if self._form == "stream":
             self._read(self._splitter.finish())
         state.start, state.end = 0, self._size
@@ -127,7 +104,7 @@ class BodyDecoder:
 
     def _read(self, pieces: Sequence[SseEvent]) -> None:
         """Read pieces of the stream: events, the rest of a cut event, or bytes between events."""
-        state, event = self._state, self._reading.event
+        state, event = self._reading, self._reading.event
         for piece in pieces:
             if self._has_stopped:
                 return
@@ -150,7 +127,7 @@ class BodyDecoder:
 
     def _odd_event(self, data: bytes) -> None:
         """Read an event that is not one strict JSON object: its data may be anything."""
-        state = self._state
+        state = self._reading
         try:
             text = data.decode()
         except UnicodeDecodeError:
@@ -180,17 +157,17 @@ class BodyDecoder:
         try:
             value = read_json(body)
         except ValueError as error:
-            self._state.unreadable(f"not JSON: {error}"[:200])
+            self._reading.unreadable(f"not JSON: {error}"[:200])
             return
         events = self._reading.whole(value, body) if isinstance(value, dict) else ()
         for event in events:
             self._reading.event(event, body)
         if not events:
-            self._state.fail(*(fault_in(value) or (f"no answer in it: {head}", "")))
+            self._reading.fail(*(fault_in(value) or (f"no answer in it: {head}", "")))
 
     def _stop(self) -> None:
         """End the answer; does nothing the second time."""
-        state = self._state
+        state = self._reading
         if self._has_stopped:
             return
         self._has_stopped = True
@@ -214,7 +191,7 @@ class BodyDecoder:
             is_fault = data[:5].lower() == b"error"
             fault = (data.decode("utf-8", "replace").strip()[:_HEAD_BYTES], "") if is_fault else None
         if fault is not None:
-            self._state.fail(*fault)
+            self._reading.fail(*fault)
 
 
 class LineDecoder:

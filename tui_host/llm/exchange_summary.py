@@ -6,16 +6,20 @@ import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-from tui_host.capture.json.spans import Node, spans
+from tui_host.capture.json.narrowing import items, mapping
+from tui_host.capture.json.reading import read_json
 from tui_host.capture.record import Head, value_of
-from tui_host.llm.dialects.dialect import Decoder, Dialect
+from tui_host.errors import JSON
+from tui_host.llm.body_framing import BodyDecoder
 from tui_host.llm.dialects.table import DIALECTS, dialect_at
 from tui_host.llm.fold import Fold
 
 _MOST = 200
 _LOOKED_AT = 16 << 10
 """The most characters of an answer to summarise."""
-_LISTS = ("tools", "messages", "contents", "input")
+_MESSAGES = ("messages", "contents", "input")
+_TOOL_LISTS = ("functionDeclarations", "function_declarations", "tools")
+"""The members of an entry of the tools that hold several (Gemini, namespaces of Responses)."""
 _NO_NAMES: Mapping[str, tuple[str, str]] = {}
 
 
@@ -30,32 +34,37 @@ def answer_text(url: str, head: Head, body: bytes) -> tuple[str, int]:
     return words.text, words.tokens
 
 
-def request_words(body: bytes, previous: bytes | None = None, *, dialect: Dialect | None) -> str:
+def request_words(body: bytes, previous: bytes | None = None) -> str:
     """Summarise a request: «3 tools · 2 messages», or «+2 messages» relative to an earlier request of the turn.
 
-    The summary of other bytes is empty. If the dialect is unknown, each entry of the tools counts as one tool.
+    The summary of other bytes is empty.
     """
-    now, before = _walked(body), _walked(previous or b"")
-    if now is None:
-        return ""
+    tools, messages = _counts(body)
+    tools_before, messages_before = _counts(previous or b"")
     words: list[str] = []
-    offered, offered_before = _offered(body, now), _offered(previous or b"", before)
-    tools = _tools(offered, dialect) if offered != offered_before else 0
-    if tools and tools != _tools(offered_before, dialect):
+    if tools and tools != tools_before:
         words.append(_counted(tools, "tool"))
-    messages = _messages(now)
-    grown = messages - _messages(before) if before is not None else 0
-    if grown > 0:
-        words.append(f"+{_counted(grown, 'message')}")
+    if previous and messages > messages_before:
+        words.append(f"+{_counted(messages - messages_before, 'message')}")
     elif messages:
         words.append(_counted(messages, "message"))
     return " · ".join(words)
 
 
 @lru_cache(maxsize=2)
-def _walked(body: bytes) -> Node | None:
-    """Read a body's lists; what was the body is the previous one next."""
-    return spans(body, walk=_LISTS) if body else None
+def _counts(body: bytes) -> tuple[int, int]:
+    """Count the tools and messages of a body; what was the body is the previous one next."""
+    try:
+        value = mapping(read_json(body) if body else None)
+    except ValueError:
+        return 0, 0
+    tools = sum(_tools_in(mapping(entry)) for entry in items(value.get("tools")))
+    return tools, max(len(items(value.get(name))) for name in _MESSAGES)
+
+
+def _tools_in(entry: Mapping[str, JSON]) -> int:
+    lists = [listed for name in _TOOL_LISTS if isinstance(listed := entry.get(name), list)]
+    return sum(map(len, lists)) if lists else 1
 
 
 class ResponseWords:
@@ -81,7 +90,7 @@ class ResponseWords:
         self._names = names
         self._fold = Fold(provider="", model="", call_id=str)
         self._refusal = bytearray()
-        self._decoder: Decoder | None = None
+        self._decoder: BodyDecoder | None = None
         if self._dialect is not None and (not status or 200 <= status < 300):
             self._decoder = self._dialect.decoder(value_of(headers, "content-type"))
 
@@ -95,9 +104,8 @@ class ResponseWords:
 
     def finish(self) -> None:
         """Read the end of the body."""
-        if self._decoder is not None:
-            for event in self._decoder.finish():
-                self._fold.add(event)
+        for event in self._decoder.finish() if self._decoder is not None else ():
+            self._fold.add(event)
 
     @property
     def text(self) -> str:
@@ -125,20 +133,15 @@ class ResponseWords:
         if self._decoder is None:
             error = self._dialect.error(self._status, self._headers, bytes(self._refusal))
             return _line(self._hide(re.sub(rf"\b{self._status}:? ", "", error.what, count=1)))
-        fold = self._fold
-        if fold.failure:
-            return _line(f"error: {self._hide(fold.failure)}")
-        return self._asks() or said_words(fold, self._hide)
-
-    def _asks(self) -> str:
-        calls = self._fold.calls
+        if self._fold.failure:
+            return _line(f"error: {self._hide(self._fold.failure)}")
+        calls = [folded.call for folded in self._fold.calls]
         if not calls:
-            return ""
-        first = calls[0].call
-        server, tool = self._names.get(first.name, ("", first.name))
+            return said_words(self._fold, self._hide)
+        server, tool = self._names.get(calls[0].name, ("", calls[0].name))
         name = f"{server}.{tool}" if server else tool
         more = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
-        return f"{call_words(name, first.arguments, self._hide, _MOST - len(more))}{more}"
+        return f"{call_words(name, calls[0].arguments, self._hide, _MOST - len(more))}{more}"
 
 
 def call_words(name: str, arguments: str, hide: Callable[[str], str] = str, most: int = _MOST) -> str:
@@ -170,31 +173,6 @@ def list_words(body: bytes, *, dialect: str) -> str:
     spoken = DIALECTS.get(dialect)
     names = spoken.models(body) if spoken is not None else ()
     return _counted(len(names), "model") if names else ""
-
-
-def _count(node: Node, name: str) -> int:
-    listed = node.get(name)
-    return len(listed.elements) if listed is not None else 0
-
-
-def _offered(body: bytes, node: Node | None) -> bytes:
-    """Find the list of tools in a body."""
-    listed = node.get("tools") if node is not None else None
-    return body[listed.start : listed.end] if listed is not None else b""
-
-
-def _tools(offered: bytes, dialect: Dialect | None) -> int:
-    """Count the tools of a list. In some dialects an entry holds several tools."""
-    body = b'{"tools":%s}' % (offered or b"[]")
-    outline = dialect.outline(body) if dialect is not None else None
-    if outline is not None:
-        return outline.count("tools")
-    node = spans(body, walk=_LISTS)
-    return _count(node, "tools") if node is not None else 0
-
-
-def _messages(node: Node) -> int:
-    return max(_count(node, name) for name in _LISTS[1:])
 
 
 def _counted(count: int, word: str) -> str:

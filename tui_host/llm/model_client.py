@@ -16,7 +16,8 @@ from tui_host.errors import ModelError
 from tui_host.llm.answer_stream import Stream
 from tui_host.llm.dialects.table import dialect
 from tui_host.llm.messages import Ask
-from tui_host.llm.model_request import Outgoing, models_request
+from tui_host.llm.model_request import models_request
+from tui_host.llm.outgoing import Outgoing
 from tui_host.llm.protocols.tool_protocol import Reader
 from tui_host.llm.sender import Sender, close, fault_of, read_body, where
 from tui_host.settings.schema import Provider

@@ -18,8 +18,7 @@ Mark: TypeAlias = Literal["+", "-", "~", "="]
 USER = "you"
 """The origin of a user's words, also in another host's requests."""
 _PREVIEW = 80
-_MOST_PAIRS = 1_000_000
-"""Pairs of messages among which equal ones are looked for."""
+_LONGEST_ESCAPE = len("\\u0000")
 _ASCII = bytes(range(128))
 _NOT_LEAD_OF_THREE = bytes(byte for byte in range(256) if not 0xE0 <= byte <= 0xEF)
 _NOT_LEAD_OF_FOUR = bytes(byte for byte in range(256) if byte < 0xF0)
@@ -86,22 +85,7 @@ class Outline:
         return self.body[part.start : part.end]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """The changes from a request to the next.
-
-    Attributes:
-        marks: For the key of each part of the later request: `+` new, `~` changed, `=` same bytes.
-        removed: The parts missing in the later request, marked `-`.
-        earlier: For the key of each changed part of the later request: the part before.
-        prefix: The length of the common beginning, in bytes.
-    """
-
-    marks: Mapping[str, Mark]
-    removed: tuple[Part, ...]
-    earlier: Mapping[str, Part]
-    prefix: int
-    words: str
+# Texts of parts
 
 
 def estimate_tokens(data: bytes) -> int:
@@ -121,14 +105,11 @@ def estimate_tokens(data: bytes) -> int:
 
 def preview(body: bytes, node: Node, most: int = _PREVIEW) -> str:
     """Return the beginning of a value in a line."""
-    cut = body[node.start : min(node.end, node.start + 6 * most)]
+    cut = body[node.start : min(node.end, node.start + _LONGEST_ESCAPE * most)]
+    text = cut.decode("utf-8", "ignore")
     is_whole = len(cut) == node.size
-    if node.kind != "string":
-        text = cut.decode("utf-8", "ignore")
-    elif is_whole:
-        text = node.text(body)
-    else:
-        text = _unescaped(cut[1:].decode("utf-8", "ignore"))
+    if node.kind == "string":
+        text = node.text(body) if is_whole else _unescaped(text[1:])
     line = " ".join(text[: 2 * most].split())
     is_whole = is_whole and len(text) <= 2 * most and len(line) <= most
     return line if is_whole else f"{line[: most - 1]}…"
@@ -136,7 +117,7 @@ def preview(body: bytes, node: Node, most: int = _PREVIEW) -> str:
 
 def _unescaped(text: str) -> str:
     """Return the text of a JSON string that was cut, perhaps inside an escape."""
-    for size in range(len(text), max(len(text) - 7, -1), -1):
+    for size in range(len(text), max(len(text) - _LONGEST_ESCAPE - 1, -1), -1):
         try:
             value: object = json.loads(f'"{text[:size]}"', strict=False)
         except ValueError:
@@ -145,22 +126,11 @@ def _unescaped(text: str) -> str:
     return text
 
 
-def compare(previous: Outline, now: Outline) -> Comparison:
-    """Find the changes in a request since the previous request.
-
-    Messages are matched from the beginning, then from the end, then by their bytes, the rest by position and role; other
-    parts by name.
-    """
-    comparing = _Comparing(previous, now)
-    comparing.both(previous.parts, now.parts, "", "")
-    prefix = common_prefix(previous.body, now.body)
-    return Comparison(
-        marks=comparing.marks,
-        removed=tuple(comparing.removed),
-        earlier=comparing.earlier,
-        prefix=prefix,
-        words=_words(previous, now, comparing, prefix),
-    )
+def size_words(size: int) -> str:
+    """Format a number of bytes: `812 B`, `2.9 kB`, `1.4 MB`."""
+    if size < 1000:
+        return f"{size} B"
+    return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"
 
 
 def common_prefix(one: AnyStr, other: AnyStr) -> int:
@@ -175,6 +145,44 @@ def common_prefix(one: AnyStr, other: AnyStr) -> int:
     return low
 
 
+# Changes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The changes from a request to the next.
+
+    Attributes:
+        marks: For the key of each part of the later request: `+` new, `~` changed, `=` same bytes.
+        removed: The parts missing in the later request, marked `-`.
+        earlier: For the key of each changed part of the later request: the part before.
+        prefix: The length of the common beginning, in bytes.
+    """
+
+    marks: Mapping[str, Mark]
+    removed: tuple[Part, ...]
+    earlier: Mapping[str, Part]
+    prefix: int
+    words: str
+
+
+def compare(previous: Outline, now: Outline) -> Comparison:
+    """Find the changes in a request since the previous request.
+
+    Messages are matched from the beginning, then by their bytes, the rest by position and role; other parts by name.
+    """
+    comparing = _Comparing(previous, now)
+    comparing.both(previous.parts, now.parts, "", "")
+    prefix = common_prefix(previous.body, now.body)
+    return Comparison(
+        marks=comparing.marks,
+        removed=tuple(comparing.removed),
+        earlier=comparing.earlier,
+        prefix=prefix,
+        words=comparing.words(prefix),
+    )
+
+
 class _Comparing:
     def __init__(self, previous: Outline, now: Outline) -> None:
         self._previous = previous
@@ -183,9 +191,6 @@ class _Comparing:
         self.removed: list[Part] = []
         self.earlier: dict[str, Part] = {}
 
-    def same(self, old: Part, new: Part) -> bool:
-        return old.size == new.size and self._previous.bytes_of(old) == self._now.bytes_of(new)
-
     def both(self, old: Sequence[Part], new: Sequence[Part], old_key: str, new_key: str) -> None:
         """Match parts by their keys below their parents' keys."""
         rest = {part.key[len(old_key) :]: part for part in old}
@@ -193,8 +198,11 @@ class _Comparing:
             self._pair(rest.pop(part.key[len(new_key) :], None), part)
         self.removed += rest.values()
 
+    def _same(self, old: Part, new: Part) -> bool:
+        return old.size == new.size and self._previous.bytes_of(old) == self._now.bytes_of(new)
+
     def _pair(self, old: Part | None, new: Part) -> None:
-        if old is None or self.same(old, new):
+        if old is None or self._same(old, new):
             self.marks |= dict.fromkeys((part.key for part in new.walk()), "+" if old is None else "=")
             return
         self.marks[new.key] = "~"
@@ -206,28 +214,15 @@ class _Comparing:
 
     def _messages(self, old: Sequence[Part], new: Sequence[Part]) -> None:
         most = min(len(old), len(new))
-        head = next((number for number in range(most) if not self.same(old[number], new[number])), most)
+        head = next((number for number in range(most) if not self._same(old[number], new[number])), most)
         for number in range(head):  # nearly all of a conversation, which only grows
             self._pair(old[number], new[number])
         gone, come = old[head:], new[head:]
-        for start, end, first, last in self._stretches(gone, come):
-            self._replaced(gone[start:end], come[first:last])
+        before, after = map(self._previous.bytes_of, gone), map(self._now.bytes_of, come)
+        for _, start, end, first, last in SequenceMatcher(None, list(before), list(after)).get_opcodes():
+            self._stretch(gone[start:end], come[first:last])
 
-    def _stretches(self, old: Sequence[Part], new: Sequence[Part]) -> Iterator[tuple[int, int, int, int]]:
-        """Mark messages that stand in both lists, in equal order, and yield the stretches between them."""
-        if len(old) * len(new) > _MOST_PAIRS:
-            yield 0, len(old), 0, len(new)
-            return
-        bytes_of, bytes_now = map(self._previous.bytes_of, old), map(self._now.bytes_of, new)
-        for tag, *stretch in SequenceMatcher(None, list(bytes_of), list(bytes_now), autojunk=False).get_opcodes():
-            start, end, first, last = stretch
-            if tag == "equal":
-                for number in range(end - start):
-                    self._pair(old[start + number], new[first + number])
-            else:
-                yield start, end, first, last
-
-    def _replaced(self, gone: Sequence[Part], come: Sequence[Part]) -> None:
+    def _stretch(self, gone: Sequence[Part], come: Sequence[Part]) -> None:
         """Match messages by their place and role."""
         for number, part in enumerate(come):
             like = gone[number] if number < len(gone) and gone[number].label == part.label else None
@@ -236,35 +231,27 @@ class _Comparing:
                 self.removed.append(gone[number])
         self.removed += gone[len(come) :]
 
-
-def _words(previous: Outline, now: Outline, comparing: _Comparing, prefix: int) -> str:
-    marks = comparing.marks
-    changes: list[str] = []
-    for kind, singular in (("messages", "message"), ("tools", "tool")):
-        here, before = _keys_in(now, kind), _keys_in(previous, kind)
-        gone = sum(part.key in before for part in comparing.removed)
-        gone += sum(len(part.children) for part in comparing.removed if part.kind == kind)
-        come, changed = (sum(marks.get(key) == mark for key in here) for mark in ("+", "~"))
-        pieces = [f"{sign}{count}" for sign, count in (("+", come), ("-", gone), ("~", changed)) if count]
-        if pieces:
-            count = come or gone or changed
-            changes.append(f"{' '.join(pieces)} {singular if len(pieces) == 1 and count == 1 else kind}")
-        elif here:
-            changes.append(f"{kind} unchanged")
-    options = [part.name for part in now.parts if part.kind == "option" and marks.get(part.key) != "="]
-    if options:
-        changes.append(f"{', '.join(options)} changed")
-    same = prefix == len(previous.body) == len(now.body)
-    changes.append("identical" if same else f"prefix identical for {size_words(prefix)}")
-    return ", ".join(changes)
+    def words(self, prefix: int) -> str:
+        """Say what changed: «+2 messages, tools unchanged, prefix identical for 2.9 kB»."""
+        changes: list[str] = []
+        for kind, singular in (("messages", "message"), ("tools", "tool")):
+            here, before = _keys_in(self._now, kind), _keys_in(self._previous, kind)
+            gone = sum(part.key in before for part in self.removed)
+            gone += sum(len(part.children) for part in self.removed if part.kind == kind)
+            come, changed = (sum(self.marks.get(key) == mark for key in here) for mark in ("+", "~"))
+            pieces = [f"{sign}{count}" for sign, count in (("+", come), ("-", gone), ("~", changed)) if count]
+            if pieces:
+                is_one = len(pieces) == 1 and come + gone + changed == 1
+                changes.append(f"{' '.join(pieces)} {singular if is_one else kind}")
+            elif here:
+                changes.append(f"{kind} unchanged")
+        options = [part.name for part in self._now.parts if part.kind == "option" and self.marks.get(part.key) != "="]
+        if options:
+            changes.append(f"{', '.join(options)} changed")
+        is_same = prefix == len(self._previous.body) == len(self._now.body)
+        changes.append("identical" if is_same else f"prefix identical for {size_words(prefix)}")
+        return ", ".join(changes)
 
 
 def _keys_in(outline: Outline, kind: str) -> set[str]:
     return {child.key for part in outline.parts if part.kind == kind for child in part.children}
-
-
-def size_words(size: int) -> str:
-    """Format a number of bytes: `812 B`, `2.9 kB`, `1.4 MB`."""
-    if size < 1000:
-        return f"{size} B"
-    return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"

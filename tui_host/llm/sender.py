@@ -25,7 +25,8 @@ from tui_host.capture.redact.redaction import mark
 from tui_host.errors import ModelError
 from tui_host.llm.dialects.table import dialect
 from tui_host.llm.messages import Ask
-from tui_host.llm.model_request import Outgoing, credential_place, model_request
+from tui_host.llm.model_request import credential_place, model_request
+from tui_host.llm.outgoing import Outgoing
 from tui_host.llm.provider_faults import SHORT_IDS
 from tui_host.settings.proxy import proxy_for
 from tui_host.settings.schema import Provider

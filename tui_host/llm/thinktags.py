@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tui_host.errors import JSON
-from tui_host.llm.answer_state import AnswerState
+from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.events import TextWasThinking
 
 _TAGS = {
@@ -24,7 +24,7 @@ class ThinkTags:
     only at the beginning or end of a line, outside code fences: elsewhere the text merely mentions the tag.
     """
 
-    def __init__(self, state: AnswerState) -> None:
+    def __init__(self, state: AnswerReader) -> None:
         self._answer = state
         self._state: Literal["head", "inside", "after", "text", "plain"] = "head"
         self._close = ""

@@ -8,25 +8,20 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from types import MappingProxyType
 from typing import TypeAlias
 
 from tui_host.llm.messages import ToolSpec
 
 Known: TypeAlias = tuple[str, str]
-
+"""A server and a tool of it."""
 _HASH = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameRule:
-    """A vendor's rule for the names of tools.
-
-    Attributes:
-        first: The characters a name may begin with, as the inside of a regular expression's brackets.
-        rest: The characters allowed after the first.
-        limit: The most characters.
-    """
+    """A vendor's rule for the names of tools; `first` and `rest` are the inside of a regular expression's brackets."""
 
     first: str = "A-Za-z0-9_-"
     rest: str = "A-Za-z0-9_-"
@@ -51,8 +46,6 @@ class NameRule:
 
 OPENAI_NAMES = NameRule()
 """The rule `^[a-zA-Z0-9_-]{1,64}$`."""
-
-
 TEXT_NAMES = NameRule(first=r"\w", rest=r"\w.:-", limit=128)
 """Names that plain-text tool protocols accept: letters of any script."""
 
@@ -62,54 +55,30 @@ class NameTable:
 
     def __init__(self, names: Mapping[Known, str]) -> None:
         """Take a table built by `make`."""
-        self._names = MappingProxyType(dict(names))
-        self._known: Mapping[str, Known] = MappingProxyType(
-            {name: tools_by_name for tools_by_name, name in self._names.items()}
-        )
+        self._names = names
+        self.known: Mapping[str, Known] = MappingProxyType({name: tool for tool, name in names.items()})
 
     @classmethod
     def make(cls, tools: Iterable[Known], rule: NameRule = OPENAI_NAMES) -> NameTable:
         """Name each tool `SERVER__TOOL`, with a hash if the name breaks a vendor's rule or is taken."""
-        wanted = {
-            server_and_tool: f"{server_and_tool[0]}__{server_and_tool[1]}" for server_and_tool in dict.fromkeys(tools)
-        }
-        taken = Counter(wanted.values())
-        names: dict[Known, str] = {}
-        used = {name for name, count in taken.items() if count == 1 and rule.allows(name)}
-        for server_and_tool, name in wanted.items():
-            if name in used:
-                names[server_and_tool] = name
-                continue
-            number = 0
-            while True:  # repeats only if a real tool already has a name that ends in that hash
-                made = rule.hashed(name, of="\0".join((*server_and_tool, str(number))))
-                if made not in used:
-                    break
-                number += 1
-            used.add(made)
-            names[server_and_tool] = made
+        names = {tool: "__".join(tool) for tool in dict.fromkeys(tools)}
+        taken = Counter(names.values())
+        used = {name for name, times in taken.items() if times == 1 and rule.allows(name)}
+        for tool, name in names.items():
+            if name not in used:
+                # The number counts only if a real tool already has a name that ends in that hash.
+                hashes = (rule.hashed(name, of="\0".join((*tool, str(number)))) for number in count())
+                names[tool] = next(made for made in hashes if made not in used)
+                used.add(names[tool])
         return cls(names)
 
     def name(self, server: str, tool: str) -> str:
-        """Return the model's name for a tool.
-
-        Raises:
-            KeyError: The tool is not in the table.
-        """
+        """Return the model's name for a tool. Raises `KeyError` if the tool is not in the table."""
         return self._names[server, tool]
-
-    def find(self, name: str) -> Known | None:
-        """Return server and tool of a model's name. None if unknown."""
-        return self._known.get(name)
 
     def resolve(self, name: str) -> Known | None:
         """Return server and tool for a name as a model wrote it."""
-        return self._known.get(resolve(name, self._known) or "")
-
-    @property
-    def known(self) -> Mapping[str, Known]:
-        """Server and tool by name."""
-        return self._known
+        return self.known.get(resolve(name, self.known) or "")
 
 
 _MARKERS = re.compile(r"[<\[][|｜].*|:\d+$", re.DOTALL)
@@ -126,13 +95,10 @@ def resolve(name: str, known: Mapping[str, Known]) -> str | None:
     if name in known:
         return name
     words = _words(_PREFIX.sub("", _MARKERS.sub("", name.strip()), count=1))
-    bare = [offered for offered, (_, tool) in known.items() if tool == name]
-    alike = [
-        offered
-        for offered, (server, tool) in known.items()
-        if words in {_words(tool), _words(offered), _words(f"{server} {tool}")}
-    ]
-    meant = bare or (alike if words else [])
+    meant = [offered for offered, (_, tool) in known.items() if tool == name]
+    if words and not meant:
+        forms = {offered: (tool, offered, f"{server} {tool}") for offered, (server, tool) in known.items()}
+        meant = [offered for offered, alike in forms.items() if words in map(_words, alike)]
     return meant[0] if len(meant) == 1 else None
 
 
@@ -147,13 +113,9 @@ def tool_meant(name: str, tools: Iterable[ToolSpec]) -> ToolSpec | None:
 
 
 def nearest(name: str, tools: Iterable[ToolSpec], *, most: int = 3, alike: float = 0.5) -> tuple[str, ...]:
-    """Return the names most similar to an unknown name, best first.
+    """Return the names most similar to an unknown name, which may be a tool's bare name, best first.
 
-    Args:
-        name: As a model wrote it; may be a tool's bare name.
-        tools: The tools that the model may know.
-        most: The most names to return.
-        alike: The least similarity, from 0 to 1.
+    `alike` is the least similarity, from 0 to 1.
     """
     named: dict[str, list[str]] = {}
     for tool in tools:

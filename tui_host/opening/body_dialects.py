@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON
-from tui_host.llm.dialects.body_kinds import AnswerPart, are_objects
-from tui_host.llm.dialects.table import DIALECTS, dialect_at
+from tui_host.llm.dialects.body_kinds import ANSWER_PARTS, AnswerPart, are_objects, request_kinds
+from tui_host.llm.dialects.table import dialect_at
 
 
 class Body(NamedTuple):
@@ -41,15 +41,15 @@ def answer_of(value: JSON) -> Body | None:
         return first if first is not None and first.dialect == "gemini" else None
     if not isinstance(value, Mapping):
         return None
-    for name, dialect in DIALECTS.items():
-        if (part := dialect.answer_part(value)) is not None:
+    for name, part_in in ANSWER_PARTS.items():
+        if (part := part_in(value)) is not None:
             return Body("answer", name, part)
     return None
 
 
 def part_of_answer(value: JSON, dialect: str) -> AnswerPart | None:
     """Recognise an answer in a dialect, or one event of an answer; None for anything else."""
-    return DIALECTS[dialect].answer_part(value) if isinstance(value, dict) else None
+    return ANSWER_PARTS[dialect](value) if isinstance(value, dict) else None
 
 
 def is_frame(value: JSON) -> bool:
@@ -65,20 +65,12 @@ def is_bare_error(value: JSON) -> bool:
 
 def request_dialect(value: JSON) -> str:
     """The most likely dialect of a request's body; empty for any other value."""
-    fits = _fits(value)
-    return max(fits, key=lambda name: fits[name], default="")
+    return next(iter(request_kinds(mapping(value))), "")
 
 
 def request_dialects(value: JSON) -> frozenset[str]:
     """All possible dialects of a request's body."""
-    fits = _fits(value)
-    return frozenset(name for name, fit in fits.items() if fit == max(fits.values()))
-
-
-def _fits(value: JSON) -> Mapping[str, int]:
-    body = mapping(value)
-    fits = {name: dialect.fits_request(body) for name, dialect in DIALECTS.items()} if body else {}
-    return {name: fit for name, fit in fits.items() if fit}
+    return frozenset(request_kinds(mapping(value)))
 
 
 def history_dialect(value: JSON) -> str:

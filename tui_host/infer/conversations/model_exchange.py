@@ -18,7 +18,7 @@ from tui_host.infer.conversations.request_messages import Message, MessagePart, 
 from tui_host.infer.conversations.text_protocols import protocol_of, readers_of, results_of
 from tui_host.infer.conversations.tool_offers import Offers
 from tui_host.infer.tool_aliases import meant
-from tui_host.llm.dialects.dialect import Decoder, Dialect
+from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.table import dialect_at
 from tui_host.llm.events import ModelEvent, TextDelta
 from tui_host.llm.exchange_summary import ResponseWords
@@ -120,7 +120,7 @@ class ModelExchange:
         self._dialect = dialect
         self._readers = readers_of(self.protocol, system, self.host)
         self._reader: Reader = self._readers()
-        self._decoder: Decoder = dialect.decoder("")
+        self._decoder = dialect.decoder("")
         self._coding = decoder(None)
         self._ends: list[int] = []
         self._times: list[int] = []

@@ -1,6 +1,6 @@
 """`anthropic`: the Messages API. Source: Anthropic API reference, Messages and Streaming.
 
-A request is `write`: options, then the conversation as messages of blocks. An answer is read by `MessagesReading`, event
+A request is written by `MessagesWriter`: options, then the conversation as messages of blocks. An answer is read by `MessagesReader`, event
 by event: it opens and closes blocks, and turns each into text, thinking or a call. Blocks that our own form cannot hold
 (signed thinking, runs of the vendor's own tools) are kept verbatim as an echo, and go back only to where they came from.
 """
@@ -9,33 +9,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tui_host.capture.json.narrowing import items, mapping, said, text_or_empty
-from tui_host.errors import JSON, ModelError
-from tui_host.llm.answer_state import AnswerState
+from typing_extensions import override
+
+from tui_host.capture.json.narrowing import items, mapping, text_or_empty
+from tui_host.errors import JSON
+from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.body_framing import count_of, source
-from tui_host.llm.dialects.body_kinds import AnswerPart, Fit, chat_messages, error_object
-from tui_host.llm.dialects.dialect import Dialect, Target, WireRequest
-from tui_host.llm.images import with_taken_images
-from tui_host.llm.layout import Layout, Spot
-from tui_host.llm.messages import Ask, Image, Message, Stop, Text, Thinking, ToolCall, ToolResult, ToolSpec, Usage
-from tui_host.llm.provider_faults import fault_in
-from tui_host.llm.request_writing import (
-    CallIds,
-    arguments_object,
-    body_bytes,
-    echo_for,
-    echo_of,
-    results_in,
-    system_text,
-    tools_text,
-)
-from tui_host.llm.schema_adaptation import SchemaRules, adapt
+from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.messages import Ask, Image, Message, Part, Stop, Text, Thinking, ToolCall, ToolResult, ToolSpec, Usage
+from tui_host.llm.outgoing import Target
+from tui_host.llm.request_writing import CallIds, RequestWriter, arguments_object
+from tui_host.llm.schema_adaptation import SchemaRules
 from tui_host.llm.tool_names import OPENAI_NAMES
 from tui_host.settings.environment_references import Secret
+from tui_host.settings.model_options import Options
 
 NAME: Final = "anthropic"
 MOST_TOKENS: Final = 8192
@@ -44,9 +35,7 @@ MOST_TOKENS_THINKING: Final = 32_768
 """The default for `max_tokens` with thinking, allowed by every model that has efforts."""
 _NEW_VERSION = "2026-10-21"
 _OLD_VERSION = "2023-06-01"
-_LONGEST_ID = 64
 _THINKING = ("thinking", "redacted_thinking")
-_NO_THINKING = ("none", "off")
 _SCHEMAS = SchemaRules(root=frozenset({"oneOf", "allOf", "anyOf"}), property_name=re.compile(r"[a-zA-Z0-9_.-]{1,64}"))
 _STOPS: Mapping[str, Stop] = {
     "max_tokens": "length",
@@ -62,20 +51,115 @@ _OF_CALL = frozenset(("type", "id", "name", "input"))
 # Requests
 
 
-def write(ask: Ask, target: Target) -> WireRequest:
-    """Write a request."""
-    version = _version(target)
-    body: dict[str, JSON] = {"model": ask.model, **_options(ask, version)}
-    if ask.stream:
-        body["stream"] = True
-    system = system_text(ask.messages)
-    if system:
-        body["system"] = system
-    messages = _Writer(ask, target).messages()
-    whole, growing = body_bytes(body, dict(ask.extra), tools=tools_text(ask.tools, _tool), messages=messages)
-    return WireRequest(
-        path="messages", body=whole, growing=growing, unsent=ask.unsent(_stops(ask), **_missing_options(version))
-    )
+class MessagesWriter(RequestWriter):
+    """Writes a request, the conversation as messages of blocks."""
+
+    dialect = NAME
+    schemas = _SCHEMAS
+
+    def __init__(self, ask: Ask, target: Target) -> None:
+        super().__init__(ask, target, CallIds(64, "A-Za-z0-9_-"))
+        self.stops = [stop for stop in self.stops if stop.strip()]  # the API refuses stop sequences of white space
+        self.missing = {"seed": "this API has no seed"}
+        if _version(target) >= _NEW_VERSION:
+            no_choice = f"version {_NEW_VERSION} of this API does not have it: an api_version before it does"
+            self.missing |= {"temperature": no_choice, "top_p": no_choice}
+        answers = [message for message in ask.messages if message.role == "assistant"]
+        self._last = answers[-1] if answers else None
+        echoes = [self.echo(part) for message in answers for part in message.parts]
+        self._answered = {text_or_empty(echo.get("tool_use_id")) for echo in echoes}
+
+    @override
+    def path(self) -> str:
+        return "messages"
+
+    @override
+    def body(self) -> dict[str, JSON]:
+        body = {"model": self.ask.model, **_thinking_options(self.ask.options)}
+        body |= self.options(temperature="temperature", top_p="top_p")
+        if self.stops:
+            body["stop_sequences"] = self.stops
+        body |= self.ask.options.others
+        if self.ask.stream:
+            body["stream"] = True
+        system = self.system_text()
+        return body | ({"system": system} if system else {})
+
+    @override
+    def tool(self, tool: ToolSpec) -> JSON:
+        return self.described(tool, "input_schema")
+
+    @override
+    def user(self, parts: Sequence[Part]) -> Iterable[JSON]:
+        return _message("user", self._content(parts))
+
+    @override
+    def answer(self, message: Message) -> Iterable[JSON]:
+        """Write the blocks in order: the API refuses changed or moved thinking."""
+        blocks = [block for part in message.parts if (block := self._block(part, message)) is not None]
+        while blocks and blocks[-1].get("type") in _THINKING:
+            blocks.pop()  # the API refuses an answer that ends in thinking, as one that was stopped may
+        return _message("assistant", blocks)
+
+    @override
+    def results(self, results: Sequence[ToolResult]) -> Iterable[JSON]:
+        blocks: list[Mapping[str, JSON]] = []
+        for result in results:
+            written: dict[str, JSON] = {"type": "tool_result", "tool_use_id": self.ids.of(result.call)}
+            content = self._content(result.content)
+            if content:
+                written["content"] = content
+            if result.is_error:
+                written["is_error"] = True
+            blocks.append(written)
+        return _message("user", blocks)
+
+    def _content(self, parts: Sequence[Part]) -> Sequence[Mapping[str, JSON]]:
+        """Write texts and images, without blank texts, which the API refuses."""
+        blocks: list[Mapping[str, JSON]] = []
+        for part in self.taken(parts):
+            if isinstance(part, Image):
+                image: JSON = {"type": "base64", "media_type": part.media_type, "data": part.data}
+                blocks.append({"type": "image", "source": image})
+            elif isinstance(part, Text) and part.text.strip():
+                blocks.append({"type": "text", "text": part.text})
+        return blocks
+
+    def _block(self, part: Part, message: Message) -> Mapping[str, JSON] | None:
+        """Write a part of an answer; None for what does not go back."""
+        echo = self.echo(part)
+        if isinstance(part, Text) and part.text.strip():
+            return {"type": "text", "text": part.text}
+        if isinstance(part, ToolCall):
+            name, given = OPENAI_NAMES.clean(part.name), arguments_object(part.arguments)
+            return {"type": "tool_use", "id": self.ids.of(part), "name": name, "input": given, **echo}
+        if echo.get("type") == "thinking":
+            # Anthropic refuses unsigned thinking; DeepSeek's and Kimi's services demand it back beside calls.
+            has_calls = any(isinstance(each, ToolCall) for each in message.parts)
+            text = part.text if isinstance(part, Thinking) else ""
+            is_taken = "signature" in echo or (has_calls and self.target.service != NAME)
+            return {"type": "thinking", "thinking": text, **echo} if is_taken else None
+        return echo if echo and not self._is_open(echo, message) else None
+
+    def _is_open(self, block: Mapping[str, JSON], message: Message) -> bool:
+        """Tell whether a run of the vendor's own tool never ended: only the next answer of the same step may end it."""
+        if block.get("type") != "server_tool_use" or block.get("id") in self._answered:
+            return False
+        return message is not self._last or message.stop not in {"paused", "tools"}
+
+
+def _thinking_options(options: Options) -> dict[str, JSON]:
+    """Return how much the model may think, and the limit of tokens, which is for thinking and answer together."""
+    effort = options.reasoning_effort
+    thinks = effort is not None and effort not in {"none", "off"}
+    otherwise = MOST_TOKENS_THINKING if thinks else MOST_TOKENS
+    written: dict[str, JSON] = {"max_tokens": otherwise if options.max_tokens is None else options.max_tokens}
+    if thinks:
+        written["thinking"] = {"type": "adaptive", "display": "summarized"}
+        written["output_config"] = {"effort": effort}
+    elif effort is not None:
+        written["thinking"] = {"type": "disabled"}
+    return written
 
 
 def headers(secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
@@ -84,129 +168,13 @@ def headers(secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...
     return (version,) if secret is None else (("x-api-key", secret.reveal()), version)
 
 
-def refine(error: ModelError, body: bytes) -> ModelError:
-    """Tell a spending limit set by the account's owner, which is not worth a retry."""
-    if b'"enforced_spend_limit_reached"' in body:
-        error.passes, error.remedy = False, "the account has reached a limit that was set to its spending"
-    return error
-
-
 def _version(target: Target) -> str:
     return target.api_version or (_NEW_VERSION if target.service == NAME else _OLD_VERSION)
 
 
-def _missing_options(version: str) -> dict[str, str]:
-    """Return the options that this version of the API lacks, each with the reason."""
-    no_choice = f"version {_NEW_VERSION} of this API does not have it: an api_version before it does"
-    new = {"temperature": no_choice, "top_p": no_choice} if version >= _NEW_VERSION else {}
-    return {"seed": "this API has no seed", **new}
-
-
-def _stops(ask: Ask) -> list[str]:
-    return [stop for stop in ask.stops if stop.strip()]  # the API refuses stop sequences of white space
-
-
-def _options(ask: Ask, version: str) -> dict[str, JSON]:
-    options, effort = ask.options, ask.options.reasoning_effort
-    thinks = effort is not None and effort not in _NO_THINKING
-    otherwise = MOST_TOKENS_THINKING if thinks else MOST_TOKENS
-    written: dict[str, JSON] = {"max_tokens": otherwise if options.max_tokens is None else options.max_tokens}
-    if thinks:
-        written["thinking"] = {"type": "adaptive", "display": "summarized"}
-        written["output_config"] = {"effort": effort}
-    elif effort is not None:
-        written["thinking"] = {"type": "disabled"}
-    missing, chosen = _missing_options(version), {"temperature": options.temperature, "top_p": options.top_p}
-    written |= {name: value for name, value in chosen.items() if value is not None and name not in missing}
-    stops = _stops(ask)
-    return {**written, **({"stop_sequences": stops} if stops else {}), **options.others}
-
-
-def _tool(tool: ToolSpec) -> JSON:
-    described: dict[str, JSON] = {"description": tool.description} if tool.description else {}
-    return {"name": tool.name, **described, "input_schema": adapt(tool.schema, _SCHEMAS).schema}
-
-
-class _Writer:
-    """Writes the conversation of one request."""
-
-    def __init__(self, ask: Ask, target: Target) -> None:
-        self._ask = ask
-        self._target = target
-        self._ids = CallIds(_LONGEST_ID, "A-Za-z0-9_-")
-        answers = [message for message in ask.messages if message.role == "assistant"]
-        self._last = answers[-1] if answers else None
-        echoes = [self._echo(part) for message in answers for part in message.parts]
-        self._answered = {text_or_empty(echo.get("tool_use_id")) for echo in echoes}
-
-    def messages(self) -> list[JSON]:
-        """Write all messages, oldest first, except messages that hold only thinking, which is no answer."""
-        written: list[JSON] = []
-        for message in self._ask.messages:
-            blocks = list(self._blocks(message))
-            while blocks and mapping(blocks[-1]).get("type") in _THINKING:
-                blocks.pop()  # the API refuses an answer that ends in thinking, as one that was stopped may
-            if blocks:
-                written.append({"role": "assistant" if message.role == "assistant" else "user", "content": blocks})
-        return written
-
-    def _blocks(self, message: Message) -> Iterator[JSON]:
-        match message.role:
-            case "system":
-                return  # written as the `system` member
-            case "user":
-                yield from _content(message.parts)
-            case "assistant":
-                yield from self._answer(message)
-            case "tool":
-                yield from map(self._result, results_in(message))
-
-    def _answer(self, message: Message) -> Iterator[JSON]:
-        """Write the blocks in order: the API refuses changed or moved thinking."""
-        self._ids.begin_message()
-        has_calls = any(isinstance(part, ToolCall) for part in message.parts)
-        for part in message.parts:
-            echo = self._echo(part)
-            if isinstance(part, Text) and part.text.strip():
-                yield {"type": "text", "text": part.text}
-            elif isinstance(part, ToolCall):
-                name, given = OPENAI_NAMES.clean(part.name), arguments_object(part.arguments)
-                yield {"type": "tool_use", "id": self._ids.of(part), "name": name, "input": given, **echo}
-            elif echo.get("type") == "thinking":
-                # Anthropic refuses unsigned thinking; DeepSeek's and Kimi's services demand it back beside calls.
-                text = part.text if isinstance(part, Thinking) else ""
-                if "signature" in echo or (has_calls and self._target.service != NAME):
-                    yield {"type": "thinking", "thinking": text, **echo}
-            elif echo and not self._is_open(echo, message):
-                yield echo
-
-    def _echo(self, part: object) -> Mapping[str, JSON]:
-        return echo_of(part, provider=self._target.provider, model=self._ask.model, dialect=NAME)
-
-    def _is_open(self, block: Mapping[str, JSON], message: Message) -> bool:
-        """Tell whether a run of the vendor's own tool never ended: only the next answer of the same step may end it."""
-        if block.get("type") != "server_tool_use" or block.get("id") in self._answered:
-            return False
-        return message is not self._last or message.stop not in {"paused", "tools"}
-
-    def _result(self, result: ToolResult) -> JSON:
-        written: dict[str, JSON] = {"type": "tool_result", "tool_use_id": self._ids.of(result.call)}
-        content = list(_content(result.content))
-        if content:
-            written["content"] = content
-        if result.is_error:
-            written["is_error"] = True
-        return written
-
-
-def _content(parts: Sequence[object]) -> Iterator[JSON]:
-    """Write texts and images, without blank texts, which the API refuses."""
-    for part in with_taken_images(parts):
-        if isinstance(part, Image):
-            image: JSON = {"type": "base64", "media_type": part.media_type, "data": part.data}
-            yield {"type": "image", "source": image}
-        elif isinstance(part, Text) and part.text.strip():
-            yield {"type": "text", "text": part.text}
+def _message(role: str, blocks: Sequence[Mapping[str, JSON]]) -> Sequence[JSON]:
+    """Return a message, or none without blocks, which the API would refuse."""
+    return [{"role": role, "content": blocks}] if blocks else []
 
 
 # Answers
@@ -233,20 +201,23 @@ class _Block:
     has_ended: bool = False
 
 
-class MessagesReading:
+class MessagesReader(AnswerReader):
     """Turns the vendor's events, or a whole answer, into ours."""
 
+    dialect = NAME
+    stops = _STOPS
+
     def __init__(self) -> None:
-        self.state = AnswerState()
+        super().__init__()
         self._blocks: dict[int, _Block] = {}
         self._last: _Block | None = None
         self._counts: dict[str, JSON] = {}
         self._begins_again = False
 
+    @override
     def event(self, value: dict[str, JSON], data: bytes) -> None:
         """Read an event by the `type` in the data, since not all services name their events."""
-        state, kind = self.state, value.get("type")
-        match kind:
+        match value.get("type"):
             case "content_block_delta":  # the most frequent event
                 self._delta(value)
             case "message_start":
@@ -257,21 +228,18 @@ class MessagesReading:
             case "content_block_stop":
                 self._close(self._block_of(value))
             case "message_delta":
-                state.finish(_reason(mapping(value.get("delta"))))
+                self.finish(_reason(mapping(value.get("delta"))))
                 self._count(value.get("usage"))
             case "message_stop":
-                state.mark, state.is_over = "message_stop", True
+                self.mark, self.is_over = "message_stop", True
             case "ping":
                 pass
             case _:
-                fault = fault_in(value)
-                if fault is None:
-                    state.has_foreign = True
-                else:
-                    state.fail(*fault)
+                self.outside(value)
                 return
-        state.has_read = True
+        self.has_read = True
 
+    @override
     def whole(self, value: dict[str, JSON], data: bytes) -> Sequence[dict[str, JSON]]:
         """Return the events that would have streamed an answer."""
         content = value.get("content")
@@ -281,28 +249,23 @@ class MessagesReading:
         for number, block in enumerate(content):
             if not isinstance(block, dict):
                 continue
-            piece = source(data, "content", number, "input")
+            given: JSON = {"type": "input_json_delta", "partial_json": source(data, "content", number, "input")}
+            cited: list[JSON] = [
+                {"type": "citations_delta", "citation": each} for each in items(block.get("citations"))
+            ]
             events.append({"type": "content_block_start", "index": number, "content_block": block})
-            if piece:
-                delta: JSON = {"type": "input_json_delta", "partial_json": piece}
-                events.append({"type": "content_block_delta", "index": number, "delta": delta})
-            for citation in items(block.get("citations")):
-                cited: JSON = {"type": "citations_delta", "citation": citation}
-                events.append({"type": "content_block_delta", "index": number, "delta": cited})
+            events += [{"type": "content_block_delta", "index": number, "delta": delta} for delta in (given, *cited)]
             events.append({"type": "content_block_stop", "index": number})
         events.append({"type": "message_delta", "delta": value, "usage": value.get("usage")})
-        self.state.mark = "message"
+        self.mark = "message"
         return events
 
+    @override
     def closing(self) -> None:
         """Report the usage with all counts, if the answer came to its end."""
-        if self.state.mark:
-            self.state.report(_usage_of(self._counts))
-
-    def stop(self) -> Stop:
-        """Translate the stop reason. If there are calls, they decide."""
-        stop = _STOPS.get(self.state.reason.partition(":")[0])
-        return stop or ("tools" if self.state.calls else "end")
+        if self.mark:
+            self.report(_usage_of(self._counts))
+        super().closing()
 
     def _block_of(self, event: Mapping[str, JSON]) -> _Block | None:
         """Find the block of an event: by index, else the last block. None if the block has not begun."""
@@ -316,25 +279,25 @@ class MessagesReading:
         return block
 
     def _open(self, event: Mapping[str, JSON], data: bytes) -> None:
-        state, value = self.state, mapping(event.get("content_block"))
+        value = mapping(event.get("content_block"))
         if self._begins_again and self._block_of(event) is not None:
             # A proxy asked again: the blocks come anew from the first on, perhaps with other words.
-            state.repeat(restarts=True)
+            self.repeat(restarts=True)
             self._blocks.clear()
         self._begins_again = False
         block = self._add(event, value)
         if block.kind in {"text", "thinking"}:
             block.begun = text_or_empty(value.get(block.kind))
-            self._words(block, block.begun)
+            self.say(block.kind, block.begun)
         elif block.kind == "tool_use":
             echo = {name: member for name, member in value.items() if name not in _OF_CALL and member is not None}
-            block.call = state.open_call(value.get("id"), value.get("name"), echo_for(NAME, echo))
+            block.call = self.open_call(value.get("id"), value.get("name"), echo)
             block.given = source(data, "content_block", "input")
 
     def _delta(self, event: Mapping[str, JSON]) -> None:
         delta, block = event.get("delta"), self._block_of(event)
         if not isinstance(delta, dict):
-            self.state.unreadable("a piece of nothing")
+            self.unreadable("a piece of nothing")
             return
         kind = delta.get("type")
         if block is None:  # the event that begins the block is missing
@@ -350,9 +313,9 @@ class MessagesReading:
             case "input_json_delta":
                 piece = text_or_empty(delta.get("partial_json"))
                 block.pieces += [piece] if piece else []
-                self.state.arguments(block.call, piece)
+                self.arguments(block.call, piece)
             case "citations_delta":
-                self.state.cite(delta.get("citation"))
+                self.cite(delta.get("citation"))
             case _:
                 pass  # kinds to come: they stay in the record
 
@@ -360,40 +323,33 @@ class MessagesReading:
         """Add a piece of a block's words, unless the first one repeats what the block began with, as some gateways do."""
         begun, block.begun = block.begun, ""
         if begun and text == begun:
-            self.state.repeat()
+            self.repeat()
         else:
-            self._words(block, text)
-
-    def _words(self, block: _Block, text: JSON) -> None:
-        if block.kind == "thinking":
-            self.state.thinking(text)
-        else:
-            self.state.text(text)
+            self.say(block.kind, text)
 
     def _close(self, block: _Block | None) -> None:
         if block is None or block.has_ended:
             return
-        state, kind = self.state, block.kind
         block.has_ended = True
-        if kind == "tool_use":
+        if block.kind == "tool_use":
             if not block.pieces:
-                state.arguments(block.call, block.given)
+                self.arguments(block.call, block.given)
             return
-        if kind == "text":
-            state.end_part("text")
+        if block.kind == "text":
+            self.end_part("text")
             return
         if block.pieces:
             block.value["input"] = _parsed("".join(block.pieces))
-        if kind == "server_tool_use":
-            state.used(block.value.get("name"), block.value.get("input"))
-        elif kind.endswith("_tool_result"):
-            state.cite(block.value.get("content"))
-        state.end_part("thinking", echo_for(NAME, _echo_of(block)))
+        if block.kind == "server_tool_use":
+            self.used(block.value.get("name"), block.value.get("input"))
+        elif block.kind.endswith("_tool_result"):
+            self.cite(block.value.get("content"))
+        self.end_part("thinking", _echo_of(block))
 
     def _count(self, usage: JSON, *, without: str = "") -> None:
         """Add counts, of which later ones replace earlier ones, and report them."""
         self._counts |= {name: count for name, count in mapping(usage).items() if count is not None}
-        self.state.report(_usage_of({name: count for name, count in self._counts.items() if name != without}))
+        self.report(_usage_of({name: count for name, count in self._counts.items() if name != without}))
 
 
 def _reason(delta: Mapping[str, JSON]) -> str:
@@ -435,55 +391,13 @@ def _parsed(text: str) -> JSON:
     return value
 
 
-# Bodies without an address
-
-
-def fits_request(body: Mapping[str, JSON]) -> Fit:
-    """Return 2 for members or blocks that only this API has, 1 for a limit of tokens and only two roles."""
-    messages = chat_messages(body)
-    if not messages:
-        return 0
-    tools = [mapping(tool) for tool in items(body.get("tools"))]
-    kinds = {said(mapping(block).get("type")) for message in messages for block in items(message.get("content"))}
-    if any("input_schema" in tool for tool in tools) or kinds & {"tool_use", "tool_result", "thinking"}:
-        return 2
-    if "max_tokens" not in body:
-        return 0
-    if body.keys() & {"system", "anthropic_version", "stop_sequences", "thinking", "top_k"}:
-        return 2
-    return 1 if not tools and {said(message.get("role")) for message in messages} <= {"user", "assistant"} else 0
-
-
-def answer_part(body: Mapping[str, JSON]) -> AnswerPart | None:
-    """Recognise a message, an event of a stream, and an error."""
-    kind = text_or_empty(body.get("type"))
-    if kind.startswith(("message_", "content_block_")):
-        ends = kind == "message_stop"
-        return AnswerPart(is_event=True, begins=kind == "message_start", ends=ends, is_empty=ends)
-    if kind == "message" and body.get("role") == "assistant":
-        return AnswerPart(stream=text_or_empty(body.get("id")))
-    return AnswerPart(ends=True) if kind == "error" and error_object(body) else None
-
-
 ANTHROPIC: Final = Dialect(
     name=NAME,
     paths=("/messages",),
     versions=("v1",),
     models_path="models?limit=1000",
-    write=write,
+    writer=MessagesWriter,
     headers=headers,
-    reading=MessagesReading,
-    refine=refine,
+    reader=MessagesReader,
     schema_rules=_SCHEMAS,
-    fits_request=fits_request,
-    answer_part=answer_part,
-    layout=Layout(
-        messages="messages",
-        system=("system",),
-        schemas=("input_schema",),
-        call=Spot(types=("tool_use",), text=("input",)),
-        result=Spot(types=("tool_result",), id=("tool_use_id",), text=("content",)),
-        image=Spot(types=("image",)),
-        thought=Spot(types=_THINKING, text=("thinking",)),
-    ),
 )

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
-from tui_host.capture.json.narrowing import items, mapping
+from tui_host.capture.json.narrowing import items, mapping, said, text_or_empty
 from tui_host.errors import JSON
 
-Fit: TypeAlias = Literal[0, 1, 2]
-"""Whether a body is a request in a dialect: 0 no, 1 possibly (another dialect looks the same), 2 certainly."""
-
 _BESIDE_MESSAGES = frozenset(
-    {
+    (
         "stream",
         "temperature",
         "max_tokens",
@@ -21,8 +18,10 @@ _BESIDE_MESSAGES = frozenset(
         "tools",
         "tool_choice",
         "anthropic_version",
-    }
+    )
 )
+_ANTHROPICS = frozenset(("system", "anthropic_version", "stop_sequences", "thinking", "top_k"))
+_OLLAMAS = frozenset(("options", "keep_alive", "think", "format", "raw"))
 
 
 class AnswerPart(NamedTuple):
@@ -43,35 +42,130 @@ class AnswerPart(NamedTuple):
     is_empty: bool = False
 
 
+# Requests
+
+
+def request_kinds(body: Mapping[str, JSON]) -> Sequence[str]:
+    """Return the dialects in which a body may be a request, the likeliest first; nothing for any other body."""
+    if "jsonrpc" in body:
+        return ()
+    asked = body.get("input")
+    if "model" in body and (isinstance(asked, str) or are_objects(asked)):
+        return ("openai-responses",)
+    messages = _messages(body)
+    if messages and _is_anthropic(body, messages):
+        return ("anthropic",)
+    if are_objects(body.get("contents")):
+        return ("gemini",)
+    if not messages:
+        return ()
+    calls = (mapping(mapping(call).get("function")) for each in messages for call in items(each.get("tool_calls")))
+    if body.keys() & _OLLAMAS or any(isinstance(call.get("arguments"), Mapping) for call in calls):
+        return ("ollama",)
+    is_plain = "max_tokens" in body and not items(body.get("tools"))
+    has_two_roles = {said(message.get("role")) for message in messages} <= {"user", "assistant"}
+    return ("openai", "anthropic", "ollama") if is_plain and has_two_roles else ("openai", "ollama")
+
+
+def _messages(body: Mapping[str, JSON]) -> Sequence[Mapping[str, JSON]]:
+    """Return the messages of a request that has a `messages` list; empty if the body is no such request.
+
+    Some services have the model in the address (Azure, Bedrock); without a model the body needs another usual member.
+    """
+    if not are_objects(body.get("messages")) or "choices" in body:
+        return ()
+    found = [mapping(message) for message in items(body["messages"])]
+    has_roles = all({"role", "content"} <= message.keys() for message in found)
+    return found if "model" in body or (body.keys() & _BESIDE_MESSAGES and has_roles) else ()
+
+
+def _is_anthropic(body: Mapping[str, JSON], messages: Sequence[Mapping[str, JSON]]) -> bool:
+    tools = [mapping(tool) for tool in items(body.get("tools"))]
+    kinds = {said(mapping(block).get("type")) for message in messages for block in items(message.get("content"))}
+    has_blocks = bool(kinds & {"tool_use", "tool_result", "thinking"}) or any("input_schema" in tool for tool in tools)
+    return has_blocks or ("max_tokens" in body and bool(body.keys() & _ANTHROPICS))
+
+
 def are_objects(value: JSON) -> bool:
     """Tell whether a value is a non-empty list of objects."""
     # Comparing with a class is faster than asking an abstract one.
     return isinstance(value, list) and bool(value) and all(isinstance(item, (dict, Mapping)) for item in value)
 
 
-def chat_messages(body: Mapping[str, JSON]) -> Sequence[Mapping[str, JSON]]:
-    """Return the messages of a request that has a `messages` list; empty if the body is no such request.
-
-    Some services have the model in the address (Azure, Bedrock); without a model the body needs another usual member.
-    """
-    messages = body.get("messages")
-    if not are_objects(messages) or "jsonrpc" in body or "choices" in body:
-        return ()
-    found = [mapping(message) for message in items(messages)]
-    has_roles = all({"role", "content"} <= message.keys() for message in found)
-    return found if "model" in body or (body.keys() & _BESIDE_MESSAGES and has_roles) else ()
+# Answers
 
 
-def first_object(value: JSON, *, index: str = "") -> Mapping[str, JSON]:
-    """Return the first object of a list, or the first whose `index` member is 0 or absent; empty if there is none."""
-    for item in map(mapping, items(value)):
-        if not (index and item.get(index)):
-            return item
-    return {}
+def _of_chat(body: Mapping[str, JSON]) -> AnswerPart | None:
+    if "choices" not in body or "messages" in body:
+        error = _error(body)
+        return AnswerPart() if error.keys() & {"type", "code", "param"} and "status" not in error else None
+    choice = _first(body["choices"])
+    delta = mapping(choice.get("delta"))
+    has_words = any(value for name, value in delta.items() if name != "role")
+    return AnswerPart(
+        is_event=body.get("object") == "chat.completion.chunk" or "delta" in choice or not choice,
+        stream=text_or_empty(body.get("id")),
+        ends=bool(choice.get("finish_reason")),
+        is_empty="message" not in choice and not choice.get("text") and not has_words,
+    )
 
 
-def error_object(body: Mapping[str, JSON]) -> Mapping[str, JSON]:
+def _of_responses(body: Mapping[str, JSON]) -> AnswerPart | None:
+    kind = text_or_empty(body.get("type"))
+    if not kind.startswith("response."):
+        return AnswerPart(stream=text_or_empty(body.get("id"))) if body.get("object") == "response" else None
+    ends = kind in {"response.completed", "response.failed", "response.incomplete"}
+    return AnswerPart(is_event=True, begins=kind == "response.created", ends=ends, is_empty=ends)
+
+
+def _of_messages(body: Mapping[str, JSON]) -> AnswerPart | None:
+    kind = text_or_empty(body.get("type"))
+    if kind.startswith(("message_", "content_block_")):
+        ends = kind == "message_stop"
+        return AnswerPart(is_event=True, begins=kind == "message_start", ends=ends, is_empty=ends)
+    if kind == "message" and body.get("role") == "assistant":
+        return AnswerPart(stream=text_or_empty(body.get("id")))
+    return AnswerPart(ends=True) if kind == "error" and _error(body) else None
+
+
+def _of_gemini(body: Mapping[str, JSON]) -> AnswerPart | None:
+    """Recognise a response, whole or of a stream: both look the same."""
+    if "candidates" not in body and "usageMetadata" not in body:
+        return AnswerPart() if {"code", "status"} <= _error(body).keys() else None
+    candidate = _first(body.get("candidates"))
+    return AnswerPart(
+        stream=text_or_empty(body.get("responseId")),
+        ends=bool(candidate.get("finishReason")),
+        is_empty=not mapping(candidate.get("content")).get("parts"),
+    )
+
+
+def _of_ollama(body: Mapping[str, JSON]) -> AnswerPart | None:
+    """Recognise a line of an answer; an unstreamed answer is a single line."""
+    message = body.get("message")
+    if "done" not in body or not isinstance(message, Mapping):
+        return None
+    says = any(message.get(name) for name in ("content", "thinking", "tool_calls"))
+    return AnswerPart(is_event=True, ends=body["done"] is True, is_empty=not says)
+
+
+def _first(values: JSON) -> Mapping[str, JSON]:
+    """Return the first of some answers to one question; empty if there is none."""
+    return next((value for value in map(mapping, items(values)) if not value.get("index")), mapping(None))
+
+
+def _error(body: Mapping[str, JSON]) -> Mapping[str, JSON]:
     """Return the error in a body that holds only an error, else empty."""
     error = mapping(body.get("error"))
     is_alone = body.keys() <= {"type", "error", "request_id"} and isinstance(error.get("message"), str)
     return error if is_alone else {}
+
+
+ANSWER_PARTS: Mapping[str, Callable[[Mapping[str, JSON]], AnswerPart | None]] = {
+    "openai": _of_chat,
+    "openai-responses": _of_responses,
+    "anthropic": _of_messages,
+    "gemini": _of_gemini,
+    "ollama": _of_ollama,
+}
+"""Recognises a JSON object as part of an answer in a dialect; None if it is none."""

@@ -2,67 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+
+from typing_extensions import override
 
 from tui_host.errors import JSON
-from tui_host.llm.messages import Ask, Image, Message, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.request_writing import CallIds, result_texts, results_in, text_of
-from tui_host.llm.schema_adaptation import SchemaRules, adapt
+from tui_host.llm.messages import Image, Message, Part, Text, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.request_writing import RequestWriter, text_of
 
 
-class ChatForm(Protocol):
-    """How one dialect writes what the two do not share."""
+class ChatWriter(RequestWriter):
+    """Writes messages and tools; a dialect adds what the two do not share."""
 
-    ids: CallIds
+    shows_images = True
+    """Whether a message with the images of results may follow the results."""
 
-    def content(self, parts: Sequence[object]) -> dict[str, JSON]:
+    def content(self, parts: Sequence[Part]) -> dict[str, JSON]:
         """Return the members with a user's words and images."""
-        ...
+        raise NotImplementedError
 
-    def answer(self, message: Message, text: str, calls: Sequence[ToolCall]) -> dict[str, JSON]:
-        """Return the message with an answer, without its calls."""
-        ...
+    def said(self, message: Message, text: str) -> dict[str, JSON]:
+        """Return the members of an answer but for its role and its calls."""
+        raise NotImplementedError
 
     def call(self, call: ToolCall) -> JSON:
         """Write a call."""
-        ...
+        raise NotImplementedError
 
     def result(self, result: ToolResult, text: str) -> JSON:
-        """Write the message with a result."""
-        ...
+        """Write a result, which holds only text."""
+        raise NotImplementedError
 
+    @override
+    def tool(self, tool: ToolSpec) -> JSON:
+        return {"type": "function", "function": self.described(tool, "parameters")}
 
-def written_messages(ask: Ask, form: ChatForm, *, shows_images: bool = True) -> list[JSON]:
-    """Write the conversation, oldest message first. Without `shows_images` no images may follow results."""
-    written: list[JSON] = []
-    for message in ask.messages:
-        match message.role:
-            case "system":
-                written.append({"role": "system", "content": text_of(message.parts)})
-            case "user":
-                written.append({"role": "user", **form.content(message.parts)})
-            case "assistant":
-                text, calls = text_of(message.parts), [part for part in message.parts if isinstance(part, ToolCall)]
-                if text or calls:  # an empty answer would be refused; it is only stored
-                    form.ids.begin_message()
-                    asked = {"tool_calls": [form.call(call) for call in calls]} if calls else {}
-                    written.append({**form.answer(message, text, calls), **asked})
-            case "tool":
-                texts, images = result_texts(results_in(message), shows_images=shows_images)
-                written += [form.result(result, text) for result, text in texts]
-                if images:  # no message may stand between the results of one step, and they hold only text
-                    written.append({"role": "user", **form.content(images)})
-    return written
+    @override
+    def system(self, parts: Sequence[Part]) -> Iterable[JSON]:
+        yield {"role": "system", "content": text_of(parts)}
 
+    @override
+    def user(self, parts: Sequence[Part]) -> Iterable[JSON]:
+        yield {"role": "user", **self.content(parts)}
 
-def image_data(parts: Sequence[object]) -> list[Image]:
-    """Return the images among some parts."""
-    return [part for part in parts if isinstance(part, Image)]
+    @override
+    def answer(self, message: Message) -> Iterable[JSON]:
+        text, calls = text_of(message.parts), [part for part in message.parts if isinstance(part, ToolCall)]
+        if text or calls:  # an empty answer would be refused; it is only stored
+            asked = {"tool_calls": [self.call(call) for call in calls]} if calls else {}
+            yield {"role": "assistant", **self.said(message, text), **asked}
 
-
-def function_tool(tool: ToolSpec, rules: SchemaRules) -> JSON:
-    """Write a tool as a function."""
-    described: dict[str, JSON] = {"description": tool.description} if tool.description else {}
-    function: JSON = {"name": tool.name, **described, "parameters": adapt(tool.schema, rules).schema}
-    return {"type": "function", "function": function}
+    @override
+    def results(self, results: Sequence[ToolResult]) -> Iterable[JSON]:
+        images: list[Part] = []
+        for result in results:
+            texts: list[str] = []
+            for part in self.taken(result.content):
+                if isinstance(part, Text):
+                    texts.append(part.text)
+                elif isinstance(part, Image) and not self.shows_images:
+                    texts.append(f"(an image, {part.media_type}, which cannot be shown to you)")
+                elif isinstance(part, Image):
+                    images.append(part)
+                    texts.append(f"(image {len(images)} of this step, {part.media_type}: see the next message)")
+            yield self.result(result, "\n".join(texts))
+        if images:  # no message may stand between the results of one step
+            yield from self.user(images)

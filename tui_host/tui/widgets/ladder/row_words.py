@@ -190,7 +190,7 @@ def describe(source: SessionSource, row: Row) -> Steps[Described]:
         in_turn = before is not None and before.turn == row.turn and before.clock == row.clock
         earlier = source.body(before) if before is not None and in_turn else None
         tokens = short_size(estimate_tokens(body.data)).removesuffix(" B")
-        return Described(request_words(body.data, earlier, dialect=dialect), f"~{tokens} tok")
+        return Described(request_words(body.data, earlier), f"~{tokens} tok")
     if dialect is None:
         return Described()
     if row.method == "GET" and row.status < 400:  # nobody asks a model so

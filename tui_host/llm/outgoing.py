@@ -1,0 +1,91 @@
+"""A request to a provider: a dialect writes path and body, `model_request` adds the address and the credential."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from typing_extensions import override
+
+from tui_host.settings.environment_references import Secret
+from tui_host.settings.urls import shown
+
+AZURE = "azure"
+_NEAR = 0.95
+"""A prompt that fills this share of the window may have been cut, because servers drop whole messages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The service that a request is for, since services with the same dialect differ.
+
+    `service` is the preset's name, empty for other services. `has_short_ids` tells that the service has refused ids
+    that were not nine letters and digits (Mistral's models behind a gateway).
+    """
+
+    provider: str
+    service: str = ""
+    api_version: str = ""
+    has_short_ids: bool = False
+
+    def path(self, path: str) -> str:
+        """Return a path, for Azure with the version of the API."""
+        return f"{path}?api-version={self.api_version}" if self.service == AZURE and self.api_version else path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The context window of a server that cuts longer prompts silently; `tokens` are for prompt and answer together."""
+
+    tokens: int
+    remedy: str
+
+    def is_filled(self, tokens: int | None) -> bool:
+        """Tell whether a prompt of this many tokens may have been cut. A larger prompt proves that the window is larger."""
+        return tokens is not None and _NEAR * self.tokens <= tokens <= self.tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growing:
+    """The growing member of a request's body: the conversation, with the bytes of each of its elements."""
+
+    name: str = ""
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Outgoing:
+    """A request. Its repr has no headers and no path or query, since these may hold keys.
+
+    Attributes:
+        url: The path below the provider's address, perhaps with a query, until the address is added.
+        headers: All headers but `Host` and `Content-Length`, which HTTP adds.
+        growing: The place of the conversation in the body.
+        secret: The credential in the request.
+        window: The window of a server that cuts long prompts silently; None for servers that refuse them.
+        unsent: The options not sent as the person set them, each with the reason.
+    """
+
+    method: str = "POST"
+    url: str
+    headers: tuple[tuple[str, str], ...] = (("Content-Type", "application/json"), ("Accept", "application/json"))
+    body: bytes = b""
+    growing: Growing = field(default_factory=Growing)
+    secret: Secret | None = None
+    window: Window | None = None
+    unsent: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @override
+    def __repr__(self) -> str:
+        return f"Outgoing({self.method} {self.origin}, {len(self.body)} bytes)"
+
+    @property
+    def host(self) -> str:
+        """The host's name, without port."""
+        return urlsplit(self.url).hostname or ""
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port, which are safe to show in an error."""
+        return shown(urlsplit(self.url))
