@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import anyio
@@ -12,18 +12,16 @@ from typing_extensions import override
 from tests.servers.login_server import LoginServer
 from tests.servers.running import Running, remote, started
 from tui_host.cli.commands.conformance import visit
-from tui_host.servers.server_questions import Answering, Declines, Elicitation, ElicitationAnswer, Login
-from tui_host.settings.login_storage import Logins, MemoryLogins
+from tui_host.servers.server_questions import Answering, Declines, Login
+from tui_host.settings.login_storage import Logins
 
 
 class Person(Declines):
-    """Logs in with a browser that reaches the listener, or pastes the address; gives a client's id when asked."""
+    """Logs in with a browser that reaches the listener, or pastes the address."""
 
-    def __init__(self, *, pastes: bool = False, client: Mapping[str, str] | None = None) -> None:
+    def __init__(self, *, pastes: bool = False) -> None:
         self.logins: list[Login] = []
-        self.asked: list[Elicitation] = []
         self._pastes = pastes
-        self._client = client
 
     @override
     async def log_in(self, login: Login) -> str | None:
@@ -36,17 +34,12 @@ class Person(Declines):
         await anyio.sleep_forever()
         return None
 
-    @override
-    async def elicit(self, request: Elicitation) -> ElicitationAnswer:
-        self.asked.append(request)
-        return ElicitationAnswer(action="accept" if self._client else "decline", content=self._client)
-
 
 @asynccontextmanager
 async def connected(
     server: LoginServer, person: Declines, logins: Logins | None = None, **more: object
 ) -> AsyncGenerator[Running]:
     spec = remote("guarded", server.url, **more)
-    answering = Answering(answerer=lambda: person, logins=logins or MemoryLogins())
+    answering = Answering(answerer=lambda: person, logins=logins or Logins())
     async with started(spec, answering=answering) as running:
         yield running

@@ -112,7 +112,7 @@ FAULTS: dict[str, tuple[Script, str]] = {
     ),
     "a batch": (
         answering("200 OK", b'[{"jsonrpc":"2.0","id":1,"result":{}}]', **IN_JSON),
-        "in one .a batch., .* may have run",
+        "the answer was lost: the answer is no JSON-RPC message; the tool may have run",
     ),
     "many parts": (in_json("200 OK", result=MANY_PARTS), "parts or more"),
     "a compressed stream": (  # it would be 30 MB of one line where the SDK unpacked it
@@ -167,11 +167,7 @@ async def test_half_of_a_surrogate_pair_is_replaced_and_the_result_kept(kind: st
 
 @pytest.mark.parametrize(
     ("session", "capabilities", "state", "words"),
-    [
-        ("s\u00fc", {"tools": {}}, "failed", "its session id has characters that no header may have"),
-        ("s1", {}, "ready", "it declares no tools, so it was not asked for any"),
-    ],
-    ids=["session", "undeclared"],
+    [("s1", {}, "ready", "it declares no tools, so it was not asked for any")],
 )
 async def test_a_beginning_that_is_odd_is_said_in_words(
     session: str, capabilities: JSON, state: str, words: str

@@ -11,7 +11,7 @@ import pytest
 from tests.servers.login_person import Person, connected
 from tests.servers.login_server import LoginServer, login_server
 from tui_host.errors import JSON, ServerError
-from tui_host.settings.login_storage import MemoryLogins
+from tui_host.settings.login_storage import Logins
 from tui_host.settings.schema import Template
 
 PRM, ASM, OIDC = (
@@ -87,7 +87,7 @@ async def test_a_step_up_keeps_the_scopes_before_and_is_not_repeated() -> None:
         assert server.authorizations[1]["scope"].split() == ["basic", "write"]
         server.scope = "never"
         server.granted = "write"
-        with pytest.raises(ServerError, match=r"asks again for the scope never.* not run"):
+        with pytest.raises(ServerError, match=r"it refuses the token that the login has just brought.* not run"):
             await running.call("guarded")
         assert [len(query.get("scope", "").split()) for query in server.authorizations] == [1, 2, 3]
 
@@ -118,7 +118,7 @@ async def test_given_credentials_are_sent_as_the_server_takes_them_and_to_no_oth
         "client_id": Template(text="client0", literal=True),
         "client_secret": Template(text="the-secret-of-the-client", literal=True),
     }
-    logins = MemoryLogins()
+    logins = Logins()
     async with login_server(registers=False) as server:
         async with connected(server, Person(), logins, **given) as running:
             assert running.status("guarded").state == "ready"
@@ -133,7 +133,7 @@ async def test_given_credentials_are_sent_as_the_server_takes_them_and_to_no_oth
 
 
 async def test_a_changed_authorization_server_means_a_new_registration() -> None:
-    logins = MemoryLogins()
+    logins = Logins()
     async with login_server() as server:
         async with connected(server, Person(), logins):
             pass
@@ -151,17 +151,20 @@ async def test_a_changed_authorization_server_means_a_new_registration() -> None
     [
         (
             {"resource": {"resource": "https://elsewhere.example/mcp"}},
-            "reading the metadata of the server at .* does not match",
+            "at .*/oauth-protected-resource/mcp: .* does not match",
         ),
         (
             {"metadata": {"issuer": "https://elsewhere.example"}},
-            "metadata of the authorization server at .* issuer mismatch",
+            "at .*/oauth-authorization-server: .* issuer mismatch",
         ),
         ({"metadata": {"authorization_response_iss_parameter_supported": True}}, "in the browser at .* missing iss"),
         ({"answer": {"iss": "https://elsewhere.example"}}, "in the browser at .* iss mismatch"),
         ({"answer": {"error": "oops", "iss": "https://elsewhere.example"}}, "iss mismatch"),
-        ({"metadata": {"token_endpoint": "http://elsewhere.example/token"}}, "getting a token at .* plain http"),
-        ({"client": {"token_endpoint_auth_method": "tls_client_auth"}}, "registering at .* unsupported"),
+        (
+            {"metadata": {"token_endpoint": "http://elsewhere.example/token"}},
+            "at http://elsewhere.example/token: .* plain http",
+        ),
+        ({"client": {"token_endpoint_auth_method": "tls_client_auth"}}, "at .*/register: .* unsupported"),
     ],
 )
 async def test_what_is_not_to_be_trusted_is_refused_by_its_step(knobs: Mapping[str, object], words: str) -> None:

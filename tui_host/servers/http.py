@@ -9,12 +9,12 @@ Source: MCP 2024-11-05, 2025-11-25 and 2026-07-28, Transports.
 
 from __future__ import annotations
 
-import re
+import os
 import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
@@ -29,17 +29,19 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from typing_extensions import override
 
 from tui_host.capture.content_codings import CodingError, codings_of
-from tui_host.capture.frames.frame_heads import Frame, read_frame
+from tui_host.capture.frames.frame_heads import read_frame
 from tui_host.capture.http.httpx2_tap import RecordingTransport
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.http.sse import SseDecoder, SseEvent
-from tui_host.capture.json.narrowing import mapping, text_or_empty
+from tui_host.capture.json.narrowing import text_or_empty
+from tui_host.capture.json.reading import read_object
 from tui_host.capture.record import current_place
-from tui_host.capture.redact.login_exchanges import WithoutTokens
 from tui_host.capture.stdio.stdio_tap import StdioTap
 from tui_host.errors import JSON, ServerError
+from tui_host.guard.child_process import Process
 from tui_host.servers.dispatcher import OutgoingMessage, Peer, peer_over
 from tui_host.servers.http_failure import (
+    REFUSAL_BYTES,
     LoginFailed,
     error_in,
     fault_words,
@@ -54,8 +56,6 @@ from tui_host.servers.server_faults import OURS, remedy_of_answer, words_of_answ
 from tui_host.servers.stdio import cause_of_end, running
 
 if TYPE_CHECKING:
-    from tui_host.capture.recorder import Recorder
-    from tui_host.servers.authorization.server_login import ServerLogin
     from tui_host.servers.server_endpoint import Endpoint
     from tui_host.servers.wire import Wire
 
@@ -67,32 +67,28 @@ NOTIFICATION_SECONDS = 15.0
 LEAVE_SECONDS = 2.0
 BODY_LIMIT = 64 << 20
 """Largest JSON answer or event, in bytes."""
-REFUSAL_BYTES = 64 << 10
-"""Bytes read of a refusal's body."""
 REDIRECTS = 5
 TRANSIENT = frozenset({429, 502, 503, 504})
 """Statuses of a refusal that may pass."""
 TRIES = 4
 """How often a message is sent while its server says that the refusal will pass."""
 DEFAULT_WAIT_SECONDS = 1.0
+LEAST_WAIT_SECONDS = 0.1
 LONGEST_WAIT_SECONDS = 30.0
 """Longest time to wait for a refusal to pass; the person is told of a longer one."""
 STEADY_SECONDS = 1.0
-"""How long a stream has to last to be no quick end."""
-REOPENINGS = 3
-"""How often a stream that cannot be opened is tried again."""
+"""How long a stream that brings nothing has to last to be no failure."""
+FAILURES = 3
+"""How often in a row a stream may fail until it is given up."""
 SESSION = "mcp-session-id"
 
-_BATCH = "it answered with several messages in one (a batch), which MCP has not had since 2025-06-18"
-_BAD_SESSION = "its session id has characters that no header may have"
-_VISIBLE = re.compile(r"[\x21-\x7e]*")
-"""A session id has visible ASCII characters only. Source: MCP 2025-11-25, Transports, Session Management."""
 _EVENTS, _JSON = "text/event-stream", "application/json"
 _EFFECTS = frozenset({"tools/call", "tasks/update"})
 """Methods that may have had an effect where a gateway gave up waiting, so that only the server's own word sends them again."""
 _BEFORE_SENDING = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _FAULTS = (httpx2.TransportError, OSError, CodingError)
 ReadAnswer: TypeAlias = Callable[[OutgoingMessage, httpx2.Response], Awaitable[None]]
+SendRequest: TypeAlias = Callable[[httpx2.Request], Awaitable[httpx2.Response]]
 
 
 @asynccontextmanager
@@ -104,63 +100,64 @@ async def http_transport(
     Raises:
         ServerError: There is no address, or the older transport's stream cannot be opened.
     """
-    async with _address(endpoint, wire) as url:
+    headers = {"User-Agent": "tui-host", **endpoint.headers}
+    timeout = httpx2.Timeout(CONNECT_SECONDS, read=read_seconds)
+    async with _address(endpoint, wire) as url, anyio.create_task_group() as group:
+        is_ours = endpoint.command is not None  # and so on this machine, without TLS and login
+        verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_ours else await to_thread.run_sync(_trusting)
+        inner = httpx2.AsyncHTTPTransport(verify=verify)
         observer = Observer(wire.recorder, wire="mcp", peer=wire.server, connection=wire.id)
-        inner = httpx2.AsyncHTTPTransport(verify=await _context(url))
-        transport = RecordingTransport(observer, inner)
-        login = None
-        if endpoint.command is None and not any(name.lower() == "authorization" for name in endpoint.headers):
-            from tui_host.servers.authorization.server_login import ServerLogin
+        tap = RecordingTransport(observer, inner)
+        async with httpx2.AsyncClient(transport=tap, headers=headers, timeout=timeout) as http:
+            link = (StreamableHttp if kind == "http" else SseHttp)(wire, http, url, group)
+            if not is_ours and "authorization" not in http.headers:
+                from tui_host.servers.authorization.server_login import ServerLogin
 
-            secretly = Observer(
-                WithoutTokens(wire.recorder, is_login=True), wire="mcp", peer=wire.server, connection=wire.id
-            )
-            methods = {"POST"} if kind == "http" else {"POST", "GET"}  # the older transport is refused at its stream
-            secret = RecordingTransport(secretly, inner)
-            login = ServerLogin(url, methods, wire.login, public=transport, secret=secret, observer=secretly)
-        headers = {"User-Agent": "tui-host", **endpoint.headers}
-        timeout = httpx2.Timeout(CONNECT_SECONDS, read=read_seconds)
-
-        async def send(message: OutgoingMessage) -> None:
-            await link.send(message)
-
-        async with (
-            httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout) as http,
-            peer_over(wire, send) as peer,
-            anyio.create_task_group() as group,
-        ):
-            client = HttpClient(http, login, peer)
-            link = StreamableHttp(client, url, group) if kind == "http" else SseHttp(client, url)
-            if isinstance(link, SseHttp):
-                await group.start(link.listen)
-            try:
-                yield peer
-            finally:
-                if isinstance(link, StreamableHttp):
-                    await link.end_session()
-                group.cancel_scope.cancel()
-
-
-async def _context(url: str) -> ssl.SSLContext:
-    """Return the TLS context: read from the disk for the first https URL, then shared."""
-    if urlsplit(url).scheme != "https":
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    return await to_thread.run_sync(_trusting)
+                methods = (
+                    {"POST"} if kind == "http" else {"POST", "GET"}
+                )  # the older transport is refused at its stream
+                link.send_request = ServerLogin(url, wire, http, inner, methods).send
+            async with peer_over(wire, link.send) as link.peer:
+                if isinstance(link, SseHttp):
+                    await group.start(link.listen)
+                try:
+                    yield link.peer
+                finally:
+                    await link.leave()
+                    group.cancel_scope.cancel()
 
 
 @cache
 def _trusting() -> ssl.SSLContext:
+    """Return the TLS context for all servers: it is read from the disk."""
     return httpx2.create_ssl_context()
 
 
-class HttpClient:
+class HttpLink:
     """What both transports share: requests with the login, redirects within the origin alone, refusals and faults in words."""
 
-    def __init__(self, http: httpx2.AsyncClient, login: ServerLogin | None, peer: Peer) -> None:
-        self.peer = peer
-        self.state = peer.wire.gate
+    peer: Peer
+
+    def __init__(self, wire: Wire, http: httpx2.AsyncClient, url: str, group: TaskGroup) -> None:
+        self.url = url
+        self.state = wire.gate
+        self.send_request: SendRequest = partial(http.send, stream=True)
+        self.session = ""
         self._http = http
-        self._login = login
+        self._group = group
+
+    async def leave(self) -> None:
+        """Tell the server that the session is over, if there is one."""
+        if self.session and not self.state.is_session_lost:
+            with anyio.move_on_after(LEAVE_SECONDS), suppress(LoginFailed, *_FAULTS):
+                async with self.open("DELETE", self.url, self.headers()):
+                    pass
+
+    def headers(self, accept: str = f"{_JSON}, {_EVENTS}") -> dict[str, str]:
+        headers = {"Accept": accept, "Content-Type": _JSON}
+        if self.session:
+            headers[SESSION] = self.session
+        return headers
 
     @asynccontextmanager
     async def open(
@@ -173,41 +170,24 @@ class HttpClient:
             LoginFailed: The server wants a login, and there is none.
         """
         request = self._http.build_request(method, url, headers=headers, content=data)
-        response = await self._authorized(request)
+        response = await self.send_request(request)
         try:
             for _ in range(REDIRECTS):
                 onward = response.next_request
                 if onward is None or not _is_same_place(request, onward):
                     break
                 await response.aclose()
-                request = onward
-                response = await self._authorized(request)
+                request, response = onward, await self.send_request(onward)
             yield response
         finally:
             await response.aclose()
-
-    async def _authorized(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request with the token of the login, and again with a new one if the server refuses that."""
-        if self._login is None:
-            return await self._http.send(request, stream=True)
-        await self._login.authorize(request)
-        tried: set[str] = set()
-        while True:
-            response = await self._http.send(request, stream=True)
-            if not self._login.is_refusal(response):
-                return response
-            body = await read_body(response, REFUSAL_BYTES)
-            await response.aclose()
-            await self._login.answer(request, response, first_words(body), tried)
 
     async def post(self, message: OutgoingMessage, url: str, headers: Mapping[str, str], read: ReadAnswer) -> None:
         """POST a message, and let `read` take the answer. What goes wrong is told to the one who waits, never raised."""
         for tries in range(1, TRIES + 1):
             try:
                 async with self.open("POST", url, {**headers, **message.headers}, message.data) as response:
-                    if message.request is not None:
-                        message.request.answer = HttpAnswer(status=response.status_code)
-                    wait = self.wait(response, text_or_empty(message.frame.get("method")))
+                    wait = self.wait(response, message.frame.get("method"))
                     if wait is None or tries == TRIES:
                         await read(message, response)
                         return
@@ -223,7 +203,7 @@ class HttpClient:
                 return
             await anyio.sleep(wait)
 
-    def wait(self, response: httpx2.Response, method: str) -> float | None:
+    def wait(self, response: httpx2.Response, method: JSON = None) -> float | None:
         """Return how many seconds to wait before a request is made again, None if it is not to be made again."""
         said = seconds_to_wait(response)
         if response.status_code not in TRANSIENT or (said or 0) > LONGEST_WAIT_SECONDS:
@@ -233,12 +213,8 @@ class HttpClient:
         return DEFAULT_WAIT_SECONDS if said is None else said
 
     async def tell(self, message: OutgoingMessage, response: httpx2.Response, about: str = "") -> None:
-        """Tell the one who waits what came in place of an answer: the server's own error, or status and first words.
-
-        Args:
-            about: Added to the words.
-        """
-        body = (await read_body(response, REFUSAL_BYTES))[:REFUSAL_BYTES]
+        """Tell the one who waits what came in place of an answer: the server's own error, or status, first words and `about`."""
+        body = await read_body(response, REFUSAL_BYTES)
         if message.request is None:
             return  # a notification that the server does not want says nothing about the session
         is_first = message.frame.get("method") in {"initialize", "server/discover"}
@@ -247,7 +223,7 @@ class HttpClient:
             self.state.is_session_lost = message.request.is_session_lost = True
         self.refuse(message, answer, error_in(body))
 
-    def answer_of(self, response: httpx2.Response, body: bytes, about: str, *, is_first: bool) -> HttpAnswer:
+    def answer_of(self, response: httpx2.Response, body: bytes, about: str = "", *, is_first: bool) -> HttpAnswer:
         """Return a refusal in words. One of the first requests that may pass means a server that is away for a while."""
         words, status = first_words(body), response.status_code
         if is_first and status in TRANSIENT:
@@ -282,13 +258,18 @@ class HttpClient:
             self.peer.wire.refused(words)
         return words
 
+    def take(self, event: SseEvent) -> None:
+        """Take the message in an event, if it has one."""
+        if event.kind == "event" and event.event == "message" and event.data:
+            self.peer.take(event.data, read_frame(event.data), current_place.get())
+
 
 class EventStream:
     """A stream of events that may be opened again where it broke off, as its server says.
 
     Attributes:
         last_id: The id of the last event, from which the server can go on; empty if it cannot.
-        failures: How often in a row it could not be opened.
+        failures: How often in a row it could not be opened, or ended at once without bringing anything.
         retry: Seconds to wait before it is opened again, as the server said last.
     """
 
@@ -296,97 +277,67 @@ class EventStream:
         self.last_id = ""
         self.failures = 0
         self.retry = DEFAULT_WAIT_SECONDS
-        self._quick_ends = 0
-        self._began = 0.0
 
     async def events(self, response: httpx2.Response) -> AsyncGenerator[SseEvent]:
         """Yield the events of a response, each as soon as it is complete."""
         if codings := codings_of(response.headers.get("content-encoding")):  # it could grow to any size
             raise CodingError(f"its event stream is compressed ({', '.join(codings)[:40]}); we asked for identity")
-        decoder, self.failures, self._began = SseDecoder(BODY_LIMIT), 0, time.monotonic()
+        decoder, began = SseDecoder(BODY_LIMIT), time.monotonic()
         async for chunk in response.aiter_raw():
             events = decoder.feed(chunk)
             self.last_id = decoder.last_id or self.last_id
-            self.retry = self.retry if decoder.retry_ms is None else decoder.retry_ms / 1000
+            if decoder.retry_ms is not None:
+                self.retry = max(decoder.retry_ms / 1000, LEAST_WAIT_SECONDS)
+            self.failures = 0
             for event in events:
                 yield event
+        if time.monotonic() - began > STEADY_SECONDS:
+            self.failures = 0
         for event in decoder.finish():
             yield event
 
-    async def pause(self) -> None:
-        """Wait before it is opened again, as its server says, and ever longer for a stream that keeps ending at once."""
-        self._quick_ends = 0 if time.monotonic() - self._began > STEADY_SECONDS else self._quick_ends + 1
-        least = 2.0 ** (self._quick_ends - 2) if self._quick_ends > 1 else 0.0
-        await anyio.sleep(max(min(least, LONGEST_WAIT_SECONDS), self.retry))
 
-
-class StreamableHttp:
+class StreamableHttp(HttpLink):
     """Streamable HTTP: each message is POSTed, and the answer to a request comes in the response, as JSON or in a stream."""
 
-    def __init__(self, client: HttpClient, url: str, group: TaskGroup) -> None:
-        self._client = client
-        self._peer = client.peer
-        self._url = url
-        self._group = group
-        self._session = ""
-        self._version = ""
+    _version = ""
 
     async def send(self, message: OutgoingMessage) -> None:
         """Send a message. The sender of a request waits for its answer, so that a cancelled sender closes the exchange."""
         method, version = message.frame.get("method"), message.headers.get(MCP_PROTOCOL_VERSION_HEADER, "")
         self._version = "" if method == "initialize" else version or self._version
-        if method == "notifications/initialized" and self._session:
+        if method == "notifications/initialized" and self.session:
             # Before any call: a server may tell this stream from the rest of a broken answer by its time alone.
             self._group.start_soon(self._listen)
         if message.request is not None:
-            await self._client.post(message, self._url, self._headers(), self._answered)
+            await self.post(message, self.url, self.headers(), self._answered)
         elif method != "notifications/cancelled" or self._version not in MODERN_PROTOCOL_VERSIONS:
             # In the newer era the closed exchange is the cancellation, and no notification goes over HTTP.
             with anyio.move_on_after(NOTIFICATION_SECONDS):
-                await self._client.post(message, self._url, self._headers(), self._client.tell)
+                await self.post(message, self.url, self.headers(), self.tell)
 
-    async def end_session(self) -> None:
-        """Tell the server that the session is over."""
-        if self._session and not self._client.state.is_session_lost:
-            with anyio.move_on_after(LEAVE_SECONDS), suppress(LoginFailed, *_FAULTS):
-                async with self._client.open("DELETE", self._url, self._headers()):
-                    pass
-
-    def _headers(self, accept: str = f"{_JSON}, {_EVENTS}") -> dict[str, str]:
-        headers = {"Accept": accept, "Content-Type": _JSON}
-        if self._session:
-            headers[SESSION] = self._session
-        if self._version:
-            headers[MCP_PROTOCOL_VERSION_HEADER] = self._version
-        return headers
+    @override
+    def headers(self, accept: str = f"{_JSON}, {_EVENTS}") -> dict[str, str]:
+        version = {MCP_PROTOCOL_VERSION_HEADER: self._version} if self._version else {}
+        return {**super().headers(accept), **version}
 
     async def _answered(self, message: OutgoingMessage, response: httpx2.Response) -> None:
-        """Take the answer to a request."""
-        kind, session = kind_of(response), response.headers.get(SESSION, "")
+        kind = kind_of(response)
         if not response.is_success or response.status_code == 202 or kind not in {_JSON, _EVENTS}:
-            await self._client.tell(message, response)
+            await self.tell(message, response)
             return
-        if not _VISIBLE.fullmatch(session):
-            self._client.refuse(message, HttpAnswer(status=response.status_code, words=_BAD_SESSION))
-            return
-        self._client.state.succeeded()
+        self.state.succeeded()
         if message.frame.get("method") == "initialize":
-            self._session = session
+            self.session = response.headers.get(SESSION, "")
         if kind == _EVENTS:
             await self._take_events(message, response)
-        else:
-            await self._take_json(message, response)
-
-    async def _take_json(self, message: OutgoingMessage, response: httpx2.Response) -> None:
+            return
         body = await read_body(response, BODY_LIMIT)
-        words = "the answer is no JSON-RPC message"
         if len(body) > BODY_LIMIT:
-            words = f"the answer has more than {BODY_LIMIT >> 20} MB"
-        elif body.lstrip()[:1] == b"[":
-            words = _BATCH
-        else:
-            self._peer.take(body, read_frame(body), current_place.get())
-        self._client.fail(message, words)
+            self.fail(message, f"the answer has more than {BODY_LIMIT >> 20} MB")
+            return
+        self.peer.take(body, read_frame(body), current_place.get())
+        self.fail(message, "the answer is no JSON-RPC message")
 
     async def _take_events(self, message: OutgoingMessage, response: httpx2.Response) -> None:
         """Take what comes in the stream of a request until its answer. A broken stream goes on where its server allows that."""
@@ -397,113 +348,94 @@ class StreamableHttp:
             if not stream.last_id:
                 raise
         await response.aclose()
-        while stream.last_id and number is not None and self._peer.waits(number):
-            await stream.pause()
+        while stream.last_id and number is not None and self.peer.waits(number):
+            await anyio.sleep(stream.retry)
             if not await self._reopened(stream, number):
                 break
-        self._client.fail(message, "its event stream ended without a response")
+        self.fail(message, "its event stream ended without a response")
 
     async def _listen(self) -> None:
         """Follow the stream of the server's own messages, if it has one."""
         stream = EventStream()
         while await self._reopened(stream, None):
-            await stream.pause()
+            await anyio.sleep(stream.retry)
 
     async def _reopened(self, stream: EventStream, number: RequestId | None) -> bool:
         """Open a stream by GET, and follow it to its end; returns whether it may be opened again."""
-        headers = self._headers(_EVENTS)
+        headers = self.headers(_EVENTS)
         if stream.last_id:
             headers["Last-Event-ID"] = stream.last_id
+        stream.failures += 1
         try:
-            async with self._client.open("GET", self._url, headers) as response:
+            async with self.open("GET", self.url, headers) as response:
+                wait = self.wait(response)
                 if response.is_success and kind_of(response) == _EVENTS:
                     await self._follow(stream, response, number)
-                    return True
-                wait = self._client.wait(response, "")
-            if wait is None:
-                return False
-            stream.retry = wait
+                elif wait is None:
+                    return False
+                else:
+                    stream.retry = wait
         except LoginFailed:
             return False
         except _FAULTS as error:
-            self._client.note_fault(error)
-        stream.failures += 1
-        return stream.failures < REOPENINGS
+            self.note_fault(error)
+        return stream.failures < FAILURES
 
     async def _follow(self, stream: EventStream, response: httpx2.Response, number: RequestId | None) -> None:
         """Take the messages of a stream until its end, or until the answer to a request."""
         async with aclosing(stream.events(response)) as events:
             async for event in events:
-                if event.kind == "event" and event.event == "message" and event.data:
-                    self._peer.take(event.data, read_frame(event.data), current_place.get())
-                if number is not None and not self._peer.waits(number):
+                self.take(event)
+                if number is not None and not self.peer.waits(number):
                     return
 
 
-class SseHttp:
+class SseHttp(HttpLink):
     """The older transport: one stream brings all messages, and the first event in it says where to POST ours."""
 
-    def __init__(self, client: HttpClient, url: str) -> None:
-        self._client = client
-        self._peer = client.peer
-        self._url = url
-        self._endpoint = ""
+    _endpoint = ""
 
     async def send(self, message: OutgoingMessage) -> None:
         """POST a message. What the server says to that is heard at once; the answer comes in the stream."""
-        await self._client.post(message, self._endpoint, {"Content-Type": _JSON}, self._accepted)
+        await self.post(message, self._endpoint, {"Content-Type": _JSON}, self._accepted)
 
     async def _accepted(self, message: OutgoingMessage, response: httpx2.Response) -> None:
         if response.is_success:
             await read_body(response, REFUSAL_BYTES)
         else:
             place = f"from {self._endpoint.partition('?')[0]}, the address that the server named"
-            await self._client.tell(message, response, place)
+            await self.tell(message, response, place)
 
     async def listen(self, *, task_status: TaskStatus[None]) -> None:
-        """Follow the stream to its end; `task_status` is told once messages can be sent.
-
-        Raises:
-            ServerError: The stream cannot be opened, or brings no address.
-        """
+        """Follow the stream to its end; raises ServerError if it cannot be opened, or brings no address for messages."""
         cause = "closed the connection"
         try:
-            await self._open(task_status)
+            async with self.open("GET", self.url, {"Accept": _EVENTS, "Cache-Control": "no-store"}) as response:
+                await self._follow(response, task_status)
         except LoginFailed as error:
             raise _unreachable(error.answer) from error
         except _FAULTS as error:
-            cause = self._client.note_fault(error)
+            cause = self.note_fault(error)
         if not self._endpoint:
             raise ServerError(f"{cause}; no address for messages came", remedy=remedy_of_answer(HttpAnswer(status=0)))
-        self._peer.over(cause)
-
-    async def _open(self, task_status: TaskStatus[None]) -> None:
-        for tries in range(1, TRIES + 1):
-            headers = {"Accept": _EVENTS, "Cache-Control": "no-store"}
-            async with self._client.open("GET", self._url, headers) as response:
-                wait = self._client.wait(response, "")
-                if response.is_success and kind_of(response) == _EVENTS:
-                    await self._follow(response, task_status)
-                    return
-                if wait is None or tries == TRIES:
-                    body = await read_body(response, REFUSAL_BYTES)
-                    self._client.state.last = self._client.answer_of(response, body, "", is_first=True)
-                    raise _unreachable(self._client.state.last)
-            await anyio.sleep(wait)
+        self.peer.over(cause)
 
     async def _follow(self, response: httpx2.Response, task_status: TaskStatus[None]) -> None:
+        if not response.is_success or kind_of(response) != _EVENTS:
+            body = await read_body(response, REFUSAL_BYTES)
+            self.state.last = self.answer_of(response, body, is_first=True)
+            raise _unreachable(self.state.last)
         async with aclosing(EventStream().events(response)) as events:
             async for event in events:
                 if event.event == "endpoint" and not self._endpoint:
                     self._endpoint = self._checked(event.data.decode("utf-8", "replace"))
                     task_status.started()
-                elif event.kind == "event" and event.event == "message" and event.data:
-                    self._peer.take(event.data, read_frame(event.data))
+                self.take(event)
 
     def _checked(self, place: str) -> str:
         """Return the address for messages; raises if it is another origin's, which must not get what is meant for this one."""
-        endpoint = urljoin(self._url, place)
-        if urlsplit(endpoint)[:2] != urlsplit(self._url)[:2]:
+        endpoint = urljoin(self.url, place)
+        if urlsplit(endpoint)[:2] != urlsplit(self.url)[:2]:
             words = f"it named an address elsewhere for messages: {endpoint.partition('?')[0][:200]}"
             raise ServerError(words, remedy="ask whoever runs it: the address must be of the same origin")
         return endpoint
@@ -522,46 +454,30 @@ def _is_same_place(request: httpx2.Request, onward: httpx2.Request) -> bool:
 
 @asynccontextmanager
 async def _address(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[str]:
-    """Yield the server's URL. A bundled server's program is run for the duration of the connection and prints its URL."""
+    """Yield the server's URL. A bundled server's program is run for the duration of the connection, and prints its URL first."""
     if endpoint.command is None:
         yield endpoint.url
         return
-    tap = _LauncherTap(wire.recorder, peer=wire.server, connection=wire.id)
-    async with running(endpoint.command, wire, tap) as child, anyio.create_task_group() as group:
+    process, printed = Process.start(endpoint.command), b""
+    try:
+        with anyio.move_on_after(START_SECONDS):
+            await anyio.wait_readable(process.stdout)
+            printed = os.read(process.stdout.fileno(), 1 << 16)
+    except BaseException:
+        process.kill()
+        raise
+    tap = StdioTap(wire.recorder, peer=wire.server, connection=wire.id)
+    async with running(endpoint.command, wire, tap, process) as child, anyio.create_task_group() as group:
 
         async def watch() -> None:
             await child.over.wait()
-            tap.told.set()
             wire.end(await cause_of_end(child))
 
         group.start_soon(watch)
-        with anyio.move_on_after(START_SECONDS):
-            await tap.told.wait()
-        if not tap.url:
+        url = text_or_empty(read_object(printed).get("url"))
+        if not url:
             raise ServerError("its program told no URL", wire.server, "look at its standard error")
         try:
-            yield tap.url
+            yield url
         finally:
             group.cancel_scope.cancel()
-
-
-class _LauncherTap(StdioTap):
-    """Tap for a program without a protocol on standard output: takes the URL from its first line, records only standard error."""
-
-    def __init__(self, recorder: Recorder, *, peer: str, connection: str) -> None:
-        super().__init__(recorder, peer=peer, connection=connection)
-        self.url = ""
-        self.told = anyio.Event()
-
-    @override
-    def into(self, line: bytes, fault: str | None) -> Frame:
-        del fault
-        frame = read_frame(line)
-        if not self.told.is_set():
-            self.url = text_or_empty(mapping(frame.value).get("url"))
-            self.told.set()
-        return frame
-
-    @override
-    def junk(self, block: bytes, lines: int) -> None:
-        """Ignore unreadable output."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -12,10 +11,13 @@ import httpx2
 from mcp_types import METHOD_NOT_FOUND
 
 from tui_host.capture.content_codings import decoder
-from tui_host.capture.json.narrowing import mapping, text_or_empty
+from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.json.reading import read_object
 from tui_host.errors import JSON
 from tui_host.servers.outgoing_request import HttpAnswer
 
+REFUSAL_BYTES = 64 << 10
+"""Bytes read of a refusal's body."""
 SCANNED = 8_192
 """Characters of a page in which words are looked for: a script that has no end makes the search slow."""
 _TAGS = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
@@ -46,7 +48,7 @@ def fault_words(error: BaseException) -> str:
 def first_words(body: bytes, limit: int = 200) -> str:
     """Return the beginning of an error body: a JSON-RPC error's message, else the text without tags."""
     text = body.decode("utf-8", "replace")
-    value = _parsed(body)
+    value = read_object(body)
     if value:
         error = value.get("error")
         message = mapping(error).get("message") if isinstance(error, Mapping) else value.get("message", error)
@@ -58,7 +60,7 @@ def first_words(body: bytes, limit: int = 200) -> str:
 
 def error_in(body: bytes) -> Mapping[str, JSON]:
     """Return the JSON-RPC error in a body; empty if there is none."""
-    error = mapping(_parsed(body).get("error"))
+    error = mapping(read_object(body).get("error"))
     return error if isinstance(error.get("code"), int) else {}
 
 
@@ -72,11 +74,6 @@ def has_forgotten_session(status: int, body: bytes) -> bool:
         return error_in(body).get("code") != METHOD_NOT_FOUND
     words = first_words(body).lower()
     return status == 400 and ("session" in words or "not initialized" in words)
-
-
-def oauth_error(body: bytes) -> str:
-    """Return the code with which an authorization server refuses; empty if there is none. Source: RFC 6749, section 5.2."""
-    return text_or_empty(_parsed(body).get("error"))
 
 
 def seconds_to_wait(response: httpx2.Response) -> float | None:
@@ -111,11 +108,3 @@ async def read_body(response: httpx2.Response, limit: int) -> bytes:
         if size > limit:
             return b"".join(pieces)
     return b"".join([*pieces, decode.finish()])
-
-
-def _parsed(body: bytes) -> Mapping[str, JSON]:
-    try:
-        value: JSON = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return mapping(value)

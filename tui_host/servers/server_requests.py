@@ -19,7 +19,6 @@ from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.record import current_place
 from tui_host.errors import JSON, TuiHostError
 from tui_host.servers.server_questions import (
-    Action,
     Answering,
     Elicitation,
     ElicitationAnswer,
@@ -28,7 +27,6 @@ from tui_host.servers.server_questions import (
 )
 
 if TYPE_CHECKING:
-    from tui_host.capture.record import Place
     from tui_host.servers.server_status import StatusPublisher
     from tui_host.settings.schema import ServerSpec
 
@@ -57,15 +55,9 @@ class _WrongRequestError(Exception):
 
 
 class CallClock:
-    """The time limits of a running call. A sign of life puts off the first; neither counts the time for which it is stopped.
+    """The time limits of a running call, in seconds: of silence, which a sign of life ends, and of the call in all.
 
-    Args:
-        scope: Cancelled at a limit.
-        silence: Longest time between two signs of life, in seconds.
-        longest: Longest time in all.
-
-    Attributes:
-        stopped_seconds: How long the clock was stopped so far.
+    At a limit the scope is cancelled. Neither counts the time for which the clock is stopped, `stopped_seconds`.
     """
 
     def __init__(self, scope: anyio.CancelScope, *, silence: float, longest: float) -> None:
@@ -73,7 +65,7 @@ class CallClock:
         self._silence = silence
         self._end = anyio.current_time() + longest
         self._stops = 0
-        self._stopped = 0.0
+        self._stopped_at = 0.0
         self.stopped_seconds = 0.0
         self.alive()
 
@@ -91,7 +83,7 @@ class CallClock:
     def stopped(self) -> Generator[None]:
         """Stop the clock; it goes on, from the silence's start, after the last of the blocks that stop it."""
         if not self._stops:
-            self._stopped = anyio.current_time()
+            self._stopped_at = anyio.current_time()
             self._scope.deadline = float("inf")
         self._stops += 1
         try:
@@ -99,9 +91,9 @@ class CallClock:
         finally:
             self._stops -= 1
             if not self._stops:
-                stopped = anyio.current_time() - self._stopped
-                self.stopped_seconds += stopped
-                self._end += stopped
+                seconds = anyio.current_time() - self._stopped_at
+                self.stopped_seconds += seconds
+                self._end += seconds
                 self.alive()
 
 
@@ -115,13 +107,7 @@ class _Open:
 
 
 class ServerRequests:
-    """Answers the requests of one server, over one connection: one question to the person at a time.
-
-    Args:
-        spec: The configured server: says what is declared.
-        publisher: Publishes notices, and the number of open questions.
-        answering: Asks the person, or a model.
-    """
+    """Answers the requests of one server, over one connection: one question to the person at a time."""
 
     def __init__(self, spec: ServerSpec, publisher: StatusPublisher, answering: Answering) -> None:
         self._spec = spec
@@ -132,16 +118,8 @@ class ServerRequests:
         self._clocks: list[tuple[str, CallClock]] = []
         self._declines_all = False
         self._visited: deque[str] = deque(maxlen=VISITS_KEPT)
-
-    @property
-    def has_roots(self) -> bool:
-        """Whether roots are declared."""
-        return bool(self._spec.roots)
-
-    @property
-    def has_sampling(self) -> bool:
-        """Whether sampling is declared."""
-        return self._spec.sampling and self._answering.sampler is not None
+        self.has_roots = bool(spec.roots)
+        self.has_sampling = spec.sampling and answering.sampler is not None
 
     async def answer(self, method: str, params: Mapping[str, JSON]) -> Mapping[str, JSON]:
         """Answer a request of the server in the place of the running task; returns the answer's `result` or `error`."""
@@ -174,9 +152,8 @@ class ServerRequests:
     async def visit(self, error: JSON) -> bool:
         """Ask the person to visit the pages that the data of a call's error -32042 name; returns whether to send the call again."""
         pages = [mapping(page) for page in items(mapping(error).get("elicitations"))]
-        place = current_place.get()
         for page in pages:
-            answer = await self._elicit(replace(_elicitation(self._spec.name, page, place), is_retry=True))
+            answer = await self._elicit(replace(self._elicitation(page), is_retry=True))
             if answer["action"] != "accept":
                 return False
         return bool(pages)
@@ -197,7 +174,7 @@ class ServerRequests:
         """Stop the clock of a call while the person is busy; all clocks if the call is unknown."""
         with ExitStack() as stack:
             for running, clock in self._clocks:
-                if not call or call == running:
+                if call in {"", running}:
                     stack.enter_context(clock.stopped())
             yield
 
@@ -209,17 +186,14 @@ class ServerRequests:
 
     def decline_all(self) -> None:
         """Decline every question that is open, waits, or will come over this connection."""
-        if not self._declines_all:
-            self._declines_all = True
-            self._publisher.notice("its questions are declined until it is connected again, as you chose")
+        self._declines_all = True
+        self._publisher.notice("its questions are declined until it is connected again, as you chose")
         self._close(lambda _: True)
 
     def _close(self, is_meant: Callable[[_Open], bool]) -> None:
         for question in self._open:
             if is_meant(question):
                 question.scope.cancel()
-
-    # By method.
 
     async def _result(self, method: str, params: Mapping[str, JSON]) -> Mapping[str, JSON]:
         is_declared = self.has_sampling if method == "sampling/createMessage" else self.has_roots
@@ -228,36 +202,34 @@ class ServerRequests:
             raise _WrongRequestError(METHOD_NOT_FOUND, f"{method} was not declared")
         match method:
             case "elicitation/create":
-                self._check_question(params)
-                return await self._elicit(_elicitation(self._spec.name, params, current_place.get()))
+                if wrong := _unfillable(params):
+                    self._publisher.notice(f"its question was refused: {wrong}")
+                    raise _WrongRequestError(INVALID_PARAMS, wrong)
+                return await self._elicit(self._elicitation(params))
             case "sampling/createMessage":
-                return await self._sample(params, current_place.get())
+                return await self._sample(params)
             case "roots/list":
                 return {"roots": [_root(path) for path in self._spec.roots]}
             case _:
                 raise _WrongRequestError(METHOD_NOT_FOUND, "Method not found")
 
-    def _check_question(self, params: Mapping[str, JSON]) -> None:
-        """Refuse a question that cannot be answered as MCP wants it, before the person fills it in."""
-        wrong = "this mode of elicitation was not declared"
-        if params.get("mode", "form") in {"form", "url"}:
-            nested = [
-                name for name, schema in properties_of(params.get("requestedSchema")).items() if not _is_flat(schema)
-            ]
-            if not nested:
-                return
-            wrong = (
-                f"a form has fields of texts, numbers, truths and choices alone, which {', '.join(nested)[:200]} is not"
-            )
-        self._publisher.notice(f"its question was refused: {wrong}")
-        raise _WrongRequestError(INVALID_PARAMS, wrong)
+    def _elicitation(self, params: Mapping[str, JSON]) -> Elicitation:
+        is_page = params.get("mode") == "url" or "url" in params
+        return Elicitation(
+            server=self._spec.name,
+            message=text_or_empty(params.get("message")),
+            schema=None if is_page else mapping(params.get("requestedSchema")),
+            url=text_or_empty(params.get("url")),
+            id=text_or_empty(params.get("elicitationId")),
+            call=current_place.get().call or "",
+        )
 
     async def _elicit(self, request: Elicitation) -> Mapping[str, JSON]:
-        question = _Open(call=request.call, id=request.id)
-        answer = await self._asked(question, lambda: self._filled(request))
+        answer = await self._asked(_Open(call=request.call, id=request.id), lambda: self._filled(request))
         if answer is None:
-            action: Action = "decline" if self._declines_all else "cancel"
-            return {"action": "accept" if question.id in self._visited else action}
+            if request.id in self._visited:
+                return {"action": "accept"}
+            return {"action": "decline" if self._declines_all else "cancel"}
         if answer.for_all:
             self.decline_all()
         if answer.action != "accept" or request.schema is None:
@@ -280,12 +252,9 @@ class ServerRequests:
                 return ElicitationAnswer(action="cancel")
             previous = answer
 
-    async def _sample(self, params: Mapping[str, JSON], place: Place) -> Mapping[str, JSON]:
-        sampler = self._answering.sampler
+    async def _sample(self, params: Mapping[str, JSON]) -> Mapping[str, JSON]:
+        sampler, place = self._answering.sampler, current_place.get()
         assert sampler is not None  # noqa: S101 - else it is not declared
-        if wrong := _wrong_results(params):
-            self._publisher.notice(f"its request for an answer of the model was refused: {wrong}")
-            raise _WrongRequestError(INVALID_PARAMS, wrong)
         wanted = items(mapping(params.get("modelPreferences")).get("hints"))
         model = sampler.model_for(place.session, [text_or_empty(mapping(hint).get("name")) for hint in wanted])
         request = SamplingRequest(server=self._spec.name, params=params, model=model, call=place.call or "")
@@ -320,16 +289,14 @@ class ServerRequests:
         self._publisher.update(questions=len(self._open))
 
 
-def _elicitation(server: str, params: Mapping[str, JSON], place: Place) -> Elicitation:
-    is_page = params.get("mode") == "url" or "url" in params
-    return Elicitation(
-        server=server,
-        message=text_or_empty(params.get("message")),
-        schema=None if is_page else mapping(params.get("requestedSchema")),
-        url=text_or_empty(params.get("url")),
-        id=text_or_empty(params.get("elicitationId")),
-        call=place.call or "",
-    )
+def _unfillable(params: Mapping[str, JSON]) -> str:
+    """Say why a question cannot be answered as MCP wants it, before the person fills it in; empty if it can."""
+    if params.get("mode", "form") not in {"form", "url"}:
+        return "this mode of elicitation was not declared"
+    nested = [name for name, schema in properties_of(params.get("requestedSchema")).items() if not _is_flat(schema)]
+    if not nested:
+        return ""
+    return f"a form has fields of texts, numbers, truths and choices alone, which {', '.join(nested)[:200]} is not"
 
 
 def _is_flat(schema: Mapping[str, JSON]) -> bool:
@@ -337,24 +304,6 @@ def _is_flat(schema: Mapping[str, JSON]) -> bool:
     if schema.get("type") == "array":
         return mapping(schema.get("items")).get("type", "string") == "string"
     return "properties" not in schema and schema.get("type") in {None, "string", "number", "integer", "boolean"}
-
-
-def _wrong_results(params: Mapping[str, JSON]) -> str:
-    """Say what is wrong with the results of tools among the messages of a sampling request; empty if nothing is.
-
-    Source: MCP 2025-11-25, Sampling, Message Content Constraints.
-    """
-    used: set[str] = set()
-    for message in map(mapping, items(params.get("messages"))):
-        content = message.get("content")
-        blocks = [mapping(block) for block in (items(content) if isinstance(content, list) else [content])]
-        results = {text_or_empty(block.get("toolUseId")) for block in blocks if block.get("type") == "tool_result"}
-        if results and any(block.get("type") != "tool_result" for block in blocks):
-            return "results of tools are mixed with other content"
-        if used != results:
-            return "a use of a tool has no result right after it, or a result has no use"
-        used = {text_or_empty(block.get("id")) for block in blocks if block.get("type") == "tool_use"}
-    return "the last use of a tool has no result" if used else ""
 
 
 def _root(path: str) -> Mapping[str, JSON]:

@@ -12,7 +12,6 @@ from tui_host.errors import JSON
 from tui_host.guard.guard_client import Guard
 from tui_host.servers.catalog import Turning
 from tui_host.servers.outgoing_request import HttpState
-from tui_host.servers.server_questions import LoginServices
 
 if TYPE_CHECKING:
     from tui_host.capture.recorder import Recorder
@@ -69,15 +68,6 @@ class Wire(ABC):
         self.gate = HttpState()
         self.cause = ""
         self.is_left = False
-        self.login = LoginServices(
-            spec=spec,
-            environment=shared.environment,
-            logins=shared.answering.logins,
-            answerer=shared.answering.answerer,
-            learn=shared.recorder.redactor.add,
-            waiting=self.waiting,
-            notice=publisher.notice,
-        )
 
     @abstractmethod
     async def answer(self, method: str, params: Mapping[str, JSON]) -> Mapping[str, JSON]:

@@ -10,7 +10,8 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+
+from typing_extensions import override
 
 from tui_host.errors import JSON, SettingsError
 from tui_host.settings.paths import ensure_private_dir
@@ -22,57 +23,48 @@ FILE = "logins.json"
 IN_KEYRING = "keyring"
 
 
-class Logins(Protocol):
-    """Keeps logins. Every method blocks, and raises a `SettingsError` if the place cannot be read or written."""
-
-    def load(self, url: str) -> Mapping[str, JSON]:
-        """Return the login at a server, empty if there is none."""
-        ...
-
-    def save(self, url: str, login: Mapping[str, JSON]) -> str:
-        """Keep the login at a server; returns what the user is to be told of the place, often nothing."""
-        ...
-
-    def forget(self, url: str) -> bool:
-        """Forget the login at a server; returns False if there was none."""
-        ...
-
-    def lock_file(self, url: str) -> Path | None:
-        """Return the file that a process locks while it renews a login; None where no other process has it."""
-
-
-class MemoryLogins:
-    """Keeps logins as long as the program runs."""
+class Logins:
+    """Keeps logins, here as long as the program runs."""
 
     def __init__(self) -> None:
         self._logins: dict[str, Mapping[str, JSON]] = {}
 
     def load(self, url: str) -> Mapping[str, JSON]:
+        """Return the login at a server, empty if there is none."""
         return self._logins.get(url, {})
 
     def save(self, url: str, login: Mapping[str, JSON]) -> str:
+        """Keep the login at a server; returns what the user is to be told of the place, often nothing."""
         self._logins[url] = login
         return ""
 
     def forget(self, url: str) -> bool:
+        """Forget the login at a server; returns False if there was none."""
         return self._logins.pop(url, None) is not None
 
     def lock_file(self, url: str) -> Path | None:
+        """Return the file that a process locks while it renews a login; None where no other process has it."""
         del url
 
 
-class StoredLogins:
-    """Keeps logins for the next start, in the data folder."""
+class StoredLogins(Logins):
+    """Keeps logins for the next start, in the data folder.
+
+    Every method blocks, and raises a `SettingsError` if the place cannot be read or written.
+    """
 
     def __init__(self, folder: Path) -> None:
+        super().__init__()
         self._path = folder / FILE
 
+    @override
     def load(self, url: str) -> Mapping[str, JSON]:
         login = self._read().get(url)
         if login != IN_KEYRING:
             return login if isinstance(login, Mapping) else {}
         return _parsed(stored_login(f"login {url}") or "{}", "the keyring")
 
+    @override
     def save(self, url: str, login: Mapping[str, JSON]) -> str:
         in_keyring = store_login(f"login {url}", json.dumps(login))
         self._write({**self._read(), url: IN_KEYRING if in_keyring else login})
@@ -80,6 +72,7 @@ class StoredLogins:
             return ""
         return f"the login is kept in {shown_path(self._path)} (mode 0600), since this system has no keyring"
 
+    @override
     def forget(self, url: str) -> bool:
         logins = dict(self._read())
         login = logins.pop(url, None)
@@ -89,6 +82,7 @@ class StoredLogins:
             self._write(logins)
         return login is not None
 
+    @override
     def lock_file(self, url: str) -> Path | None:
         return self._path.with_name(f"{FILE}.{hashlib.sha256(url.encode()).hexdigest()[:16]}.lock")
 

@@ -59,12 +59,12 @@ async def _use(settings: Settings, context: Mapping[str, JSON]) -> int:
 
     from tui_host.chat.call_arguments import canonical
     from tui_host.chat.direct_call import call_directly
-    from tui_host.settings.login_storage import MemoryLogins
+    from tui_host.settings.login_storage import Logins
 
     ((name, spec),) = settings.servers.items()
     host = host_of(settings, {name: _with_credentials(spec, context)})
     # Each scenario begins without logins.
-    host.answerer, host.sampler, host.logins = Consents(), FixedSampler(), MemoryLogins()
+    host.answerer, host.sampler, host.logins = Consents(), FixedSampler(), Logins()
     async with running(host) as interruption:
         (status,) = await settled(host, interruption)
         if interruption.code is None and status.state != "ready":

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import fcntl
-import os
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import IO
 
+import anyio
 from mcp.client.auth.oauth2 import OAuthContext
 from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken, ProtectedResourceMetadata
 from pydantic import BaseModel, ValidationError
 
 from tui_host.capture.json.narrowing import as_json, mapping
 from tui_host.errors import JSON
+
+LOCK_SECONDS, LOCK_PAUSE_SECONDS = 60.0, 0.1
+"""How long to wait for another process that renews the login, and how often to look."""
 
 
 class _Kept(BaseModel):
@@ -58,18 +62,24 @@ def issuer_of(context: OAuthContext) -> str:
     return "" if context.oauth_metadata is None else str(context.oauth_metadata.issuer)
 
 
-def lock(path: Path | None) -> Callable[[], None] | None:
-    """Lock a file, which the system unlocks where this process ends; returns what unlocks it, None while another process has it."""
+@asynccontextmanager
+async def alone(path: Path | None) -> AsyncGenerator[None]:
+    """Keep other processes from renewing the same login meanwhile; the system unlocks the file where this process ends."""
+    if path is None:
+        yield
+        return
+    with path.open("ab") as file:
+        with anyio.move_on_after(LOCK_SECONDS):
+            while not _is_locked(file):
+                await anyio.sleep(LOCK_PAUSE_SECONDS)
+        yield
+
+
+def _is_locked(file: IO[bytes]) -> bool:
     try:
-        file = os.open(path or os.devnull, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:  # there is no folder for logins, and so none that another process could renew
-        return lambda: None
-    try:
-        if path is not None:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(file)
-        return None
+        return False
     except OSError:  # some network file systems have no locks
-        pass
-    return partial(os.close, file)
+        return True
+    return True
