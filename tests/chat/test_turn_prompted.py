@@ -119,15 +119,6 @@ async def test_a_question_to_the_person_ends_the_turn_and_its_answer_is_framed(b
     ]
 
 
-async def test_a_command_that_the_answer_proposes_is_shown_and_not_run(bench: Make) -> None:
-    ending = "<attempt_completion>\n<result>\nDone.\n</result>\n<command>rm -rf /</command>\n</attempt_completion>"
-    async with bench.hearing(says(ending), yes=True, protocol="cline") as at:
-        result = await at.ask("tidy up")
-
-    assert (result.stop, result.answer, at.pool.sent) == ("done", "Done.", [])
-    assert at.notes() == ["a command proposed by the model, not run: rm -rf / / "]
-
-
 @pytest.mark.parametrize(
     ("answer", "told"),
     [

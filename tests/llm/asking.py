@@ -9,10 +9,9 @@ from tests.llm.peer import provider_at, recorder
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.errors import ModelError
-from tui_host.llm.answer_stream import Stream
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Message, Text
-from tui_host.llm.model_client import ModelClient
+from tui_host.llm.model_client import ModelClient, Stream
 from tui_host.llm.outgoing import Target
 
 TARGET = Target(provider="p")
@@ -30,8 +29,9 @@ async def told(stream: Stream) -> Fold:
     """The whole answer, folded; errors pass."""
     fold = Fold(provider="mine", model="m", call_id=str)
     async with stream:
-        async for found in stream:
-            fold.add(found)
+        async for events in stream.batches():
+            for found in events:
+                fold.add(found)
     return fold
 
 
@@ -59,8 +59,9 @@ async def told_with_error(url: str) -> tuple[Fold, ModelError | None]:
     try:
         with anyio.fail_after(90):
             async with client.stream(provider_at(url), ASK, place=PLACE) as stream:
-                async for found in stream:
-                    fold.add(found)
+                async for events in stream.batches():
+                    for found in events:
+                        fold.add(found)
     except ModelError as error:
         return fold, error
     finally:

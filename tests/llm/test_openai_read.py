@@ -89,7 +89,7 @@ def test_thinking_that_must_go_back_says_under_which_key() -> None:
     other = fold_of(chunk({"reasoning": "hm"}), chunk(finish="stop"), DONE).message(turn=1)
 
     assert echoed.parts == (Thinking(text="hm", provider="p", model="m", echo=ECHOED),)
-    assert empty.parts[0] == Thinking(text="", provider="p", model="m", echo=ECHOED)
+    assert empty.parts[1] == Thinking(text="", provider="p", model="m", echo=ECHOED)
     assert other.parts == (Thinking(text="hm", provider="p", model="m"),)
 
 

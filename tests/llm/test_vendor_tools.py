@@ -8,9 +8,9 @@ from tests.llm.recorded.reading import fold_of
 from tests.llm.recorded.wire import event
 from tests.llm.streams import DONE, chunk
 from tui_host.errors import JSON
-from tui_host.llm.events import Source
+from tui_host.llm.events import CitedPage
 
-PAGE = Source(url="https://a.example/", title="A page")
+PAGE = CitedPage(url="https://a.example/", title="A page")
 CITED: dict[str, JSON] = {"type": "url_citation", "url": PAGE.url, "title": PAGE.title}
 
 

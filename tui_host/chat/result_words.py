@@ -110,15 +110,14 @@ def _new_images(history: Sequence[Message]) -> list[str]:
 
 
 RESULT_LIMIT = 50_000
-COMMAND_LIMIT = 2_000
-"""Most characters of a result, and of a command that the model proposes."""
+"""Most characters of a result."""
 
 
-def shortened(text: str, limit: int = RESULT_LIMIT) -> str:
+def shortened(text: str) -> str:
     """Return the beginning and end of a long text, with the number of omitted characters between them."""
-    if len(text) <= limit:
+    if len(text) <= RESULT_LIMIT:
         return text
-    half = limit // 2
+    half = RESULT_LIMIT // 2
     return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters left out ...]\n{text[-half:]}"
 
 

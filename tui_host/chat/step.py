@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from tui_host.chat.policy import Approver
     from tui_host.chat.session import Session
     from tui_host.errors import JSON
-    from tui_host.llm.answer_stream import Stream
-    from tui_host.llm.model_client import ModelClient
+    from tui_host.llm.model_client import ModelClient, Stream
     from tui_host.llm.outgoing import Outgoing, Window
     from tui_host.servers.pool import Pool
     from tui_host.settings.schema import ModelRef, Provider, Settings
@@ -134,23 +133,22 @@ class Step:
         reader = request.protocol.reader(request.offer.known)
         told = new_results(request.history)
         spans: list[Link] = []
+
+        def prepare(outgoing: Outgoing) -> None:
+            spans.extend(self._links.find_spans(outgoing, dialect(self._provider.dialect), told))
+
+        def began(exchange: str, outgoing: Outgoing) -> None:
+            self.window = outgoing.window
+            self._note_unsent(outgoing.unsent)
+            self._exchange_id = exchange
+            self._record(self._links.of_offer(exchange, self._newly_offered()))
+            self._record(self._links.of_request(exchange, spans))
+
         self._session.wait_for("model", f"{self._provider.name}/{ask.model}")
         try:
-            async with self._services.client.stream(self._provider, ask, place=self._place, reader=reader) as stream:
-
-                def prepare(outgoing: Outgoing) -> None:
-                    wire = dialect(self._provider.dialect)
-                    spans.extend(self._links.find_spans(outgoing, wire, told))
-
-                def began(exchange: str) -> None:
-                    if stream.outgoing is not None:
-                        self.window = stream.outgoing.window
-                        self._note_unsent(stream.outgoing.unsent)
-                    self._exchange_id = exchange
-                    self._record(self._links.of_offer(exchange, self._newly_offered()))
-                    self._record(self._links.of_request(exchange, spans))
-
-                stream.prepare, stream.began = prepare, began
+            async with self._services.client.stream(
+                self._provider, ask, place=self._place, reader=reader, prepare=prepare, began=began
+            ) as stream:
                 await self._read(stream)
         except ModelError as error:
             self.error = error
@@ -187,8 +185,7 @@ class Step:
                 self._record(self._links.of_answer(self._exchange_id, fold, stream.shifts))
 
     def _answer_item(self, state: AnswerState) -> AnswerItem:
-        question = self.fold.question
-        options = [" ".join(option.split()) for option in question.options] if question else []
+        options = [" ".join(option.split()) for option in self.fold.options]
         return AnswerItem(
             turn=self._session.turn,
             step=self.number,

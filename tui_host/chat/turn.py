@@ -23,10 +23,10 @@ from tui_host.chat.turn_result import TurnResult
 from tui_host.errors import ModelError, TuiHostError
 from tui_host.llm.dialects.table import dialect
 from tui_host.llm.events import CallMalformed
-from tui_host.llm.messages import Text
-from tui_host.llm.protocols.native import Native
+from tui_host.llm.messages import Message, Text
 from tui_host.llm.protocols.reader import called_in
 from tui_host.llm.protocols.text_protocol import TextProtocol
+from tui_host.llm.protocols.tool_protocol import ToolProtocol
 from tui_host.llm.unread_calls import UnreadCall, unread_call
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from tui_host.chat.step import Services
     from tui_host.llm.fold import Fold
     from tui_host.llm.messages import ToolSpec
-    from tui_host.llm.protocols.tool_protocol import ToolProtocol
     from tui_host.settings.schema import Profile, Provider
 
 MOST_CORRECTIONS = 3
@@ -105,7 +104,7 @@ class Turn:
     def __init__(self, services: Services, session: Session) -> None:
         self._services = services
         self._session = session
-        self._protocol: ToolProtocol = Native()  # replaced by the session's tool protocol when the turn begins
+        self._protocol = ToolProtocol()  # replaced by the session's tool protocol when the turn begins
         self._mistakes = CallMistakes()
         self._repeats = Repeats()
         self._scope = anyio.CancelScope()
@@ -283,11 +282,6 @@ class Turn:
             return False
         if self._mistakes.unread is not None:
             raise ModelError(self._mistakes.unread.what, session.model.provider, self._mistakes.unread.remedy)
-        message = step.message()
-        command = self._protocol.command(message) if message is not None else ""
-        if command:
-            shown = wording.shortened(command, wording.COMMAND_LIMIT)
-            session.note(f"a command proposed by the model, not run: {shown}")
         if fold.stop == "paused":
             session.note(f"the provider paused ({fold.vendor_stop}); asked it to continue")
             return False
@@ -336,8 +330,8 @@ class Turn:
         results = self._calls.results(running, waiting, state=state)
         self.result.outcomes.extend(outcome for outcome in self._calls.outcomes if not outcome.by_host)
         self._calls = None
-        for message in self._protocol.results(results, turn=self._session.turn):
-            self._session.say(message)
+        if results:
+            self._session.say(Message(role="tool", parts=tuple(results), turn=self._session.turn))
 
     def _correct(self, fold: Fold, tools: Sequence[ToolSpec], invalid: Sequence[str]) -> None:
         """Report faulty calls to the model (results report `invalid` ones) and the user. Raises ModelError after too many in a row."""

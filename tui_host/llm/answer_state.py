@@ -9,11 +9,11 @@ from tui_host.errors import JSON
 from tui_host.llm.events import (
     CallArguments,
     CallStarted,
+    CitedPage,
     Failed,
     ModelEvent,
     PartEnded,
     Repeated,
-    Source,
     TextDelta,
     ThinkingDelta,
     Unreadable,
@@ -194,7 +194,7 @@ class AnswerReader:
             self.events.append(VendorToolUsed(sources=sources, start=self.start, end=self.end))
 
 
-def _sources(values: Iterable[JSON]) -> Iterable[Source]:
+def _sources(values: Iterable[JSON]) -> Iterable[CitedPage]:
     for value in values:
         if not isinstance(value, Mapping):
             continue
@@ -203,4 +203,4 @@ def _sources(values: Iterable[JSON]) -> Iterable[Source]:
                 continue
             url, title = place.get("url") or place.get("uri"), place.get("title")
             if isinstance(url, str) and url:
-                yield Source(url=url, title=title if isinstance(title, str) else "")
+                yield CitedPage(url=url, title=title if isinstance(title, str) else "")

@@ -24,8 +24,7 @@ Framing: TypeAlias = Literal["sse", "lines"]
 
 _HEAD_BYTES = 500
 """How much of a body is shown if nothing of it can be read."""
-_DONE = b"[DONE]"
-_DONE_BYTES = 32
+_DONE = "[DONE]"
 _BOM = b"\xef\xbb\xbf"
 _BETWEEN_ELEMENTS = re.compile(r"(?:\xef\xbb\xbf)?[\s,\[]*(?=\{)")
 _OPENED = re.compile(rb"\{[ \t\r]*")
@@ -47,43 +46,36 @@ class BodyDecoder:
         self._reading = reading
         self._content_type = content_type
         self._framing: Framing = framing
-        self._form: Literal["unknown", "stream", "whole", "page"] = "unknown"
-        self._kept = bytearray()  # the whole body for forms read at the end, else only its beginning
+        self._splitter: SseDecoder | LineDecoder | ListDecoder | None = None  # None before, and for a whole answer
+        self._is_whole = False
+        self._kept = bytearray()  # what no splitter has read, else the beginning of the body
         self._size = 0
         self._spoken = ""  # the dialect of events that are not this one's
         self._has_stopped = False
-        self._splitter: SseDecoder | LineDecoder | ListDecoder = SseDecoder() if framing == "sse" else LineDecoder()
 
     def feed(self, data: bytes) -> list[ModelEvent]:
         """Return the events completed by more bytes."""
         self._size += len(data)
-        if self._form == "unknown":
+        if self._splitter is None:
             self._kept += data
-            head = bytes(self._kept).removeprefix(_BOM).lstrip()
-            is_begun = bool(head) and not (len(head) < len(_BOM) and _BOM.startswith(head))
-            if not is_begun or (self._framing == "lines" and _OPENED.fullmatch(head)):
+            if not self._is_whole:
+                self._choose(bytes(self._kept).removeprefix(_BOM).lstrip())
+            if self._splitter is None:
                 return []
-            self._form = self._form_of(head)
             data = bytes(self._kept)
-            if self._form != "whole":
-                del self._kept[_HEAD_BYTES:]
-        elif self._form == "whole":
-            self._kept += data
-        if self._form == "stream":
-            self._read(self._splitter.feed(data))
+            del self._kept[_HEAD_BYTES:]
+        self._read(self._splitter.feed(data))
         return self._reading.take()
 
     def finish(self) -> list[ModelEvent]:
         """Return the events completed by the end of the body, with a `Stopped` last, unless already sent."""
         state = self._reading
-        if self._form == "stream":
+        if self._splitter is not None:
             self._read(self._splitter.finish())
         state.start, state.end = 0, self._size
         head = bytes(self._kept[:_HEAD_BYTES]).decode("utf-8", "replace").strip()
-        if self._form == "whole" or (self._form == "unknown" and b"{" in self._kept):
-            self._whole(bytes(self._kept), head)
-        elif self._form == "page":
-            state.fail(f"a page of HTML came instead of an answer: {head}")
+        if self._splitter is None and (self._is_whole or b"{" in self._kept):
+            self._whole(bytes(self._kept).removeprefix(_BOM), head)
         elif state.is_foreign and not self._spoken:
             kind = f" ({self._content_type})" if self._content_type else ""
             state.fail(f"no answer can be read in what came{kind}: {head}")
@@ -91,32 +83,34 @@ class BodyDecoder:
         self._stop()
         return state.take()
 
-    def _form_of(self, head: bytes) -> Literal["stream", "whole", "page"]:
-        if head[:1] == b"<":
-            return "page"
+    def _choose(self, head: bytes) -> None:
+        """Choose how to read the body, once its beginning tells."""
+        if not head or (len(head) < len(_BOM) and _BOM.startswith(head)):
+            return
+        opened = _OPENED.match(head)
         if self._framing == "lines":
-            opened = _OPENED.match(head)
-            return "whole" if opened is not None and head[opened.end() :][:1] == b"\n" else "stream"
-        if head[:1] == b"[":
-            self._splitter = ListDecoder()
-            return "stream"
-        return "whole" if head[:1] == b"{" else "stream"
+            if opened is not None and opened.end() == len(head):  # a line, or pretty-printed
+                return
+            self._is_whole = opened is not None and head[opened.end() :][:1] == b"\n"
+        else:
+            self._is_whole = opened is not None
+        self._is_whole = self._is_whole or head[:1] == b"<"
+        if self._is_whole:
+            return
+        if self._framing == "lines":
+            self._splitter = LineDecoder()
+        else:
+            self._splitter = ListDecoder() if head[:1] == b"[" else SseDecoder()
 
     def _read(self, pieces: Sequence[SseEvent]) -> None:
         """Read pieces of the stream: events, the rest of a cut event, or bytes between events."""
-        state, event = self._reading, self._reading.event
+        state = self._reading
         for piece in pieces:
             if self._has_stopped:
                 return
             state.start, state.end = piece.start, piece.end
             if piece.kind == "event":
-                value = _object_in(piece.data)
-                if value is None:
-                    self._odd_event(piece.data)
-                else:
-                    event(value, piece.data)
-                if state.has_foreign and not self._spoken:
-                    self._spoken = _dialect_of(value)
+                self._event(piece.data)
             elif piece.kind == "cut":
                 state.unreadable("the last event is cut off")
             elif piece.kind == "other":
@@ -125,35 +119,44 @@ class BodyDecoder:
             if state.is_over:
                 self._stop()
 
-    def _odd_event(self, data: bytes) -> None:
-        """Read an event that is not one strict JSON object: its data may be anything."""
+    def _event(self, data: bytes) -> None:
+        value = _object_in(data) or self._odd_object(data)
+        if value is not None:
+            self._reading.event(value, data)
+            if self._reading.has_foreign and not self._spoken:
+                self._spoken = _dialect_of(value)
+
+    def _odd_object(self, data: bytes) -> dict[str, JSON] | None:
+        """Read an event that is not one strict JSON object: its data may be anything. None if it is no object."""
         state = self._reading
         try:
             text = data.decode()
         except UnicodeDecodeError:
             text = data.decode("utf-8", "replace")
             state.unreadable("not UTF-8")
-        if len(data) < _DONE_BYTES and data.strip() == _DONE:  # services with several APIs send this in all of them
-            state.mark = _DONE.decode()
+        if text.strip() == _DONE:  # services with several APIs send this in all of them
+            state.mark = _DONE
             state.start = state.end
             self._stop()
-            return
+            return None
         try:
             value = read_json(text)
         except ValueError as error:
             state.has_foreign = True
             state.unreadable(f"not JSON: {error}"[:200])
             self._between(data)
-            return
+            return None
         if not isinstance(value, dict):
             state.has_foreign = True
             state.unreadable("not an object")
-            return
-        self._reading.event(value, data)
+            return None
+        return value
 
     def _whole(self, body: bytes, head: str) -> None:
         """Read an answer without streaming, or an error in its place."""
-        body = body.removeprefix(_BOM)
+        if body.lstrip()[:1] == b"<":
+            self._reading.fail(f"a page of HTML came instead of an answer: {head}")
+            return
         try:
             value = read_json(body)
         except ValueError as error:
@@ -198,27 +201,31 @@ class LineDecoder:
     """Splits a body into lines (NDJSON), each returned as an event. Lines end at LF or CRLF; empty lines are skipped."""
 
     def __init__(self) -> None:
-        self._rest: list[bytes] = []
+        self._rest = bytearray()
         self._start = 0
 
     def feed(self, data: bytes) -> list[SseEvent]:
         """Return the lines completed by more bytes."""
-        *ended, rest = data.split(b"\n")
+        self._rest += data
+        if b"\n" not in data:
+            return []
+        *ended, rest = bytes(self._rest).split(b"\n")
+        self._rest = bytearray(rest)
         lines: list[SseEvent] = []
-        for piece in ended:
-            line = piece
-            if self._rest:
-                line = b"".join((*self._rest, piece))
-                self._rest.clear()
+        for line in ended:
             lines += self._line(line)
             self._start += len(line) + 1
-        if rest:
-            self._rest.append(rest)
         return lines
 
     def finish(self) -> list[SseEvent]:
         """Return the last line, which may lack its line end; half an object counts as cut off."""
-        return [last._replace(kind="cut") if _is_half(last.data) else last for last in self._line(b"".join(self._rest))]
+        last = self._line(bytes(self._rest))
+        if last and last[0].data.lstrip()[:1] == b"{":
+            try:
+                read_json(last[0].data)
+            except ValueError:
+                return [last[0]._replace(kind="cut")]
+        return last
 
     def _line(self, line: bytes) -> list[SseEvent]:
         start = self._start
@@ -226,16 +233,6 @@ class LineDecoder:
         if not start and data.startswith(_BOM):
             start, data = len(_BOM), data[len(_BOM) :]
         return [SseEvent(start, start + len(data), data)] if data.strip() else []
-
-
-def _is_half(line: bytes) -> bool:
-    if line.lstrip()[:1] != b"{":
-        return False
-    try:
-        read_json(line)
-    except ValueError:
-        return True
-    return False
 
 
 class ListDecoder:

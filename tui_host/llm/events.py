@@ -33,23 +33,12 @@ class ThinkingDelta(Located):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThinkingEcho(Located):
-    """Data to send back to the vendor with the thinking so far, in the dialect's own form."""
-
-    echo: JSON
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartEnded(Located):
-    """The end of the vendor's part of text or thinking; more text begins a new part.
-
-    If the last part is of another kind or has ended, an empty part of this kind is added. `echo` is data to send back to
-    the vendor with the part; `written` the model's own words, if a tool protocol extracted the text from them.
-    """
+    """The end of the part of text or thinking that is open, or an empty part if none is; more text begins a new part."""
 
     kind: Literal["text", "thinking"]
-    echo: JSON = None
-    written: str = ""
+    echo: JSON = None  # to send back to the vendor with the part
+    written: str = ""  # the model's own words, if a tool protocol took the text out of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,18 +48,16 @@ class TextWasThinking(Located):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextRead(Located):
-    """The text that a tool protocol extracted from the answer's words, such as the result inside a tag."""
+    """The text that a tool protocol took out of the answer's words, with answers to choose from if it is a question."""
 
     text: str
     written: str
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallStarted(Located):
-    """The beginning of a call. The response numbers its calls; `index` is the number.
-
-    The same index again adds to the call: its id, its name, or data to send back.
-    """
+    """The beginning of the answer's call number `index`; the same index again adds its id, name, or data to send back."""
 
     index: int
     wire_id: str
@@ -100,13 +87,6 @@ class CutOff(Located):
     """Words of the model after its call, such as a made-up result. Neither shown as the answer nor sent back."""
 
     text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionAsked(Located):
-    """A question to the user in the tool protocol's form, with proposed answers; its words are sent as text."""
-
-    options: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,12 +127,7 @@ class Repeated(Located):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallsLeftOut(Located):
-    """The answer has more calls than are accepted. Sent once; the calls beyond the limit get no events."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class CitedPage:
     """A page that a built-in tool read, or that the answer cites."""
 
     url: str
@@ -165,7 +140,7 @@ class VendorToolUsed(Located):
 
     tool: str = ""
     asked: str = ""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[CitedPage, ...] = ()
 
     @property
     def words(self) -> str:
@@ -177,7 +152,6 @@ class VendorToolUsed(Located):
 ModelEvent: TypeAlias = (
     TextDelta
     | ThinkingDelta
-    | ThinkingEcho
     | PartEnded
     | TextWasThinking
     | TextRead
@@ -185,12 +159,10 @@ ModelEvent: TypeAlias = (
     | CallArguments
     | CallMalformed
     | CutOff
-    | QuestionAsked
     | UsageReported
     | Stopped
     | Failed
     | Unreadable
     | Repeated
-    | CallsLeftOut
     | VendorToolUsed
 )

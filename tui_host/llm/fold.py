@@ -11,21 +11,18 @@ from tui_host.errors import JSON
 from tui_host.llm.events import (
     CallArguments,
     CallMalformed,
-    CallsLeftOut,
     CallStarted,
+    CitedPage,
     CutOff,
     Failed,
     ModelEvent,
     PartEnded,
-    QuestionAsked,
     Repeated,
-    Source,
     Stopped,
     TextDelta,
     TextRead,
     TextWasThinking,
     ThinkingDelta,
-    ThinkingEcho,
     Unreadable,
     UsageReported,
     VendorToolUsed,
@@ -75,37 +72,24 @@ class _Call:
     size: int = 0
     spans: list[Range] = field(default_factory=list[Range])
     written: str = ""
-    is_cut: bool = False
     echo: JSON = None
 
 
 class Fold:
     """An answer that grows with each event, in linear time. Any order of events is accepted.
 
-    Attributes:
-        vendor_stop: The provider's own value for the reason of the end.
-        failure: The provider's words for an error inside the response, empty if there was none.
-        unreadable: The number of unreadable events.
-        cut_off: The model's words after its call, which are not part of the answer.
-        vendor_runs: The runs of the vendor's built-in tools, in order.
-        sources: The sources that these tools or the answer name, without repeats.
+    `call_id` returns an id, unique in the session, for the n-th call of the answer, from 0. Only the `provider` and
+    `model` get back what is theirs, such as the thinking.
     """
 
     def __init__(self, *, provider: str, model: str, call_id: Callable[[int], str]) -> None:
-        """Start an empty answer.
-
-        Args:
-            provider: The name of the provider that may get the thinking back.
-            model: The model's name.
-            call_id: Returns an id, unique in the session, for the n-th call of the answer, from 0.
-        """
         self.usage = Usage()
         self.stop: Stop | None = None
-        self.vendor_stop = ""
-        self.failure = ""
+        self.vendor_stop = ""  # the provider's own value for the reason of the end
+        self.failure = ""  # the provider's words for an error inside the response
         self.unreadable = 0
         self.vendor_runs: list[VendorToolUsed] = []
-        self.sources: list[Source] = []
+        self.sources: list[CitedPage] = []  # those that the vendor's tools or the answer name, without repeats
         self.has_calls_left_out = False
         self._provider = provider
         self._model = model
@@ -114,15 +98,15 @@ class Fold:
 
     def _clear(self) -> None:
         self.malformed: list[CallMalformed] = []
-        self.cut_off: list[CutOff] = []
-        self.question: QuestionAsked | None = None
+        self.cut_off: list[CutOff] = []  # the model's words after its call, which are not part of the answer
+        self.options: tuple[str, ...] = ()  # the answers to choose from that a question to the user proposes
         self._blocks: list[_Words | _Call] = []
         self._calls: dict[int, _Call] = {}
 
     @property
     def has_begun(self) -> bool:
         """Whether anything of an answer has come: words, thinking, a call, or a broken call."""
-        return bool(self._blocks or self.malformed or self.cut_off or self.question)
+        return bool(self._blocks or self.malformed or self.cut_off)
 
     def add(self, event: ModelEvent) -> None:
         """Add an event to the message."""
@@ -138,12 +122,10 @@ class Fold:
             case CallArguments():
                 self._arguments(event)
             case PartEnded():
-                block = self._words(thinking=event.kind == "thinking")
-                block.has_ended, block.echo, block.written = True, event.echo, event.written
-            case ThinkingEcho():
-                self._echo(event.echo)
+                self._end_part(event)
             case TextRead():
                 self._blocks.append(_Words(pieces=[event.text], written=event.written, has_ended=True))
+                self.options = event.options
             case TextWasThinking():
                 self._text_was_thinking()
             case Repeated():
@@ -159,8 +141,6 @@ class Fold:
                 self.malformed.append(event)
             case CutOff():
                 self.cut_off.append(event)
-            case QuestionAsked():
-                self.question = event
             case UsageReported():
                 self.usage = event.usage
             case Stopped():
@@ -169,8 +149,6 @@ class Fold:
                 self.failure = event.message
             case Unreadable():
                 self.unreadable += 1
-            case CallsLeftOut():
-                self.has_calls_left_out = True
             case VendorToolUsed():
                 self.vendor_runs += [event] if event.tool else []
                 self.sources += [source for source in event.sources if source not in self.sources]
@@ -185,6 +163,14 @@ class Fold:
         self._blocks.append(block)
         return block
 
+    def _end_part(self, event: PartEnded) -> None:
+        is_thinking = event.kind == "thinking"
+        words = (block for block in reversed(self._blocks) if isinstance(block, _Words) and block.is_thinking)
+        # Data for the thinking may come when the text has begun.
+        block = next((block for block in words if is_thinking and not block.has_ended), None)
+        block = block or self._words(thinking=is_thinking)
+        block.has_ended, block.echo, block.written = True, event.echo, event.written
+
     def _text_was_thinking(self) -> None:
         """Turn all text so far, and the calls extracted from it, into thinking."""
         for number, block in enumerate(self._blocks):
@@ -196,14 +182,7 @@ class Fold:
         self._blocks += [_Words(is_thinking=True, pieces=[cut.text]) for cut in self.cut_off]
         self.cut_off.clear()
         self.malformed.clear()
-        self.question = None
-
-    def _echo(self, echo: JSON) -> None:
-        for block in reversed(self._blocks):
-            if isinstance(block, _Words) and block.is_thinking:
-                block.echo = echo
-                return
-        self._blocks.insert(0, _Words(is_thinking=True, echo=echo))
+        self.options = ()
 
     def _start(self, event: CallStarted) -> None:
         call = self._calls.get(event.index)
@@ -222,42 +201,39 @@ class Fold:
 
     def _arguments(self, event: CallArguments) -> None:
         call = self._calls.get(event.index)
-        if call is None or call.is_cut:
+        if call is None or call.size > MOST_ARGUMENTS:
             return
         if event.anew:
             call.pieces.clear()
             call.size = 0
         call.size += len(event.text)
-        if call.size > MOST_ARGUMENTS:
-            call.is_cut = True  # all that follows is incomplete JSON, so no call can run by mistake
-            return
-        call.pieces.append(event.text)
-        _extend(call.spans, event.start, event.end)
+        if call.size <= MOST_ARGUMENTS:  # what is longer is incomplete JSON, so it cannot run by mistake
+            call.pieces.append(event.text)
+            _extend(call.spans, event.start, event.end)
 
     @property
     def text(self) -> str:
         """The answer's text so far."""
-        return self._joined(thinking=False)
+        return "".join(text for text, _ in self.runs)
 
     @property
     def thinking(self) -> str:
         """The thinking so far."""
-        return self._joined(thinking=True)
+        return "".join(thinking for _, thinking in self.runs)
 
     @property
     def runs(self) -> Sequence[tuple[str, str]]:
         """Text and thinking so far, split at the calls."""
-        runs: list[tuple[list[str], list[str]]] = [([], [])]
+        runs = [("", "")]
         for block in self._blocks:
+            text, thinking = runs[-1]
             if isinstance(block, _Call):
-                runs.append(([], []))
+                runs.append(("", ""))
+            elif block.is_thinking:
+                runs[-1] = text, thinking + _whole(block.pieces)
             else:
-                runs[-1][block.is_thinking].append(_whole(block.pieces))
-        return [("".join(text), "".join(thinking)) for text, thinking in runs]
-
-    def _joined(self, *, thinking: bool) -> str:
-        blocks = (block for block in self._blocks if isinstance(block, _Words) and block.is_thinking == thinking)
-        return "".join([_whole(block.pieces) for block in blocks])
+                runs[-1] = text + _whole(block.pieces), thinking
+        return runs
 
     @property
     def calls(self) -> tuple[FoldedCall, ...]:
@@ -275,7 +251,8 @@ class Fold:
                 written=call.written,
             )
             is_ended = bool(call.written) or call is not ordered[-1] or has_ended
-            folded.append(FoldedCall(call=asked, spans=tuple(call.spans), complete=is_ended and not call.is_cut))
+            is_whole = is_ended and call.size <= MOST_ARGUMENTS
+            folded.append(FoldedCall(call=asked, spans=tuple(call.spans), complete=is_whole))
         return tuple(folded)
 
     def message(self, *, turn: int) -> Message:
@@ -286,14 +263,10 @@ class Fold:
             if isinstance(block, _Call):
                 parts.append(next(calls).call)
                 continue
-            text = _whole(block.pieces)
-            if not text and block.echo is None:
-                continue
-            if block.is_thinking:
-                parts.append(
-                    Thinking(text=text, provider=self._provider, model=self._model, echo=block.echo, tag=block.tag)
-                )
-            else:
+            text, of = _whole(block.pieces), {"provider": self._provider, "model": self._model}
+            if block.is_thinking and (text or block.echo is not None):
+                parts.append(Thinking(text=text, echo=block.echo, tag=block.tag, **of))
+            elif text or block.echo is not None:
                 parts.append(Text(text=text, echo=self._echo_of(block), written=block.written))
         return Message(role="assistant", parts=tuple(parts), stop=self.stop, turn=turn)
 
@@ -303,11 +276,9 @@ class Fold:
 
 def _whole(pieces: list[str]) -> str:
     """Join the pieces in place and return the text; surrogate pairs split between two events become characters."""
-    if len(pieces) == 1:
-        text = pieces[0]
-    else:
-        text = "".join(pieces)
-        pieces[:] = [text]
+    if len(pieces) != 1:
+        pieces[:] = ["".join(pieces)]
+    text = pieces[0]
     if text.isascii() or _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

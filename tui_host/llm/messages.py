@@ -24,33 +24,23 @@ class Echo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """Plain text (an answer's is Markdown), empty for a part with only an echo.
-
-    Attributes:
-        written: The model's own words, if a tool protocol extracted the text from them.
-        origin: The server's prompt or resource that gave the text, in words; empty for all other texts.
-    """
+    """Plain text (an answer's is Markdown), empty for a part with only an echo."""
 
     text: str
     echo: Echo | None = None
-    written: str = ""
-    origin: str = ""
+    written: str = ""  # the model's own words, if a tool protocol took the text out of them
+    origin: str = ""  # the server's prompt or resource that gave the text, in words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thinking:
-    """The thinking before an answer, sent back only to the provider and model of origin.
-
-    Attributes:
-        echo: The data to send back verbatim (signatures, encrypted content), in the dialect's form.
-        tag: The tag or label around the thinking in the answer's text; empty where the server separates thinking.
-    """
+    """The thinking before an answer, sent back only to the provider and model of origin."""
 
     text: str
     provider: str = ""
     model: str = ""
-    echo: JSON = None
-    tag: str = ""
+    echo: JSON = None  # to send back verbatim (signatures, encrypted content), in the dialect's form
+    tag: str = ""  # the tag or label around it in the answer's text; empty where the server separates thinking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,22 +53,14 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A model's request for a tool.
+    """A model's request for a tool; name and arguments stand as the model wrote them, JSON if all is well."""
 
-    Attributes:
-        id: Our own id, unique in its session.
-        wire_id: The id given by the vendor's API, empty if none.
-        name: The name as the model wrote it (`SERVER__TOOL`).
-        arguments: The arguments exactly as the model wrote them; JSON text if all is well.
-        written: The model's own words, if a tool protocol extracted the call from them; else empty.
-    """
-
-    id: str
-    wire_id: str
+    id: str  # our own, unique in its session
+    wire_id: str  # the vendor's, empty if none
     name: str
     arguments: str
     echo: Echo | None = None
-    written: str = ""
+    written: str = ""  # the model's own words, if a tool protocol took the call out of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,19 +77,13 @@ Part: TypeAlias = Text | Thinking | Image | ToolCall | ToolResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A message of the conversation.
-
-    Attributes:
-        stop: Why an assistant message ended; None for others.
-        turn: The message's turn; 0 before the first turn.
-        source: The origin, if the role does not tell: `host` for our own notes.
-    """
+    """A message of the conversation."""
 
     role: Role
     parts: tuple[Part, ...]
-    stop: Stop | None = None
-    turn: int = 0
-    source: Literal["", "host"] = ""
+    stop: Stop | None = None  # why an assistant's message ended
+    turn: int = 0  # 0 before the first turn
+    source: Literal["", "host"] = ""  # `host` for our own notes, which no role tells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,66 +98,41 @@ class ResourceSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool as offered to a model.
+    """A tool as offered to a model."""
 
-    Attributes:
-        name: What the model sees: `SERVER__TOOL`, or shortened with a hash.
-        description: The server's description, after the tool's own name if the vendor's rules forced a different name.
-        schema: The server's input schema, unchanged.
-        tool: The tool's own name.
-        resources: The server's listed resources, for the tool that reads them; None for a real tool.
-    """
-
-    name: str
-    description: str
-    schema: JSON
+    name: str  # what the model sees: `SERVER__TOOL`, or shortened with a hash
+    description: str  # the server's, after the tool's own name if the vendor's rules forced a different name
+    schema: JSON  # the server's, unchanged
     server: str
-    tool: str
-    resources: tuple[ResourceSpec, ...] | None = None
+    tool: str  # the tool's own name
+    resources: tuple[ResourceSpec, ...] | None = None  # for the tool that reads them; None for a real tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens as reported by the provider; None for «not reported».
+    """Tokens, and seconds of a local server, as reported by the provider; None for «not reported»."""
 
-    Attributes:
-        input_total: All input tokens, cached ones included.
-        input_cached: Input tokens read from the provider's cache.
-        cache_written: Input tokens written to the provider's cache.
-        output_total: All output tokens, reasoning included.
-        loading: Seconds to load the model into memory.
-        reading: Seconds spent on the input.
-        writing: Seconds spent on the output.
-        cost: The price of the exchange, in the currency of the provider.
-    """
-
-    input_total: int | None = None
-    input_cached: int | None = None
+    input_total: int | None = None  # cached ones included
+    input_cached: int | None = None  # read from the provider's cache
     cache_written: int | None = None
-    output_total: int | None = None
+    output_total: int | None = None  # reasoning included
     reasoning: int | None = None
-    loading: float | None = None
+    loading: float | None = None  # seconds to load the model into memory
     reading: float | None = None
     writing: float | None = None
-    cost: float | None = None
+    cost: float | None = None  # in the currency of the provider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """The content of a model exchange, before a dialect writes the request.
-
-    Attributes:
-        messages: The conversation, oldest first; the system message, if any, first.
-        extra: More members for the body, which override the dialect's.
-        stop_sequences: The tool protocol's stop sequences, in addition to those in the options.
-    """
+    """The content of a model exchange, before a dialect writes the request."""
 
     model: str
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...]  # oldest first; the system message, if any, before all
     tools: tuple[ToolSpec, ...] = ()
     options: Options = field(default_factory=Options)
-    extra: tuple[tuple[str, JSON], ...] = ()
-    stop_sequences: tuple[str, ...] = ()
+    extra: tuple[tuple[str, JSON], ...] = ()  # more members for the body, which override the dialect's
+    stop_sequences: tuple[str, ...] = ()  # the tool protocol's, besides those in the options
     stream: bool = True
 
     @property

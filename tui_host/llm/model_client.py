@@ -2,57 +2,101 @@
 
 from __future__ import annotations
 
+import ssl
 import time
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from http.cookiejar import DefaultCookiePolicy
+from types import TracebackType
+from typing import Final, Self
+from urllib.parse import urlsplit
 
 import anyio
+import anyio.to_thread
 import httpx
 
 from tui_host.capture import content_codings as codings
-from tui_host.capture.record import NOWHERE, Draft, Place
+from tui_host.capture.http.httpx_tap import BEGAN, RecordingTransport, exchange_of, observed
+from tui_host.capture.http.observer import Observer, header_pairs
+from tui_host.capture.record import NOWHERE, Draft, Head, Place, Shift, current_place
 from tui_host.capture.recorder_protocol import Recording
 from tui_host.errors import ModelError
-from tui_host.llm.answer_stream import Stream
+from tui_host.llm.answer_stream import (
+    CONNECT_SECONDS,
+    LINGER_SECONDS,
+    AnswerBody,
+    BodyAhead,
+    close,
+    fault_of,
+    redacted,
+    where,
+)
 from tui_host.llm.dialects.table import dialect
+from tui_host.llm.events import ModelEvent
 from tui_host.llm.messages import Ask
-from tui_host.llm.model_request import models_request
+from tui_host.llm.model_request import credential_place, model_request, models_request
 from tui_host.llm.outgoing import Outgoing
 from tui_host.llm.protocols.tool_protocol import Reader
-from tui_host.llm.sender import Sender, close, fault_of, read_body, where
+from tui_host.llm.provider_faults import SHORT_IDS, failure
+from tui_host.settings.proxy import proxy_for
 from tui_host.settings.schema import Provider
 
 LIST_SECONDS: Final = 15.0
 _LIST_BYTES = 16 << 20
+_REFUSAL_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """The connections to use for a request: directly, or through a proxy."""
+
+    provider: str
+    is_tls: bool
+    ca_file: str
+    proxy: str | None
 
 
 class ModelClient:
     """Talks to providers and records every byte. One object for the whole program, safe for concurrent turns.
 
-    Each request is sent once, unchanged. Opens no connection before the first one.
+    Each request is sent once, unchanged, without retries or redirects. Opens no connection before the first one.
+    References and proxies are looked up in the `environment` of the settings when needed.
     """
 
-    def __init__(
-        self, recorder: Recording, environment: Mapping[str, str], *, now: Callable[[], float] = time.time
-    ) -> None:
-        """References and proxies are looked up in the `environment` of the settings when needed."""
-        self._sender = Sender(recorder, environment, now)
+    def __init__(self, recorder: Recording, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._recorder = recorder
+        self._clients: dict[_Way, httpx.AsyncClient] = {}
+        self._short_ids: set[str] = set()  # providers that have refused the ids which they gave themselves
 
-    def stream(self, provider: Provider, ask: Ask, *, place: Place, reader: Reader | None = None) -> Stream:
+    def stream(
+        self,
+        provider: Provider,
+        ask: Ask,
+        *,
+        place: Place,
+        reader: Reader | None = None,
+        prepare: Callable[[Outgoing], None] | None = None,
+        began: Callable[[str, Outgoing], None] | None = None,
+    ) -> Stream:
         """Return a stream of an answer; the request is sent with the first iteration.
 
-        The `reader` is the tool protocol's for this answer; None leaves the events as they are.
+        Args:
+            reader: The tool protocol's, for this answer; None leaves the events as they are.
+            prepare: Called with the request in a thread, before sending.
+            began: Called with the exchange's id and the request, once that is recorded, before it is sent.
         """
-        return Stream(self._sender, provider, ask, place, reader)
+        return Stream(self, provider, ask, place, reader=reader or Reader(), prepare=prepare, began=began)
 
     async def list_models(self, provider: Provider) -> tuple[str, ...]:
         """Return the models reported by a provider, in its order. Raises `ModelError` if it is unreachable or refuses."""
-        outgoing = models_request(provider, self._sender.environment)
+        outgoing = models_request(provider, self._environment)
         try:
             with anyio.fail_after(LIST_SECONDS):
-                response = await self._sender.send(provider, outgoing, NOWHERE)
+                response = await self.send(provider, outgoing, NOWHERE)
                 try:
-                    return dialect(provider.dialect).models(await read_body(response, _LIST_BYTES))
+                    return dialect(provider.dialect).models(await _body(response, _LIST_BYTES))
                 finally:
                     await close(response)
         except httpx.HTTPError as error:
@@ -64,9 +108,240 @@ class ModelClient:
 
     async def preview(self, provider: Provider, ask: Ask, *, place: Place) -> tuple[Outgoing, Draft]:
         """Return the request that `stream` would send, and its record before redaction. Nothing is sent."""
-        outgoing = await self._sender.written(provider, ask)
-        return outgoing, await self._sender.draft(provider, outgoing, place)
+        outgoing = await self.written(provider, ask)
+        client = await self._client(provider, outgoing)
+        try:
+            request = _request(client, provider, outgoing, None)
+        except httpx.InvalidURL as error:
+            raise fault_of(provider, outgoing, error, 0) from error
+        head = Head(method=request.method, url=str(request.url), headers=header_pairs(request.headers.raw))
+        draft = Draft(
+            wire="llm", kind="request", peer=provider.name, direction="out", place=place, head=head, data=outgoing.body
+        )
+        return outgoing, draft
+
+    async def written(self, provider: Provider, ask: Ask) -> Outgoing:
+        """Write the request for an answer. Runs in a thread, because large images take long. Raises as `model_request`."""
+        write = partial(model_request, has_short_ids=provider.name in self._short_ids)
+        return await anyio.to_thread.run_sync(write, provider, ask, self._environment)
+
+    async def send(
+        self, provider: Provider, outgoing: Outgoing, place: Place, *, began: Callable[[str], None] | None = None
+    ) -> httpx.Response:
+        """Send a request and read the response's head; the caller closes the response.
+
+        `began` is called with the exchange's id once the request is recorded, before it is sent. Raises `ModelError` if
+        the request could not be sent or was refused.
+        """
+        client = await self._client(provider, outgoing)
+        request: httpx.Request | None = None
+        token = current_place.set(place)
+        try:
+            request = _request(client, provider, outgoing, began)
+            response = await client.send(request, stream=True)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            fault = fault_of(provider, outgoing, error, 0)
+            fault.exchange = exchange_of(request) if request is not None else None
+            raise fault from error
+        finally:
+            current_place.reset(token)
+        if not response.is_success:
+            try:
+                raise await self._refusal(provider, outgoing, response)
+            finally:
+                await close(response)
+        return response
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._sender.aclose()
+        clients, self._clients = list(self._clients.values()), {}
+        for client in clients:
+            await client.aclose()
+
+    async def _client(self, provider: Provider, outgoing: Outgoing) -> httpx.AsyncClient:
+        way = _Way(
+            provider=provider.name,
+            is_tls=urlsplit(outgoing.url).scheme == "https",
+            ca_file=str(provider.ca_file or self._environment.get("SSL_CERT_FILE") or ""),
+            proxy=proxy_for(outgoing.url, self._environment),
+        )
+        if way not in self._clients:
+            try:
+                # Reading the system's certificates would block the event loop noticeably.
+                context = await anyio.to_thread.run_sync(_context, way)
+                inner = httpx.AsyncHTTPTransport(verify=context, trust_env=False, proxy=way.proxy)
+            except httpx.InvalidURL as error:  # its text may contain part of the password
+                what, remedy = "the proxy's address is no URL", "correct the proxy in the environment"
+                raise ModelError(what, where(provider, outgoing), remedy) from error
+            except (OSError, ValueError, ImportError) as error:
+                what, remedy = "the proxy or the certificates cannot be used", "check ca_file and the proxy"
+                raise ModelError(f"{what}: {error}", where(provider, outgoing), remedy) from error
+            transport = RecordingTransport(Observer(self._recorder, wire="llm", peer=provider.name), inner)
+            client = httpx.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
+            client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
+            self._clients.setdefault(way, client)
+        return self._clients[way]
+
+    async def _refusal(self, provider: Provider, outgoing: Outgoing, response: httpx.Response) -> ModelError:
+        """Make the error for a response with a bad status, whose body is read here."""
+        try:
+            body = await _body(response, _REFUSAL_BYTES)
+        except (httpx.HTTPError, codings.CodingError):
+            body = b""  # the status is enough; the tap has recorded the bytes
+        error = dialect(provider.dialect).error(response.status_code, header_pairs(response.headers.raw), body)
+        if SHORT_IDS.search(error.what) and provider.name not in self._short_ids:
+            # The next request to this provider has short ids, so the same conversation may pass.
+            self._short_ids.add(provider.name)
+            error.passes, error.remedy = True, "ask again: calls get ids of nine letters and digits from now on"
+        error.what = redacted(error.what, outgoing)
+        error.where = where(provider, outgoing)
+        error.exchange = exchange_of(response)
+        if response.status_code in {401, 403}:
+            error.remedy = f"check the credential: {credential_place(provider)}"
+        return error
+
+
+class Stream:
+    """One answer as batches of events: iterate over `batches`, within `async with`.
+
+    Every event is given out before an error is raised, so what came stays. An answer that the provider ended with an error,
+    or that broke off, raises ModelError after its last event, a `Stopped` with the reason.
+    """
+
+    def __init__(
+        self,
+        client: ModelClient,
+        provider: Provider,
+        ask: Ask,
+        place: Place,
+        *,
+        reader: Reader,
+        prepare: Callable[[Outgoing], None] | None,
+        began: Callable[[str, Outgoing], None] | None,
+    ) -> None:
+        """Made by `ModelClient.stream`, which says what the parameters are."""
+        self._client = client
+        self._provider = provider
+        self._ask = ask
+        self._place = place
+        self._reader = reader
+        self._prepare = prepare
+        self._began = began
+        self._exchange: str | None = None
+        self._response: httpx.Response | None = None
+        self._body: BodyAhead | None = None
+        self._made = time.monotonic()
+        self._group = anyio.create_task_group()
+        self._batches = self._run()
+
+    @property
+    def heard(self) -> float:
+        """When the last byte came, in monotonic seconds; when the request was made before the first one."""
+        return self._made if self._body is None else self._body.heard
+
+    @property
+    def shifts(self) -> Sequence[Shift]:
+        """The places of secrets taken out of the body before storage."""
+        exchange = observed(self._response) if self._response is not None else None
+        return exchange.shifts if exchange is not None else ()
+
+    def batches(self) -> AsyncIterator[Sequence[ModelEvent]]:
+        """Yield the events in batches: all that are available together. No batch is empty."""
+        return self._batches
+
+    async def __aenter__(self) -> Self:
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop reading; the exchange is recorded as closed by the host."""
+        try:
+            await self._batches.aclose()
+        finally:
+            # The group must not see the error, since it would raise an exception group.
+            await self._group.__aexit__(None, None, None)
+
+    async def _run(self) -> AsyncGenerator[Sequence[ModelEvent]]:
+        outgoing = await self._client.written(self._provider, self._ask)
+        if self._prepare is not None:
+            await anyio.to_thread.run_sync(self._prepare, outgoing)
+
+        def has_begun(exchange: str) -> None:
+            self._exchange = exchange
+            if self._began is not None:
+                self._began(exchange, outgoing)
+
+        response = await self._client.send(self._provider, outgoing, self._place, began=has_begun)
+        self._response = response
+        fault: Exception | None = None
+        body = self._body = BodyAhead(response.aiter_raw())
+        self._group.start_soon(body.run)
+        try:
+            answer = AnswerBody(self._provider, response, self._reader)
+            try:
+                while answer.stop is None and not answer.is_made_up and (data := await body.take()):
+                    events = answer.feed(data + await body.rest_of_secret(observed(response)))
+                    if events:
+                        yield events
+                if answer.stop is not None:
+                    await body.rest(LINGER_SECONDS)
+            except (httpx.HTTPError, codings.CodingError) as error:
+                fault = error
+            last = answer.finish()
+            if last:
+                yield last
+        finally:
+            await body.stop()
+            await close(response)
+        error = self._error(outgoing, answer, fault)
+        if error is not None:
+            error.where = where(self._provider, outgoing)
+            error.status, error.exchange = response.status_code, self._exchange
+            raise error from fault
+
+    def _error(self, outgoing: Outgoing, answer: AnswerBody, fault: Exception | None) -> ModelError | None:
+        """Return the error to raise after an answer that ended badly. A connection fault after a good end is ignored."""
+        if answer.failure is not None or answer.stop == "failed":
+            error = failure(answer.failure)
+            error.what = redacted(error.what, outgoing)
+        elif answer.stop != "cut":
+            return None
+        elif fault is not None:
+            error = fault_of(self._provider, outgoing, fault, answer.size)
+            error.passes = not answer.size and isinstance(fault, httpx.RemoteProtocolError | httpx.ReadError)
+        else:
+            error = ModelError(f"the answer broke off after {answer.size:,} bytes, without an end", remedy="try again")
+            error.passes = not answer.size  # a refusal, but with status 200
+        return error
+
+
+def _request(
+    client: httpx.AsyncClient, provider: Provider, outgoing: Outgoing, began: Callable[[str], None] | None
+) -> httpx.Request:
+    return client.build_request(
+        outgoing.method,
+        outgoing.url,
+        headers=outgoing.headers,
+        content=outgoing.body,
+        timeout=httpx.Timeout(provider.timeout or None, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS),
+        extensions={BEGAN: began},
+    )
+
+
+def _context(way: _Way) -> ssl.SSLContext:
+    if not way.is_tls and (way.proxy is None or not way.proxy.startswith("https")):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used, so loading certificates is needless
+    return ssl.create_default_context(cafile=way.ca_file) if way.ca_file else httpx.create_ssl_context(trust_env=False)
+
+
+async def _body(response: httpx.Response, limit: int) -> bytes:
+    """Read a whole body, up to a limit. Raises `CodingError` if the body cannot be decoded."""
+    content = bytearray()
+    coding = codings.decoder(response.headers.get("content-encoding"))
+    async for data in response.aiter_raw():
+        content += coding.feed(data)
+        if len(content) >= limit:
+            break
+    return bytes(content[:limit])

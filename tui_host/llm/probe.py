@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from urllib.parse import urlsplit
@@ -27,18 +28,14 @@ class LocalServer:
 
 def presets_with_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the presets with a key in the environment, in the order to offer them."""
-    return tuple(
-        name
-        for name, provider in PRESETS.items()
-        if provider.key_variable is not None and environment.get(provider.key_variable, "").strip()
-    )
+    keys = ((name, provider.key_variable) for name, provider in PRESETS.items())
+    return tuple(name for name, key in keys if key is not None and environment.get(key, "").strip())
 
 
 async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[LocalServer, ...]:
-    """Return the model servers on this machine's usual ports, asked concurrently for their models. Never raises.
+    """Return the model servers at base URLs by their preset's name, by default at the usual ports. Never raises.
 
-    Servers of other kinds are recognised and left out. Nothing is recorded, since the user has chosen no provider.
-    `addresses` are base URLs by the preset's name; None for the presets' own.
+    Servers of other kinds are left out. Nothing is recorded, since the user has chosen no provider.
     """
     import anyio
 
@@ -47,27 +44,19 @@ async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[Loc
     answers: dict[str, LocalServer] = {}
 
     async def ask(name: str, base_url: str) -> None:
-        models = await _models(base_url, PRESETS[name].dialect) if await _is_listening(base_url) else None
-        if models is not None:
-            answers[name] = LocalServer(provider=name, base_url=base_url, models=models)
+        with suppress(OSError, TimeoutError, ValueError):
+            # Usually no port is open. Then no HTTP client needs to be imported.
+            parts = urlsplit(base_url)
+            with anyio.fail_after(_SECONDS):
+                await (await anyio.connect_tcp(parts.hostname or "", parts.port or 80)).aclose()
+            models = await _models(base_url, PRESETS[name].dialect)
+            if models is not None:
+                answers[name] = LocalServer(provider=name, base_url=base_url, models=models)
 
     async with anyio.create_task_group() as group:
         for name, base_url in addresses.items():
             group.start_soon(ask, name, base_url)
     return tuple(answers[name] for name in addresses if name in answers)
-
-
-async def _is_listening(base_url: str) -> bool:
-    """Tell whether a port is open. If none is, which is usual, no HTTP client needs to be imported."""
-    import anyio
-
-    parts = urlsplit(base_url)
-    try:
-        with anyio.fail_after(_SECONDS):
-            await (await anyio.connect_tcp(parts.hostname or "", parts.port or 80)).aclose()
-    except (OSError, TimeoutError, ValueError):
-        return False
-    return True
 
 
 async def _models(base_url: str, spoken: str) -> tuple[str, ...] | None:
@@ -97,7 +86,7 @@ async def _models(base_url: str, spoken: str) -> tuple[str, ...] | None:
                     body += piece
                     if len(body) > _MOST:
                         return None
-    except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, OSError):
-        return None  # no server, or one of another kind
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return None  # a server of another kind
     is_list = response.status_code == 200 and any(all(mark in body for mark in marks) for marks in _LISTS)
     return speaks.models(bytes(body)) if is_list else None

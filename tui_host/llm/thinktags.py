@@ -29,9 +29,7 @@ class ThinkTags:
         self._state: Literal["head", "inside", "after", "text", "plain"] = "head"
         self._close = ""
         self._held = ""
-        self._line_is_blank = True
-        self._fences = 0
-        self._ticks = ""  # a possible beginning of a fence at the end of the text
+        self._said: list[str] = []  # the text so far, in which a closing tag may stand
 
     def thinking(self, text: JSON) -> None:
         """Add thinking that the server separates itself; all further text is text."""
@@ -42,13 +40,11 @@ class ThinkTags:
 
     def feed(self, text: str) -> None:
         """Add a piece of text."""
-        is_open = self._held or self._ticks or self._line_is_blank
-        if self._state == "text" and not (is_open or "<" in text or "`" in text or "\n" in text):
-            self._answer.text(text)  # the usual case
-            return
         text, self._held = self._held + text, ""
         while text:
             match self._state:
+                case "text":
+                    text = self._text(text)
                 case "head":
                     text = self._head(text)
                 case "inside":
@@ -56,8 +52,6 @@ class ThinkTags:
                 case "after":
                     text = text.lstrip()
                     self._state = "plain" if text else "after"
-                case "text":
-                    text = self._text(text)
                 case "plain":
                     self._answer.text(text)
                     text = ""
@@ -93,21 +87,18 @@ class ThinkTags:
         return rest
 
     def _text(self, text: str) -> str:
-        if "<" not in text:
-            self._say(text)
-            return ""
         before, tag, rest = text.partition(_CLOSE)
         if not tag:
-            kept = beginning_of(_CLOSE, text)
+            kept = beginning_of(_CLOSE, text) if "<" in text else 0
             self._held = text[len(text) - kept :]
             self._say(text[: len(text) - kept])
             return ""
-        line = before.rpartition("\n")[2]
-        begins_line = not line.strip() and (self._line_is_blank or "\n" in before)
         self._say(before)
+        said = "".join(self._said)
+        begins_line = not said.rpartition("\n")[2].strip()
         if not begins_line and not rest:
             self._held = _CLOSE  # whether the line ends here depends on the next character
-        elif self._fences % 2 == 0 and (begins_line or rest.startswith("\n")):
+        elif said.count("```") % 2 == 0 and (begins_line or rest.startswith("\n")):
             self._answer.events.append(TextWasThinking(start=self._answer.start, end=self._answer.end))
             self._state = "after"
         else:
@@ -115,14 +106,7 @@ class ThinkTags:
         return rest
 
     def _say(self, text: str) -> None:
-        if self._ticks or "`" in text:
-            ticks = self._ticks + text
-            self._fences += ticks.count("```")
-            self._ticks = "`" * ((len(ticks) - len(ticks.rstrip("`"))) % 3)
-        if "\n" in text:
-            self._line_is_blank = not text.rpartition("\n")[2].strip()
-        elif self._line_is_blank:
-            self._line_is_blank = not text.strip()
+        self._said.append(text)
         self._answer.text(text)
 
 

@@ -121,7 +121,7 @@ def read(
     reading.text, reading.thinking = fold.text, fold.thinking
     reading.cut = "".join(piece.text for piece in fold.cut_off)
     reading.malformed = [each.reason for each in fold.malformed]
-    reading.options = fold.question.options if fold.question is not None else None
+    reading.options = fold.options
     reading.message = fold.message(turn=1)
     return reading
 

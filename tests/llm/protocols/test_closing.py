@@ -31,8 +31,9 @@ async def test_an_answer_that_goes_on_behind_its_call_is_closed_by_the_host(name
     with anyio.fail_after(90):
         async with peer(goes_on) as there:
             async with client.stream(provider_at(there.url), ASK, place=PLACE, reader=reader) as stream:
-                async for event in stream:
-                    fold.add(event)
+                async for events in stream.batches():
+                    for event in events:
+                        fold.add(event)
             await there.closed.wait()
     await client.aclose()
 

@@ -121,7 +121,7 @@ def test_thinking_whose_opening_stood_in_the_prompt_holds_no_call_and_hides_none
             for found in reader.feed(event):
                 fold.add(found)
         assert [(found.call.name, found.call.arguments) for found in fold.calls] == ONE
-        assert (fold.text, fold.malformed, fold.cut_off, fold.question) == ("", [], [], None)
+        assert (fold.text, fold.malformed, fold.cut_off, fold.options) == ("", [], [], ())
         assert ("multiply" in fold.thinking) == ("multiply" in thought)
 
 

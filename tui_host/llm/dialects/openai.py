@@ -18,7 +18,7 @@ from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.body_framing import count_of
 from tui_host.llm.dialects.chat_shape import ChatWriter
 from tui_host.llm.dialects.dialect import Dialect
-from tui_host.llm.events import ThinkingEcho
+from tui_host.llm.events import PartEnded
 from tui_host.llm.fold import MOST_ARGUMENTS
 from tui_host.llm.messages import Ask, Image, Message, Part, Stop, Text, ToolCall, ToolResult, Usage
 from tui_host.llm.outgoing import AZURE, Target
@@ -178,7 +178,7 @@ class ChatCompletionsReader(AnswerReader):
         self._tags.finish()
         if self._details or self._echoes:
             echo: JSON = {DETAILS: [*self._details]} if self._details else ECHOED
-            self.events.append(ThinkingEcho(echo=echo, start=self.start, end=self.end))
+            self.events.append(PartEnded(kind="thinking", echo=echo, start=self.start, end=self.end))
         super().closing()
 
     def _around(self, value: Mapping[str, JSON], choice: Mapping[str, JSON]) -> None:

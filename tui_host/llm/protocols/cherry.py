@@ -8,20 +8,19 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.grammar import Broken, Found, Syntax, read_call
-from tui_host.llm.protocols.tags import elements, tag_grammar
+from tui_host.llm.protocols.grammar import BrokenCall, Found, Syntax, read_call
+from tui_host.llm.protocols.tags import element, tag_grammar
 from tui_host.llm.protocols.text_protocol import TextProtocol, result_text
 
 
 def _read(tag: str, inside: str, tools: Sequence[ToolSpec]) -> Found:
     del tag
-    values = elements(inside, "name", "arguments", json_in="arguments")
-    name = values.get("name")
+    name, arguments = element(inside, "name"), element(inside, "arguments", is_last=True)
     if not name:
-        return Broken(reason="there is no <name> in it")
-    if "arguments" not in values:
-        return Broken(reason=f"the call of {name} has no <arguments> that end with </arguments>")
-    return read_call(name, values["arguments"], tools)
+        raise BrokenCall("there is no <name> in it")
+    if arguments is None:
+        raise BrokenCall(f"the call of {name} has no <arguments> that end with </arguments>")
+    return read_call(name, arguments, tools)
 
 
 class Cherry(TextProtocol):
@@ -33,8 +32,6 @@ class Cherry(TextProtocol):
     grammar: Syntax = tag_grammar(
         {"tool_use": ("<name>", "<arguments>")},
         _read,
-        json_after="<arguments>",
-        json_before="</arguments>",
         results="tool_use_result",
         thinking_with_calls=("thinking",),  # Cherry removes <think> only after looking for calls
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from typing_extensions import override
@@ -11,10 +11,9 @@ from typing_extensions import override
 from tui_host.capture.json.narrowing import mapping, text_or_empty
 from tui_host.errors import JSON
 from tui_host.llm.messages import Message, ResourceSpec, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.grammar import Broken, Found, ReadText, Syntax, read_call
-from tui_host.llm.protocols.tags import elements, tag_grammar
+from tui_host.llm.protocols.grammar import BrokenCall, Found, ReadText, Syntax, read_call
+from tui_host.llm.protocols.tags import element, tag_grammar
 from tui_host.llm.protocols.text_protocol import TextProtocol, Wording, result_text
-from tui_host.llm.thinktags import beginning_of
 
 _USE, _READ, _ASK, _END = "use_mcp_tool", "access_mcp_resource", "ask_followup_question", "attempt_completion"
 _OTHERS = (
@@ -25,51 +24,53 @@ _OTHERS = (
 
 
 def _read(tag: str, inside: str, tools: Sequence[ToolSpec]) -> Found:
-    """Read a call, a question, the final answer, or a fault. The tag names the tool, the inner tags are parameters."""
+    """Read a call, a question, or the final answer. The tag names the tool, the inner tags are parameters."""
     if tag == _END:
-        whole = inside[: len(inside) - beginning_of("</result>", inside)]  # the answer's end may have cut the tag
-        found = elements(inside, "result", is_last=True) or elements(f"{whole}</result>", "result", is_last=True)
-        return ReadText(text=found["result"]) if found else Broken(reason=f"{_END} has no <result>")
+        result = element(inside, "result", is_last=True)
+        if result is None:
+            result = element(f"{inside}</result>", "result")  # the answer's end may have cut the tag
+        if result is None:
+            raise BrokenCall(f"{_END} has no <result>")
+        return ReadText(text=result)
     if tag == _ASK:
         return _question(inside)
     if tag not in {_USE, _READ}:
         reads = f" {_READ}," if any(spec.resources is not None for spec in tools) else ""
-        return Broken(reason=f"there is no tool {tag} here; there are {_USE},{reads} {_ASK} and {_END}")
-    values = elements(inside, "server_name", "tool_name", "uri", "arguments", json_in="arguments")
-    demanded = ("server_name", "tool_name" if tag == _USE else "uri")
-    missing = next((name for name in demanded if not values.get(name)), "")
-    if missing:
-        return Broken(reason=f"missing value for the required parameter {missing}")
-    return _use(values, inside, tools) if tag == _USE else _access(values["server_name"], values["uri"], tools)
-
-
-def _use(values: Mapping[str, str], inside: str, tools: Sequence[ToolSpec]) -> Found:
-    server, tool = values["server_name"], values["tool_name"]
-    if "arguments" not in values and "<arguments>" in inside:
-        return Broken(reason=f"{server} {tool}: the <arguments> do not end with </arguments>")
+        raise BrokenCall(f"there is no tool {tag} here; there are {_USE},{reads} {_ASK} and {_END}")
+    server = _demanded(inside, "server_name")
+    if tag == _READ:
+        return _access(server, _demanded(inside, "uri"), tools)
+    tool, arguments = _demanded(inside, "tool_name"), element(inside, "arguments", is_last=True)
+    if arguments is None and "<arguments>" in inside:
+        raise BrokenCall(f"{server} {tool}: the <arguments> do not end with </arguments>")
     name = next((spec.name for spec in tools if (spec.server, spec.tool) == (server, tool)), f"{server}__{tool}")
-    return read_call(name, values.get("arguments", ""), tools, spoken=f"{server} {tool}")
+    return read_call(name, arguments or "", tools, spoken=f"{server} {tool}")
+
+
+def _demanded(inside: str, name: str) -> str:
+    value = element(inside, name)
+    if not value:
+        raise BrokenCall(f"missing value for the required parameter {name}")
+    return value
 
 
 def _access(server: str, uri: str, tools: Sequence[ToolSpec]) -> Found:
     readers = {spec.server: spec.name for spec in tools if spec.resources is not None}
     if server not in readers:
         readable = f"only {', '.join(readers)} does" if readers else f"no server does; use {_USE}"
-        return Broken(reason=f"{server} offers no resources; {readable}")
+        raise BrokenCall(f"{server} offers no resources; {readable}")
     return read_call(readers[server], json.dumps({"uri": uri}, ensure_ascii=False), tools)
 
 
 def _question(inside: str) -> Found:
-    values = elements(inside, "question", "options")
-    question, options = values.get("question"), values.get("options", "[]")
+    question, options = element(inside, "question"), element(inside, "options") or "[]"
     if not question:
-        return Broken(reason=f"{_ASK} has no <question>")
-    try:
-        proposed: JSON = json.loads(options)
-    except ValueError:
-        proposed = None
+        raise BrokenCall(f"{_ASK} has no <question>")
+    proposed: JSON = None
+    with suppress(ValueError):
+        proposed = json.loads(options)
     if not isinstance(proposed, list):  # malformed, so it is shown unchanged
-        return ReadText(text=f"{question}\n\n{options}", options=())
+        return ReadText(text=f"{question}\n\n{options}")
     texts = (option for option in proposed if isinstance(option, str) and option)
     return ReadText(text=question, options=tuple(texts)[:9])
 
@@ -90,8 +91,6 @@ class Cline(TextProtocol):
             _OTHERS: ("<",),
         },
         _read,
-        json_after="<arguments>",
-        json_before="</arguments>",
         several=False,
         thinking_with_calls=("thinking", "think"),
     )
@@ -143,14 +142,6 @@ class Cline(TextProtocol):
     def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
         """Return server and tool, which are separate elements in Cline's XML."""
         return " ".join(_place_of(name, tools)).strip()
-
-    @override
-    def command(self, message: Message) -> str:
-        """Return the command that accompanies the result in the turn's last block."""
-        written = (part.written for part in message.parts if isinstance(part, Text))
-        ending = next((text for text in written if f"<{_END}>" in text), "")
-        beside = ending.partition("<result>")[0] + ending.rpartition("</result>")[2]
-        return elements(beside, "command", is_last=True).get("command", "")
 
 
 def _place_of(name: str, tools: Sequence[ToolSpec]) -> tuple[str, str]:

@@ -13,12 +13,15 @@ from tui_host.llm.messages import ToolSpec
 from tui_host.llm.tool_names import tool_meant
 
 _AROUND = 40
-_STRING = r'"(?:[^"\\]|\\.)*+"?'
-_BRACKETS = re.compile(rf"{_STRING}|[{{}}\[\]]", re.DOTALL)
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}\[\]]', re.DOTALL)
 
 Ending: TypeAlias = Literal["open", "end", "length"]
 """Whether more text may come, the answer has ended, or it was cut at the token limit."""
 CUT = "the call was cut at the token limit"
+
+
+class BrokenCall(Exception):  # noqa: N818 - it is a finding
+    """A call too broken to run, with a reason that the model can understand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,25 +38,19 @@ class ReadText:
     """A text that is the answer, or a question to the user with proposed answers."""
 
     text: str
-    options: tuple[str, ...] | None = None
+    options: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
-    """A call too broken to run, with a reason that the model can understand."""
-
-    reason: str
-
-
-Found: TypeAlias = ReadCall | ReadText | Broken
+Found: TypeAlias = ReadCall | ReadText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """What held text begins with: what was found in its first `size` characters, nothing if they are mere words."""
+    """What the first `size` characters of held text are; mere words if nothing was found."""
 
     size: int
     found: tuple[Found, ...] = ()
+    fault: str = ""  # why nothing counts, if they should be a call
     is_dropped: bool = False  # the words are no part of the answer, such as «no action»
     closing: str = ""  # the closing tag that the model left out, for the history
 
@@ -79,23 +76,25 @@ class Syntax:
     """The tags of thinking whose calls other hosts do run, since they remove the tags only for display."""
 
 
-def read_call(name: str, given: str, tools: Sequence[ToolSpec], *, spoken: str = "") -> ReadCall | Broken:
-    """Return the call of a tool, or what is wrong with its arguments, said of the tool that the model meant."""
-    read = read_arguments(given)
-    if isinstance(read, Broken):
+def read_call(name: str, given: str, tools: Sequence[ToolSpec], *, spoken: str = "") -> ReadCall:
+    """Return the call of a tool; a fault of its arguments is said of the tool that the model meant."""
+    try:
+        return ReadCall(name=name, arguments=read_arguments(given))
+    except BrokenCall as broken:
         tool = tool_meant(name, tools)
-        return Broken(reason=f"{spoken or (name if tool is None else tool.name)}: {read.reason}")
-    return ReadCall(name=name, arguments=read)
+        raise BrokenCall(f"{spoken or (name if tool is None else tool.name)}: {broken}") from broken
 
 
-def read_arguments(text: str, what: str = "the arguments are") -> str | Broken:
-    """Return the arguments as written if they are a JSON object, else the fault and its place."""
+def read_arguments(text: str, what: str = "the arguments are") -> str:
+    """Return the arguments as written. Raises `BrokenCall` with the fault and its place unless they are a JSON object."""
     text = text.strip() or "{}"
     try:
         value: JSON = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        return Broken(reason=f"{what} not JSON: {json_fault(text, error)}")
-    return text if isinstance(value, dict) else Broken(reason=f"{what} no JSON object but {text[:_AROUND]!r}")
+        raise BrokenCall(f"{what} not JSON: {json_fault(text, error)}") from error
+    if not isinstance(value, dict):
+        raise BrokenCall(f"{what} no JSON object but {text[:_AROUND]!r}")
+    return text
 
 
 def json_fault(text: str, error: Exception) -> str:
@@ -118,12 +117,6 @@ def end_of_value(text: str, start: int = 0) -> int:
         if depth <= 0 and found[0] in "}]":
             return found.end()
     return -1
-
-
-def end_outside_strings(text: str, wanted: str, start: int = 0) -> int:
-    """Return the end of a wanted text that does not stand in a JSON string; -1 if there is none."""
-    places = re.compile(f"{re.escape(wanted)}|{_STRING}", re.DOTALL).finditer(text, start)
-    return next((found.end() for found in places if found[0] == wanted), -1)
 
 
 def parameters(tool: ToolSpec | None) -> dict[str, JSON]:

@@ -14,7 +14,7 @@ from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import spans
 from tui_host.errors import JSON
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.grammar import Broken, Found, ReadCall, Syntax, parameters, read_arguments, read_call
+from tui_host.llm.protocols.grammar import BrokenCall, Found, ReadCall, Syntax, parameters, read_arguments, read_call
 from tui_host.llm.protocols.tags import tag_grammar
 from tui_host.llm.protocols.text_protocol import TextProtocol, result_text
 from tui_host.llm.tool_names import tool_meant
@@ -30,18 +30,15 @@ def _read(tag: str, inside: str, tools: Sequence[ToolSpec]) -> Found:
     text = inside.strip()
     if text.startswith("<function="):
         return _function_call(text, tools)
-    whole = read_arguments(text, "what stands between the tags is")
-    if isinstance(whole, Broken):
-        return whole
-    body = whole.encode("utf-8", "replace")
+    body = read_arguments(text, "what stands between the tags is").encode("utf-8", "replace")
     root = spans(body)
-    node = root.get("arguments") or root.get("parameters") if root is not None else None
     name = root.get("name") if root is not None else None
     called = name.text(body) if name is not None else ""
-    if not called:
-        return Broken(reason='there is no "name" in it')
+    if root is None or not called:
+        raise BrokenCall('there is no "name" in it')
+    node = root.get("arguments") or root.get("parameters")
     if node is None:
-        return Broken(reason=f'the call of {called} has no "arguments"')
+        raise BrokenCall(f'the call of {called} has no "arguments"')
     # Arguments may be a string that holds the object: it is decoded once.
     return read_call(called, node.text(body) if node.kind == "string" else body[node.start : node.end].decode(), tools)
 
@@ -50,7 +47,7 @@ def _function_call(text: str, tools: Sequence[ToolSpec]) -> Found:
     """Read a function with parameters. A value is text if the schema says so; else it is JSON, if it can be parsed."""
     function = _FUNCTION.fullmatch(text)
     if function is None or _PARAMETER.sub("", function[2]).strip():
-        return Broken(reason="<function=NAME> is not followed by <parameter=NAME>…</parameter> alone, and </function>")
+        raise BrokenCall("<function=NAME> is not followed by <parameter=NAME>…</parameter> alone, and </function>")
     schemas = parameters(tool_meant(function[1], tools))
     arguments: dict[str, JSON] = {}
     for name, value in _PARAMETER.findall(function[2]):
@@ -67,11 +64,10 @@ class Hermes(TextProtocol):
     name: str = "hermes"
     stops: tuple[str, ...] = ("<tool_response>",)
     envelope: str = "</tool_response>"
-    grammar: Syntax = tag_grammar({"tool_call": ("{", "<function=")}, _read, json_after="{", results="tool_response")
+    grammar: Syntax = tag_grammar({"tool_call": ("{", "<function=")}, _read, results="tool_response")
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
-        """Write one function per line, as in the vendors' API."""
         return "<tools>\n" + "\n".join(_json(_function(tool)) for tool in tools) + "\n</tools>"
 
     @override
@@ -81,12 +77,13 @@ class Hermes(TextProtocol):
 
     @override
     def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:
-        """Return an object. The tool's name tells parallel calls apart."""
+        # The tool's name tells parallel calls apart.
         before = f'<tool_response>\n{{"name": {_json(result.call.name)}, "content": '
         return before, _json(result_text(result)), "}\n</tool_response>"
 
 
 def _function(tool: ToolSpec) -> JSON:
+    """Describe a tool as the vendors' API does."""
     function = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
     return {"type": "function", "function": function}
 

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 
 from typing_extensions import override
 
@@ -19,7 +20,7 @@ from tui_host.capture.json.spans import Node, spans
 from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.grammar import (
     CUT,
-    Broken,
+    BrokenCall,
     Ending,
     Parsed,
     ReadCall,
@@ -49,22 +50,24 @@ def _parse(text: str, tools: Sequence[ToolSpec], ending: Ending) -> Parsed | Non
     try:
         read_json(text[:size])
     except ValueError as error:
-        names = [found[1] for found, _ in zip(_MEANT.finditer(text, 0, size), range(_MOST_GUESSED), strict=False)]
-        if not any(tool_meant(name, tools) for name in names):
+        if not any(tool_meant(found[1], tools) for found in islice(_MEANT.finditer(text, 0, size), _MOST_GUESSED)):
             return Parsed(size=size)
         reason = f"the call is not JSON: {json_fault(text[:size], error)}"[:300]
-        return Parsed(size=size, found=(Broken(reason=CUT if end < 0 and ending == "length" else reason),))
+        return Parsed(size=size, fault=CUT if end < 0 and ending == "length" else reason)
     body = text[:size].encode("utf-8", "replace")
     root = spans(body)
     objects = () if root is None else root.elements or (root,)
-    calls = [_call(body, node, tools, guesses=number < _MOST_GUESSED) for number, node in enumerate(objects)]
+    try:
+        calls = [_call(body, node, tools, guesses=number < _MOST_GUESSED) for number, node in enumerate(objects)]
+    except BrokenCall as broken:
+        return Parsed(size=size, fault=str(broken))
     found = tuple(call for call in calls if call is not None)
-    if len(found) == 1 and isinstance(found[0], ReadCall):  # of several calls each keeps its own object
+    if len(found) == 1:  # of several calls each keeps its own object
         found = (replace(found[0], written=""),)
     return Parsed(size=size, found=found if len(found) == len(calls) else ())
 
 
-def _call(body: bytes, node: Node, tools: Sequence[ToolSpec], *, guesses: bool) -> ReadCall | Broken | None:
+def _call(body: bytes, node: Node, tools: Sequence[ToolSpec], *, guesses: bool) -> ReadCall | None:
     """Read an object as a call. A misspelt tool name counts only if the object holds nothing else."""
     for called, given in _SPELLINGS:
         name, arguments = node.get(called), node.get(given)
@@ -75,13 +78,11 @@ def _call(body: bytes, node: Node, tools: Sequence[ToolSpec], *, guesses: bool) 
             if not is_exact or called == "name" or not guesses or not nearest(named, tools, alike=_ALIKE):
                 continue
         arguments = arguments or next((value for _, key in _SPELLINGS if (value := node.get(key)) is not None), None)
-        if arguments is None:
-            if called == "name":  # a list of names is data
-                continue
-            return Broken(reason=f'the call of {named} has no "{given}"')
-        read = read_call(named, body[arguments.start : arguments.end].decode(), tools)
-        own = body[node.start : node.end].decode()
-        return read if isinstance(read, Broken) else replace(read, written=own)
+        if arguments is not None:
+            read = read_call(named, body[arguments.start : arguments.end].decode(), tools)
+            return replace(read, written=body[node.start : node.end].decode())
+        if called != "name":  # a list of names is data
+            raise BrokenCall(f'the call of {named} has no "{given}"')
     return None
 
 

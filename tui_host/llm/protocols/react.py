@@ -14,9 +14,8 @@ from tui_host.errors import JSON
 from tui_host.llm.messages import Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.grammar import (
     CUT,
-    Broken,
+    BrokenCall,
     Ending,
-    Found,
     Parsed,
     ReadCall,
     Syntax,
@@ -68,8 +67,11 @@ def _parse(text: str, tools: Sequence[ToolSpec], ending: Ending) -> Parsed | Non
         return None
     if action.strip().strip("`*").lower() in _NOTHING:
         return Parsed(size=size, is_dropped=True)
-    found = _read(action.strip().strip("`*").strip(), given, tools, is_cut=ending == "length")
-    return Parsed(size=size, found=() if found is None else (found,))
+    try:
+        call = _read(action.strip().strip("`*").strip(), given, tools, is_cut=ending == "length")
+    except BrokenCall as broken:
+        return Parsed(size=size, fault=str(broken))
+    return Parsed(size=size, found=() if call is None else (call,))
 
 
 def _is_prose(action: str, tools: Sequence[ToolSpec]) -> bool:
@@ -80,7 +82,7 @@ def _is_prose(action: str, tools: Sequence[ToolSpec]) -> bool:
     return meant is not None and not meant["open"] and tool_meant(meant["name"], tools) is None
 
 
-def _read(name: str, given: str | None, tools: Sequence[ToolSpec], *, is_cut: bool) -> Found | None:
+def _read(name: str, given: str | None, tools: Sequence[ToolSpec], *, is_cut: bool) -> ReadCall | None:
     """Read an action with its input; without one its arguments may stand in the action. None for a sentence."""
     if given is not None:
         value = given.strip().strip("`").removeprefix("json").strip()
@@ -92,22 +94,19 @@ def _read(name: str, given: str | None, tools: Sequence[ToolSpec], *, is_cut: bo
         return _called(called["name"], called["inside"], tools)
     if " " in name:
         return None
-    return Broken(reason=CUT if is_cut else f"there is no Action Input behind the Action {name[:60]!r}")
+    raise BrokenCall(CUT if is_cut else f"there is no Action Input behind the Action {name[:60]!r}")
 
 
-def _object_action(text: str, tools: Sequence[ToolSpec]) -> Found:
+def _object_action(text: str, tools: Sequence[ToolSpec]) -> ReadCall:
     """Read an action written as an object that holds name and input, as LangChain teaches it."""
-    whole = read_arguments(text, "what follows Action: is")
-    if isinstance(whole, Broken):
-        return whole
-    value: dict[str, JSON] = json.loads(whole)
+    value: dict[str, JSON] = json.loads(read_arguments(text, "what follows Action: is"))
     name = next((said for key in ("action", "name", "tool") if isinstance(said := value.get(key), str)), "")
     keys = ("action_input", "arguments", "input", "parameters")
     given: JSON = next((found for key in keys if (found := value.get(key)) is not None), None) or {}
     if isinstance(given, str) and (plain := _plain_call(name, given, tools)):
         return plain
     if not name or not isinstance(given, dict):
-        return Broken(reason='the object behind Action: needs "action" and "action_input", an object')
+        raise BrokenCall('the object behind Action: needs "action" and "action_input", an object')
     return ReadCall(name=name, arguments=json.dumps(given, ensure_ascii=False))
 
 
@@ -123,7 +122,7 @@ def _plain_call(name: str, text: str, tools: Sequence[ToolSpec]) -> ReadCall | N
     return ReadCall(name=name, arguments=json.dumps({names[0]: text}, ensure_ascii=False))
 
 
-def _called(name: str, inside: str, tools: Sequence[ToolSpec]) -> ReadCall | Broken:
+def _called(name: str, inside: str, tools: Sequence[ToolSpec]) -> ReadCall:
     """Read an action written as `NAME(…)`. The values are parsed as literals; no code is run."""
     names = list(parameters(tool_meant(name, tools)))
     with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
@@ -132,7 +131,7 @@ def _called(name: str, inside: str, tools: Sequence[ToolSpec]) -> ReadCall | Bro
             arguments = dict(zip(names, map(_literal, tree.args), strict=False))
             arguments |= {value.arg: _literal(value.value) for value in tree.keywords if value.arg}
             return ReadCall(name=name, arguments=json.dumps(arguments, ensure_ascii=False, allow_nan=False))
-    return Broken(reason=f"{name}: the arguments of {name}(…) are no plain values; write Action Input: with JSON")
+    raise BrokenCall(f"{name}: the arguments of {name}(…) are no plain values; write Action Input: with JSON")
 
 
 def _literal(node: ast.expr) -> JSON:

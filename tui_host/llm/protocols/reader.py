@@ -22,7 +22,6 @@ from tui_host.llm.events import (
     CutOff,
     ModelEvent,
     PartEnded,
-    QuestionAsked,
     Repeated,
     Stopped,
     TextDelta,
@@ -31,7 +30,7 @@ from tui_host.llm.events import (
     ThinkingDelta,
 )
 from tui_host.llm.messages import ToolSpec
-from tui_host.llm.protocols.grammar import Broken, Ending, Found, ReadCall, ReadText, Syntax
+from tui_host.llm.protocols.grammar import Ending, Found, ReadCall, Syntax
 from tui_host.llm.protocols.tool_protocol import Reader
 from tui_host.llm.thinktags import beginning_of
 
@@ -44,6 +43,13 @@ _SLICE = 1024
 _FENCE = re.compile(r"(`{3,}|~{3,})[^\n`]*\n\s*")
 _FENCE_BEGUN = re.compile(r"(`{1,3}|~{1,3}|(?:```|~~~)[^\n]*)")
 _TAG = re.compile(r"</?[A-Za-z_|][^<>\n]*>[ \t]*$")
+_ALONE: tuple[set[type[ModelEvent]], ...] = (
+    {CallStarted, CallArguments},
+    {TextDelta, CallMalformed},
+    {TextDelta, PartEnded},
+    {TextRead},
+)
+"""What a fence gives that holds nothing but calls, a broken call, the answer, or a question."""
 
 Piece: TypeAlias = TextDelta | ThinkingDelta
 _Step: TypeAlias = list[ModelEvent] | None
@@ -51,46 +57,30 @@ _Step: TypeAlias = list[ModelEvent] | None
 
 
 class HeldText:
-    """Pieces of text that are searched as one text and given out with their bytes, in linear time."""
+    """Pieces of text that are searched as one text and given out with their bytes."""
 
     def __init__(self) -> None:
-        self._text = ""
-        self._new: list[str] = []
-        self._pieces: deque[Piece] = deque()
+        self.text = ""
         self.end = 0  # of the bytes so far
-
-    @property
-    def text(self) -> str:
-        """The held text, joined on each access."""
-        if self._new:
-            self._text = "".join((self._text, *self._new))
-            self._new.clear()
-        return self._text
+        self._pieces: deque[Piece] = deque()
 
     def add(self, piece: Piece) -> None:
-        self._new.append(piece.text)
-        self._pieces.append(piece)
+        self.text += piece.text
         self.end = piece.end
+        self._pieces.append(piece)
 
-    def take(self, size: int) -> list[Piece]:
-        """Return the first `size` characters. If a piece is split, both parts keep the piece's bytes."""
-        taken: list[Piece] = []
-        left = min(size, len(self.text))
-        self._text = self._text[left:]
-        while left:
+    def take(self, size: int) -> Piece:
+        """Return the first `size` characters as one piece, with the bytes of all pieces that they came in."""
+        first = self._pieces[0]
+        left, end = min(size, len(self.text)), first.end
+        text, self.text = self.text[:left], self.text[left:]
+        while left > 0:
             piece = self._pieces.popleft()
+            end = piece.end
             if len(piece.text) > left:
                 self._pieces.appendleft(replace(piece, text=piece.text[left:]))
-                piece = replace(piece, text=piece.text[:left])
             left -= len(piece.text)
-            taken.append(piece)
-        return taken
-
-    def cut(self, size: int) -> TextDelta:
-        """Return the first `size` characters as one piece."""
-        pieces = self.take(size)
-        text = "".join(piece.text for piece in pieces)
-        return TextDelta(text=text, start=pieces[0].start, end=pieces[-1].end)
+        return replace(first, text=text, end=end)
 
 
 class HeldReader(Reader):
@@ -111,9 +101,8 @@ class HeldReader(Reader):
         self._line = ""  # what was given out of the current line
         self._tag = ""  # the tag or label of the current thinking
         self._fence = ("", 0)  # the marks of the current fence, and where the text inside begins
-        self._answer: list[str] = []  # the words of the answer as the model wrote them
-        self._calls = self._blocks = 0  # blocks are calls, faults and answers
-        self._has_words = False  # whether there are words beside the blocks
+        self._answer = ""  # the words of the answer as the model wrote them
+        self._calls = 0
         self._waiting: list[Piece] = []  # the text after a call
         self._has_cut = False
 
@@ -135,16 +124,18 @@ class HeldReader(Reader):
             case CallStarted():
                 self._native.setdefault(event.index, event)
                 return []
+            case CallArguments():
+                return []
             case Repeated(restarts=True):
                 self._native.clear()
                 self._begin()
-                return [event]
             case TextWasThinking():
                 found = self.finish()  # so that the thinking gets the held text
                 self._begin()
                 return [*found, event]
             case _:
-                return [] if isinstance(event, CallArguments) else [event]
+                pass
+        return [event]
 
     @override
     def finish(self) -> list[ModelEvent]:
@@ -152,8 +143,8 @@ class HeldReader(Reader):
         events = self._scan()
         if self._answer:
             end = self._held.end
-            events.append(PartEnded(kind="text", start=end, end=end, written="".join(self._answer).rstrip()))
-            self._answer, self._look = [], self._cut_rest
+            events.append(PartEnded(kind="text", start=end, end=end, written=self._answer.rstrip()))
+            self._answer, self._look = "", self._cut_rest
         events += self._cut_waiting()
         for call in self._native.values():
             reason = f"{call.name} was asked for by the vendor's own function calling, by which nothing is offered here"
@@ -223,13 +214,13 @@ class HeldReader(Reader):
         is_mentioned = kind == "made_up" and self._grammar.has_tags and (self._is_anywhere or not self._calls)
         if is_mentioned or (kind == "thinking" and not self._may_begin):
             return self._say(sign.end())
-        self._tag = ""
         if kind in {"call", "made_up"}:
             return self._turn_to(self._in_block if kind == "call" else self._cut_rest)
-        words = self._held.cut(sign.end())
+        self._tag = ""
+        words = self._held.take(sign.end())
         self._line = words.text.rpartition("\n")[2]
         if kind == "answer":
-            self._blocks, self._answer, self._look = self._blocks + 1, [words.text], self._in_answer
+            self._answer, self._look = words.text, self._in_answer
             return [PartEnded(kind="text", start=words.end, end=words.end)]  # the words before are not the answer
         self._tag = sign[kind]
         self._look = self._in_thinking if kind == "thinking" else self._in_text
@@ -241,38 +232,29 @@ class HeldReader(Reader):
             return None
         self._turn_to(self._in_text)
         words = self._held.take(max(1, parsed.size))
-        if not parsed.found:
+        if not parsed.found and not parsed.fault:
             return [] if parsed.is_dropped else self._give(words)
-        self._blocks += 1
         events: list[ModelEvent] = [*self._waiting]
         self._waiting = []
-        start, end = words[0].start, words[-1].end
-        broken = [found.reason for found in parsed.found if isinstance(found, Broken)]
-        if broken:  # of several calls, none counts
-            events += [*words, CallMalformed(reason="; ".join(broken), start=start, end=end)]
-        else:
-            written = "".join(piece.text for piece in words).strip() + parsed.closing
-            for found in parsed.found:
-                events += self._events_of(found, written, start, end)
-        if not self._grammar.several or not (self._is_anywhere or isinstance(parsed.found[0], ReadCall)):
+        if parsed.fault:
+            events += [words, CallMalformed(reason=parsed.fault, start=words.start, end=words.end)]
+        for found in parsed.found:
+            events += self._events_of(found, words, words.text.strip() + parsed.closing)
+        has_call = bool(parsed.found) and isinstance(parsed.found[0], ReadCall)
+        if not self._grammar.several or not (self._is_anywhere or has_call):
             self._look = self._cut_rest
         return events
 
-    def _events_of(self, found: Found, written: str, start: int, end: int) -> list[ModelEvent]:
-        match found:
-            case ReadCall():
-                index, own = self._calls, found.written or written
-                self._calls += 1
-                return [
-                    CallStarted(index=index, wire_id="", name=found.name, start=start, end=end, written=own),
-                    CallArguments(index=index, text=found.arguments, start=start, end=end),
-                ]
-            case ReadText():
-                text = TextRead(text=found.text, written=written, start=start, end=end)
-                asked = [] if found.options is None else [QuestionAsked(options=found.options, start=start, end=end)]
-                return [text, *asked]
-            case Broken():
-                return []
+    def _events_of(self, found: Found, words: Piece, written: str) -> list[ModelEvent]:
+        start, end = words.start, words.end
+        if not isinstance(found, ReadCall):
+            return [TextRead(text=found.text, written=written, options=found.options, start=start, end=end)]
+        index, own = self._calls, found.written or written
+        self._calls += 1
+        return [
+            CallStarted(index=index, wire_id="", name=found.name, start=start, end=end, written=own),
+            CallArguments(index=index, text=found.arguments, start=start, end=end),
+        ]
 
     def _in_fence(self, text: str) -> _Step:
         """Read a fence that begins with a sign, once it is closed: as a call if there is nothing else, else as code."""
@@ -281,19 +263,21 @@ class HeldReader(Reader):
         if self._ending == "open" and (closing is None or closing.end() == len(text)):  # more marks may follow
             return None
         end, size = (len(text), len(text)) if closing is None else closing.span()
-        fence = self._held.cut(size)
+        fence = self._held.take(size)
         inner = HeldReader(self._grammar, self._tools)
         inner._calls = self._calls
         inner._ending = self._ending if closing is None else "end"
         inner._held.add(replace(fence, text=fence.text[body:end]))
         events = inner.finish()
         self._turn_to(self._in_text)
-        if inner._blocks != 1 or inner._has_words:
-            return self._give([fence])
-        if inner._calls == self._calls + 1 and isinstance(events[0], CallStarted):
+        is_one = inner._calls <= self._calls + 1
+        is_alone = {type(event) for event in events} - {ThinkingDelta} in _ALONE
+        if not is_alone or (self._grammar.has_tags and not is_one):
+            return self._give(fence)
+        if is_one and isinstance(events[0], CallStarted):
             events[0] = replace(events[0], written=fence.text.strip())  # the model's own words, for the history
         events = [*self._waiting, *events]
-        self._waiting, self._calls, self._blocks = [], inner._calls, self._blocks + 1
+        self._waiting, self._calls = [], inner._calls
         if inner._look == inner._cut_rest:
             self._look = self._cut_rest
         return events
@@ -316,32 +300,27 @@ class HeldReader(Reader):
         return events if found or events else None
 
     def _in_answer(self, text: str) -> _Step:
-        self._answer.append(text)
-        return [*self._held.take(len(text))]
+        self._answer += text
+        return [self._held.take(len(text))]
 
     def _say(self, size: int) -> list[ModelEvent]:
-        return self._give(self._held.take(size))
+        return self._give(self._held.take(size)) if size else []
 
-    def _give(self, pieces: Sequence[Piece]) -> list[ModelEvent]:
+    def _give(self, piece: Piece) -> list[ModelEvent]:
         """Give out text, as thinking where it is; after a call it waits for another call."""
-        said = "".join(piece.text for piece in pieces)
-        self._line = (self._line + said).rpartition("\n")[2][-_LONGEST_LINE:]
+        self._line = (self._line + piece.text).rpartition("\n")[2][-_LONGEST_LINE:]
         if self._tag:
-            tag = self._tag
-            return [ThinkingDelta(text=piece.text, start=piece.start, end=piece.end, tag=tag) for piece in pieces]
-        self._has_words = self._has_words or bool(said.strip())
+            return [ThinkingDelta(text=piece.text, start=piece.start, end=piece.end, tag=self._tag)]
         if not self._calls or self._is_anywhere:
-            return list(pieces)
-        self._waiting += pieces
-        is_made_up = sum(len(piece.text) for piece in self._waiting) > _MOST_WAITING
-        return self._cut_waiting() if is_made_up else []
+            return [piece]
+        self._waiting.append(piece)
+        return self._cut_waiting() if sum(len(each.text) for each in self._waiting) > _MOST_WAITING else []
 
     def _cut_rest(self, text: str) -> _Step:
         """Cut off what follows the last call; other hosts show it."""
         if self._is_anywhere:
             return self._say(len(text))
-        self._has_words = self._has_words or bool(text.strip())
-        self._waiting += self._held.take(len(text))
+        self._waiting.append(self._held.take(len(text)))
         return self._cut_waiting()
 
     def _cut_waiting(self) -> list[ModelEvent]:

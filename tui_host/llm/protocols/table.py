@@ -10,12 +10,11 @@ from tui_host.llm.protocols.cherry import Cherry
 from tui_host.llm.protocols.cline import Cline
 from tui_host.llm.protocols.hermes import Hermes
 from tui_host.llm.protocols.json_calls import FunctionCalls, JsonCalls
-from tui_host.llm.protocols.native import Native
 from tui_host.llm.protocols.react import React
 from tui_host.llm.protocols.tool_protocol import ToolProtocol
 
 PROTOCOLS: Mapping[str, Callable[[str], ToolProtocol]] = MappingProxyType(
-    {made.name: made for made in (Native, Cline, Cherry, JsonCalls, FunctionCalls, React, Hermes)}
+    {made.name: made for made in (ToolProtocol, Cline, Cherry, JsonCalls, FunctionCalls, React, Hermes)}
 )
 """The constructors, called with the prompt's template."""
 

@@ -141,20 +141,24 @@ class TextProtocol(ToolProtocol, ABC):
     def _from_user(self, message: Message, words: Wording, tools: Sequence[ToolSpec], before: Message | None) -> None:
         results = [part for part in message.parts if isinstance(part, ToolResult)]
         for number, result in enumerate(results):
-            start, text, end = self.framed(result, tools)
             words.add(self.between if number else "")
-            words.add(start, "frames a result")
-            at, is_closed = words.put(text), self.envelope and self.envelope in text
-            note = f"contains {self.envelope}, which ends a result" if is_closed else ""
-            told = ResultPlace(call=result.call.id, message=at.message, start=at.start, end=at.end, note=note)
-            words.told.append(told)
-            words.add(end, "frames a result")
+            self._result(result, words, tools)
         if not results and message.source == "host":
             words.add(_text(message.parts), "a word of the host")
         elif not results:
             self.user_words(words, _text(message.parts), before, tools)
         parts = [*message.parts, *(part for result in results for part in result.content)]
         words.more += [part for part in parts if isinstance(part, Image)]
+
+    def _result(self, result: ToolResult, words: Wording, tools: Sequence[ToolSpec]) -> None:
+        start, text, end = self.framed(result, tools)
+        words.add(start, "frames a result")
+        place, is_closed = words.put(text), self.envelope and self.envelope in text
+        note = f"contains {self.envelope}, which ends a result" if is_closed else ""
+        words.told.append(
+            ResultPlace(call=result.call.id, message=place.message, start=place.start, end=place.end, note=note)
+        )
+        words.add(end, "frames a result")
 
     def _assistant(self, words: Wording, tools: Sequence[ToolSpec]) -> Wording:
         """Write the model's own words, up to the end of its last call."""

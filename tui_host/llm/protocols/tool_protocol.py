@@ -58,10 +58,10 @@ class Reader:
 class ToolProtocol:
     """A way to offer tools to a model and to read its calls: a stateless object, made with its prompt's template.
 
-    As it stands it leaves all to the dialect's own function calling and adds nothing to the prompt.
+    As it stands it is `native`: it leaves all to the dialect's own function calling and adds nothing to the prompt.
     """
 
-    name: str
+    name: str = "native"
     reads_resources: bool = False  # without a form for reading them, no resource is offered
 
     def __init__(self, template: str = "") -> None:
@@ -81,20 +81,11 @@ class ToolProtocol:
         del tools
         return Reader()
 
-    def results(self, results: Sequence[ToolResult], *, turn: int) -> tuple[Message, ...]:
-        """Return the messages with the results of a step. They are put in words only when sent: protocols may change."""
-        return (Message(role="tool", parts=tuple(results), turn=turn),) if results else ()
-
     def answer(self, message: Message) -> str | None:
         """Return the answer in a turn's last message: what the protocol took out of the model's words, else the text."""
         texts = [part for part in message.parts if isinstance(part, Text)]
         given = [part for part in texts if part.written]
         return "".join(part.text for part in given or texts) or None
-
-    def command(self, message: Message) -> str:
-        """Return the command proposed in a turn's last message, for display only; empty if there is none."""
-        del message
-        return ""
 
     def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
         """Return a tool's name, perhaps an unknown one's, in the form that the model uses."""
