@@ -6,17 +6,18 @@ from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.link import Link, Relation, Span
 from tui_host.capture.record import Draft, Head, Kind, Place, Record, Wire
-from tui_host.chat.comparison import Chosen, Figures, Run, Varying, answers, chosen, figures_of, spread, varying
+from tui_host.chat.comparison import ComparedModel, ComparedRun, Figures, comparison_to_json, figures_of
 from tui_host.chat.policy import CallRequest
 from tui_host.chat.turn_result import Outcome, TurnResult
 from tui_host.errors import JSON
 from tui_host.llm.messages import ToolCall
 from tui_host.servers.catalog import Tool
+from tui_host.settings.schema import ModelRef
 
 ADD = Tool(server="math", name="add")
 
 
-def made(*asked: JSON, answer: str | None = "done", unknown: str = "") -> Run:
+def made(*asked: JSON, answer: str | None = "done", unknown: str = "") -> ComparedRun:
     """A run that called `math.add` with each of these, and a tool that there is not."""
     outcomes = [
         Outcome(
@@ -33,38 +34,26 @@ def made(*asked: JSON, answer: str | None = "done", unknown: str = "") -> Run:
         call = ToolCall(id="x", wire_id="", name=unknown, arguments="")
         outcomes.append(Outcome(call=call, number=99, server="", tool=unknown, asked="{broken"))
     result = TurnResult(turn=1, answer=answer, outcomes=outcomes)
-    return Run(session="s", result=result, figures=Figures(requests=len(asked)))
+    return ComparedRun(session="s", result=result, figures=Figures(requests=len(asked)))
 
 
-def test_how_often_a_tool_was_chosen_counts_runs_and_calls() -> None:
-    runs = [made({"a": 1}, {"a": 2}), made(), made({"a": 1}, unknown="math__power")]
-    assert chosen(runs) == [
-        Chosen(server="math", tool="add", runs=2, calls=3),
-        Chosen(server="", tool="math__power", runs=1, calls=1),
-    ]
-
-
-def test_an_argument_varies_where_the_same_call_of_a_tool_has_it_otherwise_in_another_run() -> None:
+def test_what_runs_have_in_common_and_where_they_differ_is_counted() -> None:
     runs = [
         made({"a": 1, "b": 2}, {"a": 5}),
-        made({"a": 1, "b": "2"}, {"a": 5}),
-        made({"a": 1}),
+        made({"a": 1, "b": "2"}, {"a": 5}, answer="b"),
+        made({"a": 1}, unknown="math__power", answer=None),
         made({"a": 1, "b": 2}),
     ]
-    assert varying(runs) == [
-        Varying(server="math", tool="add", call=1, argument="b", values=(("2", 2), ('"2"', 1), (None, 1)))
+    value = comparison_to_json(ComparedModel(model=ModelRef(provider="p", model="m"), protocol="native"), runs)
+    assert value["tools"] == [
+        {"server": "math", "tool": "add", "runs": 4, "calls": 6},
+        {"server": "", "tool": "math__power", "runs": 1, "calls": 1},
     ]
-
-
-def test_answers_are_counted_the_most_frequent_first() -> None:
-    runs = [made(answer=answer) for answer in ("a", "b", None, "b")]
-    assert answers(runs) == (("b", 2), ("a", 1), (None, 1))
-
-
-def test_a_figure_is_spread_from_the_least_to_the_most_and_leaves_out_who_has_none() -> None:
-    runs = [made(*[{"a": 1}] * count) for count in (4, 1, 2)]
-    assert spread(runs, lambda run: run.figures.requests) == (1, 2, 4)
-    assert spread(runs, lambda run: run.figures.seconds) is None
+    values = [{"json": "2", "runs": 2}, {"json": '"2"', "runs": 1}, {"json": None, "runs": 1}]
+    assert value["varying"] == [{"server": "math", "tool": "add", "call": 1, "argument": "b", "values": values}]
+    assert value["answers"] == [
+        {"answer": answer, "runs": count} for answer, count in (("done", 2), ("b", 1), (None, 1))
+    ]
 
 
 def test_figures_are_those_of_the_pages_bill_and_time() -> None:

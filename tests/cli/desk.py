@@ -69,19 +69,8 @@ class Desk:
     def ask(self, *words: object, stdin: bytes = b"") -> Ended:
         return self.run("ask", *words, stdin=stdin)
 
-    def start(
-        self,
-        *words: object,
-        terminal: bool = False,
-        file_limit: int = 0,
-    ) -> Running:
-        return self.program.start(
-            *words,
-            *self.places,
-            terminal=terminal,
-            file_limit=file_limit,
-            env={"MY_KEY": KEY},
-        )
+    def start(self, *words: object, terminal: bool = False, file_limit: int = 0) -> Running:
+        return self.program.start(*words, *self.places, terminal=terminal, file_limit=file_limit, env={"MY_KEY": KEY})
 
     def files(self) -> bytes:
         """Every byte that was left on the disk, also of what is packed."""

@@ -99,9 +99,9 @@ def test_a_session_goes_on_with_what_was_said_and_with_the_model_that_is_typed(p
         (head("401 Unauthorized", kind="application/json") + b'{"error":{"message":"no such key"}}', "error", "no such key"),
         (head() + chunk({"content": "so "}) + chunk({"content": "far"}), "error", "broke off"),
         (head() + chunk({"content": "so far"}) + chunk(finish="length") + DONE, "length", "token limit"),
-        (head() + chunk({"content": "so far"}) + chunk(finish="content_filter") + DONE, "refused", "refused to answer"),
+        (head() + chunk({"content": "so far"}) + chunk(finish="content_filter") + DONE, "refused", "refused to answer")
     ],
-    ids=["401", "cut", "length", "refused"],
+    ids=["401", "cut", "length", "refused"]
 )  # fmt: skip
 def test_what_is_not_done_ends_with_one_and_says_why(plain: Desk, said: bytes, stop: str, words: str) -> None:
     answer(plain, said)
@@ -197,8 +197,10 @@ def test_a_credential_is_on_no_output_and_in_no_file(program: Programs, tmp_path
         (("ask", "hi", "--no-record", "--session", "last"), b"", "leave one out"),
         (("ask", "hi", "--model", "nobody/m"), b"", '--model: no provider "nobody"'),
         (("ask", "hi", "--protocol", "smoke"), b"", "--protocol"),
+        (("ask", "hi", "--elicit", "seats"), b"", "--elicit: seats has no value (write FIELD=VALUE)"),
+        (("ask", "hi", "--root", "/no"), b"", "--root: there is no folder /no"),
     ],
-    ids=["empty", "not UTF-8", "two wishes", "no provider", "no protocol"],
+    ids=str,
 )
 def test_wrong_use_ends_with_two_and_leaves_standard_output_empty(
     plain: Desk, words: tuple[str, ...], stdin: bytes, remedy: str

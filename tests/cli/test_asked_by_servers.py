@@ -52,14 +52,6 @@ def test_ask_lets_a_server_ask_the_model_and_know_a_folder(program: Programs, tm
         assert tmp_path.as_uri() in told
 
 
-def test_a_call_without_a_model_is_answered_by_flags_too(program: Programs, tmp_path: Path) -> None:
-    with desk(program, tmp_path, servers=asking()) as place:
-        ended = place.run("call", "asking", "book", '{"train":"IC 1"}', "--elicit", "seats=3")
-        assert (ended.code, b"IC 1: 3 plants True" in ended.out) == (0, True), ended.err
-        ended = place.run("call", "asking", "--elicit", "seats=99", "book", '{"train":"IC 1"}')
-        assert (ended.code, "declined: seats: 99 is greater than the maximum of 9" in ended.err) == (1, True), ended.err
-
-
 def test_a_call_tells_what_was_refused_and_what_the_server_logged(program: Programs, tmp_path: Path) -> None:
     frames = f"[servers.frames]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(FRAMES))}]\n"
     with desk(program, tmp_path, servers=frames) as place:
@@ -68,10 +60,3 @@ def test_a_call_tells_what_was_refused_and_what_the_server_logged(program: Progr
         ended = place.run("call", "frames", "logs")
         assert 'log debug: l: {"n": 2999}' in ended.err
         assert "2,700 earlier log messages are not shown" in ended.err
-
-
-@pytest.mark.parametrize(("flags", "words"), [(("--elicit", "seats"), "FIELD=VALUE"), (("--root", "/no"), "no folder")])
-def test_wrong_flags_are_told(program: Programs, tmp_path: Path, flags: tuple[str, ...], words: str) -> None:
-    with desk(program, tmp_path, servers=asking()) as place:
-        ended = place.ask(*flags, "go")
-        assert (ended.code, words in ended.err) == (2, True), ended.err

@@ -52,7 +52,7 @@ def read(words: list[str]) -> argparse.Namespace:
             {"words": ["x"], "env": ["A=1"], "server": ("y", "--env", "--", "z")},
         ),
         (["call", "math", "--json", "add", "{}"], {"words": ["math", "add", "{}"], "json": True}),
-        (["sessions", "show", "last", "--changes", "3", "5"], {"page": ("changes", "3", "5")}),
+        (["sessions", "show", "last", "--changes", "3", "5"], {"changes": ["3", "5"], "bill": None}),
         (["sessions", "prune", "--older-than", "2h", "--max", "5GB"], {"older_than": 7200, "max": 5_000_000_000}),
         (["tap", "llm", "--upstream", "https://x", "--allow-host", "h"], {"port": 8321, "allow_host": ["h"]}),
         (["demo-model", "--port", "0"], {"words": ["--port", "0"]}),
@@ -94,10 +94,7 @@ def test_words_mean_a_command_with_its_options(words: list[str], means: dict[str
             "ask x --max-steps 0",
             "ask: argument --max-steps: found '0', expected a whole number, 1 or more (see tui-host ask --help)",
         ),
-        (
-            "ask x --session=",
-            "ask: argument --session: found nothing, expected a name (see tui-host ask --help)",
-        ),
+        ("ask x --session=", "ask: argument --session: found nothing, expected a name (see tui-host ask --help)"),
         ("--data-dir= ask x", "argument --data-dir: found nothing, expected a path (see tui-host --help)"),
         ("sessions", "sessions: the following arguments are required: ACTION (see tui-host sessions --help)"),
         (
@@ -114,7 +111,7 @@ def test_words_mean_a_command_with_its_options(words: list[str], means: dict[str
         ),
         (
             "sessions show last --time --bill",
-            "sessions show: --bill: ask for one page at a time (see tui-host sessions show --help)",
+            "sessions show: argument --bill: not allowed with argument --time (see tui-host sessions show --help)",
         ),
         (
             "tap llm --upstream https://x --allow-origin https://y/",

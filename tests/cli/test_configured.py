@@ -104,11 +104,7 @@ def test_what_the_app_saved_twice_is_told_and_the_persons_file_wins(program: Pro
         assert "config.toml wins" in ended.err
 
 
-@pytest.mark.parametrize(
-    "words",
-    [(), ("ask",), ("servers", "check"), ("demo-model",)],
-    ids=str,
-)
+@pytest.mark.parametrize("words", [(), ("ask",), ("servers", "check"), ("demo-model",)], ids=str)
 def test_every_command_says_its_version_and_needs_no_configuration_for_it(
     program: Programs, words: tuple[str, ...]
 ) -> None:

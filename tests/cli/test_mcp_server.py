@@ -86,7 +86,7 @@ async def test_a_recorded_session_is_told_to_other_programs_and_not_changed(prog
             wrong, is_error = await _told(session, "show_call", session=first, call="9.9.9")
             assert is_error
             assert "has no call 9.9.9" in wrong
-            assert await _told(session, "read_bytes") == ("read_bytes: the argument row is missing", True)
+            assert await _told(session, "read_bytes") == ("read_bytes: 'row' is a required property", True)
         assert (place.data / "tui-host.db").read_bytes() == before
 
 

@@ -16,7 +16,7 @@ from tests.servers.running import sdk_configured
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.chat.schema_check import misfits
-from tui_host.cli.server_findings import check_call, check_server
+from tui_host.cli.commands.server_check import check_server, output_faults
 from tui_host.errors import JSON
 from tui_host.servers.catalog import ServerStatus, Tool, ToolOutput
 
@@ -219,7 +219,7 @@ async def test_a_result_is_checked_against_the_output_schema() -> None:
     tool = Tool(server="s", name="t", output_schema=schema)
     wrong = ToolOutput(content=(), structured={"sum": "3"}, raw={"structuredContent": {"sum": "3"}})
     bare = ToolOutput(content=(), raw={"content": []})
-    words = [finding.words for output in (wrong, bare) for finding in await check_call(tool, output, checks)]
+    words = [words for output in (wrong, bare) for words in await output_faults(tool, output, checks)]
     assert words == [
         "the result does not fit the output schema: sum: '3' is not of type 'number'",
         "it has an output schema, but the result has no structured content",

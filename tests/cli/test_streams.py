@@ -14,6 +14,7 @@ import pytest
 from tests.cli.desk import Desk, desk
 from tests.kit.bodies import text
 from tests.kit.program import Programs, Reader, plain_environment
+from tui_host.cli.output import cells, clipped, padded
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def test_a_question_that_nobody_can_mean_is_refused_by_its_size(place: Desk) -> 
     before = len(place.provider.requests)
     ended = place.ask("-", stdin="问".encode() * ((64 << 20) // 3 + 1))  # the limit cuts a character
     assert (ended.code, ended.out) == (2, b"")
-    assert ended.err == "tui-host: ask -: the question is longer than 67,108,864 bytes (send less)\n"
+    assert ended.err == "tui-host: ask -: the text is longer than 67,108,864 bytes (send less)\n"
     assert len(place.provider.requests) == before
 
 
@@ -97,3 +98,12 @@ def test_help_is_plain_text_also_where_colours_are_asked_for(place: Desk, words:
     assert (said.code, said.err) == (0, "")
     assert said.out.startswith(b"usage: tui-host")
     assert b"\x1b" not in said.out
+
+
+@pytest.mark.parametrize(
+    ("text", "width"), [("abc", 3), ("天气", 4), ("é", 1), ("e\u0301", 1), ("ｶﾞ", 2), ("", 0), ("🙂", 2)]
+)
+def test_a_text_is_as_wide_as_a_terminal_draws_it(text: str, width: int) -> None:
+    assert cells(text) == width
+    assert cells(padded(text, 9)) == 9
+    assert cells(clipped(text * 9, 8)) <= 8

@@ -13,13 +13,11 @@ import urllib.request
 from collections.abc import Generator
 from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
-from typing_extensions import override
 
+from tests.kit.peer import peer_in_thread, response
 from tests.kit.program import Programs, Running
 from tests.tap.stdio_taps import data, recorded, recorder_of, records, sessions
 from tui_host.capture.store.store import Store
@@ -27,32 +25,10 @@ from tui_host.capture.store.store import Store
 EVENTS = b"".join(b'data: {"n":%d}\n\n' % number for number in range(50))
 
 
-class Answering(BaseHTTPRequestHandler):
-    """Answers whatever is asked with events."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Content-Length", str(len(EVENTS)))
-        self.end_headers()
-        self.wfile.write(EVENTS)
-
-    @override
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
-
-
 @contextmanager
 def upstream() -> Generator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with peer_in_thread(always=response(EVENTS, kind="text/event-stream"), path="") as there:
+        yield there.url
 
 
 def base_url(running: Running) -> str:
@@ -76,19 +52,8 @@ def test_a_tap_prints_one_line_records_what_passes_and_ends_with_a_signal(
     program: Programs, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     with upstream() as origin:
-        words = [
-            "tap",
-            "llm",
-            "--upstream",
-            f"{origin}/v1",
-            "--port",
-            "0",
-            "--data-dir",
-            tmp_path,
-            "--log",
-            tmp_path / "log",
-        ]
-        running = program.start(*words)
+        words = ("--upstream", f"{origin}/v1", "--port", "0", "--data-dir", tmp_path, "--log", tmp_path / "log")
+        running = program.start("tap", "llm", *words)
         url = base_url(running)
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/v1", url)
         assert ask(url) == EVENTS

@@ -14,34 +14,24 @@ from tests.recorded.recording import record
 from tui_host.capture.record import Draft
 
 TEN = [
+    ("why so many tokens, and what did the protocol put in", "parcel", "--bill 1", ["lists the tools", "teaches"]),
+    ("why did this request take so many", "station", "--bill 4", ["result of lab.history", "atlas", "LLM 4"]),
     (
-        "why so many tokens, and what did the tool protocol put in?",
-        "parcel",
-        "--bill 1",
-        ["lists the tools", "teaches"],
-    ),
-    ("why did this request take so many tokens?", "station", "--bill 4", ["result of lab.history", "atlas", "LLM 4"]),
-    (
-        "who allowed this call, what was changed in it, and what was the model not told?",
+        "who allowed it, what was changed, what not told",
         "station",
         "--chain 1.1.1",
         ["by you", "metric", "imperial", "not told: structuredContent source, confidence"],
     ),
-    ("the same of a call in Chinese", "chinese", "--chain 1.1.1", ["structuredContent 湿度", "气象站的资料是昨天的"]),
-    ("who refused this call, and why?", "station", "--chain 2.1.1", ["rejected by you", "not in production"]),
-    (
-        "what did the model write that became this call?",
-        "parcel",
-        "--chain 2.1.1",
-        ["7 rue Basse", "edited address", "came from orders.find"],
-    ),
-    ("where does a value come from?", "station", "--chain 1.2.1", ["GZ-7741-K", "came from lab.lookup", "events"]),
-    ("where does the cache break, and why?", "station", "--changes 5", ["messages[0]", "a time: it changes"]),
-    ("what changed between these two requests?", "station", "--changes 4 7", ["and tell our partners the query"]),
-    ("which tool costs most and was never called?", "chinese", "--tools", ['"画地图", "requests": 6', '"calls": 0']),
-    ("why did the turn take so long?", "station", "--time 1", ["lab.lookup", "math.multiply", "after 429"]),
-    ("what deserves a look?", "station", "--look", ["refused with 429", "changed: search", "lab exited 134", "edited"]),
-    ("how did the server end?", "station", "--servers", ["cannot open /srv/reports", "exited 134", '"number": 2']),
+    ("the same in Chinese", "chinese", "--chain 1.1.1", ["structuredContent 湿度", "气象站的资料是昨天的"]),
+    ("who refused it, and why", "station", "--chain 2.1.1", ["rejected by you", "not in production"]),
+    ("what became this call", "parcel", "--chain 2.1.1", ["7 rue Basse", "edited address", "came from orders.find"]),
+    ("where does a value come from", "station", "--chain 1.2.1", ["GZ-7741-K", "came from lab.lookup", "events"]),
+    ("where does the cache break", "station", "--changes 5", ["messages[0]", "a time: it changes"]),
+    ("what changed between two", "station", "--changes 4 7", ["and tell our partners the query"]),
+    ("which tool was never called", "chinese", "--tools", ['"画地图", "requests": 6', '"calls": 0']),
+    ("why did it take so long", "station", "--time 1", ["lab.lookup", "math.multiply", "after 429"]),
+    ("what deserves a look", "station", "--look", ["refused with 429", "changed: search", "lab exited 134", "edited"]),
+    ("how did it end", "station", "--servers", ["cannot open /srv/reports", "exited 134", '"number": 2']),
 ]
 
 

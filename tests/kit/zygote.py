@@ -43,7 +43,7 @@ LOADED = (
     "tui_host.cli.commands.server_check",
     "tui_host.cli.commands.sessions",
     "tui_host.cli.answerers",
-    "tui_host.cli.turn",
+    "tui_host.cli.hosting",
     "tui_host.host.demo_model",
     "tui_host.host.server_watch",
     "tui_host.llm.model_client",

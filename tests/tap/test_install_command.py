@@ -156,7 +156,7 @@ def test_a_file_that_was_changed_since_loses_our_words_alone_and_is_kept_as_it_w
     told = capsys.readouterr().err
     (backup,) = [each for each in path.parent.iterdir() if each != path]
     assert backup.read_text() == changed
-    assert "has changed since taps were written: only the taps are removed" in told
+    assert "has changed since taps were written: other changes stay" in told
     assert f"its content from before this change is kept as {backup}" in told
 
 

@@ -6,9 +6,9 @@ Computes values and counts only. Bytes and times are those of the pages Bill and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
@@ -24,16 +24,14 @@ from tui_host.errors import JSON
 if TYPE_CHECKING:
     from tui_host.answers.wires import Wires
     from tui_host.chat.conversation import NoteItem
-    from tui_host.chat.turn_result import Outcome, TurnResult
+    from tui_host.chat.turn_result import TurnResult
     from tui_host.settings.schema import ModelRef
 
-_Key = TypeVar("_Key")
-_Number = TypeVar("_Number", int, float)
 _SPENT_ON_MODEL = frozenset(("first byte", "streaming"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class ComparedModel:
     """A model with a tool protocol to compare; as text `PROVIDER/MODEL:PROTOCOL`."""
 
     model: ModelRef
@@ -65,18 +63,13 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """A turn that asked the question with the model and tool protocol of a column, and the host's notes during it."""
+class ComparedRun:
+    """A turn that asked the question with a model and a tool protocol, and the host's notes during it."""
 
     session: str
     result: TurnResult
     figures: Figures
     notes: tuple[NoteItem, ...] = ()
-
-    @property
-    def made(self) -> list[Outcome]:
-        """The calls that name an existing tool and whose arguments are a JSON object."""
-        return [outcome for outcome in self.result.outcomes if outcome.request is not None]
 
     def to_json(self) -> dict[str, JSON]:
         result, figures = self.result, self.figures
@@ -103,27 +96,6 @@ class Run:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """Counts how many runs called a tool, and how often. The server is empty for an unknown tool."""
-
-    server: str
-    tool: str
-    runs: int
-    calls: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Varying:
-    """An argument whose value differs between runs, in the tool's `call`th call: each value as JSON (None: left out), with its runs."""
-
-    server: str
-    tool: str
-    call: int
-    argument: str
-    values: tuple[tuple[str | None, int], ...]
-
-
 def figures_of(wires: Wires) -> Figures:
     """Measure the traffic of a session's only turn."""
     session = Section(is_session=True)
@@ -147,67 +119,42 @@ def figures_of(wires: Wires) -> Figures:
     )
 
 
-def chosen(runs: Sequence[Run]) -> list[Chosen]:
-    """Count how often the runs called each tool, in order of first appearance."""
+def comparison_to_json(column: ComparedModel, runs: Sequence[ComparedRun]) -> dict[str, JSON]:
+    """Return a column of `compare --json`: its runs, and what they have in common."""
     called = [[(outcome.server, outcome.tool) for outcome in run.result.outcomes] for run in runs]
-    calls = Counter(name for names in called for name in names)
     within = Counter(name for names in called for name in set(names))
-    return [
-        Chosen(server=server, tool=tool, runs=within[server, tool], calls=count)
-        for (server, tool), count in calls.items()
-    ]
-
-
-def varying(runs: Sequence[Run]) -> list[Varying]:
-    """Find arguments that differ between runs, comparing the first calls of each tool, then the second calls, and so on."""
-    asked: dict[tuple[str, str, int], list[Mapping[str, JSON]]] = {}
-    for run in runs:
-        seen: Counter[tuple[str, str]] = Counter()
-        for outcome in run.made:
-            seen[outcome.server, outcome.tool] += 1
-            if isinstance(outcome.asked, Mapping):
-                key = (outcome.server, outcome.tool, seen[outcome.server, outcome.tool])
-                asked.setdefault(key, []).append(outcome.asked)
-    found: list[Varying] = []
-    for (server, tool, number), calls in asked.items():
-        for name in dict.fromkeys(name for arguments in calls for name in arguments):
-            values = _counted(canonical(call[name]).decode() if name in call else None for call in calls)
-            if len(values) > 1:
-                found.append(Varying(server=server, tool=tool, call=number, argument=name, values=values))
-    return found
-
-
-def answers(runs: Sequence[Run]) -> tuple[tuple[str | None, int], ...]:
-    """Count the runs for each different answer, the most frequent first; None stands for runs without an answer."""
-    return _counted(run.result.answer for run in runs)
-
-
-def _counted(keys: Iterable[_Key]) -> tuple[tuple[_Key, int], ...]:
-    return tuple(Counter(keys).most_common())
-
-
-def unfit(runs: Sequence[Run]) -> list[tuple[Outcome, str]]:
-    """Return each schema error together with the call that has it."""
-    return [(outcome, words) for run in runs for outcome in run.made for words in outcome.misfits or ()]
-
-
-def spread(runs: Sequence[Run], figure: Callable[[Run], _Number | None]) -> tuple[_Number, _Number, _Number] | None:
-    """Return minimum, lower median and maximum of a figure over the runs; None if no run has a value."""
-    values = sorted(value for run in runs if (value := figure(run)) is not None)
-    return (values[0], values[(len(values) - 1) // 2], values[-1]) if values else None
-
-
-def column_to_json(column: Column, runs: Sequence[Run]) -> dict[str, JSON]:
-    """Return a column in the JSON form of `compare --json`."""
+    calls = Counter(name for names in called for name in names)
+    misfits = (outcome.misfits or () for run in runs for outcome in run.result.outcomes)
+    answers = Counter(run.result.answer for run in runs).most_common()
     return {
         "model": str(column.model),
         "protocol": column.protocol,
         "runs": [run.to_json() for run in runs],
-        "tools": [asdict(entry) for entry in chosen(runs)],
-        "varying": [
-            {**asdict(entry), "values": [{"json": value, "runs": count} for value, count in entry.values]}
-            for entry in varying(runs)
+        "tools": [
+            {"server": server, "tool": tool, "runs": within[server, tool], "calls": count}
+            for (server, tool), count in calls.items()
         ],
-        "schema_errors": len(unfit(runs)),
-        "answers": [{"answer": answer, "runs": count} for answer, count in answers(runs)],
+        "varying": _varying(runs),
+        "schema_errors": sum(map(len, misfits)),
+        "answers": [{"answer": answer, "runs": count} for answer, count in answers],
     }
+
+
+def _varying(runs: Sequence[ComparedRun]) -> list[JSON]:
+    """Find arguments that differ between runs, comparing the first calls of each tool, then the second calls, and so on."""
+    asked: dict[tuple[str, str, int], list[Mapping[str, JSON]]] = {}
+    for run in runs:
+        seen: Counter[tuple[str, str]] = Counter()
+        for outcome in run.result.outcomes:
+            if outcome.request is not None and isinstance(outcome.asked, Mapping):
+                seen[outcome.server, outcome.tool] += 1
+                key = (outcome.server, outcome.tool, seen[outcome.server, outcome.tool])
+                asked.setdefault(key, []).append(outcome.asked)
+    found: list[JSON] = []
+    for (server, tool, number), calls in asked.items():
+        for name in dict.fromkeys(name for arguments in calls for name in arguments):
+            values = Counter(canonical(call[name]).decode() if name in call else None for call in calls).most_common()
+            if len(values) > 1:
+                texts = [{"json": value, "runs": count} for value, count in values]
+                found.append({"server": server, "tool": tool, "call": number, "argument": name, "values": texts})
+    return found

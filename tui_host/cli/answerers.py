@@ -6,18 +6,17 @@ import os
 import sys
 import termios
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from typing_extensions import override
 
 from tui_host.capture.visible import line, tool_name, visible
-from tui_host.chat.schema_form import content_of, fields_of
-from tui_host.cli import diagnostics
-from tui_host.errors import SettingsError, TuiHostError
+from tui_host.chat.schema_form import FormField, content_of, fields_of
+from tui_host.cli import diagnostics, options
+from tui_host.errors import JSON, SettingsError, TuiHostError
 from tui_host.servers.catalog import claims_of
 from tui_host.servers.server_questions import Declines, ElicitationAnswer
 from tui_host.settings.mistakes import closest
@@ -42,6 +41,24 @@ def ask_on_terminal(question: str) -> str | None:
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # keys typed before the question do not count as its answer
     diagnostics.write(question)
     return sys.stdin.readline().strip()
+
+
+def given_text(word: str, command: str, most_bytes: int) -> str:
+    """Return a typed text, or standard input for `-`. Raises SettingsError if it is too long or not UTF-8."""
+    where = command
+    data = word.encode(errors="surrogateescape")  # back to the bytes that were typed
+    if word == "-":
+        where = f"{command} -"
+        if sys.stdin is None:
+            raise SettingsError("standard input is closed", where, "pipe the text into it")
+        data = sys.stdin.buffer.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise SettingsError(f"the text is longer than {most_bytes:,} bytes", where, "send less")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        what = f"the text is not UTF-8: byte {error.start + 1:,} is 0x{data[error.start]:02x}"
+        raise SettingsError(what, where, "send text") from None
 
 
 async def read_line() -> str | None:
@@ -89,23 +106,17 @@ class TerminalApprover:
 
         tool = request.tool
         arguments = visible(self._redacted(pretty(read_arguments(request.arguments.decode()))))
-        lines = [
-            f"Approve {tool_name(tool.server, tool.name)}?{count}",
-            *(f"  | {row}" for row in arguments.split("\n")),
-        ]
-        if request.misfits:
-            lines.append(
-                f"  does not fit the tool's schema: {line('; '.join(request.misfits), _DESCRIPTION_CHARACTERS)}"
-            )
-        if request.changed:
-            lines.append(f"  changed since it was last approved: {visible(request.changed, newlines=False)}")
-        if tool.description:
-            lines.append(
-                f"  described by the server: {line(self._redacted(tool.description), _DESCRIPTION_CHARACTERS)}"
-            )
-        if claims := claims_of(tool):
-            lines.append(f"  server claims: {claims}")
-        diagnostics.write("\n".join(lines) + "\n")
+        asides = {
+            "does not fit the tool's schema": "; ".join(request.misfits or ()),
+            "described by the server": self._redacted(tool.description),
+            "server claims": claims_of(tool),
+        }
+        rows = [f"Approve {tool_name(tool.server, tool.name)}?{count}"]
+        rows += [f"  | {row}" for row in arguments.split("\n")]
+        if request.changed:  # never cut: it decides whether a call is still the one that was approved
+            rows.append(f"  changed since it was last approved: {visible(request.changed, newlines=False)}")
+        rows += [f"  {name}: {line(words, _DESCRIPTION_CHARACTERS)}" for name, words in asides.items() if words]
+        diagnostics.write("\n".join(rows) + "\n")
 
     @staticmethod
     async def _read() -> str | None:
@@ -127,20 +138,19 @@ class TerminalAnswerer(Declines):
         """Show the address; a pasted address is the answer, enter opens the browser."""
         import anyio
 
-        host, reason, url = (
-            visible(text, newlines=False) for text in (urlsplit(login.url).netloc, login.reason, login.url)
-        )
+        words = (urlsplit(login.url).netloc, login.reason, login.url)
+        host, reason, url = (visible(text, newlines=False) for text in words)
         diagnostics.write(
             f"{login.server} asks for a login at {host} ({reason}):\n\n  {url}\n\n"
             f"Open this address, or press enter to open it in the browser. It returns to {login.redirect};\n"
             "where that cannot be reached, paste the address that the browser was sent to. q gives up.\n"
         )
-        while (words := await read_line()) is not None:
-            if "://" in words:
-                return words
-            if words in {"q", "quit"}:
+        while (typed := await read_line()) is not None:
+            if "://" in typed:
+                return typed
+            if typed in {"q", "quit"}:
                 return None
-            if not words:
+            if not typed:
                 await anyio.to_thread.run_sync(_open, login.url)
         await anyio.sleep_forever()  # standard input has ended: the browser returns by itself
         return None
@@ -160,51 +170,44 @@ class FlagAnswerer(Declines):
         self._say = say
         self._sampling: bool = args.sampling
         self._confirms: bool = args.confirm
-        self._texts: dict[str, str] = {}
+        self._texts = options.pairs(args.elicit, "--elicit", "FIELD=VALUE")
         self._known: set[str] = set()
-        for written in args.elicit:
-            name, is_given, text = written.partition("=")
-            if not name or not is_given:
-                raise SettingsError(f"found {written!r}", "--elicit", "write FIELD=VALUE")
-            self._texts[name] = text
 
     @override
     async def elicit(self, request: Elicitation) -> ElicitationAnswer:
-        reason = " ".join(request.message.split())
-        if request.schema is None:
-            self._say(f"{request.server} asked to visit {request.url} ({reason}): declined")
-            return ElicitationAnswer(action="decline")
-        fields = fields_of(request.schema)
-        names = [field.name for field in fields]
-        self._known.update(names)
-        if not names:
-            if self._confirms:
-                return ElicitationAnswer(action="accept", content={})
-            self._say(f"{request.server} asked to confirm ({reason}): declined; --confirm accepts")
-            return ElicitationAnswer(action="decline")
-        # Others may be for the form of another server.
-        texts = {name: self._texts[name] for name in names if name in self._texts}
-        why_not = request.mistake or self._misspelled(names)
-        content = None
-        if not texts and not why_not:
-            why_not = "nothing was given; --elicit FIELD=VALUE answers"
-        elif not why_not:
+        asked, why_not = f"to visit {request.url}", ""
+        if request.schema is not None:
+            fields = fields_of(request.schema)
+            names = ", ".join(field.name for field in fields)
+            asked = f"for {names}" if names else "to confirm"
             try:
-                content = content_of(fields, texts)
+                content = self._content(fields, request.mistake)
             except TuiHostError as error:
-                why_not = str(error)
-        if content is not None:
-            return ElicitationAnswer(action="accept", content=content)
-        self._say(f"{request.server} asked for {', '.join(names)} ({reason}): declined: {why_not}")
+                why_not = f": {error}"
+            else:
+                return ElicitationAnswer(action="accept", content=content)
+        reason = " ".join(request.message.split())
+        self._say(f"{request.server} asked {asked} ({reason}): declined{why_not}")
         return ElicitationAnswer(action="decline")
 
-    def _misspelled(self, names: Sequence[str]) -> str:
-        """Say which `--elicit` means a field of this form but does not spell it; without it the answer would be another."""
+    def _content(self, fields: Sequence[FormField], mistake: str) -> Mapping[str, JSON]:
+        """Return the values of a form; raises TuiHostError with why it is declined."""
+        names = [field.name for field in fields]
+        self._known.update(names)
+        if not names and self._confirms:
+            return {}
+        if not names:
+            raise TuiHostError("--confirm accepts")
+        if mistake:
+            raise TuiHostError(mistake)
         for name in self._texts:
             near = closest(name, [field for field in names if field not in self._texts])
-            if name not in self._known and near is not None:
-                return f"it has no field {name} (did you mean {near}?)"
-        return ""
+            if name not in self._known and near is not None:  # without it the answer would be another
+                raise TuiHostError(f"it has no field {name}", remedy=f"did you mean {near}?")
+        texts = {name: self._texts[name] for name in names if name in self._texts}
+        if not texts:
+            raise TuiHostError("nothing was given; --elicit FIELD=VALUE answers")
+        return content_of(fields, texts)
 
     def unknown(self) -> Iterator[str]:
         """Name each `--elicit` whose field was in no form, if there was a form: a mistake."""
@@ -227,13 +230,12 @@ class FlagAnswerer(Declines):
 
 def with_flags(settings: Settings, args: Namespace) -> Settings:
     """Return the settings with what `--sampling` and `--root` permit to every server."""
-    roots: list[Path] = [root.expanduser() for root in args.root]  # `--root=~/x` is no word that a shell expands
+    roots = [root.expanduser().absolute() for root in args.root]  # `--root=~/x` is no word that a shell expands
     for root in roots:
         if not root.is_dir():
             raise SettingsError(f"there is no folder {root}", "--root", "write the path of a folder")
-    paths = [str(root.absolute()) for root in roots]
     servers = {
-        name: replace(spec, sampling=spec.sampling or args.sampling, roots=(*spec.roots, *paths))
+        name: replace(spec, sampling=spec.sampling or args.sampling, roots=(*spec.roots, *map(str, roots)))
         for name, spec in settings.servers.items()
     }
     return replace(settings, servers=servers)

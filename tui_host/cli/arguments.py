@@ -34,9 +34,9 @@ def read_arguments(words: Sequence[str]) -> tuple[CommandRow, argparse.Namespace
     )
     place = _first_word(words)
     head, rest = list(words[:place]), list(words[place:])
+    if rest == ["--"]:
+        raise SettingsError("no command after --", remedy="write tui-host -- COMMAND ARGUMENTS…")
     if rest[:1] == ["--"]:
-        if len(rest) == 1:
-            raise SettingsError("no command after --", remedy="write tui-host -- COMMAND ARGUMENTS…")
         args.server, rest = tuple(rest[1:]), []
     elif rest and "://" in rest[0]:
         args.server, head, rest = (rest[0],), [*head, *rest[1:]], []
@@ -44,28 +44,30 @@ def read_arguments(words: Sequence[str]) -> tuple[CommandRow, argparse.Namespace
     top.description, top.epilog = "A terminal chat client that is an MCP host with glass walls.", EPILOG
     model(top)
     no_record(top)
-    _read_with(top, APP, head, args)  # also for its errors, when a command follows
-    return _read_command(_command_named(rest[0], APP, top), rest[1:], args) if rest else (APP, args)
+    command, parser = APP, top
+    _read_with(parser, command, head, args)  # also for its errors, when a command follows
+    while rest:
+        command, rest = _command_named(rest[0], command, parser), rest[1:]
+        args.command = command.name
+        parser = _parser_of(command)
+        place = _first_word(rest) if command.is_group else len(rest)
+        if command.runs_command and "--" in rest:
+            place = rest.index("--")
+        _read_with(parser, command, rest[:place], args)
+        if command.runs_command and rest[place:]:
+            args.server = tuple(rest[place + 1 :])
+        rest = rest[place:] if command.is_group else []
+    if command.is_group:
+        parser.error("the following arguments are required: ACTION")
+    return command, args
 
 
-def _read_command(
-    command: CommandRow, words: Sequence[str], args: argparse.Namespace
-) -> tuple[CommandRow, argparse.Namespace]:
+def _parser_of(command: CommandRow) -> CommandParser:
     parser = CommandParser(prog=f"tui-host {command.name}", add_help=not command.has_own_grammar)
-    if command.module:  # a group without texts of its own has none
+    if command.module:
         import_module(f"tui_host.cli.commands.{command.module}").add(parser)
     parser.description = parser.description or f"{command.summary[:1].upper()}{command.summary[1:]}."
-    args.command = command.name
-    if command.is_group:
-        place = _first_word(words)
-        _read_with(parser, command, words[:place], args)
-        if place == len(words):
-            parser.error("the following arguments are required: ACTION")
-        return _read_command(_command_named(words[place], command, parser), words[place + 1 :], args)
-    place = words.index("--") if command.runs_command and "--" in words else len(words)
-    _read_with(parser, command, words[:place], args)
-    args.server = tuple(words[place + 1 :]) or args.server  # `conformance` also takes a URL without `--`
-    return command, args
+    return parser
 
 
 def _first_word(words: Sequence[str]) -> int:

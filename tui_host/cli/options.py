@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from typing_extensions import override
 
 from tui_host.errors import SettingsError
 
+Value = TypeVar("Value")
 READ_FROM_FILES = """\
 The format is recognised by a file's content:
   JSON lines, as written by `sessions export` and `tap --log`
@@ -22,25 +23,33 @@ Files may be compressed with gzip. Several files are read as one capture: reques
 model and the log in front of a server, a server's input and output."""
 
 
-def name_of(text: str) -> str:
-    """Parse a name. An empty name is refused: it is usually an unset variable in a script."""
-    if not text:
-        raise argparse.ArgumentTypeError("found nothing, expected a name")
-    return text
+def checked(read: Callable[[str], Value | None], expected: str) -> Callable[[str], Value]:
+    """Return a type of values for argparse: `read` returns None for a text that is none."""
+
+    def value_of(text: str) -> Value:
+        if (value := read(text)) is None:
+            raise argparse.ArgumentTypeError(f"found {repr(text) if text else 'nothing'}, expected {expected}")
+        return value
+
+    return value_of
 
 
-def path_of(text: str) -> Path:
-    """Parse a path. An empty path is refused: `Path` would make it the working directory."""
-    if not text:
-        raise argparse.ArgumentTypeError("found nothing, expected a path")
-    return Path(text)
+# Empty ones are refused: they are usually an unset variable in a script, and `Path` would make it the working directory.
+name_of = checked(lambda text: text or None, "a name")
+path_of = checked(lambda text: Path(text) if text else None, "a path")
+count_of = checked(lambda text: int(text) if text.isdecimal() and int(text) else None, "a whole number, 1 or more")
 
 
-def count_of(text: str) -> int:
-    """Parse a whole number, 1 or more."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number, 1 or more")
-    return int(text)
+def pairs(words: Iterable[str], where: str, form: str) -> dict[str, str]:
+    """Split words of a form such as `NAME=VALUE` or `NAME:VALUE`; raises SettingsError for a word without either part."""
+    mark = "=" if "=" in form else ":"
+    values: dict[str, str] = {}
+    for word in words:
+        name, found, value = word.partition(mark)
+        if not name.strip() or not found:
+            raise SettingsError(f"{name or 'an empty name'} has no value", where, f"write {form}")
+        values[name.strip()] = value.strip() if mark == ":" else value
+    return values
 
 
 class UsageError(SettingsError):
@@ -59,32 +68,19 @@ class _Version(argparse.Action):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Reads a command's words. Raises errors as `SettingsError`, so that one module writes to standard error.
-
-    Attributes:
-        takes_many: Whether the command takes any number of words, which may then stand between and behind its options.
-    """
+    """Reads a command's words. Raises errors as `SettingsError`, so that one module writes to standard error."""
 
     def __init__(self, *, prog: str, add_help: bool = True, **_: object) -> None:
-        super().__init__(
-            prog=prog,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            add_help=add_help,
-            allow_abbrev=False,
-        )
+        form = argparse.RawDescriptionHelpFormatter
+        super().__init__(prog=prog, formatter_class=form, add_help=add_help, allow_abbrev=False)
         self.color = False  # Python 3.14 would colour the help
-        self.takes_many = False
-        self.add_argument(
-            "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="show the version and exit"
-        )
+        self.takes_many = False  # any number of words, which may then stand between and behind the options
+        self.command = prog.partition(" ")[2]
+        words = "show the version and exit"
+        self.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help=words)
         # Without a default, which would override an option that stands before the command.
         self.option("--config", "FILE", "the configuration file", path_of, default=argparse.SUPPRESS)
         self.option("--data-dir", "DIR", "the folder of the database", path_of, default=argparse.SUPPRESS)
-
-    @property
-    def command(self) -> str:
-        """The command and action whose words this parser reads."""
-        return self.prog.partition(" ")[2]
 
     def option(
         self, name: str, metavar: str, words: str, kind: Callable[[str], object] = str, *, default: object = None
@@ -96,9 +92,8 @@ class CommandParser(argparse.ArgumentParser):
         self, name: str, metavar: str, words: str, kind: Callable[[str], object] = str, *, dest: str | None = None
     ) -> None:
         """Add an option with a value that may be given several times."""
-        self.add_argument(
-            name, metavar=metavar, help=f"{words}; repeatable", type=kind, dest=dest, action="append", default=[]
-        )
+        help_words = f"{words}; repeatable"
+        self.add_argument(name, metavar=metavar, help=help_words, type=kind, dest=dest, action="append", default=[])
 
     def flag(self, name: str, words: str) -> None:
         """Add an option without a value."""

@@ -7,10 +7,10 @@ import json
 import os
 import re
 import sys
+import unicodedata
 from collections.abc import Iterable
 
 from tui_host.capture.visible import visible
-from tui_host.cli.columns import cells, padded
 from tui_host.errors import JSON, TuiHostError
 
 _ESCAPED = re.compile(
@@ -87,3 +87,29 @@ def _write(pieces: Iterable[bytes]) -> None:
         abandon()
         what = f"cannot be written: {error.strerror}"
         raise TuiHostError(what, "standard output", "redirect it to another place") from error
+
+
+def cells(text: str) -> int:
+    """Return the width of a line in cells; combining marks and joiners take none. Source: Unicode 15, UAX #11."""
+    return len(text) if text.isascii() else sum(map(_cells_of, text))
+
+
+def _cells_of(character: str) -> int:
+    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def padded(text: str, width: int) -> str:
+    """Fill a text with spaces up to a width."""
+    return text + " " * (width - cells(text))
+
+
+def clipped(text: str, width: int) -> str:
+    """Cut a text to at most `width` cells, with `…` at the cut."""
+    if cells(text) <= width:
+        return text
+    text = text[:width]  # so that a long text is not measured again and again
+    while cells(text) > width - 1:
+        text = text[:-1]
+    return f"{text}…"

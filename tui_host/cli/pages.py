@@ -17,101 +17,90 @@ from tui_host.answers.request_weights import requests_of
 from tui_host.answers.section import Section, turn_section
 from tui_host.answers.servers_page import servers_of, servers_page
 from tui_host.answers.sheet import Sheet, SheetLine
-from tui_host.answers.steps import Steps, made
+from tui_host.answers.steps import made
 from tui_host.answers.time_page import time_of, time_page
 from tui_host.answers.tools_page import tool_costs, tools_page
 from tui_host.capture.visible import line
-from tui_host.cli.columns import cells
+from tui_host.cli.output import cells
+from tui_host.cli.recorded import chosen
 from tui_host.errors import StoreError
 
 if TYPE_CHECKING:
-    from tui_host.answers.chain_steps import CallChain
-    from tui_host.capture.exports import Exported
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.session_summary import SessionInfo
+    from tui_host.capture.store.store import Store
     from tui_host.settings.schema import Settings
 
-Session: TypeAlias = "tuple[RecordedWires, SessionInfo]"
-
+WiresOf: TypeAlias = "Callable[[str], tuple[RecordedWires, SessionInfo]]"
+"""Reads the records of a session by its name."""
 _LABEL_CHARACTERS = 400
 _LABEL_CELLS = 100  # that labels take before the figures
-_NAMED_CALLS = 20
 
 
-def wires_of(source: Exported, info: SessionInfo, settings: Settings) -> RecordedWires:
-    """Read the records of a session."""
-    return RecordedWires((record for record, _ in source.session_records(info.id)), settings.providers, user=info.user)
+def wires_of(store: Store, settings: Settings, name: str) -> tuple[RecordedWires, SessionInfo]:
+    """Find a session by its name, and read its records."""
+    listed, source = chosen(store, name)
+    records = (record for record, _ in source.session_records(listed.info.id))
+    return RecordedWires(records, settings.providers, user=listed.info.user), listed.info
 
 
-def page(
-    session: Session, name: str, given: Sequence[str] = (), others: Callable[[str], Session] | None = None
-) -> tuple[object, Sheet]:
+def page(read: WiresOf, session: str, name: str, given: Sequence[str] = ()) -> tuple[object, Sheet]:
     """Return the page `name` about the turn, the call or the requests `given`, as a value and as a sheet.
 
-    `others` reads another session, whose request is `SESSION:3`. Raises StoreError if there is no such turn, call or request.
+    The request of another session is `SESSION:3`. Raises StoreError if there is no such turn, call or request.
     """
-    wires, info = session
+    wires, info = read(session)
     whole = Section(is_session=True)
     match name:
         case "time":
             section = _section(wires, info, given[0]) if given else whole
             return time_of(wires, section), made(time_page(wires, section))
         case "changes":
-            return _changes(session, given, others)
+            asked = [_named_request(read, (wires, info), words) for words in given]
+            (its_wires, its_info, earlier), (wires, info, row) = asked[0], asked[-1]
+            if len(asked) == 1:
+                earlier = wires.before(row)
+            elif its_info.id != info.id:
+                earlier = taken(its_wires, earlier, its_info.id)
+            changes = None if earlier is None else made(changes_of(wires, row, earlier))
+            return changes, made(changes_sheet(wires, row, earlier))
         case "look":
             looks = looks_of(wires)
             return {"look": looks}, looks_sheet(looks)
         case "bill":
-            rows = [_request(session, given[0])] if given else requests_of(wires, whole)
+            rows = [_request(wires, info, given[0])] if given else requests_of(wires, whole)
             return made(bill_of(wires, rows)), made(bill_sheet(wires, rows))
         case "tools":
             return made(tool_costs(wires, whole)), made(tools_page(wires, whole))
         case "servers":
             return {"servers": made(servers_of(wires))}, made(servers_page(wires, whole))
         case _:
-            chains = made(_chains(wires, given[0]))
-            if not chains:
-                raise StoreError(f"has no call {line(given[0], 60)}", info.id, _calls(wires))
-            return chains[0], sheet_of(chains)
+            if not wires.ladder.rows_of_call(given[0]):
+                calls = ", ".join(dict.fromkeys(call for row in wires.ladder.rows for call in sorted(row.calls)))
+                remedy = f"its calls are {line(calls, _LABEL_CHARACTERS)}" if calls else "it has no calls"
+                raise StoreError(f"has no call {line(given[0], 60)}", info.id, remedy)
+            chain = made(chain_of(wires, given[0]))
+            return chain, sheet_of(() if chain is None else (chain,))
 
 
-def _changes(session: Session, given: Sequence[str], others: Callable[[str], Session] | None) -> tuple[object, Sheet]:
-    asked: list[tuple[Session, Row]] = []
-    for words in given:
-        name, _, number = words.rpartition(":")
-        its_session = others(name) if name and others is not None else session
-        asked.append((its_session, _request(its_session, number)))
-    (first_wires, first_info), first = asked[0]
-    (wires, info), row = asked[-1]
-    earlier = wires.before(row) if len(asked) == 1 else first
-    if first_info.id != info.id:
-        earlier = taken(first_wires, first, first_info.id)
-    changes = None if earlier is None else made(changes_of(wires, row, earlier))
-    return changes, made(changes_sheet(wires, row, earlier))
+def _named_request(
+    read: WiresOf, session: tuple[RecordedWires, SessionInfo], words: str
+) -> tuple[RecordedWires, SessionInfo, Row]:
+    name, _, number = words.rpartition(":")
+    wires, info = read(name) if name else session
+    return wires, info, _request(wires, info, number)
 
 
-def _request(session: Session, words: str) -> Row:
+def _request(wires: RecordedWires, info: SessionInfo, words: str) -> Row:
     """Return a request to a model by its number (`3` is LLM 3), or by the id of its exchange."""
-    ladder = session[0].ladder
-    row = ladder.numbers.request(int(words)) if words.isdecimal() else None
-    row = row or next((row for row in ladder.rows if row.kind == "request" and row.exchange == words), None)
+    numbers = wires.ladder.numbers
+    row = numbers.request(int(words)) if words.isdecimal() else None
+    row = row or next((row for row in wires.ladder.rows if row.kind == "request" and row.exchange == words), None)
     if row is None:
-        count = len(ladder.numbers.requests)
+        count = len(numbers.requests)
         remedy = f"its requests are 1 to {count}" if count else "it has no requests to a model"
-        raise StoreError(f"has no request {line(words, 40)}", session[1].id, remedy)
+        raise StoreError(f"has no request {line(words, 40)}", info.id, remedy)
     return row
-
-
-def _chains(wires: RecordedWires, call: str) -> Steps[Sequence[CallChain]]:
-    chain = yield from chain_of(wires, call)
-    return () if chain is None else (chain,)
-
-
-def _calls(wires: RecordedWires) -> str:
-    """Return the numbers of the session's calls in words."""
-    calls = list(dict.fromkeys(call for row in wires.ladder.rows for call in sorted(row.calls)))
-    more = f" and {len(calls) - _NAMED_CALLS:,} more" if len(calls) > _NAMED_CALLS else ""
-    return f"its calls are {line(', '.join(calls[:_NAMED_CALLS]), 400)}{more}" if calls else "it has no calls"
 
 
 def _section(wires: RecordedWires, info: SessionInfo, turn: str) -> Section:

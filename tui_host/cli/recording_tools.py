@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, TypeAlias
 from tui_host.answers.bodies import body_of
 from tui_host.answers.said_texts import RowTexts
 from tui_host.capture.exports.keyless import keyless
-from tui_host.capture.json.narrowing import short
 from tui_host.capture.redact.redaction import redactor_of
 from tui_host.capture.short_units import short_size
 from tui_host.capture.visible import line
+from tui_host.chat.schema_check import misfits
 from tui_host.cli.pages import page, sheet_text, wires_of
-from tui_host.cli.recorded import chosen, listing, matching, opened, where
+from tui_host.cli.recorded import listing, matching, recorded, where
 from tui_host.errors import JSON, SettingsError, StoreError
 from tui_host.infer.stories import Stories, TapStory
-from tui_host.settings.paths import DATABASE
 
 if TYPE_CHECKING:
     from tui_host.answers.recorded_wires import RecordedWires
@@ -33,27 +32,17 @@ _LINE_CHARACTERS = 240
 
 @dataclass(frozen=True, slots=True)
 class Recordings:
-    """Answers about the sessions in the database.
-
-    Attributes:
-        only: Ids of the only sessions that are told; empty for all.
-    """
+    """The sessions that may be told: those with the ids `only`, or all of the database."""
 
     settings: Settings
     only: frozenset[str] = frozenset()
 
     @staticmethod
     def of(settings: Settings, names: Sequence[str]) -> Recordings:
-        """Return what may be told if sessions are named: they, and the taps of stories among them.
-
-        Raises:
-            TuiHostError: A session does not exist, or the database cannot be read.
-        """
+        """Return the named sessions, and the taps of stories among them; raises TuiHostError if one does not exist."""
         if not names:
             return Recordings(settings)
-        with opened(settings) as store:
-            if store is None:
-                raise StoreError("nothing has been recorded yet", _path(settings), "leave out --session")
+        with recorded(settings) as store:
             lines = [Stories(store).find(name) for name in names]
         taps = [tap.id for line in lines if isinstance(line, TapStory) for tap in line.taps]
         return Recordings(settings, frozenset((*(line.id for line in lines), *taps)))
@@ -63,71 +52,53 @@ class Recordings:
         return redactor_of(self.settings).text(text)
 
     def answer(self, name: str, given: _Given) -> str:
-        """Return a tool's answer, cut where it is too long. Blocks on the disk.
-
-        Raises:
-            TuiHostError: There is no such tool or session, or an argument is wrong.
-        """
+        """Return a tool's answer, cut where it is too long; raises TuiHostError if an argument is wrong. Blocks on the disk."""
         tool = next((tool for tool in TOOLS if tool.name == name), None)
         if tool is None:
             names = ", ".join(tool.name for tool in TOOLS)
             raise SettingsError(f"there is no tool {line(name, 80)}", remedy=f"the tools are {names}")
-        properties = [*tool.properties, *_OFFSET]
-        if unknown := given.keys() - {*properties}:
-            known = ", ".join(properties)
-            raise SettingsError(f"no argument {line(min(unknown), 80)}", name, f"the arguments are {known}")
-        if missing := [needed for needed in tool.required if given.get(needed) in (None, "")]:
-            raise SettingsError(f"the argument {missing[0]} is missing", name)
-        start = _number(given, "offset")
-        with opened(self.settings) as store:
-            if store is None:
-                raise StoreError("nothing has been recorded yet", _path(self.settings))
+        # Models write the numbers of requests and calls as numbers.
+        given = {
+            key: str(value) if type(value) is int and key not in _NUMBERS else value for key, value in given.items()
+        }
+        if errors := misfits(tool.schema, given):
+            raise SettingsError("; ".join(errors), name)
+        with recorded(self.settings) as store:
             text = self.redacted(keyless(tool.answer(self, store, given)))
+        start = _number(given, "offset")
         end = start + _ANSWER_CHARACTERS
         if not start and end >= len(text):
             return text
         more = f"; more: the same arguments with offset {end}" if end < len(text) else ", the end"
         return f"{text[start:end]}\n[characters {start} to {min(end, len(text))} of {len(text)}{more}]"
 
-    def wires(self, store: Store, given: _Given) -> tuple[RecordedWires, SessionInfo]:
-        """Read the session that the argument `session` names."""
-        listed, source = chosen(store, self._name(_word(given, "session")))
-        return wires_of(source, listed.info, self.settings), listed.info
+    def page(self, store: Store, given: _Given, name: str, words: Sequence[str] = ()) -> str:
+        """Return a page of the inspector about the session that the argument `session` names."""
+        return sheet_text(page(lambda typed: self.wires(store, typed), _word(given, "session"), name, words)[1])
 
-    def _name(self, typed: str) -> str:
-        if not self.only:
-            return typed or "last"
-        matches = sorted(name for name in self.only if name.startswith(typed))
-        if typed in self.only or (matches and len(self.only) == 1):
-            return typed or matches[0]
-        raise StoreError(
-            "this session is not served here", line(typed, 80), f"served are {', '.join(sorted(self.only))}"
-        )
-
-
-def _path(settings: Settings) -> str:
-    return str(settings.data_dir / DATABASE)
+    def wires(self, store: Store, typed: str) -> tuple[RecordedWires, SessionInfo]:
+        """Read a session; without a name the last one, or the only one that is served."""
+        name = typed or "last"
+        if self.only:
+            matches = sorted(served for served in self.only if served.startswith(typed))
+            if not matches or (len(self.only) > 1 and typed not in self.only):
+                remedy = f"served are {', '.join(sorted(self.only))}"
+                raise StoreError("this session is not served here", line(typed, 80), remedy)
+            name = typed or matches[0]
+        return wires_of(store, self.settings, name)
 
 
 def _word(given: _Given, name: str) -> str:
-    """Return a text argument, or a number as text; empty without it."""
     value = given.get(name)
-    if value is None or isinstance(value, str):
-        return value or ""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    raise SettingsError(f"found {short(value, 40)}, expected a text", name)
+    return value if isinstance(value, str) else ""
 
 
 def _number(given: _Given, name: str, default: int = 0) -> int:
-    value = given.get(name, default)
-    if not isinstance(value, int) or isinstance(value, bool) or (value < 0 and name in given):
-        raise SettingsError(f"found {short(value, 40)}, expected a whole number, 0 or more", name)
-    return value
+    value = given.get(name)
+    return value if isinstance(value, int) else default
 
 
-def _list_sessions(recordings: Recordings, store: Store, given: _Given) -> str:
-    del given
+def _list_sessions(recordings: Recordings, store: Store, _: _Given) -> str:
     lines = [listed for listed in listing(store) if not recordings.only or listed.info.id in recordings.only]
     told = [listed for entry in lines for listed in (entry, *entry.halves)]
     return "\n".join(
@@ -138,22 +109,21 @@ def _list_sessions(recordings: Recordings, store: Store, given: _Given) -> str:
 
 
 def _show_turn(recordings: Recordings, store: Store, given: _Given) -> str:
-    wires, info = recordings.wires(store, given)
-    turn = _number(given, "turn")
-    time = sheet_text(page((wires, info), "time", [str(turn)] if turn else [])[1])
-    looks = sheet_text(page((wires, info), "look")[1])
+    session = recordings.wires(store, _word(given, "session"))
+    wires, turn = session[0], _number(given, "turn")
+    turns = [str(turn)] if turn else []
+    pages = [page(lambda _: session, "", name, words)[1] for name, words in (("time", turns), ("look", ()))]
     rows: list[str] = []
     for text in RowTexts(wires).all():
         row = text.row
         if turn not in {0, wires.ladder.sections.turn_of(row.number)}:
             continue
-        calls = f"  call {', '.join(sorted(row.calls))}" if row.calls else ""
-        way = "->" if row.outward else "<-"
-        state = "" if row.state == "done" else f"  {row.state}"
-        rows.append(
-            f"row {row.number}  {text.name} {way} {row.kind} {row.method}  {short_size(row.size)}{state}{calls}  {line(text.words, _LINE_CHARACTERS)}"
-        )
-    return "\n".join((*rows, "", time, "", looks))
+        calls = f"call {', '.join(sorted(row.calls))}" if row.calls else ""
+        head = f"row {row.number}  {text.name} {'->' if row.outward else '<-'} {row.kind} {row.method}"
+        state = "" if row.state == "done" else row.state
+        words = (head, short_size(row.size), state, calls, line(text.words, _LINE_CHARACTERS))
+        rows.append("  ".join(filter(None, words)))
+    return "\n".join((*rows, "", sheet_text(pages[0]), "", sheet_text(pages[1])))
 
 
 def _page_of(name: str, *arguments: str) -> Callable[[Recordings, Store, _Given], str]:
@@ -161,13 +131,13 @@ def _page_of(name: str, *arguments: str) -> Callable[[Recordings, Store, _Given]
 
     def answer(recordings: Recordings, store: Store, given: _Given) -> str:
         words = [word for argument in arguments if (word := _word(given, argument))]
-        return sheet_text(page(recordings.wires(store, given), name, words)[1])
+        return recordings.page(store, given, name, words)
 
     return answer
 
 
 def _search(recordings: Recordings, store: Store, given: _Given) -> str:
-    matches, unsearched = matching(store, _word(given, "text"), is_all=False, within=recordings.only or None)
+    matches, unsearched = matching(store, _word(given, "text"), within=recordings.only or None)
     lines = [
         f"{match.session.id}  {where(match)}  {line(match.session.title, 80)}  {line(match.excerpt, _LINE_CHARACTERS)}"
         for match in matches
@@ -178,23 +148,20 @@ def _search(recordings: Recordings, store: Store, given: _Given) -> str:
 
 
 def _read_bytes(recordings: Recordings, store: Store, given: _Given) -> str:
-    wires, info = recordings.wires(store, given)
+    wires, info = recordings.wires(store, _word(given, "session"))
     number, start = _number(given, "row"), _number(given, "start")
-    rows = wires.ladder.rows
-    if not 0 <= number < len(rows):
+    if number >= len(wires.ladder.rows):
         raise StoreError(f"has no row {number}", info.id, "show_turn lists rows with their numbers")
-    body = body_of(wires, rows[number])
+    row = wires.ladder.rows[number]
+    body = body_of(wires, row)
     # Masked before it is cut: half a key would not be recognised.
     data = keyless(body.data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-    end = min(len(data), start + min(_SPAN_BYTES, max(1, _number(given, "length", _SPAN_BYTES))))
-    span = data[start:end]
+    most = _SPAN_BYTES if body.is_text else _SPAN_BYTES // 8  # in hex a byte takes three characters
+    span = data[start : start + min(most, _number(given, "length", most))]
+    end = start + len(span)
     more = f"; more: start {end}" if end < len(data) else ""
-    head = f"{wires.called(rows[number])}, row {number}: bytes {start} to {end} of {len(data)}{more}"
-    if not body.is_text:
-        span = span[: _SPAN_BYTES // 8]
-        head = f"{head}; no text, so at most {len(span)} bytes, in hex"
-        return "\n".join((head, *body.notes, "", span.hex(" ")))
-    return "\n".join((head, *body.notes, "", span.decode("utf-8", "replace")))
+    head = f"{wires.called(row)}, row {number}: bytes {start} to {end} of {len(data)}{more}"
+    return "\n".join((head, *body.notes, "", span.decode("utf-8", "replace") if body.is_text else span.hex(" ")))
 
 
 _OFFSET = {"offset": "First character of the answer to return, to go on with a long one."}
@@ -218,10 +185,9 @@ class RecordingTool:
     def schema(self) -> dict[str, JSON]:
         """The schema of the arguments."""
         members: dict[str, JSON] = {}
-        for name, description in ({**self.properties, **_OFFSET}).items():
-            kind: dict[str, JSON] = {"type": "string"}
-            if name in _NUMBERS:
-                kind = {"type": "integer", "minimum": _NUMBERS[name]}
+        for name, description in {**self.properties, **_OFFSET}.items():
+            least = _NUMBERS.get(name)
+            kind: dict[str, JSON] = {"type": "string"} if least is None else {"type": "integer", "minimum": least}
             members[name] = {**kind, "description": description}
         return {"type": "object", "properties": members, "required": [*self.required], "additionalProperties": False}
 

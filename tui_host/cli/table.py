@@ -7,25 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CommandRow:
-    """A command.
-
-    Attributes:
-        name: What is typed, such as `servers check`; empty for the app.
-        summary: Its line in the help of the program or of its group; empty for a command that no help lists.
-        module: Its module in `cli.commands`; empty for the app, and for a group without words of its own.
-        is_group: Whether its actions are rows of their own.
-        reads_settings: Whether it gets the settings; a tap does not, since a mistake in ours must not stop another host.
-        runs_command: Whether the words behind `--` are another program's.
-        has_own_grammar: Whether its module parses the words.
-    """
+    """A command, by what is typed, such as `servers check`; the app's name is empty."""
 
     name: str
-    summary: str
-    module: str = ""
-    is_group: bool = False
-    reads_settings: bool = True
-    runs_command: bool = False
-    has_own_grammar: bool = False
+    summary: str  # its line in the help of the program or of its group; empty where no help lists it
+    module: str = ""  # in `cli.commands`; empty for the app, and for a group without words of its own
+    is_group: bool = False  # its actions are rows of their own
+    reads_settings: bool = True  # a tap does not, since a mistake in ours must not stop another host
+    runs_command: bool = False  # the words behind `--` are another program's
+    has_own_grammar: bool = False  # its module parses the words
 
 
 APP = CommandRow("", "", runs_command=True)
@@ -34,19 +24,15 @@ COMMANDS = (
     CommandRow("compare", "the same question to several models or tool protocols, side by side", "compare"),
     CommandRow("servers", "list, check, add, remove, enable, disable, import or export servers", is_group=True),
     CommandRow("servers list", "list the configured servers", "servers"),
-    CommandRow(
-        "servers check",
-        "connect to the servers, and check all that they offer; exit code 1 on a mistake",
-        "server_check",
-    ),
+    CommandRow("servers check", "check all that the servers offer; exit code 1 on a mistake", "server_check"),
     CommandRow("servers import", "import servers of other hosts", "server_import"),
     CommandRow("servers export", "print servers for other hosts", "servers"),
     CommandRow("servers add", "add a server", "servers", runs_command=True),
     CommandRow("servers remove", "remove servers that were added or imported", "servers"),
     CommandRow("servers enable", "switch servers, or single tools as SERVER.TOOL, on for good", "servers"),
     CommandRow("servers disable", "switch servers, or single tools as SERVER.TOOL, off for good", "servers"),
-    CommandRow("servers login", "log in at servers behind URLs, in the browser", "login"),
-    CommandRow("servers logout", "forget the logins at servers", "login"),
+    CommandRow("servers login", "log in at servers behind URLs, in the browser", "servers"),
+    CommandRow("servers logout", "forget the logins at servers", "servers"),
     CommandRow("call", "call a tool of a server", "request"),
     CommandRow("read", "read a resource of a server", "request"),
     CommandRow("prompt", "fill in a prompt of a server", "request"),
@@ -69,8 +55,6 @@ COMMANDS = (
     CommandRow("tap http", "in front of an MCP server behind a URL", "tap", reads_settings=False),
     CommandRow("tap install", "write stdio taps into a host's configuration", "tap_install", reads_settings=False),
     CommandRow("tap uninstall", "remove the taps again", "tap_install", reads_settings=False),
-    CommandRow(
-        "demo-model", "run the demo model as a server", "demo_model", reads_settings=False, has_own_grammar=True
-    ),
+    CommandRow("demo-model", "run the demo model as a server", "models", reads_settings=False, has_own_grammar=True),
     CommandRow("conformance", "", "conformance", runs_command=True),
 )

@@ -8,18 +8,19 @@ from signal import Signals
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from tui_host.capture.http.decoded_body import PlainBody, decode_drafts
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import lasted
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import line, visible
-from tui_host.cli.columns import clipped, padded
+from tui_host.cli.output import clipped, padded
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
-    from tui_host.capture.record import Record
+    from tui_host.capture.record import Draft, Record
     from tui_host.capture.session_summary import SessionInfo
-    from tui_host.infer.conversations.model_exchange import ModelExchange
-    from tui_host.infer.conversations.request_messages import RequestReader
+    from tui_host.llm.dialects.dialect import Dialect
+    from tui_host.llm.exchange_summary import ResponseWords
 
 ERROR = "ERROR"
 """Marks every line about a failure. No other text of the log contains it in capitals."""
@@ -39,8 +40,8 @@ class PlainLines:
         self._peer = ""
         self._hide: Callable[[str], str] = str
         self._ladder = Ladder()
-        self._exchanges: dict[str, ModelExchange] = {}
-        self._requests: RequestReader | None = None
+        self._dialects: dict[str, Dialect] = {}  # of the open exchanges with a model
+        self._answers: dict[str, tuple[PlainBody, ResponseWords]] = {}
 
     def begin(self, session: SessionInfo, hide: Callable[[str], str], *, is_there: bool = False) -> None:
         """Set the tap's session, and write the log's first line. `hide` removes secrets that the records hold compressed."""
@@ -73,38 +74,43 @@ class PlainLines:
     def _lines(self, record: Record) -> Iterator[str]:
         if len(self._ladder.rows) >= _KEPT_ROWS:
             self._ladder = Ladder()  # a tap may run for months; what is open then loses its other half
-        before = self._ladder.revision
+        before, exchange = self._ladder.revision, record.draft.exchange or ""
         self._ladder.feed([record])  # as the inspector does, so that both word the same rows
-        # Rows of models have no words of their own.
-        exchange = self._exchange(record) if record.draft.wire == "llm" else None
+        if record.draft.wire == "llm":
+            self._read(record.draft, exchange)
         for number in self._ladder.changed_since(before):
             row = self._ladder.rows[number]
             if _is_due(row, record):
-                words = _model_words(row, exchange, self._hide) if exchange is not None else _row_words(row, self._hide)
+                is_asking = row.lane == "llm" and exchange in self._dialects
+                words = self._model_words(row, record) if is_asking else self._row_words(row)
                 yield self._columns(row, record, " ".join(" · ".join(filter(None, words)).split()))
-
-    def _exchange(self, record: Record) -> ModelExchange | None:
-        """Read what the record tells of an exchange with a model; None if it asks none, or cannot be read."""
-        # Imported late, since they load all dialects: the frames of a stdio server need none.
-        from tui_host.infer.conversations.model_exchange import exchange_of
-        from tui_host.infer.conversations.request_messages import RequestReader
-
-        name, moment = record.draft.exchange or "", record.mono_ns or 0
-        self._requests = self._requests or RequestReader()
-        exchange = self._exchanges.get(name)
-        if record.draft.kind == "request" and (exchange := exchange_of(record, moment, self._requests)) is not None:
-            self._exchanges[name] = exchange
-        elif exchange is not None:
-            exchange.feed(record, moment)
         if record.draft.kind in {"end", "error"}:
-            self._exchanges.pop(name, None)
-        return exchange
+            self._dialects.pop(exchange, None)
+            self._answers.pop(exchange, None)
+
+    def _read(self, draft: Draft, exchange: str) -> None:
+        """Read what a record tells of an exchange with a model; rows of models have no words of their own."""
+        # Imported late, since they load all dialects: the frames of a stdio server need none.
+        from tui_host.llm.dialects.table import dialect_at
+        from tui_host.llm.exchange_summary import ResponseWords
+
+        head = draft.head
+        if draft.kind == "request" and head is not None and head.method == "POST":
+            dialect = dialect_at(head.url or "")
+            if dialect is not None:
+                self._dialects[exchange] = dialect
+        elif draft.kind == "response" and head is not None and exchange in self._dialects:
+            name, status = self._dialects[exchange].name, head.status or 0
+            words = ResponseWords(dialect=name, status=status, headers=head.headers, hide=self._hide)
+            self._answers[exchange] = PlainBody(), words
+        elif draft.kind == "chunk" and exchange in self._answers:
+            body, words = self._answers[exchange]
+            words.feed(body.feed(draft.data, draft.encoding) or b"")
 
     def _columns(self, row: Row, record: Record, words: str) -> str:
         """Lay out a row: direction, name, size, time since what it answers, and words."""
-        is_end = (
-            row.kind == "request" and row.seq != record.seq
-        )  # of an exchange that is one row, which is printed twice
+        # Of an exchange that is one row, which is printed twice.
+        is_end = row.kind == "request" and row.seq != record.seq
         partner = self._ladder.partner(row.number)
         took = ""
         if is_end or (partner is not None and not (row.kind == "frame" and not row.answer)):
@@ -114,6 +120,48 @@ class PlainLines:
         arrow = "-->" if row.outward and not is_end else "<--"
         name = padded(clipped(self._ladder.numbers.name(row), _NAME_CELLS), _NAME_CELLS)
         return f"{arrow} {name} {short_size(row.size):>{_SIZE_CELLS}} {took:>{_TIME_CELLS}} {words}"
+
+    def _row_words(self, row: Row) -> Iterator[str]:
+        """Word a frame, or an exchange of which nothing but its row is known."""
+        said = self._quoted(row.words)
+        if row.kind == "frame" and row.answer:
+            what = f"{row.method} {row.tool}".strip() or "answer"
+            yield f"{what} {ERROR if row.error else 'ok'}{': ' if said else ''}{said}"
+        elif row.kind == "frame":
+            yield f"{row.method} {said}"
+        else:
+            url = urlsplit(row.url)
+            path = f"{url.path}{'?' if url.query else ''}{url.query}"
+            yield " ".join(filter(None, (ERROR if row.error else "", str(row.status or ""), row.method, path, said)))
+        if row.malformed:
+            yield f"{ERROR} {row.malformed}" if row.kind == "fault" else row.malformed
+
+    def _model_words(self, row: Row, record: Record) -> Iterator[str]:
+        """Word a request to a model, or its answer."""
+        from tui_host.infer.conversations.host_names import model_asked
+        from tui_host.llm.exchange_summary import request_words
+
+        dialect = self._dialects[record.draft.exchange or ""]
+        if row.kind == "request":
+            body, _ = decode_drafts([record.draft])
+            yield f"{row.method} {urlsplit(row.url).path}"
+            yield f"{self._quoted(model_asked(row.url, body)) or 'no model'} ({dialect.name})"
+            yield request_words(body)
+            return
+        body, answer = self._answers.get(record.draft.exchange or "", (None, None))
+        # The words of a refusal are its body, which the dialect words better.
+        reason = "" if row.status >= 400 and answer is not None else self._quoted(row.words)
+        failed = ERROR if row.error or row.state in {"failed", "cut"} else ""
+        yield " ".join(filter(None, (failed, str(row.status or ""), reason)))
+        if body is not None and answer is not None:
+            answer.finish()
+            yield body.problem or self._quoted(answer.words)
+            yield answer.token_words
+
+    def _quoted(self, text: str) -> str:
+        """Return the beginning of foreign text, without what a terminal obeys."""
+        shown = " ".join(self._hide(text[:_SEARCHED_CHARACTERS]).split())
+        return clipped(visible(shown, newlines=False), _QUOTED_CELLS)
 
 
 def _is_due(row: Row, record: Record) -> bool:
@@ -127,58 +175,3 @@ def _is_due(row: Row, record: Record) -> bool:
             return row.state != "open"
         case _:
             return False
-
-
-def _row_words(row: Row, hide: Callable[[str], str]) -> Iterator[str]:
-    """Word a frame, or an exchange of which nothing but its row is known."""
-    said = _quoted(row.words, hide)
-    if row.kind == "frame" and row.answer:
-        what = f"{row.method} {row.tool}".strip() or "answer"
-        yield f"{what} {ERROR if row.error else 'ok'}{': ' if said else ''}{said}"
-    elif row.kind == "frame":
-        yield f"{row.method} {said}"
-    else:
-        url = urlsplit(row.url)
-        path = f"{url.path}{'?' if url.query else ''}{url.query}"
-        yield " ".join(filter(None, (ERROR if row.error else "", str(row.status or ""), row.method, path, said)))
-    if row.malformed:
-        yield f"{ERROR} {row.malformed}" if row.kind == "fault" else row.malformed
-
-
-def _model_words(row: Row, exchange: ModelExchange, hide: Callable[[str], str]) -> Iterator[str]:
-    """Word a request to a model, or its answer."""
-    from tui_host.infer.conversations.text_protocols import results_of, said_by_person
-    from tui_host.llm.exchange_summary import call_words, request_words, said_words
-
-    if row.kind == "request":
-        yield f"{row.method} {urlsplit(row.url).path}"
-        asking = f" for {exchange.host}" if exchange.host else ""
-        yield f"{_quoted(exchange.model, hide) or 'no model'} ({exchange.dialect}, {exchange.protocol}){asking}"
-        yield request_words(exchange.body)
-        if exchange.messages:
-            last = exchange.messages[-1]
-            results = results_of(exchange.body, exchange.protocol, last)
-            text = results[-1].text if results else said_by_person(last) or last.text
-            yield f"{'result' if results else last.role}: {_quoted(text, hide)}"
-        return
-    fold = exchange.fold
-    is_failed = exchange.is_readable and not exchange.is_answered
-    end = fold.vendor_stop or exchange.trouble or row.words
-    yield " ".join(filter(None, (ERROR if is_failed else "", str(row.status or ""), _quoted(end, hide))))
-    if not exchange.is_readable:
-        yield "its body is too large, or not in its declared coding"
-    elif row.status < 300:
-        if fold.text.strip() or not fold.calls:
-            yield said_words(fold, hide, _QUOTED_CELLS)
-        for folded in fold.calls:
-            yield call_words(folded.call.name, folded.call.arguments, hide, _QUOTED_CELLS)
-        for broken in fold.malformed:
-            yield f"{ERROR} unreadable call: {_quoted(broken.reason, hide)}"
-        counts = (fold.usage.input_total, fold.usage.output_total)
-        if any(count is not None for count in counts):
-            yield f"{'→'.join('?' if count is None else f'{count:,}' for count in counts)} tok"
-
-
-def _quoted(text: str, hide: Callable[[str], str]) -> str:
-    """Return the beginning of foreign text, without what a terminal obeys."""
-    return clipped(visible(" ".join(hide(text[:_SEARCHED_CHARACTERS]).split()), newlines=False), _QUOTED_CELLS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 
 from tui_host.answers.recorded_wires import RecordedWires
-from tui_host.chat.comparison import Run, figures_of
+from tui_host.chat.comparison import ComparedRun, figures_of
 from tui_host.chat.conversation import NoteItem
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class TurnMeter:
         self._host = host
         self._seen = 0
 
-    async def run(self, session: Session, result: TurnResult) -> Run:
+    async def run(self, session: Session, result: TurnResult) -> ComparedRun:
         """Measure a session's only turn, which has just ended.
 
         Raises:
@@ -39,7 +39,7 @@ class TurnMeter:
         records = await to_thread.run_sync(self._new, recorder) if recorder is not None else []
         mine = [record for record in records if record.draft.place.session == session.id]
         notes = (item for item in session.conversation.items if isinstance(item, NoteItem) and item.kind == "note")
-        return Run(
+        return ComparedRun(
             session=session.id,
             result=result,
             figures=await to_thread.run_sync(figures_of, RecordedWires(mine, self._host.settings.providers)),

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -17,18 +18,22 @@ from urllib.parse import urlsplit
 from typing_extensions import override
 
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
+from tui_host.chat.call_arguments import canonical
+from tui_host.chat.direct_call import call_directly
 from tui_host.cli import diagnostics, options
-from tui_host.cli.hosting import host_of, pool_of, run_async, running, say, settled
+from tui_host.cli.answerers import FlagAnswerer
+from tui_host.cli.hosting import LIST_SECONDS, host_of, only_server, opened, run_host, say
 from tui_host.errors import JSON, ServerError, SettingsError
 from tui_host.servers.catalog import READ
-from tui_host.servers.server_questions import Declines, ElicitationAnswer, SamplingAnswer
+from tui_host.servers.server_questions import ElicitationAnswer
+from tui_host.settings.login_storage import Logins
 from tui_host.settings.schema import Template
 
 if TYPE_CHECKING:
-    from tui_host.capture.record import Place
+    from tui_host.host.host import Host
     from tui_host.servers.catalog import Tool
-    from tui_host.servers.server_questions import Elicitation, Login, SamplingRequest
-    from tui_host.settings.schema import ServerSpec, Settings
+    from tui_host.servers.server_questions import Elicitation, Login
+    from tui_host.settings.schema import Settings
 
 _METADATA_URL = (
     "https://conformance-test.local/client-metadata.json"  # the client's id where the suite's servers take one
@@ -50,50 +55,34 @@ def run(args: Namespace, settings: Settings) -> int:
         context = mapping(json.loads(settings.environment.get("MCP_CONFORMANCE_CONTEXT") or "{}"))
     except ValueError as error:
         raise SettingsError(f"not JSON: {error}", "MCP_CONFORMANCE_CONTEXT", "unset the variable") from error
-    return run_async(_use, settings, context)
-
-
-async def _use(settings: Settings, context: Mapping[str, JSON]) -> int:
-    """Call what the suite wants to see called, else every tool, and fill in the prompts without arguments."""
-    import anyio
-
-    from tui_host.chat.call_arguments import canonical
-    from tui_host.chat.direct_call import call_directly
-    from tui_host.settings.login_storage import Logins
-
     ((name, spec),) = settings.servers.items()
-    host = host_of(settings, {name: _with_credentials(spec, context)})
-    # Each scenario begins without logins.
-    host.answerer, host.sampler, host.logins = Consents(), FixedSampler(), Logins()
-    async with running(host) as interruption:
-        (status,) = await settled(host, interruption)
-        if interruption.code is None and status.state != "ready":
-            raise ServerError(f"not connected: {status.detail or status.state}", name)
-        with anyio.CancelScope() as scope:
-            interruption.then(scope.cancel)
-            pool, session = pool_of(host), host.sessions.new()
-            assert host.recorder is not None  # noqa: S101 - there once the host is ready
-            await pool.listed(spec.timeout or 60.0)
-            offered = {tool.name: tool for tool in pool.tools()}
-            for tool_name, arguments in _calls(offered, context, settings.environment):
-                if tool_name not in offered:
-                    raise ServerError(f"no tool {tool_name}", name, sent=False)
-                try:
-                    await call_directly(pool, host.recorder, session, offered[tool_name], canonical(arguments))
-                except ServerError as error:
-                    if not error.sent:
-                        raise
-                    say(host, str(error))  # a refusal is an answer too: the suite judges by what was sent
-            for prompt in pool.statuses()[0].prompts:
-                if not any(argument.required for argument in prompt.arguments):  # which texts it takes is not told
-                    await pool.get_prompt(name, prompt.name, {}, place=session.place(step=0))
-    return diagnostics.DONE if interruption.code is None else interruption.code
+    texts = {key: text_or_empty(context.get(key)) for key in ("client_id", "client_secret")}
+    given = {key: Template(text=text, literal=True) for key, text in texts.items() if text}
+    spec = replace(spec, enabled=True, sampling=True, client_metadata_url=_METADATA_URL, **given)
+    host = host_of(replace(settings, model=None), {name: spec})  # the demo model answers what servers ask of a model
+    host.answerer, host.logins = Consents(partial(say, host)), Logins()  # each scenario begins without logins
+    return run_host(host, lambda _: _use(host, context))
 
 
-def _with_credentials(spec: ServerSpec, context: Mapping[str, JSON]) -> ServerSpec:
-    texts = {name: text_or_empty(context.get(name)) for name in ("client_id", "client_secret")}
-    given = {name: Template(text=text, literal=True) for name, text in texts.items() if text}
-    return replace(spec, enabled=True, sampling=True, client_metadata_url=_METADATA_URL, **given)
+async def _use(host: Host, context: Mapping[str, JSON]) -> int:
+    """Call what the suite wants to see called, else every tool, and fill in the prompts without arguments."""
+    status = await only_server(host)
+    (pool, recorder), session = opened(host), host.sessions.new()
+    await pool.listed(LIST_SECONDS)
+    offered = {tool.name: tool for tool in pool.tools()}
+    for name, arguments in _calls(offered, context, host.settings.environment):
+        if name not in offered:
+            raise ServerError(f"no tool {name}", status.name, sent=False)
+        try:
+            await call_directly(pool, recorder, session, offered[name], canonical(arguments))
+        except ServerError as error:
+            if not error.sent:
+                raise
+            say(host, str(error))  # a refusal is an answer too: the suite judges by what was sent
+    for prompt in pool.statuses()[0].prompts:
+        if not any(argument.required for argument in prompt.arguments):  # which texts it takes is not told
+            await pool.get_prompt(status.name, prompt.name, {}, place=session.place(step=0))
+    return diagnostics.DONE
 
 
 def _calls(
@@ -128,14 +117,19 @@ def sample(schema: JSON, *, optional: bool = False) -> JSON:
         return known.get("minimum", 1)
     if isinstance(kind, str) and kind in _VALUES:
         return _VALUES[kind]
-    members = mapping(known.get("properties")).items()
-    wanted = [name for name, member in members if optional or "default" in mapping(member)]
     required = items(known.get("required"))
-    return {name: sample(member, optional=optional) for name, member in members if name in wanted or name in required}
+    return {
+        name: sample(member, optional=optional)
+        for name, member in mapping(known.get("properties")).items()
+        if optional or name in required or "default" in mapping(member)
+    }
 
 
-class Consents(Declines):
+class Consents(FlagAnswerer):
     """Answers in the person's place: yes to every question, with defaults."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        super().__init__(Namespace(elicit=(), confirm=True, sampling=True), say)
 
     @override
     async def elicit(self, request: Elicitation) -> ElicitationAnswer:
@@ -143,33 +137,10 @@ class Consents(Declines):
         return ElicitationAnswer(action="accept", content=content)
 
     @override
-    async def review_request(self, request: SamplingRequest) -> SamplingRequest | None:
-        return request
-
-    @override
-    async def review_answer(self, request: SamplingRequest, answer: SamplingAnswer) -> SamplingAnswer | None:
-        return answer
-
-    @override
     async def log_in(self, login: Login) -> str | None:
         import anyio
 
         return await anyio.to_thread.run_sync(visit, login.url)
-
-
-class FixedSampler:
-    """Answers in a model's place, always the same."""
-
-    def model_for(self, session: str | None, hints: Sequence[str]) -> str:
-        """Name no model."""
-        del session, hints
-        return "none"
-
-    async def sample(self, request: SamplingRequest, place: Place) -> SamplingAnswer:
-        """Answer."""
-        del request, place
-        content: JSON = {"type": "text", "text": "an answer"}
-        return SamplingAnswer(result={"role": "assistant", "content": content, "model": "none"})
 
 
 def visit(url: str) -> str | None:

@@ -7,6 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from tui_host.cli import diagnostics, options
+from tui_host.errors import TuiHostError
 
 if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
@@ -27,43 +28,33 @@ def add(parser: options.CommandParser) -> None:
 
 
 def run(args: Namespace, settings: Settings) -> int:
-    """Serve until standard input ends. Standard output carries only the protocol.
-
-    Raises:
-        TuiHostError: A session that was named does not exist, or the database cannot be read.
-    """
+    """Serve until standard input ends. Standard output carries only the protocol."""
     import importlib.metadata
 
     import anyio
     import mcp_types as types
-    from mcp.server.context import ServerRequestContext
     from mcp.server.lowlevel.server import Server
     from mcp.server.stdio import stdio_server
 
     from tui_host.cli.recording_tools import TOOLS, Recordings
-    from tui_host.errors import TuiHostError
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)  # nothing is open for writing
     diagnostics.tell_all(settings.notices)
     recordings = Recordings.of(settings, args.words)
-    reads = types.ToolAnnotations(
-        read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-    )
 
-    async def list_tools(
-        _: ServerRequestContext[dict[str, object]], __: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
+    async def list_tools(*_: object) -> types.ListToolsResult:
+        reads = types.ToolAnnotations(
+            read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        )
         tools = [
             types.Tool(name=tool.name, description=tool.description, input_schema=tool.schema, annotations=reads)
             for tool in TOOLS
         ]
         return types.ListToolsResult(tools=tools)
 
-    async def call_tool(
-        _: ServerRequestContext[dict[str, object]], params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+    async def call_tool(_: object, params: types.CallToolRequestParams) -> types.CallToolResult:
         is_error = False
         try:
             text = await anyio.to_thread.run_sync(recordings.answer, params.name, params.arguments or {})

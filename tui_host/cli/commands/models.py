@@ -1,61 +1,54 @@
-"""`models`: lists the models that the providers offer."""
+"""`models`: lists the models that the providers offer; `demo-model`: runs the demo model, which parses its own words, as a server."""
 
 from __future__ import annotations
 
+import gc
 from argparse import Namespace
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics, options, output
-from tui_host.cli.hosting import host_of, print_value, run_async, running, say
-from tui_host.errors import JSON, SettingsError
-
-if TYPE_CHECKING:
-    from tui_host.host.provider_models import Reported
-    from tui_host.settings.schema import Settings
+from tui_host.cli.hosting import host_of, print_value, run_host, say
+from tui_host.errors import SettingsError
+from tui_host.settings.schema import Settings
 
 
 def add(parser: options.CommandParser) -> None:
-    """Add the options."""
+    """Add the options; the help of the demo model is its own."""
+    if parser.command == "demo-model":
+        return
     parser.description = "List the models of providers that have a key, are configured, or run on this machine."
     options.json_too(parser)
     parser.words("*", "PROVIDER", "only these providers, with or without a key")
 
 
-def run(args: Namespace, settings: Settings) -> int:
-    """Ask the providers for their models and list them."""
+def run(args: Namespace, settings: Settings | Mapping[str, str]) -> int:
+    """Ask the providers for their models and list them, or serve the demo model until a signal."""
+    if not isinstance(settings, Settings):  # the demo model needs none
+        from tui_host.demo.model.__main__ import main as serve
+
+        gc.enable()
+        return serve(args.words)
     unknown = [name for name in args.words if name not in settings.providers]
     if unknown:
         configured = ", ".join(settings.providers)
         raise SettingsError(f"no provider {', '.join(unknown)}", where="models", remedy=f"choose from {configured}")
-    return run_async(_list, settings, args)
-
-
-async def _list(settings: Settings, args: Namespace) -> int:
-    import anyio
-
-    from tui_host.host.provider_models import reported
-
     host = host_of(settings, {})
-    answers: Sequence[Reported] = ()
-    async with running(host) as interruption, anyio.create_task_group() as group:
-        interruption.then(group.cancel_scope.cancel)
+
+    async def ask(_: object) -> int:
+        from tui_host.host.provider_models import reported
+
         answers = await reported(host, tuple(args.words))
-    if interruption.code is not None:
-        return interruption.code
-    failed = [answer.error for answer in answers if answer.error is not None]
-    if args.json:
-        print_value(host, {"providers": [_to_json(answer) for answer in answers]})
-    else:
-        for answer in answers:
-            for model in answer.models:
-                output.text(visible(host.redacted(f"{answer.provider}/{model}"), newlines=False))
-        for error in failed:
-            say(host, str(error))
-    return diagnostics.FAILED if failed else diagnostics.DONE
+        errors = [answer.error for answer in answers if answer.error is not None]
+        if args.json:
+            members = ("name", "models", "error")
+            rows = ((each.provider, [*each.models], each.error and each.error.to_json()) for each in answers)
+            print_value(host, {"providers": [dict(zip(members, row, strict=True)) for row in rows]})
+        else:
+            for name in (f"{answer.provider}/{model}" for answer in answers for model in answer.models):
+                output.text(visible(host.redacted(name), newlines=False))
+            for error in errors:
+                say(host, str(error))
+        return diagnostics.FAILED if errors else diagnostics.DONE
 
-
-def _to_json(answer: Reported) -> JSON:
-    error = None if answer.error is None else answer.error.to_json()
-    return {"name": answer.provider, "models": list(answer.models), "error": error}
+    return run_host(host, ask)

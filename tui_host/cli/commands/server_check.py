@@ -1,34 +1,67 @@
-"""`servers check`: connects to servers, and checks all that they offer."""
+"""`servers check`: connects to servers, and says what they offer, what is wrong with it, and what could be better."""
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.record import Place
 from tui_host.capture.visible import line, visible
+from tui_host.chat.call_arguments import canonical, read_arguments
 from tui_host.cli import diagnostics, options, output
-from tui_host.cli.hosting import (
-    LIST_SECONDS,
-    chosen_servers,
-    host_of,
-    pool_of,
-    print_value,
-    run_async,
-    running,
-    settled,
-)
+from tui_host.cli.hosting import LIST_SECONDS, chosen_servers, host_of, opened, print_value, run_host, settled
 from tui_host.errors import JSON, ServerError, SettingsError, TuiHostError
+from tui_host.llm.dialects.table import DIALECTS
+from tui_host.llm.outline import estimate_tokens
+from tui_host.llm.schema_adaptation import adapt
+from tui_host.llm.tool_names import NameTable
+from tui_host.servers.tool_definitions import NEEDS_TASKS
 
 if TYPE_CHECKING:
-    from tui_host.cli.server_findings import Checked, Finding, Misfits
-    from tui_host.servers.catalog import ServerStatus
-    from tui_host.servers.pool import Pool
-    from tui_host.settings.schema import ServerSpec, Settings
+    from tui_host.capture.recorder import Recorder
+    from tui_host.host.host import Host
+    from tui_host.servers.catalog import ServerStatus, Tool, ToolOutput
+    from tui_host.settings.schema import Settings
 
+Misfits: TypeAlias = Callable[[JSON, JSON], Awaitable[Sequence[str] | None]]
+"""Returns the schema errors of a value; None if the schema is unusable."""
+_NOISE_LINES = 5
 _STDERR_LINES = 5
 _INSTRUCTIONS_CHARACTERS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding about a server, or about one of its tools. A `mistake` fails the check; `advice` does not."""
+
+    kind: Literal["mistake", "advice"]
+    words: str
+    tool: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedServer:
+    """A server once all was listed, what was found, and lines on its standard output that are no JSON-RPC."""
+
+    status: ServerStatus
+    noise: Sequence[str] = ()
+    findings: list[Finding] = field(default_factory=list[Finding])
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the server is ready and has no mistake."""
+        return self.status.state == "ready" and not any(finding.kind == "mistake" for finding in self.findings)
+
+    def mistake(self, words: str, tool: str = "") -> None:
+        self.findings.append(Finding("mistake", words, tool))
+
+    def advise(self, words: str, tool: str = "") -> None:
+        self.findings.append(Finding("advice", words, tool))
 
 
 def add(parser: options.CommandParser) -> None:
@@ -46,77 +79,67 @@ def add(parser: options.CommandParser) -> None:
 
 
 def run(args: Namespace, settings: Settings) -> int:
-    """Check the servers, print what was found, and return the exit code.
-
-    Raises:
-        SettingsError: A server is not configured, or a call's arguments are malformed.
-    """
+    """Check the servers, print what was found, and return the exit code."""
     chosen = chosen_servers(settings.servers, args.words)
-    calls = [(name, _arguments(name, text)) for name, text in args.call]
+    calls: list[tuple[str, bytes]] = []
+    for name, text in args.call:
+        try:
+            calls.append((name, canonical(read_arguments(text))))
+        except TuiHostError as error:
+            raise SettingsError(error.what, f"servers check --call {name}", "write a JSON object") from error
     if calls and len(chosen) != 1:
         raise SettingsError("a tool to call needs one server", "servers check --call", "name the server")
     # Naming a server is consent to start it.
-    specs = {name: replace(settings.servers[name], enabled=True) for name in chosen}
-    return run_async(_check, settings, specs, calls, args)
+    host = host_of(settings, {name: replace(settings.servers[name], enabled=True) for name in chosen})
 
-
-def _arguments(tool: str, text: str) -> bytes:
-    from tui_host.chat.call_arguments import canonical, read_arguments
-
-    try:
-        return canonical(read_arguments(text))
-    except TuiHostError as error:
-        raise SettingsError(error.what, f"servers check --call {tool}", "write a JSON object") from error
-
-
-async def _check(
-    settings: Settings, specs: Mapping[str, ServerSpec], calls: Sequence[tuple[str, bytes]], args: Namespace
-) -> int:
-    from anyio import to_thread
-
-    from tui_host.cli.server_findings import check_server
-    from tui_host.servers.pool import import_sdk
-
-    host = host_of(settings, specs)
-    await to_thread.run_sync(import_sdk)  # otherwise the first server's time would include this import
-    async with running(host) as interruption:
-        await settled(host, interruption)
-        assert host.recorder is not None  # noqa: S101 - there once the host is ready
-        pool = pool_of(host)
-        await pool.listed(LIST_SECONDS)  # ready servers may still be listing
-        if interruption.code is not None:
-            return interruption.code
-        checked = [await check_server(status, host.recorder, host.misfits) for status in pool.statuses()]
-        for name, sent in calls:
-            findings = await _call(pool, checked[0].status, name, sent, host.misfits)
-            checked[0] = replace(checked[0], findings=(*checked[0].findings, *findings))
+    async def check(_: object) -> int:
+        checked = await _checked(host, calls)
         if args.json:
             print_value(host, {"servers": [_to_json(server) for server in checked]})
-        for row in () if args.json else (row for server in checked for row in lines_of(server)):
-            output.text(visible(host.redacted(row), newlines=False))
-        if not checked and not args.json:
-            diagnostics.tell("no server is enabled")
-    return diagnostics.DONE if all(server.is_right for server in checked) else diagnostics.FAILED
+        else:
+            for row in (row for server in checked for row in lines_of(server)):
+                output.text(visible(host.redacted(row), newlines=False))
+            if not checked:
+                diagnostics.tell("no server is enabled")
+        return diagnostics.DONE if all(server.is_right for server in checked) else diagnostics.FAILED
+
+    return run_host(host, check)
 
 
-async def _call(pool: Pool, status: ServerStatus, name: str, sent: bytes, misfits: Misfits) -> Sequence[Finding]:
-    from tui_host.capture.record import Place
-    from tui_host.cli.server_findings import Finding, check_call
+async def _checked(host: Host, calls: Sequence[tuple[str, bytes]]) -> Sequence[CheckedServer]:
+    from anyio import to_thread
 
-    tool = next((tool for tool in status.tools if tool.name == name and tool.problem is None), None)
+    from tui_host.servers.pool import import_sdk
+
+    await to_thread.run_sync(import_sdk)  # otherwise the first server's time would include this import
+    await settled(host)
+    pool, recorder = opened(host)
+    await pool.listed(LIST_SECONDS)  # ready servers may still be listing
+    checked = [await check_server(status, recorder, host.misfits) for status in pool.statuses()]
+    for name, sent in calls:
+        await _call(host, checked[0], name, sent)
+    return checked
+
+
+async def _call(host: Host, checked: CheckedServer, name: str, sent: bytes) -> None:
+    pool, _ = opened(host)
+    tool = next((tool for tool in checked.status.tools if tool.name == name and tool.problem is None), None)
     if tool is None:
-        return [Finding(kind="mistake", tool=name, words="there is no such tool to call")]
+        checked.mistake("there is no such tool to call", name)
+        return
     place = Place(session="", call=f"check_{name}")
     try:
         result = await pool.call(
-            status.name, name, sent, place=place, fingerprint=tool.fingerprint, on_progress=lambda _: None
+            tool.server, name, sent, place=place, fingerprint=tool.fingerprint, on_progress=lambda _: None
         )
     except ServerError as error:
-        return [Finding(kind="mistake", tool=name, words=f"the call failed: {error}")]
-    return await check_call(tool, result, misfits)
+        checked.mistake(f"the call failed: {error}", name)
+        return
+    for words in filter(None, (result.warning, *await output_faults(tool, result, host.misfits))):
+        checked.mistake(words, name)
 
 
-def _to_json(checked: Checked) -> dict[str, JSON]:
+def _to_json(checked: CheckedServer) -> dict[str, JSON]:
     status = checked.status
     return {
         "name": status.name,
@@ -129,28 +152,21 @@ def _to_json(checked: Checked) -> dict[str, JSON]:
         "capabilities": status.capabilities,
         "instructions": status.instructions,
         "tools": [
-            {
-                "name": tool.name,
-                "description": tool.description,
-                "tokens": checked.tokens.get(tool.name),
-                "problem": tool.problem,
-            }
+            {"name": tool.name, "description": tool.description, "tokens": tokens_of(tool), "problem": tool.problem}
             for tool in status.tools
         ],
         "resources": [resource.uri for resource in status.resources],
         "templates": [resource.uri for resource in status.templates],
         "prompts": [prompt.name for prompt in status.prompts],
-        "findings": [
-            {"kind": finding.kind, "tool": finding.tool or None, "words": finding.words} for finding in checked.findings
-        ],
+        "findings": [{**asdict(finding), "tool": finding.tool or None} for finding in checked.findings],
         "notices": list(status.notices),
         "exit_code": status.exit_code,
-        "noise": list(checked.noise),
+        "noise": [*checked.noise],
         "stderr": list(status.stderr),
     }
 
 
-def lines_of(checked: Checked) -> Iterator[str]:
+def lines_of(checked: CheckedServer) -> Iterator[str]:
     """Yield what is known of a server as text: what it offers, with the findings below each tool."""
     status = checked.status
     version = f"{status.protocol_version} ({status.era})" if status.protocol_version else ""
@@ -158,19 +174,110 @@ def lines_of(checked: Checked) -> Iterator[str]:
     yield "  ".join(filter(None, (f"{status.name}: {status.state}", version, status.server_info, status.detail, ready)))
     if status.instructions:
         yield f"  instructions: {line(status.instructions, _INSTRUCTIONS_CHARACTERS)}"
-    of_tools: set[Finding] = set()
+    names = {tool.name for tool in status.tools if tool.name}
     for tool in status.tools:
-        yield f"  {tool.name or 'a tool without a name'}  ~{checked.tokens[tool.name]:,} tokens"
-        for finding in checked.findings:
-            if tool.name and finding.tool == tool.name and finding not in of_tools:
-                of_tools.add(finding)
-                yield f"    {finding.kind}: {finding.words}"
+        yield f"  {tool.name or 'a tool without a name'}  ~{tokens_of(tool):,} tokens"
+        of_tool = (finding for finding in checked.findings if tool.name and finding.tool == tool.name)
+        yield from (f"    {finding.kind}: {finding.words}" for finding in of_tool)
     for name, count in (("resource", len(status.resources)), ("resource template", len(status.templates))):
         if count:
             yield f"  {count:,} {name}{'s' if count > 1 else ''}"
     if status.prompts:
         yield f"  prompts: {', '.join(prompt.name for prompt in status.prompts)}"
-    yield from (f"  {finding.kind}: {finding.words}" for finding in checked.findings if finding not in of_tools)
+    yield from (f"  {finding.kind}: {finding.words}" for finding in checked.findings if finding.tool not in names)
     said = {finding.words for finding in checked.findings} | {f"{tool.name}: {tool.problem}" for tool in status.tools}
     yield from (f"  note: {notice}" for notice in status.notices if notice not in said)
     yield from (f"  | {row}" for row in status.stderr[-_STDERR_LINES:])
+
+
+async def check_server(status: ServerStatus, recorder: Recorder, misfits: Misfits) -> CheckedServer:
+    """Check what a server offers, once everything was listed."""
+    drafts = (record.draft for record in recorder.since(0, limit=100_000))
+    broken = (draft.data for draft in drafts if draft.malformed is not None and draft.peer == status.name)
+    noise = [data.decode(errors="replace").strip()[:200] for data in islice(broken, _NOISE_LINES)]
+    checked = CheckedServer(status=status, noise=noise)
+    if status.malformed:
+        first = noise[0] if noise else ""
+        checked.mistake(f"{status.malformed:,} lines on standard output are no JSON-RPC: «{first}»")
+    if status.state == "ready":
+        _check_lists(checked)
+        for tool in status.tools:
+            await _check_tool(checked, tool, misfits)
+        _check_names(checked)
+    return checked
+
+
+async def output_faults(tool: Tool, output: ToolOutput, misfits: Misfits) -> list[str]:
+    """Check the result of a real call against the tool's output schema."""
+    if output.is_error:
+        return [f"the call reports an error: {' '.join(block.text for block in output.content)[:200]}"]
+    if tool.output_schema is None:
+        return []
+    if "structuredContent" not in mapping(output.raw):
+        return ["it has an output schema, but the result has no structured content"]
+    errors = await misfits(tool.output_schema, output.structured) or ()
+    return [f"the result does not fit the output schema: {error}" for error in errors]
+
+
+def tokens_of(tool: Tool) -> int:
+    """Estimate the tokens of a tool's definition in a request."""
+    definition = {"name": f"{tool.server}__{tool.name}", "description": tool.description, "parameters": tool.schema}
+    return estimate_tokens(json.dumps(definition, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
+
+
+def _check_lists(checked: CheckedServer) -> None:
+    status = checked.status
+    unlisted = [notice for notice in status.notices if "cannot be listed" in notice or ": page " in notice]
+    for notice in unlisted:
+        checked.mistake(notice)
+    resources = (*status.resources, *status.templates)
+    for name, listed in (("tools", status.tools), ("resources", resources), ("prompts", status.prompts)):
+        is_told = any(notice.startswith(name) for notice in unlisted)
+        if name in mapping(status.capabilities) and not listed and not is_told:
+            checked.advise(f"it declares {name} and has none")
+        # Tools without a description are named one by one: a model needs theirs most.
+        if name != "tools":
+            bare = (item.name or "?" for item in listed if not item.description)
+            _advise_names(checked, f"{name} without a description", bare)
+
+
+async def _check_tool(checked: CheckedServer, tool: Tool, misfits: Misfits) -> None:
+    if tool.problem == NEEDS_TASKS:
+        checked.advise(f"not offered to models: {tool.problem}", tool.name)
+    elif tool.problem is not None:
+        checked.mistake(f"not offered to models: {tool.problem}", tool.name)
+    else:
+        for name, schema in (("input", tool.schema), ("output", tool.output_schema)):
+            if schema is not None and await misfits(schema, {}) is None:
+                words = f"its {name} schema is no valid JSON Schema, or takes too long to check"
+                checked.mistake(words, tool.name)
+        refusing: dict[str, list[str]] = {}
+        for name, dialect in DIALECTS.items():
+            for change in adapt(tool.schema, dialect.schema_rules).changes:
+                refusing.setdefault(change, []).append(name)
+        for change, names in refusing.items():
+            words = "would refuse the input schema as it is; what is sent is adapted"
+            checked.advise(f"{', '.join(names)} {words}: {change}", tool.name)
+    if not tool.description:
+        checked.advise("no description: a model sees only its name and arguments", tool.name)
+    properties = mapping(mapping(tool.schema).get("properties"))
+    bare = (name for name, inner in properties.items() if not mapping(inner).get("description"))
+    _advise_names(checked, "arguments without a description", bare, tool.name)
+
+
+def _advise_names(checked: CheckedServer, words: str, names: Iterable[str], tool: str = "") -> None:
+    if first := [*islice(names, 10)]:
+        checked.advise(f"{words}: {', '.join(first)}", tool)
+
+
+def _check_names(checked: CheckedServer) -> None:
+    offered = [(tool.server, tool.name) for tool in checked.status.tools if tool.problem is None]
+    changed: dict[tuple[str, str], list[str]] = {}
+    for dialect in DIALECTS.values():
+        names = NameTable.make(offered, dialect.name_rule)
+        for server, tool in offered:
+            name = names.name(server, tool)
+            if name != f"{server}__{tool}":
+                changed.setdefault((tool, name), []).append(dialect.name)
+    for (tool, name), dialects in changed.items():
+        checked.advise(f"a model sees it as {name} ({', '.join(dialects)})", tool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,13 +45,7 @@ def add(parser: options.CommandParser) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Candidate:
-    """A server that could be imported, under a name that is free.
-
-    Attributes:
-        host: The host's title, empty if unknown.
-        file: The file's path for display.
-        known_as: A configured or earlier server that does the same, empty if there is none.
-    """
+    """A server that could be imported, under a name that is free; `known_as` names a configured one that does the same."""
 
     entry: HostEntry
     host: str
@@ -71,6 +65,34 @@ class _Candidate:
             return " ".join(hide(str(entry.table.get(key, "")) for key in ("command", "url"))).strip()
         return describe(read_entry(entry.name, entry.table)[0])
 
+    def lines(self) -> Iterator[str]:
+        """Describe the server in full: what it would run, and with what."""
+        entry = self.entry
+        project = f"project {entry.place[1]}" if entry.place[:1] == ("projects",) else ""
+        yield f"{entry.name}  ({', '.join(filter(None, (f'{self.host} {self.file}'.strip(), project)))})"
+        yield self.address or "(nothing to run)"
+        for key in ("env", "headers"):
+            values = entry.table.get(key)
+            if is_table(values):
+                yield f"{key}: {' '.join(hide(f'{name}={value}' for name, value in values.items()))}"
+        if "cwd" in entry.table:
+            yield f"cwd: {entry.table['cwd']}"
+        if self.why_not:
+            yield f"not added: {self.why_not}"
+        yield from (f"note: {note}" for note in entry.notes)
+
+    def to_json(self, added: Collection[str]) -> JSON:
+        """Return the entry of `--json`."""
+        return {
+            "name": self.entry.name,
+            "host": self.host,
+            "file": self.file,
+            "address": self.address,
+            "notes": [*self.entry.notes],
+            "why_not": self.why_not or None,
+            "added": self.entry.name in added and not self.why_not,
+        }
+
 
 def run(args: Namespace, settings: Settings) -> int:
     """Show the servers of other hosts, add the chosen ones, and return the exit code."""
@@ -79,41 +101,36 @@ def run(args: Namespace, settings: Settings) -> int:
     for name in args.only:
         if name not in names:
             raise SettingsError(f"no server {name} found", "--only", f"choose from {', '.join(names) or 'none'}")
-    added = _added(candidates, args, settings)
+    if not args.json:
+        for candidate in candidates:
+            output.text("\n  ".join(candidate.lines()))
+    free = {candidate.entry.name: candidate.entry for candidate in candidates if not candidate.why_not}
+    chosen = _chosen(args, free)
+    added = [name for name in free if name in chosen]
+    for name in added:
+        add_entry(settings, name, free[name].table)
     if args.json:
-        output.value({"servers": [_to_json(candidate, added) for candidate in candidates]})
+        output.value({"servers": [candidate.to_json(added) for candidate in candidates]})
     if added:
         diagnostics.tell(f"added, switched off: {', '.join(sorted(added))}; tui-host servers enable NAME starts one")
     if not candidates:
         diagnostics.tell("no servers of other hosts found")
-    return diagnostics.FAILED if set(args.only) - added else diagnostics.DONE
+    return diagnostics.DONE if args.dry_run or {*args.only} <= {*added} else diagnostics.FAILED
 
 
-def _added(candidates: Sequence[_Candidate], args: Namespace, settings: Settings) -> set[str]:
-    """Show the servers, add those chosen by the options or on the terminal, and return their names."""
-    asks = not (args.all or args.only or args.json or args.dry_run)
-    takes_all: bool = args.all
-    added: set[str] = set()
-    can_ask = True
-    for candidate in candidates:
-        name, answer = candidate.entry.name, ""
-        if not args.json:
-            output.text("\n  ".join(_lines(candidate)))
-        if candidate.why_not:
-            continue
-        if asks and can_ask and not takes_all:
-            typed = ask_on_terminal(f"Add {name}? y yes, n no, a all, q quit: ")
-            can_ask, answer = typed is not None, (typed or "").lower()
-            takes_all = answer in {"a", "all"}
-        if answer in {"q", "quit"}:
-            break
-        if takes_all or name in args.only or answer in {"y", "yes"}:
-            add_entry(settings, name, candidate.entry.table)
-            added.add(name)
-    if not can_ask:
+def _chosen(args: Namespace, names: Collection[str]) -> Collection[str]:
+    """Return the names chosen by the options, else on the terminal."""
+    if args.dry_run:
+        return ()
+    if args.all:
+        return names
+    if args.only or args.json or not names:
+        return args.only
+    typed = ask_on_terminal("Add which? Their names, all, or nothing: ")
+    if typed is None:
         remedy = "choose with --only NAME, or add --all"
         raise SettingsError("nobody can be asked, so nothing was added", "servers import", remedy)
-    return added
+    return names if typed.lower() == "all" else typed.replace(",", " ").split()
 
 
 def _candidates(words: Sequence[str], settings: Settings) -> Iterator[_Candidate]:
@@ -121,7 +138,7 @@ def _candidates(words: Sequence[str], settings: Settings) -> Iterator[_Candidate
     own = {path: host for host in HOSTS for path in files_of(host, settings.environment) if path.is_file()}
     if words == ["-"]:
         data = sys.stdin.buffer.read(files.LIMIT) if sys.stdin is not None else b""
-        yield from _read(HostFile(path=Path("-"), data=data, mode=0, names=1), PASTED, None)
+        yield from _read(HostFile(path=Path("-"), data=data), PASTED, None)
         return
     if words:
         path = whole(Path(words[0]), "FILE")
@@ -170,32 +187,3 @@ def _named_apart(candidates: Iterator[_Candidate], settings: Settings) -> Iterat
 def _actions(spec: ServerSpec) -> tuple[object, ...]:
     """Return all that decides what a server does."""
     return identity(spec), dict(spec.env), dict(spec.headers), spec.cwd
-
-
-def _lines(candidate: _Candidate) -> Iterator[str]:
-    entry = candidate.entry
-    project = f"project {entry.place[1]}" if entry.place[:1] == ("projects",) else ""
-    place = " ".join(filter(None, (candidate.host, candidate.file)))
-    yield f"{entry.name}  ({', '.join(filter(None, (place, project)))})"
-    yield candidate.address or "(nothing to run)"
-    for key in ("env", "headers"):
-        values = entry.table.get(key)
-        if is_table(values):
-            yield f"{key}: {' '.join(hide(f'{name}={value}' for name, value in values.items()))}"
-    if "cwd" in entry.table:
-        yield f"cwd: {entry.table['cwd']}"
-    if candidate.why_not:
-        yield f"not added: {candidate.why_not}"
-    yield from (f"note: {note}" for note in entry.notes)
-
-
-def _to_json(candidate: _Candidate, added: set[str]) -> JSON:
-    return {
-        "name": candidate.entry.name,
-        "host": candidate.host,
-        "file": candidate.file,
-        "address": candidate.address,
-        "notes": list(candidate.entry.notes),
-        "why_not": candidate.why_not or None,
-        "added": candidate.entry.name in added and not candidate.why_not,
-    }

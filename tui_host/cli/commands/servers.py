@@ -1,18 +1,21 @@
-"""`servers list`, `export`, `add`, `remove`, `enable` and `disable`: the configured servers, and changes to them.
+"""`servers list`, `export`, `add`, `remove`, `enable`, `disable`, `login`, `logout`: the configured servers, and changes to them.
 
 Changes go to files that the app saves, never to the user's own file.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_host.cli import diagnostics, options, output
-from tui_host.cli.hosting import chosen_servers
-from tui_host.errors import JSON, SettingsError
+from tui_host.cli.answerers import TerminalAnswerer
+from tui_host.cli.hosting import chosen_servers, host_of, opened, run_host
+from tui_host.errors import JSON, ServerError, SettingsError
 from tui_host.servers.catalog import describe
 from tui_host.settings.credential_places import in_variables, in_words
 from tui_host.settings.mistakes import nearest
@@ -23,7 +26,8 @@ from tui_host.settings.server_entries import add_entry, read_entry, remove_entry
 from tui_host.settings.toml_files import shown_path
 
 if TYPE_CHECKING:
-    from tui_host.settings.schema import ServerSpec, Settings, Template
+    from tui_host.settings.login_storage import StoredLogins
+    from tui_host.settings.schema import ServerSpec, Settings
 
 ADD = """\
 Add a server in a file of its own, servers.d/NAME.toml beside the configuration file.
@@ -58,9 +62,13 @@ def run(args: Namespace, settings: Settings) -> int:
             _export(settings, chosen_servers(settings.servers, args.words or tuple(settings.servers)))
         case "servers add":
             name, *words = args.words
-            add_server(settings, name, typed_entry((*words, *args.server), args.env, args.header))
+            _add(settings, name, _typed_entry((*words, *args.server), args.env, args.header))
+        case "servers login" | "servers logout":
+            return _log_in_or_out(settings, args.words, is_in=args.command == "servers login")
+        case "servers remove":
+            _remove(settings, args.words)
         case _:
-            _remove_or_switch(settings, args.words, args.command.partition(" ")[2])
+            _switch(settings, args.words, is_on=args.command == "servers enable")
     return diagnostics.DONE
 
 
@@ -77,24 +85,30 @@ def _list(settings: Settings, *, as_json: bool) -> None:
         output.table([("NAME", "TRANSPORT", "STATE", "COMMAND OR URL"), *rows])
 
 
-def _remove_or_switch(settings: Settings, names: Sequence[str], action: str) -> None:
-    is_removed, is_on = action == "remove", action == "enable"
+def _remove(settings: Settings, names: Sequence[str]) -> None:
     for name in names:
-        if (name if is_removed else name.partition(".")[0]) not in settings.servers:
-            raise SettingsError(f"no server {name}", "servers", nearest(name, tuple(settings.servers)))
-    if not is_removed:
-        save_switches(settings, dict.fromkeys(names, is_on))  # all or none: one write
+        _known(settings, name)
     for name in names:
-        if is_removed:
-            diagnostics.tell(f"{name} is removed: {shown_path(remove_entry(settings, name))} is deleted")
-            continue
-        diagnostics.tell(f"{name} is {action}d")
+        diagnostics.tell(f"{name} is removed: {shown_path(remove_entry(settings, name))} is deleted")
+
+
+def _switch(settings: Settings, names: Sequence[str], *, is_on: bool) -> None:
+    for name in names:
+        _known(settings, name.partition(".")[0])
+    save_switches(settings, dict.fromkeys(names, is_on))  # all or none: one write
+    for name in names:
+        diagnostics.tell(f"{name} is {'enabled' if is_on else 'disabled'}")
         spec = settings.servers.get(name)
         if is_on and spec is not None and not spec.enabled:
             diagnostics.tell(f"it runs: {describe(spec)}")
 
 
-def add_server(settings: Settings, name: str, table: dict[str, object]) -> None:
+def _known(settings: Settings, name: str) -> None:
+    if name not in settings.servers:
+        raise SettingsError(f"no server {name}", "servers", nearest(name, tuple(settings.servers)))
+
+
+def _add(settings: Settings, name: str, table: dict[str, object]) -> None:
     """Write a server's own file, and say what it will run."""
     path = add_entry(settings, name, table)
     spec, notices = read_entry(name, table)
@@ -104,31 +118,23 @@ def add_server(settings: Settings, name: str, table: dict[str, object]) -> None:
     for variable in dict.fromkeys(variable for template in templates for variable in template.references):
         if variable not in settings.environment:
             diagnostics.tell(f"set the environment variable {variable} before it starts")
-    for notice in notices:
-        diagnostics.tell(notice)
+    diagnostics.tell_all(notices)
     if settings.default_servers:
         diagnostics.tell("the bundled servers stop: they run only while no server is configured")
 
 
-def typed_entry(words: Sequence[str], env: Sequence[str], headers: Sequence[str]) -> dict[str, object]:
+def _typed_entry(words: Sequence[str], env: Sequence[str], headers: Sequence[str]) -> dict[str, object]:
     """Return the table of a server typed as a URL, or as a command with its arguments; SettingsError if neither is there."""
     if not words:
         raise SettingsError("no command and no URL", "servers add", "write tui-host servers add NAME -- COMMAND…")
     table: dict[str, object] = {"command": words[0], "args": list(words[1:])}
     if len(words) == 1 and "://" in words[0]:
         table = {"url": words[0]}
-    more = {"env": _pairs("--env", "=", env), "headers": _pairs("--header", ":", headers)}
-    return {**table, **{key: values for key, values in more.items() if values}}
-
-
-def _pairs(option: str, separator: str, pairs: Sequence[str]) -> dict[str, str]:
-    values: dict[str, str] = {}
-    for pair in pairs:
-        name, mark, value = pair.partition(separator)
-        if not mark or not name.strip():
-            raise SettingsError(f"{name} has no value", f"servers add {option}", f"write NAME{separator}VALUE")
-        values[name.strip()] = value.strip() if separator == ":" else value
-    return values
+    if env:
+        table["env"] = options.pairs(env, "servers add --env", "NAME=VALUE")
+    if headers:
+        table["headers"] = options.pairs(headers, "servers add --header", "NAME:VALUE")
+    return table
 
 
 def _export(settings: Settings, names: Sequence[str]) -> None:
@@ -143,47 +149,69 @@ def _export(settings: Settings, names: Sequence[str]) -> None:
 
 def _common_form(spec: ServerSpec) -> dict[str, JSON]:
     """Return a server in the form that most hosts read, with a reference in place of each secret that is written out."""
-    if spec.command is not None:
-        words = _without_secrets(spec, [word.text for word in spec.args])
-        form: dict[str, JSON] = {"command": spec.command.text, "args": words}
-        secret = [name for name, value in spec.env.items() if any(in_variables({name: value.text}))]
-        if spec.env:
-            form["env"] = _values(spec, spec.env, {name: name for name in secret})
-        if spec.cwd is not None:
-            form["cwd"] = spec.cwd.text
+    if spec.command is None:
+        url = "" if spec.url is None else spec.url.text
+        form: dict[str, JSON] = {"type": spec.transport, "url": _referring(spec, url, in_words([url]))}
+        if spec.headers:
+            form["headers"] = {
+                name: _referring(spec, value.text, [(name, value.text)] if sensitivity(name) == "remove" else [])
+                for name, value in spec.headers.items()
+            }
         return form
-    url = "" if spec.url is None else spec.url.text
-    form = {"type": spec.transport, "url": _without_secrets(spec, [url])[0]}
-    if spec.headers:
-        secret = [name for name in spec.headers if sensitivity(name) == "remove"]
-        form["headers"] = _values(spec, spec.headers, {name: _variable(spec, name) for name in secret})
+    words = [word.text for word in spec.args]
+    form = {"command": spec.command.text, "args": [_referring(spec, word, in_words(words)) for word in words]}
+    if spec.env:
+        texts = {name: value.text for name, value in spec.env.items()}
+        form["env"] = {name: _referring(spec, text, in_variables({name: text})) for name, text in texts.items()}
+    if spec.cwd is not None:
+        form["cwd"] = spec.cwd.text
     return form
 
 
-def _values(spec: ServerSpec, values: Mapping[str, Template], variables: Mapping[str, str]) -> dict[str, JSON]:
-    """Return variables or headers; those in `variables` that are written out are referred to by the name given there."""
-    texts: dict[str, JSON] = {}
-    for name, value in values.items():
-        is_written_out = name in variables and not REFERENCE.search(value.text)
-        texts[name] = _reference(spec, name, variables[name]) if is_written_out else value.text
-    return texts
+def _referring(spec: ServerSpec, text: str, secrets: Iterable[tuple[str, str]]) -> str:
+    """Replace secrets by references; `secrets` has names and values. A variable keeps its name, others get the server's."""
+    for name, value in secrets:
+        if value in text and not REFERENCE.search(value):
+            own = re.sub(r"\W+", "_", f"{spec.name}_{name.strip('-')}", flags=re.ASCII).upper()
+            reference = f"${{{name if name in spec.env else own}}}"
+            diagnostics.tell(f"servers.{spec.name} holds a secret itself ({name}); it is exported as {reference}")
+            text = text.replace(value, reference)
+    return text
 
 
-def _without_secrets(spec: ServerSpec, words: Sequence[str]) -> list[JSON]:
-    secrets = {value: name for name, value in in_words(words) if not REFERENCE.search(value)}
-    texts: list[JSON] = []
-    for text in words:
-        for value, name in secrets.items():
-            if value in text:
-                text = text.replace(value, _reference(spec, name, _variable(spec, name)))  # noqa: PLW2901 - step by step
-        texts.append(text)
-    return texts
+def _log_in_or_out(settings: Settings, names: Sequence[str], *, is_in: bool) -> int:
+    from tui_host.servers.server_endpoint import resolve_endpoint  # brings anyio
+    from tui_host.settings.login_storage import StoredLogins
+
+    urls: dict[str, str] = {}
+    for name in chosen_servers(settings.servers, names):
+        urls[name] = resolve_endpoint(settings.servers[name], settings.environment).url
+        if not urls[name]:
+            raise SettingsError("only a server with a url takes a login", f"servers.{name}")
+    logins = StoredLogins(settings.data_dir)
+    if is_in:
+        return max(_log_in(settings, logins, name, url) for name, url in urls.items())
+    for name, url in urls.items():
+        diagnostics.tell(f"{name}: {'the login is forgotten' if logins.forget(url) else 'there was no login'}")
+    return diagnostics.DONE
 
 
-def _variable(spec: ServerSpec, name: str) -> str:
-    return re.sub(r"\W+", "_", f"{spec.name}_{name.strip('-')}", flags=re.ASCII).upper()
+def _log_in(settings: Settings, logins: StoredLogins, name: str, url: str) -> int:
+    host = host_of(settings, {name: replace(settings.servers[name], enabled=True)})
+    host.answerer, host.logins = TerminalAnswerer(), logins
 
+    async def connect(_: object) -> int:
+        import anyio
 
-def _reference(spec: ServerSpec, name: str, variable: str) -> str:
-    diagnostics.tell(f"servers.{spec.name} holds a secret itself ({name}); it is exported as ${{{variable}}}")
-    return f"${{{variable}}}"
+        pool, _ = opened(host)
+        await pool.settled(math.inf)  # a person may take any time in the browser
+        (status,) = pool.statuses()
+        for notice in status.notices:
+            diagnostics.tell(f"{name}: {notice}")
+        if status.state != "ready":
+            raise ServerError(status.detail or status.state, name)
+        is_kept = bool(await anyio.to_thread.run_sync(logins.load, url))
+        diagnostics.tell(f"{name}: {'logged in' if is_kept else 'connected; it asks for no login'}")
+        return diagnostics.DONE
+
+    return run_host(host, connect)

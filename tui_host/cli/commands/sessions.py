@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from typing_extensions import override
-
+from tui_host.answers.session_exports import SESSION_EXPORTS
+from tui_host.answers.sheet import as_json
+from tui_host.capture.exports.exported import keys_in_words
 from tui_host.capture.exports.format_names import FORMATS
+from tui_host.capture.exports.part_of_session import PartOfSession
+from tui_host.capture.redact.redaction import redactor_of
+from tui_host.capture.store.deletion import set_aside_beside
+from tui_host.capture.store.retention import Limits, prune
+from tui_host.capture.store.row_marks import RowMarks
+from tui_host.capture.store.store import Store
 from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics, options, output
-from tui_host.cli.recorded import ListedSession, chosen, counted, listing, matching, opened, recorded, source_of, where
+from tui_host.cli.pages import page, sheet_text, wires_of
+from tui_host.cli.recorded import ListedSession, chosen, counted, listing, matching, recorded, source_of, where
 from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
 from tui_host.infer.stories import Stories, TapStory
+from tui_host.opening.importing import import_files
 from tui_host.settings.paths import DATABASE
 from tui_host.settings.table_reader import duration_of, size_of
 
 if TYPE_CHECKING:
-    from tui_host.answers.recorded_wires import RecordedWires
-    from tui_host.capture.session_summary import SessionInfo
-    from tui_host.capture.store.store import Store
     from tui_host.settings.schema import Settings
 
-_Limit = TypeVar("_Limit", int, float)
 _DESCRIPTIONS = {
     "list": "List all sessions, newest first. Taps of one host that form a story are listed below it.",
     "show": "Print a session's conversation.",
@@ -47,23 +52,24 @@ _NAMES = "an id, its beginning, or «last»; a story's id stands for all of its 
 _PAGES = (
     (
         "look",
-        "",
         0,
+        "",
         "what deserves a look: errors, cut answers, retries, changed definitions, edits, what was not told",
     ),
-    ("time", "TURN", "?", "where the time of a turn, or of all turns, went"),
+    ("time", "?", "TURN", "where the time of a turn, or of all turns, went"),
     (
         "changes",
-        "REQUEST",
         "+",
+        "REQUEST",
         "what changed in a request since the one before, or since another: LLM 3 is 3, of another session ID:3",
     ),
-    ("bill", "REQUEST", "?", "what a request consists of, by tools and messages: the last one, or LLM 3 as 3"),
-    ("tools", "", 0, "what each tool costs: in how many requests, its tokens, its calls, its changes"),
-    ("servers", "", 0, "the servers as they were: versions, connections and their ends, tools and their tokens"),
-    ("chain", "CALL", 1, "the steps of a call, such as 1.1.2: asked, decided, sent, answered, told, said"),
+    ("bill", "?", "REQUEST", "what a request consists of, by tools and messages: the last one, or LLM 3 as 3"),
+    ("tools", 0, "", "what each tool costs: in how many requests, its tokens, its calls, its changes"),
+    ("servers", 0, "", "the servers as they were: versions, connections and their ends, tools and their tokens"),
+    ("chain", 1, "CALL", "the steps of a call, such as 1.1.2: asked, decided, sent, answered, told, said"),
 )
-"""Name, what follows it, how many of these, and the help of each option that asks for a page."""
+"""The options that ask for a page: name, how many words follow and what they are, help."""
+_TRACES = "another process still reads the file, so traces may stay until it ends"
 _ELSEWHERE = "choose another file with -o"
 
 
@@ -78,17 +84,13 @@ def add(parser: options.CommandParser) -> None:
     match action:
         case "show":
             parser.usage = "%(prog)s ID [OPTION ...]"
-            pages = parser.add_argument_group("pages, in place of the conversation")
-            for name, metavar, number, words in _PAGES:
-                pages.add_argument(
-                    f"--{name}",
-                    action=_Asked,
-                    nargs=number,
-                    metavar=metavar or None,
-                    dest="page",
-                    default=(),
-                    help=words,
-                )
+            pages = parser.add_argument_group("pages, in place of the conversation").add_mutually_exclusive_group()
+            for name, number, metavar, words in _PAGES:
+                if number == 0:
+                    pages.add_argument(f"--{name}", action="store_const", const=(), help=words)
+                else:
+                    empty = () if number == "?" else None
+                    pages.add_argument(f"--{name}", nargs=number, const=empty, metavar=metavar, help=words)
         case "search":
             parser.words("+", "TEXT", "words, or a filter as in the inspector", str)
             parser.flag("--all", "look at all records, however many there are")
@@ -106,8 +108,8 @@ def add(parser: options.CommandParser) -> None:
         case "import":
             options.files(parser, "file to read, - for standard input")
         case "prune":
-            age = _limit(duration_of, "a duration, such as 90d, 12h or 30m")
-            size = _limit(size_of, "a size, such as 5GB or 500MB")
+            age = options.checked(duration_of, "a duration, such as 90d, 12h or 30m")
+            size = options.checked(size_of, "a size, such as 5GB or 500MB")
             parser.option("--older-than", "TIME", "delete sessions unchanged for this long, such as 90d", age)
             parser.option("--max", "SIZE", "delete until the rest takes no more than this, such as 5GB", size)
             parser.flag("--dry-run", "only list what would be deleted")
@@ -115,52 +117,23 @@ def add(parser: options.CommandParser) -> None:
             return
 
 
-def _limit(read: Callable[[str], _Limit | None], expected: str) -> Callable[[str], _Limit]:
-    def limit_of(text: str) -> _Limit:
-        if (value := read(text)) is None:
-            raise argparse.ArgumentTypeError(f"found {text!r}, expected {expected}")
-        return value
-
-    return limit_of
-
-
-class _Asked(argparse.Action):
-    """Stores the name of the page and what follows it as `page`."""
-
-    @override
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[object] | None,
-        option_string: str | None = None,
-    ) -> None:
-        name = (option_string or "").lstrip("-")
-        if namespace.page:
-            parser.error(f"--{name}: ask for one page at a time")
-        given = [values] if isinstance(values, str) else [str(value) for value in values or ()]
-        if name == "changes" and len(given) > 2:
-            parser.error("--changes: compares two requests, not more, such as 2 5")
-        namespace.page = (name, *given)
-
-
-def run(args: argparse.Namespace, settings: Settings) -> int:
+def run(args: Namespace, settings: Settings) -> int:
     """Carry out the action, and return the exit code."""
     action = args.command.partition(" ")[2]
+    diagnostics.tell_all(settings.notices)
     if action == "import":
         return _import(args, settings)
-    if action == "list":
-        with opened(settings) as store:
-            diagnostics.tell_all((*settings.notices, *(store.notices if store is not None else ())))
-            _list(() if store is None else listing(store), as_json=args.json)
+    if action == "list" and not (settings.data_dir / DATABASE).exists():
+        _list((), as_json=args.json)
         return diagnostics.DONE
     is_writing = action in {"join", "part", "delete"} or (action == "prune" and not args.dry_run)
     with recorded(settings, write=is_writing) as store:
+        diagnostics.tell_all(store.notices)
         match action:
-            case "show" if args.page:
-                _show_page(store, args, settings)
+            case "list":
+                _list(listing(store), as_json=args.json)
             case "show":
-                _show(store, args)
+                _show(store, args, settings)
             case "search":
                 _search(store, args)
             case "export":
@@ -191,23 +164,12 @@ def _row(listed: ListedSession, indent: str = "") -> tuple[str, ...]:
     return f"{indent}{info.id}", when, listed.length, source, info.listed_model, info.listed_protocol, info.title
 
 
-def _show_page(store: Store, args: argparse.Namespace, settings: Settings) -> None:
-    from tui_host.answers.sheet import as_json
-    from tui_host.cli.pages import page, sheet_text, wires_of
-
-    def session(name: str) -> tuple[RecordedWires, SessionInfo]:
-        listed, source = chosen(store, name)
-        return wires_of(source, listed.info, settings), listed.info
-
-    name, *given = args.page
-    value, sheet = page(session(args.words[0]), name, given, session)
-    if args.json:
-        output.value(as_json(value))
-    else:
-        output.text(sheet_text(sheet))
-
-
-def _show(store: Store, args: argparse.Namespace) -> None:
+def _show(store: Store, args: Namespace, settings: Settings) -> None:
+    name = next((name for name, *_ in _PAGES if getattr(args, name) is not None), "")
+    if name:
+        given = getattr(args, name)
+        _show_page(store, args, settings, name, [given] if isinstance(given, str) else [*given])
+        return
     listed, source = chosen(store, args.words[0])
     info, story = listed.info, listed.story
     items = [_read(text) for text in source.session_items(info.id)]
@@ -225,6 +187,16 @@ def _show(store: Store, args: argparse.Namespace) -> None:
         blocks.append("No conversation was tapped; the inspector and `sessions export` have the traffic.")
     blocks += ["\n".join(item_lines(item, info.user)) for item in items if isinstance(item, dict)]
     output.text(visible("\n\n".join(filter(None, blocks))))
+
+
+def _show_page(store: Store, args: Namespace, settings: Settings, name: str, given: Sequence[str]) -> None:
+    if name == "changes" and len(given) > 2:
+        raise SettingsError("it compares two requests, not more", "sessions show --changes", "write two, such as 2 5")
+    value, sheet = page(lambda session: wires_of(store, settings, session), args.words[0], name, given)
+    if args.json:
+        output.value(as_json(value))
+    else:
+        output.text(sheet_text(sheet))
 
 
 def _read(text: str) -> JSON:
@@ -257,7 +229,7 @@ def item_lines(item: dict[str, JSON], user: str) -> Iterator[str]:
             return
 
 
-def _search(store: Store, args: argparse.Namespace) -> None:
+def _search(store: Store, args: Namespace) -> None:
     """Print the sessions that match: first by title and conversation, then by records alone; the last changed first."""
     matches, unsearched = matching(store, " ".join(args.words), is_all=args.all)
     if unsearched:
@@ -283,12 +255,7 @@ def _search(store: Store, args: argparse.Namespace) -> None:
         output.table([("ID", "WHERE", "TITLE", "TEXT"), *rows])
 
 
-def _export(store: Store, args: argparse.Namespace) -> None:
-    from tui_host.answers.session_exports import SESSION_EXPORTS  # takes requests of all dialects apart
-    from tui_host.capture.exports.exported import keys_in_words
-    from tui_host.capture.exports.part_of_session import PartOfSession
-    from tui_host.capture.store.row_marks import RowMarks
-
+def _export(store: Store, args: Namespace) -> None:
     path: Path | None = args.output
     line, source = chosen(store, args.words[0])
     marks = frozenset(RowMarks(store, line.info.id).newest_first if args.marked else ())
@@ -316,17 +283,13 @@ def _write(path: Path, pieces: Iterable[bytes]) -> None:
         raise StoreError(f"cannot be written: {error.strerror}", str(path), _ELSEWHERE) from error
 
 
-def _import(args: argparse.Namespace, settings: Settings) -> int:
-    from tui_host.capture.redact.redaction import redactor_of
-    from tui_host.capture.store.store import Store
-    from tui_host.opening.importing import import_files
-
+def _import(args: Namespace, settings: Settings) -> int:
     store = Store.open(settings.data_dir / DATABASE)
     try:
         imported = import_files(store, [Path(word) for word in args.words], redactor_of(settings))
     finally:
         store.close()
-        diagnostics.tell_all((*settings.notices, *store.notices))
+        diagnostics.tell_all(store.notices)
     diagnostics.tell_all(imported.notices)
     if args.json:
         output.value({"id": imported.id})
@@ -335,7 +298,7 @@ def _import(args: argparse.Namespace, settings: Settings) -> int:
     return diagnostics.DONE
 
 
-def _join_or_part(stories: Stories, args: argparse.Namespace, *, is_join: bool) -> None:
+def _join_or_part(stories: Stories, args: Namespace, *, is_join: bool) -> None:
     """Join two stories, or part a tap from a story, and print the taps of the resulting story."""
     story = stories.join(*args.words) if is_join else stories.part(*args.words)
     taps = [tap.id for tap in story.taps]
@@ -345,20 +308,19 @@ def _join_or_part(stories: Stories, args: argparse.Namespace, *, is_join: bool) 
         output.text(f"{story.id}  {counted(len(taps), 'tap')}: {', '.join(taps)}")
 
 
-def _delete(store: Store, args: argparse.Namespace) -> int:
+def _delete(store: Store, args: Namespace) -> int:
     """Delete sessions, and stories with all their taps. Reports each failure and continues with the rest."""
     stories = Stories(store)
     named_by_id = {named.id: named for named in map(stories.find, args.words)}
     # Asked before anything is deleted: a story without one of its taps is another story.
     around = {name: stories.around(name) for name, named in named_by_id.items() if isinstance(named, TapStory)}
-    gone: set[str] = set()
+    gone: set[str] = set()  # a tap may be named beside its story
     deleted: list[str] = []
     for name, named in named_by_id.items():
-        sessions = named.taps if isinstance(named, TapStory) else (named,)
-        done = [info.id for info in sessions if info.id in gone or _is_deleted(store, info.id)]
-        gone.update(done)  # a tap may be named beside its story
-        if len(done) < len(sessions):
-            deleted += [tap for tap in done if tap not in named_by_id]
+        sessions = [info.id for info in (named.taps if isinstance(named, TapStory) else (named,))]
+        gone |= {session for session in sessions if session not in gone and _is_deleted(store, session)}
+        if not gone.issuperset(sessions):
+            deleted += [tap for tap in sessions if tap in gone and tap not in named_by_id]
             continue
         deleted.append(name)
         if left := [tap.id for tap in around.get(name, ()) if tap.id not in gone and tap.id not in named_by_id]:
@@ -374,29 +336,24 @@ def _delete(store: Store, args: argparse.Namespace) -> int:
 
 def _is_deleted(store: Store, session: str) -> bool:
     try:
-        if not store.sessions.delete(session):
-            diagnostics.tell(
-                f"{session}: deleted; another process still reads the file, so traces may stay until it ends"
-            )
+        is_whole = store.sessions.delete(session)
     except TuiHostError as error:
         diagnostics.report(error)
         return False
+    if not is_whole:
+        diagnostics.tell(f"{session}: deleted; {_TRACES}")
     return True
 
 
 def _tell_remains(store: Store, *, is_changed: bool) -> None:
     """Name damaged databases, which may still hold what was deleted."""
-    from tui_host.capture.store.deletion import set_aside_beside
-
     for path in set_aside_beside(store.path) if is_changed else ():
         what = f"{path.name}, a damaged database set aside earlier, may still hold the data"
         diagnostics.tell(f"{what}: delete it if you no longer need it")
 
 
-def _prune(store: Store, args: argparse.Namespace, settings: Settings) -> None:
+def _prune(store: Store, args: Namespace, settings: Settings) -> None:
     """Delete sessions that exceed the typed limits, or else the configured limits."""
-    from tui_host.capture.store.retention import Limits, prune
-
     keep, most, is_dry = args.older_than, args.max, bool(args.dry_run)
     if keep is None and most is None:  # typed limits replace all configured ones
         keep, most = settings.store.keep, settings.store.max
@@ -406,7 +363,7 @@ def _prune(store: Store, args: argparse.Namespace, settings: Settings) -> None:
     before_ns = None if keep is None else time.time_ns() - int(keep * 1_000_000_000)
     pruned = prune(store, Limits(before_ns=before_ns, max_bytes=most), dry=is_dry)
     if not pruned.is_whole:
-        diagnostics.tell("another process still reads the file, so traces may stay until it ends")
+        diagnostics.tell(_TRACES)
     _tell_remains(store, is_changed=bool(pruned.gone) and not is_dry)
     if args.json:
         members = {"sessions": "session", "captures": "capture", "copies": "copy"}

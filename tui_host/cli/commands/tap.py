@@ -5,9 +5,9 @@ A complete `tap stdio` becomes a relay before this module is loaded, because a s
 
 from __future__ import annotations
 
-import argparse
 import gc
 import re
+from argparse import Namespace
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from tui_host.errors import SettingsError
 if TYPE_CHECKING:
     from tui_host.tap.http.upstream import Upstream
     from tui_host.tap.recording.exchange_records import ExchangeRecords
-    from tui_host.tap.recording.recorder_process import RecorderEnds, RecorderOptions
+    from tui_host.tap.recording.recorder_process import RecorderEnds, RecorderProcess
     from tui_host.tap.recording.tap_session import TapRecording
 
 TAP = """\
@@ -51,7 +51,9 @@ _WRITTEN = {
     "tap llm": "tap llm --upstream https://api.deepseek.com/v1",
     "tap http": "tap http NAME --upstream https://docs.example/mcp",
 }
-_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s]+")
+# Source: RFC 6454, section 6.2.
+_ORIGIN = re.compile(r"null|[a-z][a-z0-9+.-]*://[^/?#\s]+")
+_HOST = re.compile(r"[\w.-]+", re.ASCII)
 _WAITING_BYTES = 20 << 20  # to be recorded: the kept part of a long answer may arrive at once
 _DESCRIPTORS = 10_240  # to ask the system for, as far as the user's limit allows
 
@@ -75,35 +77,20 @@ def add(parser: options.CommandParser) -> None:
     if is_mcp:
         parser.words(1, "NAME", "a name for the server")
     parser.option("--upstream", "URL", f"the URL to relay to, such as {upstream}")
-    parser.option("--port", "N", f"the port to listen on, 0 for any ({port})", _port, default=port)
+    number_of = options.checked(
+        lambda text: int(text) if text.isdecimal() and int(text) <= 65535 else None, "a port: a number up to 65535"
+    )
+    parser.option("--port", "N", f"the port to listen on, 0 for any ({port})", number_of, default=port)
     parser.option("--ca-file", "FILE", "certificates to trust instead of the system's", options.path_of)
-    parser.several("--allow-origin", "ORIGIN", "accept requests with this Origin", _origin)
+    words = "an origin without a path, such as app://obsidian.md"
+    origin_of = options.checked(lambda text: text if _ORIGIN.fullmatch(text) else None, words)
+    parser.several("--allow-origin", "ORIGIN", "accept requests with this Origin", origin_of)
+    host_of = options.checked(lambda text: text if _HOST.fullmatch(text) else None, "a host name without a port")
     words = "accept requests to this host name, such as host.docker.internal"
-    parser.several("--allow-host", "NAME", words, _host)
+    parser.several("--allow-host", "NAME", words, host_of)
 
 
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a port: a number up to 65535")
-    return int(text)
-
-
-def _host(text: str) -> str:
-    if not text.isascii() or not text.replace(".", "").replace("-", "").replace("_", "").isalnum():
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a host name without a port")
-    return text
-
-
-def _origin(text: str) -> str:
-    """Parse an origin in the form that browsers send. Source: RFC 6454, section 6.2."""
-    if text != "null" and _ORIGIN.fullmatch(text) is None:
-        raise argparse.ArgumentTypeError(
-            f"found {text!r}, expected an origin without a path, such as app://obsidian.md"
-        )
-    return text
-
-
-def run(args: argparse.Namespace, environment: Mapping[str, str]) -> int:
+def run(args: Namespace, environment: Mapping[str, str]) -> int:
     """Relay and record the traffic; returns the exit code. Reads no configuration, whose mistakes could stop a host."""
     remedy = f"write tui-host {_WRITTEN[args.command]}"
     if args.no_record:
@@ -113,10 +100,10 @@ def run(args: argparse.Namespace, environment: Mapping[str, str]) -> int:
         raise SettingsError("no name, or no command after --", args.command, remedy)
     if not args.upstream:
         raise SettingsError("no --upstream", args.command, remedy)
-    return _relay(args, environment, is_mcp=args.command == "tap http")  # a complete `tap stdio` never comes here
+    return _relay(args, environment, is_mcp=args.command == "tap http")
 
 
-def _relay(args: argparse.Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> int:
+def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> int:
     import asyncio
 
     import anyio
@@ -125,16 +112,10 @@ def _relay(args: argparse.Namespace, environment: Mapping[str, str], *, is_mcp: 
     from tui_host.tap.http.relay_server import Service, serve
     from tui_host.tap.http.upstream import upstream_of
     from tui_host.tap.recording.channel_write import STARTED
-    from tui_host.tap.recording.recorder_process import RecorderProcess, told_once
+    from tui_host.tap.recording.recorder_process import told_once
 
     upstream = upstream_of(args.upstream, environment, args.ca_file)
-    recording = _options(args, args.words[0] if is_mcp else llm.peer(upstream))
-    tell = told_once(diagnostics.tell)
-    gc.freeze()  # the garbage collector need not scan imported objects, which would delay the traffic
-    recorder = RecorderProcess(
-        lambda ends: _record(ends, recording, is_mcp=is_mcp), diagnostics.tell, recording.log_file, room=_WAITING_BYTES
-    )
-    gc.enable()  # `main` has switched it off for the start
+    recorder = _recorder(args, args.words[0] if is_mcp else llm.peer(upstream), is_mcp=is_mcp)
     _take_descriptors()
 
     async def relay() -> int:
@@ -147,7 +128,7 @@ def _relay(args: argparse.Namespace, environment: Mapping[str, str], *, is_mcp: 
             allowed_hosts=tuple(args.allow_host),
             writer=writer,
             answer_limit=None if is_mcp else llm.ANSWER_LIMIT,
-            tell=tell,
+            tell=told_once(diagnostics.tell),
         )
 
         def started(own: str) -> None:
@@ -165,6 +146,41 @@ def _relay(args: argparse.Namespace, environment: Mapping[str, str], *, is_mcp: 
     return anyio.run(relay)
 
 
+def _recorder(args: Namespace, name: str, *, is_mcp: bool) -> RecorderProcess:
+    """Fork the recording process."""
+    from tui_host.cli.tap_log import PlainLines
+    from tui_host.tap.recording.log_file import NoLogError
+    from tui_host.tap.recording.recorder_process import RecorderOptions, RecorderProcess
+
+    folder = None if args.data_dir is None else str(args.data_dir)
+    try:
+        recording = RecorderOptions(name, data_dir=folder, log=args.log, plain_log=PlainLines)
+    except NoLogError as error:
+        raise SettingsError(str(error), f"--log {args.log}") from error
+
+    def records_of(tap: TapRecording) -> ExchangeRecords:
+        from tui_host.tap.http import llm_tap as llm
+        from tui_host.tap.http import mcp_tap as mcp
+        from tui_host.tap.recording.exchange_records import ExchangeRecords, TimedRecorder
+
+        recorder = TimedRecorder(tap.recorder)
+        if is_mcp:
+            observers = mcp.Connections(recorder, name, is_whole=tap.is_whole)
+        else:
+            observers = llm.OneObserver(recorder, name)
+        return ExchangeRecords(recorder, observers, tap.place, tap.tell_once)
+
+    def record(ends: RecorderEnds) -> None:
+        from tui_host.tap.recording.recorder_main import record
+
+        record(ends, recording, records_of, None)
+
+    gc.freeze()  # the garbage collector need not scan imported objects, which would delay the traffic
+    recorder = RecorderProcess(record, diagnostics.tell, recording.log_file, room=_WAITING_BYTES)
+    gc.enable()  # `main` has switched it off for the start
+    return recorder
+
+
 def _take_descriptors() -> None:
     """Raise the limit of open files: each connection takes two, and the usual limit is low."""
     import resource
@@ -174,37 +190,6 @@ def _take_descriptors() -> None:
     if now != resource.RLIM_INFINITY and now < wanted:
         with suppress(OSError, ValueError):  # the system may have a lower limit of its own
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-
-
-def _options(args: argparse.Namespace, name: str) -> RecorderOptions:
-    from tui_host.cli.tap_log import PlainLines
-    from tui_host.tap.recording.log_file import NoLogError
-    from tui_host.tap.recording.recorder_process import RecorderOptions
-
-    folder = None if args.data_dir is None else str(args.data_dir)
-    try:
-        return RecorderOptions(name, data_dir=folder, log=args.log, plain_log=PlainLines)
-    except NoLogError as error:
-        raise SettingsError(str(error), f"--log {args.log}") from error
-
-
-def _record(ends: RecorderEnds, recording: RecorderOptions, *, is_mcp: bool) -> None:
-    """Record the traffic, in the recording process."""
-    from tui_host.tap.recording.recorder_main import record
-
-    def records_of(tap: TapRecording) -> ExchangeRecords:
-        from tui_host.tap.http import llm_tap as llm
-        from tui_host.tap.http import mcp_tap as mcp
-        from tui_host.tap.recording.exchange_records import ExchangeRecords, TimedRecorder
-
-        recorder, name = TimedRecorder(tap.recorder), recording.title
-        if is_mcp:
-            observers = mcp.Connections(recorder, name, is_whole=tap.is_whole)
-        else:
-            observers = llm.OneObserver(recorder, name)
-        return ExchangeRecords(recorder, observers, tap.place, tap.tell_once)
-
-    record(ends, recording, records_of, None)
 
 
 def _tell_where(upstream: Upstream, own: str, *, is_mcp: bool) -> None:

@@ -20,44 +20,69 @@ from tui_host.settings.hosts import host_files as files
 from tui_host.settings.hosts.host_files import HostFile
 from tui_host.settings.hosts.host_servers import Entry, servers_in
 from tui_host.settings.hosts.jsonc import BrokenJsonError
-from tui_host.settings.hosts.known_hosts import FLATPAKS, TAPPED, KnownHost, files_of, known_host
+from tui_host.settings.hosts.known_hosts import TAPPED, KnownHost, files_of, known_host
 from tui_host.settings.masked_command import hide
 from tui_host.settings.mistakes import nearest
 from tui_host.settings.paths import data_dir, whole
 from tui_host.settings.toml_files import shown_path
 from tui_host.tap.tap_insertion import ChangedServer, SkippedServer, differences, install, uninstall
 
-_HAS_CHANGED = "has changed since taps were written: only the taps are removed, and all other changes stay"
 _KEY = re.compile(r"[\w-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """The planned change of a configuration file.
-
-    Attributes:
-        data: The new content of the file.
-        untapped: The present content of the file without any tap.
-        has_changed: Whether the file was edited since taps were written.
-        skipped: The servers that were asked for but stay unchanged.
-        names: Names of all servers in the file.
-    """
+    """The planned change of a configuration file: its new content, and the present content without any tap."""
 
     file: HostFile
     data: bytes
     untapped: bytes
-    has_changed: bool
     changes: tuple[ChangedServer, ...]
     skipped: tuple[SkippedServer, ...]
     names: frozenset[str]
+
+    def difference(self) -> str:
+        """Return the change in lines, empty if there is none."""
+        path = shown_path(self.file.path)
+        lines = [f"--- {path}", f"+++ {path}"]
+        for change in self.changes:
+            lines.append(f"@@ {_place(change.place)} @@")
+            sides = (("-", change.before, change.no_arguments_before), ("+", change.after, change.no_arguments_after))
+            for sign, words, none in sides:
+                shown = [json.dumps(word, ensure_ascii=False) for word in hide(words)]
+                arguments = f"[{', '.join(shown[1:])}]" if shown[1:] else none
+                lines.append(f'{sign}  "command": {shown[0]}{"," if arguments else ""}')
+                if arguments:
+                    lines.append(f'{sign}  "args": {arguments}')
+        return "\n".join((*lines, "")) if self.changes else ""
+
+    def to_json(self, copies: Mapping[Path, Path | None]) -> dict[str, JSON]:
+        """Return the change and whether it was written, with secrets masked as on screen."""
+        copy = copies.get(self.file.path)
+        return {
+            "path": str(self.file.path),
+            "changes": [
+                {"server": _place(entry.place), "before": list(hide(entry.before)), "after": list(hide(entry.after))}
+                for entry in self.changes
+            ],
+            "left": [
+                {"server": _place(entry.place), "why": "behind a URL" if entry.url else entry.why}
+                for entry in self.skipped
+            ],
+            "written": self.file.path in copies,
+            "copy": None if copy is None else str(copy),
+        }
+
+
+def _place(keys: Sequence[str]) -> str:
+    return ".".join(key if _KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False) for key in keys)
 
 
 def add(parser: options.CommandParser) -> None:
     """Add the options."""
     action = parser.command.partition(" ")[2]
-    if action == "install":
-        words = "Write stdio taps in front of the commands of a host's servers."
-    else:
+    words = "Write stdio taps in front of the commands of a host's servers."
+    if action == "uninstall":
         words = "Remove the taps from a host's configuration; a file that was not edited since is restored exactly."
     parser.description = (
         f"{words}\nShows the difference, asks, and keeps a copy of the old file beside it.\n"
@@ -85,11 +110,13 @@ def run(args: Namespace, environment: Mapping[str, str], agreed: Callable[[], bo
     is_asked = not (args.dry_run or args.yes)
     for plan in plans:
         if not args.json:
-            output.text(_difference(plan), end="")
+            output.text(plan.difference(), end="")
         elif is_asked:
-            diagnostics.write(visible(_difference(plan)))
-    could_all = _tell_left(plans, is_told=is_install or bool(names))
-    code = diagnostics.DONE if could_all or not names else diagnostics.FAILED
+            diagnostics.write(visible(plan.difference()))
+    left = [server for plan in plans for server in plan.skipped]
+    if is_install or names:
+        _tell_left(left)
+    code = diagnostics.FAILED if names and not all(server.is_done for server in left) else diagnostics.DONE
     changed = [plan for plan in plans if plan.data != plan.file.data]
     copies: dict[Path, Path | None] = {}
     if not changed:
@@ -99,28 +126,13 @@ def run(args: Namespace, environment: Mapping[str, str], agreed: Callable[[], bo
         diagnostics.tell("nothing was written")
         code = diagnostics.REFUSED
     elif not args.dry_run:
-        copies = {plan.file.path: _write(plan, is_install=is_install) for plan in changed}
-        _tell_next(host, args.file, is_install=is_install)
+        copies = {plan.file.path: _write(plan) for plan in changed}
+        diagnostics.tell(f"restart {host.title} or its servers to apply the change")
+        if is_install:
+            _tell_next(host, args.file)
     if args.json:
-        output.value({"host": host.name, "files": [_to_json(plan, copies) for plan in plans]})
+        output.value({"host": host.name, "files": [plan.to_json(copies) for plan in plans]})
     return code
-
-
-def _to_json(plan: _Plan, copies: Mapping[Path, Path | None]) -> dict[str, JSON]:
-    """Return a file's planned change and whether it was written, with secrets masked as on screen."""
-    copy = copies.get(plan.file.path)
-    return {
-        "path": str(plan.file.path),
-        "changes": [
-            {"server": _place(entry.place), "before": list(hide(entry.before)), "after": list(hide(entry.after))}
-            for entry in plan.changes
-        ],
-        "left": [
-            {"server": _place(entry.place), "why": "behind a URL" if entry.url else entry.why} for entry in plan.skipped
-        ],
-        "written": plan.file.path in copies,
-        "copy": None if copy is None else str(copy),
-    }
 
 
 def _paths(host: KnownHost, typed: Path | None, environment: Mapping[str, str]) -> list[Path]:
@@ -129,11 +141,11 @@ def _paths(host: KnownHost, typed: Path | None, environment: Mapping[str, str]) 
     places = files_of(host, environment)
     existing = [path for path in places if path.is_file()]
     own = [path.resolve() for path in existing]
-    shared = [name for name in host.project_files if Path(name).is_file() and Path(name).resolve() not in own]
-    if shared:
-        diagnostics.tell(
-            f"{', '.join(shared)} in this folder is left alone, because others may share it (choose it with --file {shared[0]})"
-        )
+    for name in host.project_files:
+        if Path(name).is_file() and Path(name).resolve() not in own:
+            diagnostics.tell(
+                f"{name} in this folder is left alone, since others may share it: --file {name} chooses it"
+            )
     if not existing:
         looked = ", ".join(map(shown_path, places))
         raise SettingsError(f"no configuration of {host.title} found", looked, "give its file with --file FILE")
@@ -164,69 +176,40 @@ def own_command(started: Path, interpreter: Path) -> tuple[str, ...]:
 
 def _planned(file: HostFile, host: KnownHost, names: Sequence[str], program: Sequence[str]) -> _Plan:
     """Plan to write taps that `program` starts, or to remove taps without a program."""
-    servers = _servers(file, file.text, host)
+
+    def servers_of(text: str) -> tuple[Entry, ...]:
+        try:
+            return servers_in(text, host)
+        except BrokenJsonError as error:
+            raise file.broken(error) from None
+
+    servers = servers_of(file.text)
     outcome = install(file.text, servers, names, program) if program else uninstall(file.text, servers, names)
-    untapped = uninstall(file.text, servers, ()).text.encode()
     return _Plan(
         file=file,
         data=outcome.text.encode(),
-        untapped=untapped,
-        has_changed=files.has_changed(file, untapped),
-        changes=differences(servers, _servers(file, outcome.text, host)),
+        untapped=uninstall(file.text, servers, ()).text.encode(),
+        changes=differences(servers, servers_of(outcome.text)),
         skipped=outcome.skipped,
         names=frozenset(entry.name for entry in servers),
     )
 
 
-def _servers(file: HostFile, text: str, host: KnownHost) -> tuple[Entry, ...]:
-    try:
-        return servers_in(text, host)
-    except BrokenJsonError as error:
-        raise file.broken(error) from None
-
-
-def _difference(plan: _Plan) -> str:
-    """Return the change in lines, empty if there is none."""
-    if not plan.changes:
-        return ""
-    path = shown_path(plan.file.path)
-    lines = [f"--- {path}", f"+++ {path}"]
-    for change in plan.changes:
-        lines.append(f"@@ {_place(change.place)} @@")
-        sides = (("-", change.before, change.no_arguments_before), ("+", change.after, change.no_arguments_after))
-        for sign, words, none in sides:
-            shown = [json.dumps(word, ensure_ascii=False) for word in hide(words)]
-            arguments = f"[{', '.join(shown[1:])}]" if shown[1:] else none
-            lines.append(f'{sign}  "command": {shown[0]}{"," if arguments else ""}')
-            if arguments:
-                lines.append(f'{sign}  "args": {arguments}')
-    return "\n".join((*lines, ""))
-
-
-def _place(keys: Sequence[str]) -> str:
-    return ".".join(key if _KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False) for key in keys)
-
-
-def _tell_left(plans: Sequence[_Plan], *, is_told: bool) -> bool:
-    """Print which servers stay unchanged, and why; returns whether each of them already is as requested."""
+def _tell_left(left: Sequence[SkippedServer]) -> None:
+    """Tell which servers stay unchanged, and why."""
     from tui_host.tap.http.mcp_tap import PORT
 
-    left = [server for plan in plans for server in plan.skipped]
-    behind = [server for server in left if server.url]
-    for server in left if is_told else ():
-        if not server.url:
-            diagnostics.tell(f"{_place(server.place)} is left unchanged: {server.why}")
-            continue
-        whole, mark, _ = server.url.partition("?")
-        (url,) = hide([whole])
-        port = str(PORT + behind.index(server))
-        words = ("tui-host", "tap", "http", server.place[-1], "--upstream", url, "--port", port)
-        query = "; keep the part from the ? on" if mark else ""
-        diagnostics.tell(
-            f"{_place(server.place)} is left unchanged: a server behind a URL needs a running relay."
-            f" Start {shlex.join(words)}, and replace this URL by the printed one{query}"
-        )
-    return all(server.is_done for server in left)
+    port = PORT
+    for server in left:
+        why = server.why
+        if server.url:
+            whole_url, mark, _ = server.url.partition("?")
+            (url,) = hide([whole_url])
+            words = ("tui-host", "tap", "http", server.place[-1], "--upstream", url, "--port", str(port))
+            query = "; keep the part from the ? on" if mark else ""
+            why = f"a server behind a URL needs a running relay. Start {shlex.join(words)}, and replace this URL by the printed one{query}"
+            port += 1
+        diagnostics.tell(f"{_place(server.place)} is left unchanged: {why}")
 
 
 def _asked() -> bool:
@@ -236,26 +219,22 @@ def _asked() -> bool:
     return words.lower() in {"y", "yes"}
 
 
-def _write(plan: _Plan, *, is_install: bool) -> Path | None:
+def _write(plan: _Plan) -> Path | None:
     """Write a file; returns its backup, None if the file has its content from before taps again."""
     path = shown_path(plan.file.path)
+    has_changed = files.has_changed(plan.file, plan.untapped)
     backup = files.replace_content(plan.file, plan.data, plan.untapped)
     if backup is None:
         diagnostics.tell(f"{path} is restored to the byte")
         return None
-    if is_install and FLATPAKS in str(plan.file.path):
-        advice = "«uv tool install --managed-python tui-host» makes that possible"
-        diagnostics.tell(f"{path} belongs to a Flatpak with its own /usr, where tui-host must start too; {advice}")
-    how = "is written" if is_install or not plan.has_changed else _HAS_CHANGED
-    kept = "its content from before taps" if not plan.has_changed else "its content from before this change"
-    diagnostics.tell(f"{path} {how}; {kept} is kept as {shown_path(backup)}, with all keys of the file")
+    how = "has changed since taps were written: other changes stay" if has_changed else "is written"
+    kept = "this change" if has_changed else "taps"
+    diagnostics.tell(f"{path} {how}; its content from before {kept} is kept as {shown_path(backup)}, with all its keys")
     return backup
 
 
-def _tell_next(host: KnownHost, typed: Path | None, *, is_install: bool) -> None:
-    diagnostics.tell(f"restart {host.title} or its servers to apply the change")
-    if is_install:
-        if host.note:
-            diagnostics.tell(f"{host.title}: {host.note}")
-        back = shlex.join(("tui-host", "tap", "uninstall", host.name, *(("--file", str(typed)) if typed else ())))
-        diagnostics.tell(f"recordings are under f5 in tui-host; remove the tap with «{visible(back)}»")
+def _tell_next(host: KnownHost, typed: Path | None) -> None:
+    if host.note:
+        diagnostics.tell(f"{host.title}: {host.note}")
+    back = shlex.join(("tui-host", "tap", "uninstall", host.name, *(("--file", str(typed)) if typed else ())))
+    diagnostics.tell(f"recordings are under f5 in tui-host; remove the tap with «{visible(back)}»")
