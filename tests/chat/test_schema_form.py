@@ -119,8 +119,6 @@ def test_a_mistake_names_its_field() -> None:
     fields = fields_of({"properties": {"name": {"type": "string"}}, "required": ["name"]})
     with pytest.raises(TuiHostError, match=r"^name: a value is needed"):
         content_of(fields, {})
-    with pytest.raises(TuiHostError, match=r"nmae: there is no such field .write name"):
-        content_of(fields, {"nmae": "x"})
 
 
 @pytest.mark.parametrize("name", ["password", "apiKey", "api_token", "Your GitHub token", "private-key", "PIN", "key"])
@@ -147,7 +145,7 @@ def test_defaults_and_hints_are_words() -> None:
     made = field(
         {"type": "array", "items": {"enum": ["a", "b"]}, "default": ["a"], "minItems": 1, "maxItems": 2}, required=True
     )
-    assert (made.default, made.hint, made.required) == ('["a"]', "1 to 2 of these", True)
-    assert field({"type": "integer", "minimum": 1, "maximum": 9}).hint == "a whole number, 1 to 9"
-    assert field({"type": "number", "minimum": 0, "maximum": 1}).hint == "a number, 0 to 1"
+    assert (made.default, made.hint, made.required) == ('["a"]', "at least 1 of these, at most 2 of these", True)
+    assert field({"type": "integer", "minimum": 1, "maximum": 9}).hint == "a whole number, at least 1, at most 9"
+    assert field({"type": "number", "minimum": 0, "maximum": 1}).hint == "a number, at least 0, at most 1"
     assert json.loads(field({"type": "object", "default": {"a": 1}}).default) == {"a": 1}

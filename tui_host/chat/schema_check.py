@@ -66,11 +66,10 @@ def _is_time(value: object) -> bool:
 
 
 def _words(path: Iterable[str | int], message: str) -> str:
-    place = ".".join(map(str, path))
-    words = f"{place}: {message}" if place else message
-    return (
-        words if len(words) <= _LENGTH else f"{words[: _LENGTH // 2 - 1]}…{words[-_LENGTH // 2 :]}"
-    )  # the reason is the last part of the message
+    words = ": ".join(filter(None, (".".join(map(str, path)), message)))
+    if len(words) <= _LENGTH:
+        return words
+    return f"{words[: _LENGTH // 2 - 1]}…{words[-_LENGTH // 2 :]}"  # the reason is the last part of the message
 
 
 def main() -> None:

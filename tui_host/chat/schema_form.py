@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal, TypeAlias
 
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
@@ -30,8 +29,8 @@ _SECRET = re.compile(
     r"|\bkey$|\bpin\b|\bcvv\b|\bcvc\b|\botp\b|(card|account|social security) number|\bssn\b|\biban\b"
 )
 _WORDS = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])")
-_KINDS: Mapping[JSON, Kind] = {"string": "text", "number": "number", "integer": "integer", "boolean": "boolean"}
-_HINTS: Mapping[JSON, str] = {
+_KINDS: Mapping[str, Kind] = {"string": "text", "number": "number", "integer": "integer", "boolean": "boolean"}
+_HINTS: Mapping[str, str] = {
     "integer": "a whole number",
     "number": "a number",
     "array": "a JSON array",
@@ -42,11 +41,14 @@ _HINTS: Mapping[JSON, str] = {
     "date-time": "date and time with the zone, such as 2026-07-28T12:00:00Z",
 }
 """By type or format: what a value looks like."""
-_LIMITS: Mapping[Kind, tuple[str, str, str]] = {
-    "text": ("minLength", "maxLength", " characters"),
-    "choices": ("minItems", "maxItems", " of these"),
-    "number": ("minimum", "maximum", ""),
-    "integer": ("minimum", "maximum", ""),
+_LIMITS: Mapping[str, str] = {
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minItems": "at least {} of these",
+    "maxItems": "at most {} of these",
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "pattern": "matching {}",
 }
 _TRUTHS: Mapping[str, bool] = {"true": True, "yes": True, "false": False, "no": False}
 
@@ -61,14 +63,7 @@ class FormOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormField:
-    """A field of a form. All texts are untrusted.
-
-    Attributes:
-        kind: How the field's text is read.
-        default: The text of the default; empty without one.
-        options: The values to choose, of `choice` and `choices`.
-        hint: The form and the limits of the value, in words; may be empty.
-    """
+    """A field of a form. All texts are untrusted. `default` is a text too, empty without one; `hint` says which values fit."""
 
     name: str
     kind: Kind
@@ -93,17 +88,16 @@ class FormField:
 
 def fields_of(schema: JSON) -> tuple[FormField, ...]:
     """Return a field for each property of an object's schema, in the schema's order; none if the schema has no properties."""
-    required = _texts(mapping(schema).get("required"))
-    properties = properties_of(schema)
-    return tuple(_field(name, written, required=name in required) for name, written in properties.items())
+    required = items(mapping(schema).get("required"))
+    return tuple(_field(name, written, required=name in required) for name, written in properties_of(schema).items())
 
 
 def whole_field(fields: Sequence[FormField]) -> FormField | None:
     """Return a field for all values as one JSON object, in place of fields that are too many or too long to draw; else None."""
-    characters = sum(len(json.dumps(field.schema)) for field in fields)
-    if len(fields) <= MOST_FIELDS and characters <= MOST_CHARACTERS:
+    is_short = sum(len(json.dumps(field.schema)) for field in fields) <= MOST_CHARACTERS
+    if len(fields) <= MOST_FIELDS and is_short:
         return None
-    label = f"{len(fields):,} fields, too many to show" if len(fields) > MOST_FIELDS else "Fields too long to show"
+    label = f"{len(fields):,} fields, too many to show" if is_short else "Fields too long to show"
     return FormField(
         name=label,
         kind="json",
@@ -117,7 +111,16 @@ def whole_field(fields: Sequence[FormField]) -> FormField | None:
 
 
 def _field(name: str, schema: Mapping[str, JSON], *, required: bool) -> FormField:
-    kind, options = _kind_of(schema)
+    written, options = schema.get("type"), _options(schema)
+    chosen = _options(mapping(schema.get("items"))) if written == "array" else ()
+    kind: Kind = _KINDS.get(text_or_empty(written), "json")
+    if chosen:
+        kind, options = "choices", chosen
+    elif options and written in {None, "string"}:
+        kind = "choice"
+    shape = text_or_empty(schema.get("format") if kind == "text" else written)
+    unknown = "JSON" if kind == "json" else ""
+    words = "" if chosen else _HINTS.get(shape, unknown)
     return FormField(
         name=name,
         kind=kind,
@@ -126,64 +129,37 @@ def _field(name: str, schema: Mapping[str, JSON], *, required: bool) -> FormFiel
         description=text_or_empty(schema.get("description")),
         required=required,
         default=text_of(kind, schema.get("default")),
-        options=options,
-        hint=_hint(kind, schema),
+        options=options if kind in {"choice", "choices"} else (),
+        hint=", ".join(filter(None, (words, *_limits(schema)))),
     )
-
-
-def _kind_of(schema: Mapping[str, JSON]) -> tuple[Kind, tuple[FormOption, ...]]:
-    """Return how a field is filled in, with the values to choose where the schema lists strings."""
-    written = schema.get("type", "string")
-    if written == "array" and (options := _options(mapping(schema.get("items")))):
-        return "choices", options
-    if written == "string" and (options := _options(schema)):
-        return "choice", options
-    kind = _KINDS.get(written, "json") if isinstance(written, str) and "type" in schema else "json"
-    return kind, ()
 
 
 def _options(schema: Mapping[str, JSON]) -> tuple[FormOption, ...]:
-    values = items(schema.get("enum")) or [schema[name] for name in ("const",) if name in schema]
-    titles: Sequence[JSON] = items(schema.get("enumNames"))
-    if titled := list(map(mapping, items(schema.get("oneOf") or schema.get("anyOf")))):
-        values, titles = [branch.get("const") for branch in titled], [branch.get("title") for branch in titled]
-    if not all(isinstance(value, str) for value in values):
+    """Return the values to choose where the schema lists texts, with their titles."""
+    branches = [mapping(branch) for branch in items(schema.get("oneOf") or schema.get("anyOf"))]
+    if "const" in schema:
+        branches = [schema]
+    if branches:
+        values, titles = [branch.get("const") for branch in branches], [branch.get("title") for branch in branches]
+    else:
+        values, titles = list(items(schema.get("enum"))), list(items(schema.get("enumNames")))
+    texts = [value for value in values if isinstance(value, str)]
+    if len(texts) < len(values):
         return ()
-    labels = [*map(text_or_empty, titles), *[""] * len(values)]
-    return tuple(
-        FormOption(value=str(value), label=label or str(value)) for value, label in zip(values, labels, strict=False)
-    )
+    labels = [*map(text_or_empty, titles), *[""] * len(texts)]
+    return tuple(FormOption(value=text, label=label or text) for text, label in zip(texts, labels, strict=False))
+
+
+def _limits(schema: Mapping[str, JSON]) -> list[str]:
+    known = ((words, schema.get(key)) for key, words in _LIMITS.items())
+    return [words.format(limit) for words, limit in known if isinstance(limit, str | int | float)]
 
 
 def text_of(kind: Kind, value: JSON) -> str:
     """Return the text of a field that stands for a value; empty for null."""
     if value is None:
         return ""
-    if isinstance(value, str) and kind != "json":
-        return value
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _hint(kind: Kind, schema: Mapping[str, JSON]) -> str:
-    """Say which values fit."""
-    shape = schema.get("format") if kind == "text" else schema.get("type")
-    words = _HINTS.get(shape, "") if isinstance(shape, str) and kind != "choices" else ""
-    if kind == "json":
-        words = words or "JSON"
-    pattern = schema.get("pattern") if kind == "text" else None
-    matching = f"matching {pattern}" if isinstance(pattern, str) else ""
-    return ", ".join(filter(None, (words, _limits(kind, schema), matching)))
-
-
-def _limits(kind: Kind, schema: Mapping[str, JSON]) -> str:
-    least, most, unit = _LIMITS.get(kind, ("", "", ""))
-    low, high = schema.get(least), schema.get(most)
-    has_low = isinstance(low, int | float) and bool(low or not unit)  # at least 0 characters is no limit
-    if has_low and isinstance(high, int | float):
-        return f"{low} to {high}{unit}"
-    if has_low:
-        return f"at least {low}{unit}"
-    return f"at most {high}{unit}" if isinstance(high, int | float) else ""
+    return value if isinstance(value, str) and kind != "json" else json.dumps(value, ensure_ascii=False)
 
 
 # From texts to values.
@@ -205,12 +181,12 @@ def value_of(field: FormField, text: str) -> JSON:
                 raise TuiHostError("write true or false")
             return _TRUTHS[text.strip().lower()]
         case "number" | "integer":
-            return _number(field, text)
+            return _number(field.kind, text)
         case "choice":
             return _chosen(field, text)
         case "choices":
             written = read_json(text) if text.lstrip().startswith("[") else [part.strip() for part in text.split(",")]
-            return [_chosen(field, part) for part in _texts(written)]
+            return [_chosen(field, part) for part in items(written) if isinstance(part, str)]
         case "json":
             value, kinds = read_json(text), {"object": dict, "array": list}
             if not isinstance(value, kinds.get(text_or_empty(field.schema.get("type")), object)):
@@ -222,14 +198,8 @@ def content_of(fields: Sequence[FormField], texts: Mapping[str, str]) -> Mapping
     """Return the values of a form. A field without a text has its default; one with an empty text is left out.
 
     Raises:
-        TuiHostError: A text is no value of its field (`where` names the field), or belongs to no field.
+        TuiHostError: A text is no value of its field, which `where` names.
     """
-    names = [field.name for field in fields]
-    for name in texts:
-        if name not in names:
-            remedy = f"the fields are {', '.join(names)}" if names else "the form has no field"
-            near = get_close_matches(name, names, 1)
-            raise TuiHostError("there is no such field", name, f"write {near[0]}" if near else remedy)
     content: dict[str, JSON] = {}
     for field in fields:
         text = texts.get(field.name, field.default)
@@ -242,20 +212,17 @@ def content_of(fields: Sequence[FormField], texts: Mapping[str, str]) -> Mapping
     return content
 
 
-def _number(field: FormField, text: str) -> JSON:
+def _number(kind: str, text: str) -> JSON:
     try:
         value = read_json(text)
     except TuiHostError:
         value = None
-    if isinstance(value, float) and value.is_integer() and field.kind == "integer":
-        return int(value)
-    if (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and (field.kind == "number" or isinstance(value, int))
-    ):
-        return value
-    raise TuiHostError(f"{_HINTS[field.kind]} is needed")
+    if kind == "integer" and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    is_number = isinstance(value, int if kind == "integer" else int | float) and not isinstance(value, bool)
+    if not is_number:
+        raise TuiHostError(f"{_HINTS[kind]} is needed")
+    return value
 
 
 def _chosen(field: FormField, text: str) -> str:
@@ -266,7 +233,3 @@ def _chosen(field: FormField, text: str) -> str:
     if len(labelled) != 1:
         raise TuiHostError(f"choose from {', '.join(option.value for option in field.options)}"[:200])
     return labelled[0]
-
-
-def _texts(value: JSON) -> list[str]:
-    return [part for part in items(value) if isinstance(part, str)]

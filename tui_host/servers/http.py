@@ -26,7 +26,6 @@ from mcp.shared.dispatcher import as_request_id
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types import INTERNAL_ERROR, RequestId
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from typing_extensions import override
 
 from tui_host.capture.content_codings import CodingError, codings_of
 from tui_host.capture.frames.frame_heads import read_frame
@@ -123,7 +122,8 @@ async def http_transport(
                 try:
                     yield link.peer
                 finally:
-                    await link.leave()
+                    if isinstance(link, StreamableHttp):
+                        await link.leave()
                     group.cancel_scope.cancel()
 
 
@@ -142,22 +142,8 @@ class HttpLink:
         self.url = url
         self.state = wire.gate
         self.send_request: SendRequest = partial(http.send, stream=True)
-        self.session = ""
         self._http = http
         self._group = group
-
-    async def leave(self) -> None:
-        """Tell the server that the session is over, if there is one."""
-        if self.session and not self.state.is_session_lost:
-            with anyio.move_on_after(LEAVE_SECONDS), suppress(LoginFailed, *_FAULTS):
-                async with self.open("DELETE", self.url, self.headers()):
-                    pass
-
-    def headers(self, accept: str = f"{_JSON}, {_EVENTS}") -> dict[str, str]:
-        headers = {"Accept": accept, "Content-Type": _JSON}
-        if self.session:
-            headers[SESSION] = self.session
-        return headers
 
     @asynccontextmanager
     async def open(
@@ -265,18 +251,14 @@ class HttpLink:
 
 
 class EventStream:
-    """A stream of events that may be opened again where it broke off, as its server says.
+    """A stream of events that may be opened again where it broke off, from its `last_id`, as its server says.
 
-    Attributes:
-        last_id: The id of the last event, from which the server can go on; empty if it cannot.
-        failures: How often in a row it could not be opened, or ended at once without bringing anything.
-        retry: Seconds to wait before it is opened again, as the server said last.
+    `failures` counts how often in a row it could not be opened, or ended at once without bringing anything.
     """
 
-    def __init__(self) -> None:
-        self.last_id = ""
-        self.failures = 0
-        self.retry = DEFAULT_WAIT_SECONDS
+    last_id = ""
+    failures = 0
+    retry = DEFAULT_WAIT_SECONDS
 
     async def events(self, response: httpx2.Response) -> AsyncGenerator[SseEvent]:
         """Yield the events of a response, each as soon as it is complete."""
@@ -300,26 +282,33 @@ class EventStream:
 class StreamableHttp(HttpLink):
     """Streamable HTTP: each message is POSTed, and the answer to a request comes in the response, as JSON or in a stream."""
 
+    _session = ""
     _version = ""
 
     async def send(self, message: OutgoingMessage) -> None:
         """Send a message. The sender of a request waits for its answer, so that a cancelled sender closes the exchange."""
         method, version = message.frame.get("method"), message.headers.get(MCP_PROTOCOL_VERSION_HEADER, "")
         self._version = "" if method == "initialize" else version or self._version
-        if method == "notifications/initialized" and self.session:
+        if method == "notifications/initialized" and self._session:
             # Before any call: a server may tell this stream from the rest of a broken answer by its time alone.
             self._group.start_soon(self._listen)
         if message.request is not None:
-            await self.post(message, self.url, self.headers(), self._answered)
+            await self.post(message, self.url, self._headers(), self._answered)
         elif method != "notifications/cancelled" or self._version not in MODERN_PROTOCOL_VERSIONS:
             # In the newer era the closed exchange is the cancellation, and no notification goes over HTTP.
             with anyio.move_on_after(NOTIFICATION_SECONDS):
-                await self.post(message, self.url, self.headers(), self.tell)
+                await self.post(message, self.url, self._headers(), self.tell)
 
-    @override
-    def headers(self, accept: str = f"{_JSON}, {_EVENTS}") -> dict[str, str]:
-        version = {MCP_PROTOCOL_VERSION_HEADER: self._version} if self._version else {}
-        return {**super().headers(accept), **version}
+    async def leave(self) -> None:
+        """Tell the server that the session is over, if there is one."""
+        if self._session and not self.state.is_session_lost:
+            with anyio.move_on_after(LEAVE_SECONDS), suppress(LoginFailed, *_FAULTS):
+                async with self.open("DELETE", self.url, self._headers()):
+                    pass
+
+    def _headers(self, accept: str = f"{_JSON}, {_EVENTS}") -> dict[str, str]:
+        own = {SESSION: self._session, MCP_PROTOCOL_VERSION_HEADER: self._version}
+        return {"Accept": accept, "Content-Type": _JSON, **{name: value for name, value in own.items() if value}}
 
     async def _answered(self, message: OutgoingMessage, response: httpx2.Response) -> None:
         kind = kind_of(response)
@@ -328,7 +317,7 @@ class StreamableHttp(HttpLink):
             return
         self.state.succeeded()
         if message.frame.get("method") == "initialize":
-            self.session = response.headers.get(SESSION, "")
+            self._session = response.headers.get(SESSION, "")
         if kind == _EVENTS:
             await self._take_events(message, response)
             return
@@ -362,7 +351,7 @@ class StreamableHttp(HttpLink):
 
     async def _reopened(self, stream: EventStream, number: RequestId | None) -> bool:
         """Open a stream by GET, and follow it to its end; returns whether it may be opened again."""
-        headers = self.headers(_EVENTS)
+        headers = self._headers(_EVENTS)
         if stream.last_id:
             headers["Last-Event-ID"] = stream.last_id
         stream.failures += 1

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
+from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
@@ -44,14 +45,6 @@ _DECLARED_BY: Mapping[str, str] = {
 
 class RefusedError(RuntimeError):
     """The person, the host or the server refused what a call needs."""
-
-
-@dataclass(frozen=True, slots=True)
-class _WrongRequestError(Exception):
-    """A request of the server that is answered by an error."""
-
-    code: int
-    message: str
 
 
 class CallClock:
@@ -118,6 +111,7 @@ class ServerRequests:
         self._clocks: list[tuple[str, CallClock]] = []
         self._declines_all = False
         self._visited: deque[str] = deque(maxlen=VISITS_KEPT)
+        self._folders = [Path(path).expanduser().absolute() for path in spec.roots]
         self.has_roots = bool(spec.roots)
         self.has_sampling = spec.sampling and answering.sampler is not None
 
@@ -125,8 +119,8 @@ class ServerRequests:
         """Answer a request of the server in the place of the running task; returns the answer's `result` or `error`."""
         try:
             return {"result": await self._result(method, params)}
-        except _WrongRequestError as error:
-            return {"error": {"code": error.code, "message": error.message}}
+        except MCPError as error:
+            return {"error": {"code": error.code, "message": error.error.message}}
         except TuiHostError as error:
             self._publisher.notice(f"its request {method} was not answered: {error}")
         except Exception as error:  # noqa: BLE001 - a server must learn nothing of what is wrong here
@@ -199,19 +193,19 @@ class ServerRequests:
         is_declared = self.has_sampling if method == "sampling/createMessage" else self.has_roots
         if method in _DECLARED_BY and not is_declared:
             self._publisher.notice(f"it asked for {_DECLARED_BY[method]}; the request was refused")
-            raise _WrongRequestError(METHOD_NOT_FOUND, f"{method} was not declared")
+            raise MCPError(METHOD_NOT_FOUND, f"{method} was not declared")
         match method:
             case "elicitation/create":
                 if wrong := _unfillable(params):
                     self._publisher.notice(f"its question was refused: {wrong}")
-                    raise _WrongRequestError(INVALID_PARAMS, wrong)
+                    raise MCPError(INVALID_PARAMS, wrong)
                 return await self._elicit(self._elicitation(params))
             case "sampling/createMessage":
                 return await self._sample(params)
             case "roots/list":
-                return {"roots": [_root(path) for path in self._spec.roots]}
+                return {"roots": [{"uri": folder.as_uri(), "name": folder.name} for folder in self._folders]}
             case _:
-                raise _WrongRequestError(METHOD_NOT_FOUND, "Method not found")
+                raise MCPError(METHOD_NOT_FOUND, "Method not found")
 
     def _elicitation(self, params: Mapping[str, JSON]) -> Elicitation:
         is_page = params.get("mode") == "url" or "url" in params
@@ -237,9 +231,8 @@ class ServerRequests:
         return {"action": "accept", "content": dict(answer.content or {})}
 
     async def _filled(self, request: Elicitation) -> ElicitationAnswer:
-        """Ask until the answer fits the schema; an answer that stays the same is dropped."""
-        previous: ElicitationAnswer | None = None
-        while True:
+        """Ask, and once more where the answer does not fit the schema: a panel checks before it answers, flags can only say why."""
+        for _ in range(2):
             answer = await self._answering.answerer().elicit(request)
             if answer.action != "accept" or request.schema is None:
                 return answer
@@ -247,10 +240,8 @@ class ServerRequests:
             if not misfits:
                 return answer
             request = replace(request, mistake="; ".join(misfits))
-            if answer == previous:
-                self._publisher.notice(f"an answer to its form did not fit, and was not sent: {request.mistake}")
-                return ElicitationAnswer(action="cancel")
-            previous = answer
+        self._publisher.notice(f"an answer to its form did not fit, and was not sent: {request.mistake}")
+        return ElicitationAnswer(action="cancel")
 
     async def _sample(self, params: Mapping[str, JSON]) -> Mapping[str, JSON]:
         sampler, place = self._answering.sampler, current_place.get()
@@ -268,7 +259,7 @@ class ServerRequests:
 
         result = await self._asked(_Open(call=request.call), sample)
         if result is None:
-            raise _WrongRequestError(REJECTED, "User rejected sampling request")
+            raise MCPError(REJECTED, "User rejected sampling request")
         return result
 
     async def _asked(self, question: _Open, ask: Callable[[], Awaitable[_Answer]]) -> _Answer | None:
@@ -304,8 +295,3 @@ def _is_flat(schema: Mapping[str, JSON]) -> bool:
     if schema.get("type") == "array":
         return mapping(schema.get("items")).get("type", "string") == "string"
     return "properties" not in schema and schema.get("type") in {None, "string", "number", "integer", "boolean"}
-
-
-def _root(path: str) -> Mapping[str, JSON]:
-    folder = Path(path).expanduser().absolute()
-    return {"uri": folder.as_uri(), "name": folder.name or str(folder)}

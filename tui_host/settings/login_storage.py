@@ -38,20 +38,13 @@ class Logins:
         self._logins[url] = login
         return ""
 
-    def forget(self, url: str) -> bool:
-        """Forget the login at a server; returns False if there was none."""
-        return self._logins.pop(url, None) is not None
-
     def lock_file(self, url: str) -> Path | None:
         """Return the file that a process locks while it renews a login; None where no other process has it."""
         del url
 
 
 class StoredLogins(Logins):
-    """Keeps logins for the next start, in the data folder.
-
-    Every method blocks, and raises a `SettingsError` if the place cannot be read or written.
-    """
+    """Keeps logins for the next start, in the data folder. Blocks; raises a `SettingsError` if the place cannot be read or written."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -60,9 +53,9 @@ class StoredLogins(Logins):
     @override
     def load(self, url: str) -> Mapping[str, JSON]:
         login = self._read().get(url)
-        if login != IN_KEYRING:
-            return login if isinstance(login, Mapping) else {}
-        return _parsed(stored_login(f"login {url}") or "{}", "the keyring")
+        if login == IN_KEYRING:
+            return _parsed(stored_login(f"login {url}") or "{}", "the keyring")
+        return login if isinstance(login, Mapping) else {}
 
     @override
     def save(self, url: str, login: Mapping[str, JSON]) -> str:
@@ -72,8 +65,8 @@ class StoredLogins(Logins):
             return ""
         return f"the login is kept in {shown_path(self._path)} (mode 0600), since this system has no keyring"
 
-    @override
     def forget(self, url: str) -> bool:
+        """Forget the login at a server; returns False if there was none."""
         logins = dict(self._read())
         login = logins.pop(url, None)
         if login == IN_KEYRING:
@@ -87,20 +80,20 @@ class StoredLogins(Logins):
         return self._path.with_name(f"{FILE}.{hashlib.sha256(url.encode()).hexdigest()[:16]}.lock")
 
     def _read(self) -> Mapping[str, JSON]:
+        where = shown_path(self._path)
         try:
-            text = self._path.read_text("utf-8")
+            return _parsed(self._path.read_bytes(), where)
         except FileNotFoundError:
             return {}
-        except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"cannot be read: {error}", shown_path(self._path), "correct or delete it") from error
-        return _parsed(text, shown_path(self._path))
+        except OSError as error:
+            raise SettingsError(f"cannot be read: {error}", where, "correct or delete it") from error
 
     def _write(self, logins: Mapping[str, JSON]) -> None:
         ensure_private_dir(self._path.parent)
         write_private(self._path, json.dumps(logins, indent=1).encode())
 
 
-def _parsed(text: str, where: str) -> Mapping[str, JSON]:
+def _parsed(text: str | bytes, where: str) -> Mapping[str, JSON]:
     try:
         value: JSON = json.loads(text)
     except ValueError as error:

@@ -1,26 +1,32 @@
-"""What is kept of a login: client, tokens with their absolute expiry, the metadata that tell where to renew them; and its lock."""
+"""The login at a server as it outlives the program: client, tokens, and the metadata that tell where to renew them."""
 
 from __future__ import annotations
 
 import fcntl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import anyio
+from anyio import to_thread
 from mcp.client.auth.oauth2 import OAuthContext
 from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken, ProtectedResourceMetadata
 from pydantic import BaseModel, ValidationError
 
-from tui_host.capture.json.narrowing import as_json, mapping
-from tui_host.errors import JSON
+from tui_host.capture.json.narrowing import as_json, mapping, text_or_empty
+from tui_host.errors import JSON, SettingsError
+from tui_host.settings.environment_references import resolve
+
+if TYPE_CHECKING:
+    from tui_host.servers.wire import Wire
 
 LOCK_SECONDS, LOCK_PAUSE_SECONDS = 60.0, 0.1
 """How long to wait for another process that renews the login, and how often to look."""
 
 
 class _Kept(BaseModel):
+    """The stored form. `expires` is absolute."""
+
     issuer: str = ""
     expires: float | None = None
     client: OAuthClientInformationFull
@@ -29,50 +35,136 @@ class _Kept(BaseModel):
     resource: ProtectedResourceMetadata | None = None
 
 
-def login_of(context: OAuthContext) -> Mapping[str, JSON]:
-    """Return what to keep of a login; nothing before there is a client."""
-    if context.client_info is None:
-        return {}
-    kept = _Kept(
-        issuer=issuer_of(context),
-        expires=context.token_expiry_time,
-        client=context.client_info,
-        tokens=context.current_tokens,
-        metadata=context.oauth_metadata,
-        resource=context.protected_resource_metadata,
-    )
-    return mapping(as_json(kept.model_dump(mode="json", exclude_none=True)))
+class LoginRecord:
+    """Carries a login between the SDK's context and the place where it is kept. The SDK's storage of tokens."""
 
+    context: OAuthContext
 
-def restore(context: OAuthContext, login: Mapping[str, JSON]) -> None:
-    """Fill the context with a kept login; one that cannot be read is none."""
-    try:
-        kept = _Kept.model_validate(login)
-    except ValidationError:
-        return
-    context.client_info, context.current_tokens = kept.client, kept.tokens
-    context.token_expiry_time = kept.expires
-    context.oauth_metadata, context.protected_resource_metadata = kept.metadata, kept.resource
-    if kept.resource is not None:
-        context.auth_server_url = str(kept.resource.authorization_servers[0])
+    def __init__(self, url: str, wire: Wire) -> None:
+        self._url = url
+        self._wire = wire
+        self._logins = wire.shared.answering.logins
+        self._known: set[str] = set()
 
+    @property
+    def is_loaded(self) -> bool:
+        return bool(self._known)
 
-def issuer_of(context: OAuthContext) -> str:
-    """Return the authorization server that a login belongs to; empty if it has no metadata."""
-    return "" if context.oauth_metadata is None else str(context.oauth_metadata.issuer)
+    @property
+    def had_token(self) -> bool:
+        """Whether there was a token that the server may have forgotten."""
+        return any(self._known)
 
+    @property
+    def issuer(self) -> str:
+        """The authorization server that the login belongs to; empty while there are no metadata."""
+        return "" if self.context.oauth_metadata is None else str(self.context.oauth_metadata.issuer)
 
-@asynccontextmanager
-async def alone(path: Path | None) -> AsyncGenerator[None]:
-    """Keep other processes from renewing the same login meanwhile; the system unlocks the file where this process ends."""
-    if path is None:
-        yield
-        return
-    with path.open("ab") as file:
-        with anyio.move_on_after(LOCK_SECONDS):
-            while not _is_locked(file):
-                await anyio.sleep(LOCK_PAUSE_SECONDS)
-        yield
+    @property
+    def authorization(self) -> str:
+        """The header that the server should take; empty without a token."""
+        tokens = self.context.current_tokens
+        return f"Bearer {tokens.access_token}" if tokens is not None and tokens.access_token else ""
+
+    async def catch_up(self) -> bool:
+        """Take over the kept login, if another process has changed it since; returns whether it brought a token to try."""
+        try:
+            login = await to_thread.run_sync(self._logins.load, self._url)
+        except SettingsError as error:
+            self._wire.publisher.notice(str(error))
+            return False
+        token = text_or_empty(mapping(login.get("tokens")).get("access_token"))
+        if token in self._known:
+            return False
+        self._known.add(token)
+        self._restore(login)
+        self._use_configured_client()
+        return self.context.is_token_valid()
+
+    def _restore(self, login: Mapping[str, JSON]) -> None:
+        try:
+            kept = _Kept.model_validate(login)
+        except ValidationError:  # one that cannot be read is none
+            return
+        context = self.context
+        context.client_info, context.current_tokens, context.token_expiry_time = kept.client, kept.tokens, kept.expires
+        context.oauth_metadata, context.protected_resource_metadata = kept.metadata, kept.resource
+        if kept.resource is not None:
+            context.auth_server_url = str(kept.resource.authorization_servers[0])
+        self._learn()
+
+    def _use_configured_client(self) -> None:
+        spec, kept = self._wire.spec, self.context.client_info
+        if spec.client_id is None:
+            return
+        given: dict[str, str] = {}
+        for key, template in (("client_id", spec.client_id), ("client_secret", spec.client_secret)):
+            if template is not None:
+                given[key] = resolve(template, self._wire.shared.environment, where=f"servers.{spec.name}.{key}").text
+        if kept is None or kept.client_id != given["client_id"]:
+            self.context.clear_tokens()
+        elif kept.issuer:
+            given["issuer"] = kept.issuer
+        self.context.client_info = OAuthClientInformationFull.model_validate(given)
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """Return what the SDK has already: the kept login was loaded before."""
+        return self.context.current_tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.context.client_info
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        del tokens
+        await self._keep()
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        del client_info
+        await self._keep()
+
+    async def _keep(self) -> None:
+        context = self.context
+        if context.client_info is None:
+            return
+        context.client_info.issuer = context.client_info.issuer or self.issuer or None  # no other is told its secret
+        self._learn()
+        kept = _Kept(
+            issuer=self.issuer,
+            expires=context.token_expiry_time,
+            client=context.client_info,
+            tokens=context.current_tokens,
+            metadata=context.oauth_metadata,
+            resource=context.protected_resource_metadata,
+        )
+        login = mapping(as_json(kept.model_dump(mode="json", exclude_none=True)))
+        try:
+            told = await to_thread.run_sync(self._logins.save, self._url, login)
+        except SettingsError as error:
+            told = f"the login is not kept for the next start: {error}"
+        if told:
+            self._wire.publisher.notice(told)
+
+    def _learn(self) -> None:
+        """Let no record show the secrets of the login."""
+        tokens, client = self.context.current_tokens, self.context.client_info
+        secrets = [client.client_secret] if client is not None else []
+        secrets += [tokens.access_token, tokens.refresh_token] if tokens is not None else []
+        for secret in filter(None, secrets):
+            self._known.add(secret)
+            self._wire.recorder.redactor.add(f"login of {self._wire.server}", secret)
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncGenerator[None]:
+        """Keep other processes from renewing the login meanwhile; the system unlocks the file where this process ends."""
+        path = self._logins.lock_file(self._url)
+        if path is None:
+            yield
+            return
+        with path.open("ab") as file:
+            with anyio.move_on_after(LOCK_SECONDS):
+                while not _is_locked(file):
+                    await anyio.sleep(LOCK_PAUSE_SECONDS)
+            yield
 
 
 def _is_locked(file: IO[bytes]) -> bool:

@@ -14,6 +14,7 @@ HOST, PATH = "127.0.0.1", "/callback"
 HEAD_LIMIT, HEAD_SECONDS = 16 << 10, 10.0
 """Largest head of a request, in bytes, and how long it may take."""
 _PAGE = "<!doctype html><meta charset=utf-8><title>tui-host</title><p>%s You may close this page."
+_SENT = ("code", "error")
 _ANSWER = "HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
 
 
@@ -25,7 +26,6 @@ class RedirectListener:
         self.url = f"http://{HOST}:{self._socket.getsockname()[1]}{PATH}"
 
     def close(self) -> None:
-        """Free the port."""
         self._socket.close()
 
     async def returned(self, state: str) -> str:
@@ -36,9 +36,11 @@ class RedirectListener:
             with suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
                 async with asyncio.timeout(HEAD_SECONDS):
                     head = await reader.readuntil(b"\r\n\r\n")
-                target = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")[1:2]
-                url = f"http://{HOST}{target[0]}" if target else ""
-                is_ours = _is_return(url, state)
+                url = f"http://{HOST}{head.decode('latin-1').partition(' ')[2].partition(' ')[0]}"
+                given = parameters(url)
+                is_ours = (
+                    urlsplit(url).path == PATH and given.get("state") == state and not given.keys().isdisjoint(_SENT)
+                )
                 page = _PAGE % ("The login has returned to tui-host." if is_ours else "This is no answer to a login.")
                 writer.write((_ANSWER % ("200 OK" if is_ours else "404 Not Found", len(page), page)).encode())
                 await writer.drain()
@@ -52,12 +54,6 @@ class RedirectListener:
             return await answer
         finally:
             server.close()
-
-
-def _is_return(url: str, state: str) -> bool:
-    """Whether an address is the return of the login with this state."""
-    given = parameters(url)
-    return urlsplit(url).path == PATH and given.get("state") == state and ("code" in given or "error" in given)
 
 
 def parameters(url: str) -> Mapping[str, str]:

@@ -2,7 +2,7 @@
 
 The SDK's provider finds the authorization server, registers, exchanges codes and renews tokens; it says which request comes next, and here
 the request is checked and sent. This layer adds what the provider leaves out: tokens that outlive the program and are renewed by one
-process at a time, a new registration where the old one was forgotten, given credentials, the refusal of servers without PKCE, limits.
+process at a time, a registration for each login by a person, the refusal of servers without PKCE, limits.
 
 Source: MCP 2025-11-25 and 2026-07-28, Authorization.
 """
@@ -15,26 +15,23 @@ from typing import TYPE_CHECKING
 
 import anyio
 import httpx2
-from anyio import to_thread
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError
 from mcp.client.auth.utils import extract_field_from_www_auth, extract_scope_from_www_auth
-from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from pydantic import AnyUrl
 
 from tui_host.capture.content_codings import CodingError
 from tui_host.capture.http.httpx2_tap import RecordingTransport
 from tui_host.capture.http.observer import Observer
-from tui_host.capture.json.narrowing import mapping, text_or_empty
 from tui_host.capture.record import current_place
 from tui_host.capture.redact.login_exchanges import WithoutTokens
-from tui_host.errors import JSON, ServerError, SettingsError, TuiHostError
-from tui_host.servers.authorization.login_record import alone, issuer_of, login_of, restore
+from tui_host.errors import ServerError, TuiHostError
+from tui_host.servers.authorization.login_record import LoginRecord
 from tui_host.servers.authorization.redirect_listener import RedirectListener, parameters
 from tui_host.servers.http_failure import REFUSAL_BYTES, LoginFailed, fault_words, first_words, read_body
 from tui_host.servers.outgoing_request import HttpAnswer
 from tui_host.servers.server_faults import innermost, reason_of, words_of_answer
 from tui_host.servers.server_questions import Answerer, Login
-from tui_host.settings.environment_references import resolve
 from tui_host.settings.urls import is_loopback, parts_of, shown
 
 if TYPE_CHECKING:
@@ -54,7 +51,7 @@ _FAULTS = (OAuthFlowError, TuiHostError, httpx2.TransportError, CodingError, Val
 
 
 class ServerLogin:
-    """Authenticates the requests to a server, and logs in when the server demands it. Also the SDK's storage of tokens.
+    """Authenticates the requests to a server, and logs in when the server demands it.
 
     Args:
         http: Sends the requests to the server; `inner` carries also those to the authorization server, which get no headers of ours.
@@ -64,25 +61,23 @@ class ServerLogin:
     def __init__(
         self, url: str, wire: Wire, http: httpx2.AsyncClient, inner: httpx2.AsyncBaseTransport, methods: Collection[str]
     ) -> None:
+        self._url = url
         self._wire = wire
         self._spec = wire.spec
         self._answerer = wire.shared.answering.answerer
-        self._logins = wire.shared.answering.logins
-        self._metadata = OAuthClientMetadata(
-            client_name="tui-host", redirect_uris=[AnyUrl("http://127.0.0.1/callback")]
-        )
+        self._http = http
+        self._methods = methods
+        self._record = LoginRecord(url, wire)
+        self._metadata = OAuthClientMetadata(client_name="tui-host", redirect_uris=None)
         self._provider = OAuthClientProvider(
             url,
             self._metadata,
-            self,
+            self._record,
             redirect_handler=self._opened,
             callback_handler=self._returned,
             client_metadata_url=self._spec.client_metadata_url or None,
         )
-        self._context = self._provider.context
-        self._url = url
-        self._http = http
-        self._methods = methods
+        self._context = self._record.context = self._provider.context
         # What has or brings secrets is recorded without them.
         seen = Observer(wire.recorder, wire="mcp", peer=wire.server, connection=wire.id)
         tokenless = WithoutTokens(wire.recorder, is_login=True)
@@ -93,25 +88,26 @@ class ServerLogin:
         self._listener: RedirectListener | None = None
         self._address = self._step = self._reason = ""
         self._count = 0
-        self._known: set[str] = set()
         self._failure: LoginFailed | None = None
 
     async def send(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request with the token, and again with a newer one where the server refuses that; raises LoginFailed."""
-        tried: set[int] = set()
-        await self._authorize(request, None, "", tried)
+        refusal: httpx2.Response | None = None
+        words, tried = "", set[int]()
         while True:
-            response = await self._http.send(request, stream=True)
-            if not self._asks_login(response):
-                return response
-            words = first_words(await read_body(response, REFUSAL_BYTES))
-            await response.aclose()
-            await self._authorize(request, response, words, tried)
-
-    def _asks_login(self, response: httpx2.Response) -> bool:
-        lacks_scope = extract_field_from_www_auth(response, "error") == "insufficient_scope"
-        is_unauthorized = response.status_code == 401 or (response.status_code == 403 and lacks_scope)
-        return is_unauthorized and response.request.method in self._methods
+            async with self._turn:
+                self._step = ""
+                try:
+                    await self._authorize(request, refusal, words, tried)
+                except _FAULTS as error:
+                    raise self._failed(error, 401 if refusal is None else refusal.status_code) from error
+            refusal = await self._http.send(request, stream=True)
+            lacks_scope = extract_field_from_www_auth(refusal, "error") == "insufficient_scope"
+            is_refusal = refusal.status_code == 401 or (refusal.status_code == 403 and lacks_scope)
+            if not is_refusal or request.method not in self._methods:
+                return refusal
+            words = first_words(await read_body(refusal, REFUSAL_BYTES))
+            await refusal.aclose()
 
     async def _authorize(
         self, request: httpx2.Request, refusal: httpx2.Response | None, words: str, tried: set[int]
@@ -122,30 +118,19 @@ class ServerLogin:
             words: The first words of the refusal.
             tried: The statuses for which the person has logged in to have this request accepted, 0 for a renewal; added to.
         """
+        record, context = self._record, self._context
         refused = {"", request.headers.get("Authorization", "")}
-        async with self._turn:
-            self._step = ""
-            try:
-                if refusal is not None or not self._known:
-                    await self._catch_up()
-                may_renew = self._context.can_refresh_token() and 0 not in tried
-                is_old = not self._context.is_token_valid()
-                is_refused = refusal is not None and refusal.status_code == 401 and self._authorization in refused
-                if may_renew and (is_old or is_refused):
-                    tried.add(0)
-                    await self._renew(request)
-                if refusal is not None and self._authorization in refused:
-                    await self._log_in(request, refusal, words, tried)
-            except _FAULTS as error:
-                raise self._failed(error, 401 if refusal is None else refusal.status_code) from error
+        if refusal is not None or not record.is_loaded:
+            await record.catch_up()
+        is_refused = refusal is not None and refusal.status_code == 401 and record.authorization in refused
+        if (is_refused or not context.is_token_valid()) and context.can_refresh_token() and 0 not in tried:
+            tried.add(0)
+            await self._renew(request)
+        if refusal is not None and record.authorization in refused:
+            await self._log_in(request, refusal, words, tried)
         request.headers.pop("Authorization", None)
-        if self._authorization:
-            request.headers["Authorization"] = self._authorization
-
-    @property
-    def _authorization(self) -> str:
-        tokens = self._context.current_tokens
-        return f"Bearer {tokens.access_token}" if tokens is not None and tokens.access_token else ""
+        if record.authorization:
+            request.headers["Authorization"] = record.authorization
 
     def _failed(self, error: BaseException, status: int) -> LoginFailed:
         fault = innermost(error)
@@ -161,8 +146,8 @@ class ServerLogin:
 
         Afterwards there is a new token, or none: then the person has to log in.
         """
-        async with alone(self._logins.lock_file(self._url)):
-            if await self._catch_up():
+        async with self._record.alone():
+            if await self._record.catch_up():
                 return
             self._context.token_expiry_time = LONG_PAST
             try:
@@ -187,11 +172,9 @@ class ServerLogin:
 
     async def _take_step(self, outgoing: httpx2.Request) -> httpx2.Response:
         """Check a request of the login, and send it."""
-        is_secret = outgoing.method == "POST"
         self._step = f"at {outgoing.url.scheme}://{outgoing.url.netloc.decode()}{outgoing.url.path}"
-        self._check_place(str(outgoing.url))
-        if is_secret:
-            self._check_pkce()
+        is_secret = outgoing.method == "POST"
+        self._check_place(str(outgoing.url), is_secret=is_secret)
         if "json" in outgoing.headers.get("content-type", ""):
             self._check_registration()
         response = await (self._secret if is_secret else self._public).send(outgoing, stream=True)
@@ -209,23 +192,20 @@ class ServerLogin:
         answer.next_request = response.next_request
         return answer
 
-    def _check_place(self, url: str) -> None:
+    def _check_place(self, url: str, *, is_secret: bool) -> None:
         place, server = parts_of(url), parts_of(self._url).hostname or ""
-        host = place.hostname or ""
+        host, metadata = place.hostname or "", self._context.oauth_metadata
         if place.scheme != "https" and not (place.scheme == "http" and (is_loopback(host) or host == server)):
             raise ServerError(f"a login must not go over plain {place.scheme}")
         if is_loopback(host) and not is_loopback(server):
             raise ServerError("a server elsewhere must not send a login to this machine")
-
-    def _check_pkce(self) -> None:
-        metadata = self._context.oauth_metadata
-        if metadata is not None and "S256" not in (metadata.code_challenge_methods_supported or ()):
+        if is_secret and metadata is not None and "S256" not in (metadata.code_challenge_methods_supported or ()):
             what = "does not announce PKCE (S256), without which a code may be stolen"
-            raise ServerError(f"{issuer_of(self._context)} {what}")
+            raise ServerError(f"{self._record.issuer} {what}")
 
     def _check_registration(self) -> None:
         """Raise where the authorization server registers no clients, or where a client is configured, but for another one."""
-        metadata, name, issuer = self._context.oauth_metadata, self._spec.name, issuer_of(self._context)
+        metadata, name, issuer = self._context.oauth_metadata, self._spec.name, self._record.issuer
         if self._spec.client_id is not None:
             what = f"the server has moved to the authorization server {issuer}, for which client_id was not given"
             raise ServerError(what, remedy=f"run tui-host servers logout {name} if the client_id is known there")
@@ -243,12 +223,11 @@ class ServerLogin:
         status, scope = refusal.status_code, extract_scope_from_www_auth(refusal)
         try:
             self._check_limits(status, words, tried)
-            self._reason = "the first login"
+            self._reason = "the server no longer takes the last login" if self._record.had_token else "the first login"
             if status == 403:
                 self._reason = f"further permissions: {scope or ''}"
-            elif any(self._known):
-                self._reason = "the server no longer takes the last login"
             self._listener = self._listening()
+            self._metadata.redirect_uris = [AnyUrl(self._listener.url)]
             if self._spec.client_id is None:
                 # Registered anew, for this port: where the old registration was forgotten, the browser would not come back.
                 self._context.client_info = None
@@ -277,19 +256,16 @@ class ServerLogin:
         return f"run tui-host servers login {self._spec.name}"
 
     def _listening(self) -> RedirectListener:
+        port = self._spec.redirect_port
         try:
-            listener = RedirectListener(self._spec.redirect_port)
+            return RedirectListener(port)
         except OSError as error:
-            what = f"the port {self._spec.redirect_port} to return to is in use"
-            raise ServerError(what, remedy="change redirect_port") from error
-        self._metadata.redirect_uris = [AnyUrl(listener.url)]
-        return listener
+            raise ServerError(f"the port {port} to return to is in use", remedy="change redirect_port") from error
 
     async def _opened(self, url: str) -> None:
         """Take the address for the browser from the SDK."""
         self._step = f"in the browser at {shown(parts_of(url))}"
-        self._check_place(url)
-        self._check_pkce()
+        self._check_place(url, is_secret=True)
         self._address = url
         client, metadata = self._context.client_info, self._context.oauth_metadata
         if client is not None and client.client_secret and client.token_endpoint_auth_method is None:
@@ -323,80 +299,10 @@ class ServerLogin:
 
     def _code_in(self, given: Mapping[str, str], place: str) -> AuthorizationCodeResult:
         """Return what the browser brought. The SDK compares the state, and who answered."""
-        issuer = issuer_of(self._context)
+        issuer = self._record.issuer
         if "error" in given and given.get("iss", issuer) == issuer:
             why = ": ".join(given[key] for key in ("error", "error_description") if key in given)
             raise ServerError(f"{place} answered {why[:200]}")
         if not given.get("code"):
             raise ServerError("the address has no code", remedy="paste the address to which the browser was sent")
         return AuthorizationCodeResult(code=given["code"], state=given.get("state"), iss=given.get("iss"))
-
-    # What outlives the program.
-
-    async def _catch_up(self) -> bool:
-        """Take over the kept login, if another process has changed it since; returns whether it brought a token to try."""
-        try:
-            login = await to_thread.run_sync(self._logins.load, self._url)
-        except SettingsError as error:
-            self._wire.publisher.notice(str(error))
-            return False
-        token = text_or_empty(mapping(login.get("tokens")).get("access_token"))
-        if token in self._known:
-            return False
-        self._known.add(token)
-        self._use(login)
-        return self._context.is_token_valid()
-
-    def _use(self, login: Mapping[str, JSON]) -> None:
-        """Take over a kept login, with the client that is configured, if there is one."""
-        restore(self._context, login)
-        self._learn()
-        kept = self._context.client_info
-        if self._spec.client_id is None:
-            return
-        given: dict[str, str] = {}
-        for key, template in (("client_id", self._spec.client_id), ("client_secret", self._spec.client_secret)):
-            if template is not None:
-                where = f"servers.{self._spec.name}.{key}"
-                given[key] = resolve(template, self._wire.shared.environment, where=where).text
-        if kept is None or kept.client_id != given["client_id"]:
-            self._context.clear_tokens()
-        elif kept.issuer:
-            given["issuer"] = kept.issuer
-        self._context.client_info = OAuthClientInformationFull.model_validate(given)
-
-    async def get_tokens(self) -> OAuthToken | None:
-        """Return what the SDK has already: the kept login was loaded before."""
-        return self._context.current_tokens
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return self._context.client_info
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        del client_info
-        await self._keep()
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        del tokens
-        await self._keep()
-
-    async def _keep(self) -> None:
-        client = self._context.client_info
-        if client is not None:  # bound to its issuer: no other is told its secret
-            client.issuer = client.issuer or issuer_of(self._context) or None
-        self._learn()
-        try:
-            told = await to_thread.run_sync(self._logins.save, self._url, login_of(self._context))
-        except SettingsError as error:
-            told = f"the login is not kept for the next start: {error}"
-        if told:
-            self._wire.publisher.notice(told)
-
-    def _learn(self) -> None:
-        """Let no record show the secrets of the login."""
-        tokens, client = self._context.current_tokens, self._context.client_info
-        secrets = [client.client_secret] if client is not None else []
-        secrets += [tokens.access_token, tokens.refresh_token] if tokens is not None else []
-        for secret in filter(None, secrets):
-            self._known.add(secret)
-            self._wire.recorder.redactor.add(f"login of {self._spec.name}", secret)
