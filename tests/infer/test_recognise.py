@@ -1,10 +1,30 @@
-"""Who a tapped host is, by what it says of itself; and which taps tell one story."""
+"""What bodies of other hosts say: models, hosts, calls and results in plain text, and what hosts put around them."""
 
 from __future__ import annotations
 
+import itertools
+import json
+from collections.abc import Callable, Sequence
+
 import pytest
 
+from tests.cases import first_values
+from tests.infer.forms import FORMS
+from tests.infer.scene import chat_of
+from tests.infer.world import World
+from tests.kit.bodies import Answer, Call, Entry, Results, User
+from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, speaking, text_of
+from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item
+from tui_host.errors import JSON
 from tui_host.infer.conversations.host_names import Speaker, host_asking, host_named, model_asked
+from tui_host.infer.conversations.protocol_additions import ProtocolAdditions
+from tui_host.infer.conversations.request_messages import RequestReader
+from tui_host.infer.conversations.text_protocols import readers_of
+from tui_host.infer.story import Story
+from tui_host.infer.story_chat import StoryChat
+from tui_host.llm.dialects.table import dialect_at
+from tui_host.llm.events import CallArguments, CallStarted, ModelEvent, TextDelta
+from tui_host.llm.messages import Message, Text, ToolCall, ToolResult
 
 BROWSER = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko)"
 
@@ -92,3 +112,266 @@ def test_a_model_is_named_in_the_body_or_in_the_path() -> None:
 
 
 SDK = Speaker(host="the OpenAI SDK for Python", agent=("OpenAI/Python 2.20", ""))
+
+
+# Calls in plain text.
+
+
+CHERRY = '<tool_use>\n  <name>mcp__box__get</name>\n  <arguments>{"城市": "北京"}</arguments>\n</tool_use>'
+CLINE = (
+    "<use_mcp_tool>\n<server_name>box</server_name>\n<tool_name>get</tool_name>\n"
+    '<arguments>\n{"城市": "北京"}\n</arguments>\n</use_mcp_tool>'
+)
+HERMES = '<tool_call>\n{"name": "box__get", "arguments": {"城市": "北京"}}\n</tool_call>'
+
+
+def read(protocol: str, text: str, size: int, host: str = "") -> list[ModelEvent]:
+    """What a host's answer says that comes in pieces of so many characters."""
+    reader = readers_of(protocol, "", host)()
+    pieces = [text[place : place + size] for place in range(0, len(text), size)]
+    found = [event for piece in pieces for event in reader.feed(TextDelta(text=piece, start=0, end=0))]
+    return [*found, *reader.finish()]
+
+
+def said_in(events: list[ModelEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def calls_in(events: list[ModelEvent]) -> list[str]:
+    return [event.text for event in events if isinstance(event, CallArguments)]
+
+
+@pytest.mark.parametrize("size", first_values([1, 3, 7, 1000]))
+@pytest.mark.parametrize(("protocol", "call"), [("cherry", CHERRY), ("cline", CLINE), ("hermes", HERMES)])
+@pytest.mark.parametrize("words", ["好的", "我来查询天气。", "I will look that up. ", "1 < 2 and <b>so</b> on: "])
+def test_a_call_behind_words_in_its_line_is_one_as_other_hosts_run_it(
+    size: int, protocol: str, call: str, words: str
+) -> None:
+    events = read(protocol, words + call, size)
+    assert said_in(events).rstrip() == words.rstrip()
+    assert [text.replace(" ", "") for text in calls_in(events)] == ['{"城市":"北京"}']
+    assert next(event.name for event in events if isinstance(event, CallStarted)).endswith("get")
+
+
+@pytest.mark.parametrize("size", first_values([1, 1000]))
+@pytest.mark.parametrize(
+    "words",
+    [
+        "use <tool_use> to call, and </tool_use> behind it",
+        "`<tool_use>` is its tag; ```<tool_use>``` too",
+        "```xml\n<tool_use>\n  ...\n</tool_use>\n```\nthat is its form",
+        "```<tool_use>``` is its tag\n```xml <tool_use> ... </tool_use>\n```\nand ```<a>```",
+        "a <tool_user> is nobody, and <think> nothing <",
+        "it ends in <tool_us",
+    ],
+)
+def test_a_tag_that_prose_mentions_is_no_call(size: int, words: str) -> None:
+    events = read("cherry", words, size)
+    assert (said_in(events), calls_in(events)) == (words, [])
+
+
+@pytest.mark.parametrize("size", first_values([1, 3, 7, 1000]))
+@pytest.mark.parametrize(("protocol", "call"), [("cherry", CHERRY), ("cline", CLINE), ("hermes", HERMES)])
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        ("`", "`"),
+        ("It's `a tick ", ""),
+        ("such as ```", "``` there"),
+        ("```\nls\n\n", ""),
+        ("~~~\nls < a\n", "\n~~~\nIs it right?"),
+        ("For example:\n```xml\n<!-- a call -->\n", "\n```\nShall I?"),
+        ("```", "``` is the form"),
+        ("So:\n```xml ", "\nand so on\n```\nShall I?"),
+        ("```ls``` lists, as does `", "`"),
+    ],
+)
+def test_a_call_in_code_is_one_as_other_hosts_run_it_and_a_mention_in_ours(
+    size: int, protocol: str, call: str, before: str, behind: str
+) -> None:
+    events = read(protocol, before + call + behind, size)
+    assert said_in(events) == before + behind
+    assert [text.replace(" ", "") for text in calls_in(events)] == ['{"城市":"北京"}']
+    own = read(protocol, before + call + behind, size, host="tui-host")
+    assert (said_in(own), calls_in(own)) == (before + call + behind, [])
+
+
+# Results in plain text.
+
+
+TAGGED = FORMS["hermes"]
+CALLS = [Call("", "math__add", {"a": 1}), Call("", "docs__find", {"q": "é\n"})]
+RESULTS = ['say "11" é\n<task>', '{"found": ["12"]}']
+
+
+def _response(call: Call, content: str) -> str:
+    return f'<tool_response>\n{{"name": "{call.name}", "content": {content}}}\n</tool_response>'
+
+
+BLOCKS = [_response(CALLS[0], json.dumps(RESULTS[0], ensure_ascii=False)), _response(CALLS[1], RESULTS[1])]
+
+
+class Shaped:
+    """Hermes with the messages that tell results in a shape of a host's own."""
+
+    url, several = TAGGED.url, True
+
+    def __init__(self, shape: Callable[[Sequence[str]], list[JSON]], blocks: Sequence[str]) -> None:
+        self._shape = shape
+        self._blocks = blocks
+
+    def request(self, entries: Sequence[Entry], system: str = "") -> bytes:
+        """The request with the results put in anew."""
+        body = json.loads(TAGGED.request([entry for entry in entries if not isinstance(entry, Results)], system))
+        if any(isinstance(entry, Results) for entry in entries):
+            body["messages"] += self._shape(self._blocks)
+        return json.dumps(body).encode()
+
+    def response(self, answer: Answer) -> Sequence[bytes]:
+        """As ever."""
+        return TAGGED.response(answer)
+
+
+def user(blocks: Sequence[str]) -> list[JSON]:
+    return [{"role": "user", "content": "\n".join(blocks)}]
+
+
+def one(blocks: Sequence[str]) -> list[JSON]:
+    return [{"role": "tool", "content": "\n".join(blocks)}]
+
+
+def with_ids(blocks: Sequence[str]) -> list[JSON]:
+    return [
+        {"role": "tool", "tool_call_id": f"made up {place}", "content": block} for place, block in enumerate(blocks)
+    ]
+
+
+SHAPES = [user, one, with_ids]
+
+
+def _told(form: Shaped, *, is_heard: bool) -> tuple[list[Item], list[str]]:
+    """The chat, and what of the last request belongs to the tool protocol."""
+    world = World()
+    model, asked = world.model(), [User("sums")]
+    if is_heard:
+        list(model.answer(form, model.ask(form, asked), Answer("", CALLS)))
+    exchange = model.ask(form, [*asked, Answer("", CALLS), Results(list(zip(CALLS, RESULTS, strict=True)))])
+    story = world.story()
+    body = story.conversations.exchanges[model.id, exchange].body
+    links = [found.link for found in story.links() if found.link.span.exchange == exchange]
+    framing = [body[link.span.start : link.span.end] for link in links if link.words == "frames a result"]
+    return chat_of(story), [json.loads(b'"' + text + b'"') for text in framing]
+
+
+@pytest.mark.parametrize("is_heard", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("order", [1, -1])
+def test_results_between_tags_are_those_of_the_calls_that_they_name_in_whatever_message_they_stand(
+    shape: Callable[[Sequence[str]], list[JSON]], order: int, *, is_heard: bool
+) -> None:
+    items, framing = _told(Shaped(shape, BLOCKS[::order]), is_heard=is_heard)
+    calls = [item for item in items if isinstance(item, CallItem)]
+    assert [(item.tool, item.state, item.result) for item in calls] == [
+        (call.name, "done", text) for call, text in zip(CALLS, RESULTS, strict=True)
+    ]
+    frames = [f'<tool_response>\n{{"name": "{call.name}", "content": ' for call in CALLS[::order]]
+    assert "".join(framing) == "".join(f"{frame}}}\n</tool_response>" for frame in frames)
+
+
+# Words of hosts.
+
+
+OPENAI = FORMS["openai"]
+OWN_CHERRY = (
+    "Use tools:\n<tool_use>\n  <name>{tool_name}</name>\n  <arguments>{json_arguments}</arguments>\n</tool_use>"
+)
+OWN_CLINE = "Use tools:\n<use_mcp_tool>\n<server_name>box</server_name>"
+ONE = '<tool_use>\n  <name>mcp__box__get</name>\n  <arguments>{"k": 1}</arguments>\n</tool_use>'
+USE = (
+    "<use_mcp_tool>\n<server_name>box</server_name>\n<tool_name>get</tool_name>\n"
+    '<arguments>\n{"k": 1}\n</arguments>\n</use_mcp_tool>'
+)
+
+
+def chat_told(system: str, text: str, *, agent: str = "", is_live: bool) -> list[Item]:
+    """The chat of an answer: told once, or again with each record."""
+    world = World()
+    model = world.model()
+    list(model.answer(OPENAI, model.ask(OPENAI, [User("hello")], agent, system), Answer(text)))
+    story, chat = Story(), Conversation()
+    telling = StoryChat(story, chat)
+    for _, record in world.records:
+        story.feed(record)
+        if is_live:
+            telling.tell()
+    telling.tell()
+    return list(chat.items)
+
+
+def words_in(items: list[Item]) -> list[str]:
+    """What the model wrote, a call as its name."""
+    found = [
+        item.tool if isinstance(item, CallItem) else item.text
+        for item in items
+        if isinstance(item, CallItem | AnswerItem)
+    ]
+    return [text.strip() for text in found]
+
+
+@pytest.mark.parametrize("is_live", [False, True])
+@pytest.mark.parametrize(
+    ("system", "text", "said"),
+    [
+        (OWN_CHERRY, f"一{ONE}二\n{ONE}三", ["一", "mcp__box__get", "二", "mcp__box__get", "三"]),
+        (OWN_CHERRY, f"{ONE}\n{ONE}\n晴天。", ["mcp__box__get", "mcp__box__get", "晴天。"]),
+        (OWN_CLINE, f"x {USE} und dann weiter.", ["x", "box__get", "und dann weiter."]),
+        (
+            OWN_CLINE,
+            f"<thinking>hm</thinking>{USE}<thinking>so</thinking>",
+            ["", "box__get", "<thinking>so</thinking>"],
+        ),
+        (OWN_CLINE, f"<thinking>hm {USE} so</thinking>\nok", ["", "box__get", "ok"]),
+        (OWN_CHERRY, f"<thinking>hm {ONE}{ONE}</thinking>ok", ["", "mcp__box__get", "mcp__box__get", "ok"]),
+        (OWN_CHERRY, f"<think>hm {ONE}</think>ok", ["ok"]),
+    ],
+)
+def test_words_behind_a_call_are_told_in_their_place(system: str, text: str, said: list[str], *, is_live: bool) -> None:
+    items = chat_told(system, text, is_live=is_live)
+    assert words_in(items) == said
+    assert {item.state for item in items if isinstance(item, AnswerItem)} <= {"done"}
+
+
+def _said(protocol: str, messages: list[JSON]) -> list[str]:
+    """The texts that were put into a request of these messages."""
+    dialect = dialect_at("/v1/chat/completions")
+    assert dialect is not None
+    body = json.dumps({"model": "m", "messages": messages}).encode()
+    request = RequestReader().read(dialect, body)
+    found = list(ProtocolAdditions().found_in(protocol, body, request.system, request.messages))
+    for (_, end, _), (start, _, _) in itertools.pairwise(found):
+        assert end <= start, "no byte is in two"
+    return [str(json.loads(f'"{body[start:end].decode()}"')) for start, end, _ in found]
+
+
+def _talk(own: str) -> list[Message]:
+    call = ToolCall(id="1", wire_id="", name="math__add", arguments=SUM)
+    told = ToolResult(call=call, content=(Text(text="11 <task>é</task>"),))
+    return [
+        *([Message(role="system", parts=(Text(text=own),))] if own else []),
+        Message(role="user", parts=(Text(text="what is 6 × 5?"),)),
+        Message(role="assistant", parts=(call,), stop="tools"),
+        Message(role="tool", parts=(told,)),
+    ]
+
+
+@pytest.mark.parametrize("own", ["", "Be brief."])
+@pytest.mark.parametrize("name", PLAIN)
+def test_of_our_own_requests_the_same_is_found_as_the_protocol_knows_it_put_in(name: str, own: str) -> None:
+    prepared = speaking(name).prepare(_talk(own), TOOLS)
+    texts = [text_of(message) for message in prepared.messages]
+    written: list[JSON] = [
+        {"role": message.role, "content": text} for message, text in zip(prepared.messages, texts, strict=True)
+    ]
+    known = "".join(texts[each.message][each.start : each.end].strip() for each in prepared.injected)
+    found = "".join(text.strip() for text in _said(name, written))
+    assert "".join(found.split()) == "".join(known.split())

@@ -1,23 +1,36 @@
-"""Stories in a store: found by their ids, joined and parted by a person, and each with its own calls on a server that hosts share."""
+"""Which taps are one story, whose they are, and what they tell of themselves."""
 
 from __future__ import annotations
 
 import json
+import time
+import uuid
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typing_extensions import override
 
-from tests.infer.forms import FORMS
+from tests.infer.forms import FORMS, offering
 from tests.infer.kept import KeptModelTap, KeptServerTap
-from tests.kit.bodies import Answer, Call, Results, User
-from tui_host.capture.record import Draft
+from tests.infer.world import ModelTap, World
+from tests.kit.bodies import Answer, Call, Entry, Results, User, dumped
+from tui_host.capture.record import Draft, Head, Record
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.store.imported_records import Intake
 from tui_host.capture.store.store import Store
+from tui_host.cli.recorded import listing
 from tui_host.errors import TuiHostError
+from tui_host.infer.conversations.host_names import Speaker, models_of
+from tui_host.infer.conversations.request_messages import RequestReader
 from tui_host.infer.live_story import LiveStory
 from tui_host.infer.stories import Stories, TapStory, first_tap, story_id
+from tui_host.infer.tap_facts import FactsReader, TapFacts
+from tui_host.infer.tap_groups import Links, grouped, rows_of
 from tui_host.infer.whole_story import WholeStory
+from tui_host.llm.dialects.table import dialect_at
 from tui_host.settings.paths import DATABASE
 
 HOSTS = {
@@ -177,3 +190,265 @@ def test_a_server_that_two_hosts_share_is_in_both_stories_each_with_its_own_call
     assert isinstance(half, TapStory)
     assert {record.draft.connection for record, _ in WholeStory(store, half).session_records("")} == {*HOSTS}
     store.close()
+
+
+# Groups of taps.
+
+
+SECOND = 1_000_000_000
+NOW_NS = 1000 * SECOND
+
+
+def tap(name: str, began: int, ended: int, *, live: bool = False) -> SessionInfo:
+    return SessionInfo(
+        id=name,
+        title=name,
+        created_ns=began * SECOND,
+        updated_ns=ended * SECOND,
+        turns=0,
+        source="tap",
+        live=live,
+        model="",
+        protocol="",
+    )
+
+
+def model(*hosts: str) -> TapFacts:
+    return TapFacts(kind="llm", speakers=[Speaker(host=host, agent=(host, "")) for host in hosts])
+
+
+def server(*clients: str, kind: str = "stdio") -> TapFacts:
+    return TapFacts(kind=kind, clients=clients)
+
+
+def stories(facts: Mapping[str, TapFacts], links: Links | None = None, **times: tuple[int, int]) -> list[str]:
+    """The names of the taps of each story; taps run from 0, 1, … to 90 where no other times are given."""
+    taps = [tap(name, *times.get(name, (number, 90))) for number, name in enumerate(facts)]
+    decided = {(min(pair), max(pair)): joined for pair, joined in (links or {}).items()}
+    rows = rows_of(taps, decided, NOW_NS)
+    found = [group for row in rows for group in grouped(row, decided, lambda each: facts[each.id], NOW_NS)]
+    assert {each.id for group in found for each in group.taps} == {*facts}
+    return [" ".join(each.id for each in group.taps) for group in found]
+
+
+SDK = "the OpenAI SDK for Python"
+OF_TWO = {"a": model("Claude Code"), "b": model("Cline"), "a1": server("claude-code"), "b1": server("Cline")}
+
+
+@pytest.mark.parametrize(
+    ("facts", "found"),
+    [
+        ({"a": model(SDK), "b": server("mcp"), "c": TapFacts()}, ["a b c"]),
+        ({"a": model("Cline"), "b": server("mcp"), "c": server("cline")}, ["a b c"]),
+        (OF_TWO, ["a a1", "b b1"]),
+        ({**OF_TWO, "x": model(SDK), "y": server("mcp")}, ["a a1", "b b1", "x y"]),
+        ({"a1": server("claude-code"), "b1": server("Cline"), "both": model("Claude Code", "Cline")}, ["a1 b1 both"]),
+        ({"by hand": server("mcp-inspector"), "b": model("Cline")}, ["by hand", "b"]),
+        (
+            {"a": model("Agent A"), "b": server("agent-a"), "c": server("agent-b"), "d": server("mcp")},
+            ["a b", "c", "d"],
+        ),
+        ({"a": model("node"), "b": model("python-requests"), "c": server("alpha")}, ["a b c"]),
+    ],
+    ids=[
+        "no name",
+        "one name",
+        "two names",
+        "no name beside two",
+        "turns at one model",
+        "by hand",
+        "names of no known host",
+        "names of libraries",
+    ],
+)
+def test_taps_of_one_time_are_one_story_unless_they_name_different_hosts(
+    facts: Mapping[str, TapFacts], found: list[str]
+) -> None:
+    assert stories(facts) == found
+
+
+def test_taps_that_do_not_overlap_are_two_stories_unless_another_overlaps_both() -> None:
+    facts = {"a": model(SDK), "b": server("mcp"), "c": server("mcp")}
+    assert stories(facts, a=(0, 10), b=(11, 20), c=(40, 50)) == ["a b", "c"]
+    assert stories(facts, a=(0, 10), b=(11, 20), c=(21, 50)) == ["a b c"]
+    assert stories(facts, a=(0, 50), b=(11, 20), c=(40, 50)) == ["a b c"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "found"),
+    [
+        ({**OF_TWO, "z": server("claude-code", "Cline", kind="http")}, ["a a1 z", "b b1 z"]),
+        ({**OF_TWO, "z": server("claude-code", kind="http")}, ["a a1 z", "b b1"]),
+        ({**OF_TWO, "z": server("mcp", kind="http")}, ["a a1", "b b1", "z"]),
+        ({"a": model("Claude Code"), "z": server("claude-code", "Cline", kind="http")}, ["a z"]),
+    ],
+    ids=["both", "of one", "of neither", "one tapped at its model"],
+)
+def test_a_server_over_http_is_in_the_story_of_each_host_that_uses_it(
+    facts: Mapping[str, TapFacts], found: list[str]
+) -> None:
+    assert stories(facts) == found
+
+
+ALIKE = {"a": model(SDK), "a1": server("mcp"), "b": model(SDK), "b1": server("mcp")}
+
+
+@pytest.mark.parametrize(
+    ("links", "found"),
+    [
+        ({("b", "a"): False, ("b", "a1"): False, ("b", "b1"): False}, ["a a1 b1", "b"]),
+        ({("b", "a"): False, ("b", "a1"): False, ("b1", "a"): False, ("b1", "a1"): False}, ["a a1", "b b1"]),
+        ({("a", "a1"): False, ("a", "b"): False, ("a", "b1"): False}, ["a", "a1 b b1"]),
+    ],
+    ids=["one tap", "two taps", "the first tap"],
+)
+def test_a_person_parts_taps_of_hosts_without_a_name(links: Links, found: list[str]) -> None:
+    assert stories(ALIKE, links) == found
+
+
+def test_a_person_joins_taps_of_different_times_and_names_for_good() -> None:
+    facts = {"a": model("Claude Code"), "b": server("Cline"), "c": server("mcp")}
+    assert stories(facts, a=(0, 10), b=(40, 50), c=(41, 50)) == ["a", "b c"]
+    assert stories(facts, {("a", "c"): True, ("a", "b"): True}, a=(0, 10), b=(40, 50), c=(41, 50)) == ["a b c"]
+    assert stories({**facts, "d": server("claude-code")}, {("a", "c"): True, ("b", "c"): False}) == ["a c d", "b"]
+
+
+# What taps tell.
+
+
+SECRET = "wonderful-" * 4
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Generator[Store]:
+    store = Store.open(tmp_path / "kept.db")
+    yield store
+    store.close()
+
+
+def by_http(record: Record) -> Record:
+    """The same frame in the body of a request or an answer."""
+    return replace(record, draft=replace(record.draft, exchange=f"x{record.seq}"))
+
+
+def test_hosts_that_connect_to_a_server_one_after_the_other_are_all_known(store: Store) -> None:
+    world = World()
+    tap = world.server("math")
+    intake, kept, reader = Intake(store, tap.id, Redactor(), time.time_ns()), 0, FactsReader(tap.id)
+    for number, client in enumerate(("mcp-inspector", "", "claude-code", "gemini-cli-mcp-client")):
+        tap.start(["add"], client, f"c{number}")
+        for _ in range(20):
+            tap.call("add", {"a": number}, f"c{number}")
+        for _, record in world.records[kept:]:
+            intake.add(by_http(record))
+        kept = len(world.records)
+        intake.flush()
+        reader.read(store)
+    intake.close()
+    assert (reader.facts.kind, reader.facts.peer) == ("http", "math")
+    assert reader.facts.clients == ["mcp-inspector", "claude-code", "gemini-cli-mcp-client"]
+    assert reader.facts.hosts == {"MCP Inspector", "Claude Code", "Gemini CLI"}
+
+
+def test_a_host_is_known_however_many_requests_of_another_surround_its_own(store: Store) -> None:
+    agents = ["claude-cli/2.1.0 (external)"] * 60
+    agents[8] = "GeminiCLI/0.61.0/gemini (linux; x64)"
+    world = World()
+    tap = ModelTap(world, "tap")
+    intake = Intake(store, tap.id, Redactor(), time.time_ns())
+    body = dumped({"model": "m", "messages": [{"role": "user", "content": "hello"}]})
+    for count, agent in enumerate(agents, start=1):
+        head = Head(method="POST", url="https://api.example/v1/chat/completions", headers=(("User-Agent", agent),))
+        tap.keep(Draft(wire="llm", kind="request", peer="x", exchange=tap.exchange(), head=head, data=body))
+        intake.add(world.records[-1][1])
+        if count > 9 and count % 10 == 0:
+            intake.flush()
+            assert FactsReader(tap.id).read(store).hosts == {"Claude Code", "Gemini CLI"}
+    intake.close()
+
+
+def test_a_tap_is_known_by_its_first_question_however_much_else_was_asked_before(store: Store) -> None:
+    world = World()
+    model = world.model()
+    intake, reader = Intake(store, model.id, Redactor(), time.time_ns()), FactsReader(model.id)
+    assert (reader.read(store).kind, reader.facts.hosts) == ("", frozenset())
+    for number in range(40):
+        head = Head(method="GET", url="https://api.example/v1/models")
+        model.keep(Draft(wire="llm", kind="request", peer="example", exchange=f"g{number}", direction="out", head=head))
+    asked = model.ask(FORMS["openai"], [User(f"what is {SECRET}?")], "Cline/3")
+    list(model.answer(FORMS["openai"], asked, Answer("That is secret.")))
+    for _, record in world.records:
+        intake.add(record)
+    intake.close()
+    store.redactor = Redactor([("KEY", SECRET)])
+    facts = reader.read(store)
+    assert (facts.kind, facts.peer, facts.hosts) == ("llm", "example", {"Cline"})
+    assert (models_of(facts.speakers), facts.question) == ([("example", "gpt-x")], "what is ⟨secret:KEY⟩?")
+    assert reader.read(store) == facts
+
+
+@pytest.mark.parametrize(
+    ("client", "offered", "calls", "hosts"),
+    [
+        ("claude-code", (), 0, ["the OpenAI SDK for Python", "Claude Code"]),
+        ("claude-code", ("math__add",), 1, ["the OpenAI SDK for Python", "Claude Code"]),
+        ("@librechat/api-client", (), 0, ["LibreChat"]),
+        ("@librechat/api-client", ("math__add",), 1, ["LibreChat"]),
+    ],
+)
+def test_a_model_is_not_said_to_be_asked_by_the_host_of_a_server_where_nothing_shows_that(
+    tmp_path: Path,
+    client: str,
+    offered: Sequence[str],
+    calls: int,
+    hosts: list[str],
+) -> None:
+    form, call = offering(dict.fromkeys(offered, "")), Call(uuid.uuid4().hex, "math__add", {"a": 1, "b": 2})
+    model, math = KeptModelTap(tmp_path, "example"), KeptServerTap(tmp_path, "math")
+    math.start(["add"], client=client)
+    asked = [User("what is it?")]
+    if not calls:
+        math.result(math.call("add", call.arguments)[0], "3")
+    list(model.answer(form, model.ask(form, asked, "OpenAI/Python 3.54.0"), Answer("", [call] if calls else [])))
+    for _ in range(calls):
+        math.result(math.call("add", call.arguments)[0], "3")
+    if calls:
+        again = [*asked, Answer("", [call]), Results([(call, "3")])]
+        list(model.answer(form, model.ask(form, again, "OpenAI/Python 3.54.0"), Answer("It is three.")))
+    assert all(tap.kept.recording.close() for tap in (model, math))
+    opened = Store.open(tmp_path / "data" / "tui-host.db")
+    (listed,) = listing(opened)
+    assert listed.story is not None
+    following = LiveStory(opened, listed.info.id)
+    following.read(60)
+    told, whole = following.updates[-1].state, WholeStory(opened, listed.story)
+    assert (listed.story.hosts, told.hosts, Stories(opened).get(listed.info.id)) == (hosts, hosts, listed.story)
+    assert listed.info.title == whole.info.title == told.title
+    opened.close()
+
+
+CODING, PYTHON, OWN = "opencode/1.18", "OpenAI/Python 2", "my-agent/1"
+NAMES = {CODING: "opencode", PYTHON: "the OpenAI PYTHON for Python", OWN: "my-agent"}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_request_says_the_same_whatever_was_read_before_it(name: str) -> None:
+    form = FORMS[name]
+    dialect = dialect_at(form.url)
+    assert dialect is not None
+    call = Call("id-1", "math__add", {"a": 1, "b": 2})
+    other = Call("id-2", "math__add", {"a": 3, "b": 4})
+    talk: list[Entry] = [User("one?"), Answer("", [call]), Results([(call, "3")]), Answer("three"), User("and four?")]
+    talk += [Answer("Let me see.", [other]), Results([(other, "7 é\n")]), Answer("seven")]
+    bodies = [form.request(talk[:count]) for count in (1, 3, 5, 7)]
+    bodies += [form.request([User("two?"), *talk[1:3]]), bodies[2], bodies[2].replace(b"{", b"{ ", 1), b"[", b"{}"]
+    bodies += [bodies[3][:-1] + b',"messages":[{"role":"user","content":"once more"}]}', bodies[3]]
+    hearing = RequestReader()
+    for body in bodies:
+        assert hearing.read(dialect, body) == RequestReader().read(dialect, body)
+    last = hearing.read(dialect, bodies[-1])
+    whole = RequestReader().read(dialect, bodies[-1])
+    for message in last.messages:
+        for piece in message.of("text"):
+            assert bodies[-1][piece.start : piece.end].decode().startswith('"')
+    assert [message.role for message in whole.messages] == ["user", "model"] * 3 + ["user"]

@@ -1,22 +1,36 @@
-"""What the chat of a tapped conversation says beside what was said in it."""
+"""What the chat of a story tells, as it goes on and whole."""
 
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 
 import pytest
 
-from tests.infer.forms import FORMS
+from tests.infer.forms import FORMS, NAMES, form
+from tests.infer.kept import keep_story
 from tests.infer.scene import chat_of
 from tests.infer.world import MS, ModelTap, World
-from tests.kit.bodies import Answer, Call, Results, User
+from tests.kit.bodies import Answer, Call, Entry, Results, User
+from tui_host.capture.exports import EXPORTS
 from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.ladder.ladder import Ladder
-from tui_host.capture.record import Draft, Head
+from tui_host.capture.record import Draft, Head, Record
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, UserItem
+from tui_host.errors import StoreError
+from tui_host.infer.chat_start import CAPTURED_FROM_HERE, NOT_CAPTURED
+from tui_host.infer.live_story import TAPS_SECONDS, LiveStory, StoryUpdate
+from tui_host.infer.stories import Stories, TapStory, story_id
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import StoryChat, doubts_of
+from tui_host.infer.whole_story import WholeStory
+from tui_host.opening.importing import import_files
+from tui_host.settings.paths import DATABASE
 
 OPENAI = FORMS["openai"]
 
@@ -185,3 +199,233 @@ def test_what_failed_in_the_same_way_several_times_in_a_row_is_one_line_with_the
         (UserItem, "something else"),
         (NoteItem, "example answered 404: slow down"),
     ]
+
+
+# From where it begins.
+
+
+CALL = Call("c1", "math__add", {"a": 1, "b": 2})
+EARLIER = [User("first"), Answer("I look.", [CALL]), Results([(CALL, "3")]), Answer("It is three."), User("second")]
+TOLD = [NOT_CAPTURED, "> first", "I look.", "math__add = 3", "It is three.", CAPTURED_FROM_HERE, "> second"]
+
+
+def words(items: Sequence[Item]) -> list[str]:
+    """What the items say, a line each."""
+    found: list[str] = []
+    for item in items:
+        match item:
+            case UserItem():
+                found.append(f"> {item.text}")
+            case AnswerItem():
+                found.append(item.text.strip())
+            case CallItem():
+                found.append(f"{item.tool} = {item.result}")
+            case NoteItem():
+                found.append(item.what)
+            case _:
+                found.append(repr(item))
+    return found
+
+
+class Told:
+    """A story that is told as it goes on."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.chat = Conversation()
+        self.story = Story()
+        self._telling = StoryChat(self.story, self.chat)
+
+    def hear(self) -> None:
+        """Take in what is new."""
+        self.world.now += 100 * MS
+        for _, record in self.world.records:
+            self.story.feed(record)
+        self.world.records.clear()
+        self._telling.tell()
+
+    def ask(self, model: ModelTap, entries: Sequence[Entry], answer: Answer | None = None) -> str:
+        """A request, and its answer if there is one."""
+        exchange = model.ask(OPENAI, entries)
+        self.hear()
+        if answer is not None:
+            list(model.answer(OPENAI, exchange, answer))
+            self.hear()
+        return exchange
+
+    @property
+    def words(self) -> list[str]:
+        """What the chat says."""
+        return words(list(self.chat.items))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_conversation_in_the_middle_is_told_from_its_beginning(name: str) -> None:
+    spoken, told = form(name, ["math__add"]), Told()
+    told.world.model().ask(spoken, EARLIER)
+    told.hear()
+    items = list(told.chat.items)
+    [result] = [item.result for item in items if isinstance(item, CallItem)]
+    assert "3" in result  # of some forms with what is around it
+    assert [each.replace(result, "3") for each in words(items)] == TOLD
+    assert {item.turn for item in items} == {1}
+    steps = [(item.step, item.words, item.state) for item in items if isinstance(item, CallItem)]
+    assert steps == [(0, "told in the request", "done")]
+    assert all(item.step == 0 and item.seconds == 0 for item in items if isinstance(item, AnswerItem))
+    assert told.story.conversations.turns == 1
+
+
+def test_the_conversation_goes_on_as_any_other_and_nothing_is_told_again() -> None:
+    told = Told()
+    model = told.world.model()
+    told.ask(model, EARLIER, Answer("", [CALL]))
+    before = list(told.chat.items)
+    entries = [*EARLIER, Answer("", [CALL]), Results([(CALL, "4")])]
+    told.ask(model, entries, Answer("Four."))
+    told.ask(model, [*entries, Answer("Four."), User("third")], Answer("Five."))
+    assert told.words == [*TOLD, "math__add = 4", "Four.", "> third", "Five."]
+    assert list(told.chat.items)[: len(TOLD)] == before[: len(TOLD)]
+    assert [(each.turn, each.step) for each in told.story.exchanges] == [(1, 1), (1, 2), (2, 1)]
+
+
+def test_what_was_said_while_a_tap_did_not_run_is_told_and_no_more() -> None:
+    told = Told()
+    told.ask(told.world.model(), EARLIER[:1], Answer("I look.", [CALL]))
+    entries = [*EARLIER, Answer("Yes."), User("third")]
+    told.ask(told.world.model(), entries, Answer("No."))
+    gap = [NOT_CAPTURED, "It is three.", "> second", "Yes.", CAPTURED_FROM_HERE]
+    assert told.words == ["> first", "I look.", "math__add = 3", *gap, "> third", "No."]
+
+
+# While it goes on.
+
+
+class Clock:
+    """One that stands still unless it is put forward."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seconds = time.monotonic()
+        monkeypatch.setattr(time, "monotonic", lambda: self.seconds)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    keep_story(tmp_path)
+    store = Store.open_to_read(tmp_path / "data" / DATABASE)
+    yield store
+    store.close()
+
+
+def followed(store: Store) -> LiveStory:
+    return LiveStory(store, Stories(store).listed()[0][0].id)
+
+
+def taken(following: LiveStory) -> list[StoryUpdate]:
+    pieces = list(following.updates)
+    following.updates.clear()
+    return pieces
+
+
+def calls(pieces: list[StoryUpdate]) -> int:
+    """How many frames that call a tool are among them."""
+    return sum(b'"tools/call"' in record.draft.data for piece in pieces for record in piece.records)
+
+
+def test_what_could_not_be_read_is_read_in_a_moment_and_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, following, read = Clock(monkeypatch), followed(store), store.records
+
+    def breaks_off(*, capture: str, after: int, until_seq: int | None = None) -> Iterator[Record]:
+        if until_seq is not None:  # that is for the taps' names
+            yield from read(capture=capture, after=after, until_seq=until_seq)
+            return
+        yield next(iter(read(capture=capture, after=after)))
+        raise StoreError("the database cannot be read", str(store.path), "start again")
+
+    monkeypatch.setattr(store, "records", breaks_off)
+    with pytest.raises(StoreError):
+        following.read(1)
+    monkeypatch.setattr(store, "records", read)
+    before = following.version
+    clock.seconds += TAPS_SECONDS
+    assert following.version != before, "nobody would ask again"
+    following.read(1)
+    pieces = taken(following)
+    assert calls(pieces) == 1
+    assert pieces[-1].state.is_whole
+    assert pieces[-1].state.turns == 1
+
+
+# Whole.
+
+
+@pytest.fixture
+def whole_store(tmp_path: Path) -> Iterator[Store]:
+    keep_story(tmp_path)
+    opened = Store.open(tmp_path / "data" / "tui-host.db")
+    yield opened
+    opened.close()
+
+
+def whole_of(whole_store: Store, name: str = "last") -> WholeStory:
+    story = Stories(whole_store).find(name)
+    assert isinstance(story, TapStory)
+    return WholeStory(whole_store, story)
+
+
+def exported(whole_store: Store, name: str = "last") -> bytes:
+    whole = whole_of(whole_store, name)
+    return b"".join(EXPORTS["jsonl"](whole, whole.info))
+
+
+def test_a_story_is_taken_away_whole_in_the_order_of_time_with_its_calls_joined(whole_store: Store) -> None:
+    whole = whole_of(whole_store)
+    assert (whole.info.title, whole.info.turns) == ("Cline: what is one and two? (tap llm example, tap stdio math)", 1)
+    assert (whole.info.model, whole.info.protocol) == ("example/deepseek-chat", "cline")
+    head, *lines = map(json.loads, exported(whole_store).splitlines())
+    assert (head["session"]["id"], head["session"]["source"]) == (story_id(whole.taps[0].id), "tap")
+    records = [line for line in lines if line["kind"] != "link"]
+    assert [line["wire"] for line in records if line["kind"] in {"request", "frame"}] == [
+        *["mcp"] * 4,
+        "llm",
+        "mcp",
+        "mcp",
+        "llm",
+    ]
+    assert {(line.get("turn"), line.get("step")) for line in records if line["wire"] == "llm"} == {(1, 1), (1, 2)}
+    told = [json.loads(line["text"]) for line in lines[len(records) :]]
+    joined = [(link["relation"], link["known"]) for link in told if link["call"]]
+    # By capture, whose names tell the second in which they began.
+    assert sorted(joined) == [("answered", "value"), ("asked", "id"), ("sent", "value"), ("told", "value")]
+    last = {line["capture"]: line["seq"] for line in records}
+    assert all(line["seq"] > last[line["capture"]] for line in lines[len(records) :])
+    items = [json.loads(text) for text in whole.session_items("")]
+    assert [item["item"] for item in items] == ["user", "answer", "call", "answer"]
+    document = b"".join(EXPORTS["markdown"](whole, whole.info)).decode()
+    assert document.index("> what is one and two?") < document.index("tools/call") < document.index("> It is three.")
+
+
+def test_a_story_that_was_brought_in_comes_out_line_for_line_and_stays_by_itself(
+    whole_store: Store, tmp_path: Path
+) -> None:
+    before = exported(whole_store)
+    path = tmp_path / "story.jsonl"
+    path.write_bytes(before)
+    for _ in range(2):  # also where it is already
+        brought = import_files(whole_store, [path], Redactor()).id
+        assert exported(whole_store, brought) == before
+        whole = whole_of(whole_store, brought)
+        assert [tap.id for tap in whole.taps] == [brought]
+        assert len(whole.session_items("")) == 4
+    assert exported(whole_store, whole_of(whole_store).info.id) == before
+
+
+def test_a_taps_id_gives_the_half_of_that_tap_so_that_nothing_is_exported_twice(whole_store: Store) -> None:
+    def records(name: str) -> set[tuple[str, int]]:
+        head, *lines = map(json.loads, exported(whole_store, name).splitlines())
+        assert head["session"]["id"] == name
+        return {(line["capture"], line["seq"]) for line in lines if line["kind"] != "link"}
+
+    whole = whole_of(whole_store)
+    halves = [records(tap.id) for tap in whole.taps]
+    assert [{capture for capture, _ in half} for half in halves] == [{tap.id} for tap in whole.taps]
+    assert records(whole.info.id) == halves[0] | halves[1]

@@ -118,27 +118,6 @@ def test_a_body_that_an_archive_has_as_latin_1_is_read_back_to_its_bytes(
     assert body_came(mapping(response)) == body
 
 
-def as_windows_1252(text: str) -> str:
-    """A text's UTF-8 as a browser reads it that takes it for windows-1252, in which five bytes stand for control characters."""
-    return "".join(bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in text.encode())
-
-
-@pytest.mark.parametrize(
-    ("text", "media", "body"),
-    [
-        (as_windows_1252("浏览器的回答"), "text/event-stream", "浏览器的回答"),
-        (as_windows_1252("浏览器的回答"), "application/json", "浏览器的回答"),
-        (as_windows_1252("浏览器的回答"), "text/plain; charset=utf-8", as_windows_1252("浏览器的回答")),
-        (as_windows_1252("回答") + "回", "text/event-stream", as_windows_1252("回答") + "回"),
-        ("’", "text/event-stream", "’"),  # one byte in windows-1252, which is no character of UTF-8
-        ("â\x80\x99â€™", "text/event-stream", "â\x80\x99â€™"),  # windows-1252 has no such control character
-    ],
-)
-def test_a_body_that_an_archive_has_as_windows_1252_is_read_back_to_its_bytes(text: str, media: str, body: str) -> None:
-    response: JSON = {"headers": [{"name": "Content-Type", "value": media}], "content": {"text": text}}
-    assert body_came(mapping(response)) == body.encode()
-
-
 @pytest.mark.parametrize(
     ("content", "status"),
     [

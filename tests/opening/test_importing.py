@@ -1,10 +1,12 @@
-"""What others captured, brought in as sessions: joined, without secrets, and nothing made up; or nothing stays."""
+"""Files of others become sessions: what is joined, on which clock, and how much."""
 
 from __future__ import annotations
 
 import json
 import os
+import random
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from tests.capture.drafts import everything_in
 from tests.capture.held import is_held
 from tests.opening.captured import ASK, CHAT, PIECE, archive, entry
 from tests.opening.imports import GOLDEN, SESSION, exported, written
+from tests.steps import steps
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.ladder.ladder import Ladder
@@ -20,6 +23,7 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.imported_records import turns_of
 from tui_host.capture.store.store import Store
 from tui_host.errors import JSON, TuiHostError
+from tui_host.opening import importing
 from tui_host.opening.import_types import Progress
 from tui_host.opening.importing import import_files
 
@@ -271,36 +275,6 @@ def test_a_time_that_no_database_holds_is_left_out_with_a_word_and_what_told_it_
     assert not store.notices
 
 
-def test_a_call_is_joined_with_the_model_that_asked_for_it_where_each_direction_of_the_server_has_its_file(
-    store: Store, tmp_path: Path
-) -> None:
-    function = {"index": 0, "id": "i1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
-    piece = {"choices": [{"index": 0, "delta": {"tool_calls": [function]}, "finish_reason": "tool_calls"}]}
-    told: list[JSON] = [
-        {"role": "user", "content": "hi"},
-        {"role": "assistant", "tool_calls": [function]},
-        {"role": "tool", "tool_call_id": "i1", "content": "11"},
-    ]
-    model: list[str] = [json.dumps(CHAT), f"data: {json.dumps(piece)}", "data: [DONE]"]
-    model += [json.dumps({"model": "m", "messages": told}), f"data: {json.dumps(END)}", "data: [DONE]"]
-    result = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "11"}]}}
-    paths = [
-        written(tmp_path, "model.log", "\n".join(model)),
-        written(tmp_path, "sums.in.log", json.dumps(ASK)),
-        written(tmp_path, "sums.out.log", json.dumps(result)),
-    ]
-    imported = import_files(store, paths, Redactor())
-    records = [record for record, _ in store.session_records(imported.id)]
-    links = [json.loads(each.draft.data) for each in records if each.draft.kind == "link"]
-    assert {link["relation"] for link in links} == {"asked", "sent", "answered", "told"}
-    frames = [each.draft for each in records if each.draft.kind == "frame"]
-    assert [(each.connection, each.direction, each.malformed) for each in frames] == [
-        ("sums#1", "out", None),
-        ("sums#1", "in", None),
-    ]
-    assert not imported.notices
-
-
 @pytest.mark.parametrize("ending", ["", "-wal", "-shm"])
 def test_the_database_itself_is_refused_before_it_is_opened(store: Store, tmp_path: Path, ending: str) -> None:
     """To close it would give up the locks by which SQLite holds it."""
@@ -310,3 +284,139 @@ def test_the_database_itself_is_refused_before_it_is_opened(store: Store, tmp_pa
     with pytest.raises(TuiHostError, match="the database itself"):
         import_files(store, [link], Redactor())
     assert is_held(store.path)
+
+
+# Clocks.
+
+
+CALLS = 8
+TOOLS: JSON = [{"type": "function", "function": {"name": "get_status", "parameters": {"type": "object"}}}]
+
+
+def stamped(seconds: float, arrow: str, value: JSON) -> str:
+    at = datetime(2026, 11, 20, 10) + timedelta(seconds=seconds)  # noqa: DTZ001 - as logs have it
+    return f"{at.isoformat(timespec='milliseconds')} {arrow} {json.dumps(value)}"
+
+
+def logs(off: float, chance: random.Random, pause: float = 0.0, same: int = 2) -> tuple[str, str]:
+    """What a proxy before the model and a wrapper of the server wrote of a host that asks again, and is told the same so many times."""
+    model: list[str] = []
+    server: list[str] = []
+    messages: list[JSON] = [{"role": "user", "content": "watch the job until it is done"}]
+    now = 0.0
+    for number in range(CALLS):
+        text = f"{number // same * 12} % done"
+        call: JSON = {
+            "id": f"call_{number}x{chance.randrange(10**9)}",
+            "type": "function",
+            "function": {"name": "get_status", "arguments": "{}"},
+        }
+        said: JSON = {"role": "assistant", "content": None, "tool_calls": [call]}
+        model.append(stamped(now, "->", {"model": "gpt-x", "messages": messages, "tools": TOOLS}))
+        now += pause + chance.uniform(0.8, 1.5)
+        answer: JSON = {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": said}]}
+        model.append(stamped(now, "<-", answer))
+        asked: JSON = {"method": "tools/call", "params": {"name": "get_status", "arguments": {}}}
+        server.append(stamped(now + 0.01 + off, "->", {"jsonrpc": "2.0", "id": number, **asked}))
+        now += chance.uniform(0.05, 0.2)
+        brought: JSON = {"content": [{"type": "text", "text": text}]}
+        server.append(stamped(now + off, "<-", {"jsonrpc": "2.0", "id": number, "result": brought}))
+        now += 0.02
+        messages = [*messages, said, {"role": "tool", "tool_call_id": call["id"], "content": text}]
+    model.append(stamped(now, "->", {"model": "gpt-x", "messages": messages, "tools": TOOLS}))
+    return "\n".join(model), "\n".join(server)
+
+
+def joined(store: Store, folder: Path, texts: tuple[str, str]) -> list[tuple[int, int]]:
+    """The calls of two logs, by their numbers, with the numbers of what was found to carry and to answer them."""
+    paths = [written(folder, name, text) for name, text in zip(("model.log", "mcp.log"), texts, strict=True)]
+    imported = import_files(store, paths, Redactor())
+    numbers: dict[int, int] = {}
+    exchanges: list[str | None] = []
+    links: list[tuple[str, int]] = []
+    for record, _ in store.session_records(imported.id):
+        draft = record.draft
+        if draft.kind == "frame":
+            numbers[record.seq] = json.loads(draft.data)["id"]
+        elif draft.kind == "request":
+            exchanges.append(draft.exchange)
+        elif draft.kind == "link":
+            link = json.loads(draft.data)
+            if link["relation"] in {"sent", "answered"}:
+                links.append((link["call"], link["span"]["seq"]))
+    return [(exchanges.index(call.rsplit(".", 2)[1]), numbers[seq]) for call, seq in links]
+
+
+@pytest.mark.parametrize("off", [-2.5, -1.2, 0.0, 1.2, 2.5])
+def test_no_call_of_a_log_is_given_a_frame_that_fits_a_clock_which_is_off(
+    store: Store, tmp_path: Path, off: float
+) -> None:
+    for seed in range(4):
+        found = joined(store, tmp_path, logs(off, random.Random(seed)))  # noqa: S311
+        assert all(asked == sent for asked, sent in found), found
+        assert off or len(found) == 2 * CALLS
+
+
+@pytest.mark.parametrize(
+    ("off", "words"),
+    [
+        (0.0, []),
+        (3600.0, ["The servers' times are taken to be 3,600 s later than the model's, so that the calls fit, if it was one run."]),
+        (-3625.0, ["The servers' times are taken to be 3,625 s earlier than the model's, so that the calls fit, if it was one run."]),
+        (864_000.0, []),
+    ],
+)  # fmt: skip
+def test_that_clocks_were_taken_to_differ_is_told_and_what_another_day_brought_is_not_joined(
+    store: Store, tmp_path: Path, off: float, words: list[str]
+) -> None:
+    texts = logs(off, random.Random(1), 2.0, same=1)  # noqa: S311
+    paths = [written(tmp_path, name, text) for name, text in zip(("model.log", "mcp.log"), texts, strict=True)]
+    assert list(import_files(store, paths, Redactor()).notices) == words
+    assert (len(joined(store, tmp_path, texts)) > 0) == (off < 864_000)
+
+
+# Sizes.
+
+
+ANSWER = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {}})
+LOGS = {
+    "calls of one id that nobody answers": [f">>> {json.dumps(ASK)}"],
+    "calls of one id, each answered": [f">>> {json.dumps(ASK)}", f"<<< {ANSWER}"],
+    "requests that say the same": [json.dumps(CHAT)],
+    "exchanges that say the same": [json.dumps(CHAT), f"data: {json.dumps(PIECE)}", "data: [DONE]"],
+}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", LOGS)
+def test_twice_as_long_a_log_takes_twice_as_many_steps_however_its_records_are_alike(tmp_path: Path, name: str) -> None:
+    def taken(size: int) -> int:
+        store = Store.open(tmp_path / f"{size}" / "tui-host.db")
+        log = written(tmp_path, f"{size}.log", "\n".join(LOGS[name] * (size // len(LOGS[name]))))
+        found = steps(lambda: import_files(store, [log], Redactor()))
+        store.close()
+        return found
+
+    taken(30)  # what is read once in a process's life
+    assert taken(900) < 2.3 * taken(450)
+
+
+def test_a_chat_that_tells_the_beginning_alone_ends_with_a_line_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store.open(tmp_path / "tui-host.db")
+    asked = [json.dumps({"model": "m", "messages": [{"role": "user", "content": f"question {i}"}]}) for i in range(9)]
+    log = written(tmp_path, "model.log", "\n".join(asked))
+    own = written(tmp_path, "own.jsonl", exported(store, import_files(store, [log], Redactor()).id))
+    for path in (log, own):
+        whole = import_files(store, [path], Redactor())
+        monkeypatch.setattr(importing, "JOINED_LIMIT", 4 * len(asked[0]))
+        part = import_files(store, [path], Redactor())
+        monkeypatch.undo()
+        before, after = ([json.loads(text) for text in store.sessions.item_texts(each.id)] for each in (whole, part))
+        assert after[-1]["item"] == "note"
+        assert "The chat tells the first" in after[-1]["what"]
+        assert sum(item["item"] == "user" for item in before) == 9
+        assert 0 < sum(item["item"] == "user" for item in after) < 9
+        assert (whole.notices, part.notices) == ((), (importing.TOLD_IN_PART,))
+    store.close()

@@ -66,36 +66,6 @@ def woven(asked: Sequence[JSON], said: Sequence[JSON]) -> list[JSON]:
     return [asked[0], said[0], asked[1], asked[2], said[1], asked[3], said[2]]
 
 
-@pytest.mark.parametrize("is_turned", [False, True])
-@pytest.mark.parametrize(
-    ("to", "back", "name"),
-    [
-        ("time.in.log", "time.out.log", "time"),
-        ("my-tools.stdin.jsonl", "my-tools.stdout.jsonl", "my-tools"),
-        ("requests_time.txt", "responses_time.txt", "time"),
-        ("in.log", "out.log", "clock"),
-        ("client2.log", "server2.log", "clock"),
-        ("time-mcp-c2s.log", "time-mcp-s2c.log", "time"),
-        ("输入.log", "输出.log", "clock"),
-        ("上行2.log", "下行2.log", "clock"),
-        ("时间输入.log", "时间输出.log", "时间"),
-        ("请求_时间.txt", "回复_时间.txt", "时间"),
-        ("发票-发.jsonl", "发票-收.jsonl", "发票"),
-    ],
-)
-def test_the_directions_of_one_connection_are_one_connection_with_each_answer_behind_its_request(
-    to: str, back: str, name: str, *, is_turned: bool
-) -> None:
-    asked, said = asked_of("now"), said_by("clock", "now")
-    named = [(to, lines(asked)), (back, lines(said))]
-    found, words = taken(*(named[::-1] if is_turned else named))
-    assert order(found) == woven(asked, said)
-    assert {(each.draft.connection, each.draft.malformed) for each in found} == {(f"{name}#1", None)}
-    assert [each.draft.direction for each in found] == ["out", "in", "out", "out", "in", "out", "in"]
-    assert not any(each.at.is_told for each in found)
-    assert not words
-
-
 def test_times_tell_the_order_but_no_answer_comes_before_its_request_where_clocks_differ() -> None:
     asked, said = asked_of("now"), said_by("clock", "now")
     late = lines(said, [1.5, 3.5, 3.999])
@@ -131,18 +101,6 @@ def test_the_directions_of_several_servers_with_the_same_ids_are_told_apart(tool
         assert not any(each.draft.malformed for each in found)
 
 
-def test_files_of_one_name_from_several_folders_are_told_apart_by_their_tools() -> None:
-    named = [
-        (f"{side}.log", lines(messages))
-        for tool in ("add", "now")
-        for side, messages in (("in", asked_of(tool)), ("out", said_by(f"of {tool}", tool)))
-    ]
-    found, words = taken(*named)
-    assert sorted({each.draft.peer for each in found}) == ["of_add", "of_now"]
-    assert not words
-    assert not any(each.draft.malformed for each in found)
-
-
 def test_where_another_file_fits_as_well_each_is_shown_alone_with_a_word() -> None:
     named = [("in.log", asked_of("now")), ("out.log", said_by("x", "now")), ("out.log", said_by("y", "now"))]
     found, words = taken(*((name, lines(messages)) for name, messages in named))
@@ -165,22 +123,3 @@ def test_what_cannot_be_of_one_connection_is_shown_apart(said: Sequence[JSON]) -
     found, words = taken(("a.in", lines(asked_of("now"))), ("a.out", lines(said)))
     assert len({each.draft.connection for each in found}) == 2
     assert not any("other files fit as well" in each for each in words)
-
-
-@pytest.mark.parametrize("is_answered", [True, False])
-def test_two_runs_in_one_file_are_put_together_only_where_each_answer_has_its_request(*, is_answered: bool) -> None:
-    """A call of the first run that was never answered may not get the answer of the second run's."""
-    said = said_by("clock", "now")
-    found, _ = taken(
-        ("a.in", lines(asked_of("now") * 2)), ("a.out", lines([*(said if is_answered else said[:2]), *said]))
-    )
-    assert len({each.draft.connection for each in found}) == (1 if is_answered else 2)
-    if is_answered:
-        assert order(found) == woven(asked_of("now"), said) * 2
-
-
-def test_two_whole_logs_are_two_connections() -> None:
-    whole = lines([each for number in range(3) for each in (call("a", number), done("x", number))])
-    found, words = taken(("a.in.log", whole), ("a.out.log", whole))
-    assert len({each.draft.connection for each in found}) == 2
-    assert not words

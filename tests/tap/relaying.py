@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import ByteStream, SocketStream
 
+from tests.kit.peer import Link
 from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
@@ -76,6 +77,19 @@ class AtOnce:
 
     def notify(self) -> None:
         """It is done."""
+
+
+def says(*answers: bytes, waits: bool = False) -> Callable[[Link], Awaitable[None]]:
+    """An upstream that answers each head, and then ends, or waits for more first."""
+
+    async def script(stream: Link) -> None:
+        await stream.head()
+        for data in answers:
+            await stream.send(data)
+        if waits:
+            await stream.receive()
+
+    return script
 
 
 @asynccontextmanager

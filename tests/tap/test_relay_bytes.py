@@ -14,7 +14,7 @@ from anyio.abc import SocketStream
 from tests.cases import first_values
 from tests.interop.rawhttp import exchanges_in
 from tests.kit.peer import Link, peer
-from tests.tap.relaying import Relaying, answer, relaying, request, rest_of, until_has
+from tests.tap.relaying import Relaying, answer, relaying, request, rest_of, says, until_has
 
 BODY = b'{"model":"m","text":"\xe4\xb8\xad\xe6\x96\x87 \\u2028 \xff not utf-8","messages":[]}'
 ANSWER = b'data: {"choices":[{"delta":{"content":"\xe4\xb8\xad"}}]}\r\n\r\ndata: [DONE]\n\n\x00\xff'
@@ -135,11 +135,7 @@ async def test_one_connection_carries_many_requests_each_way_and_those_that_were
     ],
 )
 async def test_every_way_to_frame_an_answer_is_read(method: bytes, said: bytes, body: bytes) -> None:
-    async def script(stream: Link) -> None:
-        await stream.head()
-        await stream.send(said)
-
-    async with peer(connection=script) as up, relaying(up.origin) as relay:
+    async with peer(connection=says(said)) as up, relaying(up.origin) as relay:
         with anyio.fail_after(90):
             answered = await relay.ask(method + b" / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % relay.host)
     assert answered == said
@@ -208,11 +204,7 @@ async def test_what_leads_back_is_changed_within_its_line() -> None:
 async def test_a_target_and_headers_of_any_kind_and_length_pass_as_they_are(target: bytes) -> None:
     odd = b"X-Long: %s\r\nX-Odd: \xe4\xb8\xad \xff \x01\tz\r\nx-None: \r\n" % (b"l" * 65536)
 
-    async def script(stream: Link) -> None:
-        await stream.head()
-        await stream.send(answer(more=odd))
-
-    async with peer(connection=script) as up, relaying(up.origin) as relay:
+    async with peer(connection=says(answer(more=odd))) as up, relaying(up.origin) as relay:
         assert odd in await relay.ask(request(relay.host, target=target, more=odd))
     assert up.received[0].startswith(b"POST %s HTTP/1.1\r\nHost: " % target)
     assert odd in up.received[0]

@@ -13,7 +13,7 @@ from anyio.abc import SocketAttribute, SocketStream
 from typing_extensions import override
 
 from tests.kit.peer import Link, peer
-from tests.tap.relaying import PLACE, answer, ending, relaying, request, rest_of, until, until_has
+from tests.tap.relaying import PLACE, answer, ending, relaying, request, rest_of, says, until, until_has
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.record import Draft
 from tui_host.capture.recorder import Recorder
@@ -74,11 +74,7 @@ async def test_a_client_that_goes_takes_the_upstreams_connection_with_it_in_the_
     ],
 )
 async def test_an_answer_that_breaks_off_breaks_off_for_the_client(framing: bytes) -> None:
-    async def script(stream: Link) -> None:
-        await stream.head()
-        await stream.send(HEAD + framing)
-
-    async with peer(connection=script) as up, relaying(up.origin) as relay:
+    async with peer(connection=says(HEAD + framing)) as up, relaying(up.origin) as relay:
         answered = await relay.ask(request(relay.host))
     assert answered == HEAD + framing
     assert (ending(relay).reason, ending(relay).size) == ("cut by peer", 5)
@@ -163,10 +159,7 @@ async def test_an_answer_may_come_before_the_request_is_complete() -> None:
 
 
 async def test_a_client_that_is_refused_while_it_sends_much_can_read_that() -> None:
-    async def script(stream: Link) -> None:
-        await stream.head()
-        await stream.send(answer(b"too large", status=b"413 Content Too Large", more=b"Connection: close\r\n"))
-
+    script = says(answer(b"too large", status=b"413 Content Too Large", more=b"Connection: close\r\n"))
     async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
         await client.send(request(relay.host, body=bytes(32 << 20)))
         assert (await until_has(client, b"too large")).startswith(b"HTTP/1.1 413 ")
@@ -184,12 +177,10 @@ async def test_a_client_that_is_refused_while_it_sends_much_can_read_that() -> N
     ],
 )
 async def test_what_the_upstream_says_that_is_no_answer_is_told_as_the_taps_own_words(said: bytes) -> None:
-    async def script(stream: Link) -> None:
-        await stream.head()
-        await stream.send(said)
-        await stream.receive()
-
-    async with peer(connection=script) as up, relaying(up.origin if said else "http://127.0.0.1:1") as relay:
+    async with (
+        peer(connection=says(said, waits=True)) as up,
+        relaying(up.origin if said else "http://127.0.0.1:1") as relay,
+    ):
         async with await relay.client() as client:
             await client.send(request(relay.host))
             answered = await until_has(client, b"}\n")
@@ -232,12 +223,8 @@ async def test_the_end_of_the_tap_cuts_what_is_on_its_way() -> None:
 
 
 async def test_nothing_that_goes_wrong_with_recording_reaches_what_passes() -> None:
-    async def script(stream: Link) -> None:
-        await stream.head()
-        await stream.send(CHUNKED + b"0\r\n\r\n")
-
     broken = BrokenRecorder(None, Redactor(), capture="c", kind="tap")
-    async with peer(connection=script) as up, relaying(up.origin, recorder=broken) as relay:
+    async with peer(connection=says(CHUNKED + b"0\r\n\r\n")) as up, relaying(up.origin, recorder=broken) as relay:
         assert (await relay.ask(request(relay.host))).endswith(b"hello\r\n0\r\n\r\n")
     assert "the recorder is broken" in relay.told[0]
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.interop.rawhttp import exchanges_in
 from tests.kit.peer import Link, peer
-from tests.tap.relaying import Relaying, answer, origin_of, relaying, request, rest_of
+from tests.tap.relaying import Relaying, answer, origin_of, relaying, request, rest_of, says
 from tui_host.capture.exports.jsonl_export import record_line
 from tui_host.tap.http.logins import Origin
 from tui_host.tap.http.url_rewriting import EndpointFilter
@@ -157,12 +157,8 @@ async def test_a_servers_metadata_names_what_the_client_was_given_wherever_the_s
 async def test_what_a_login_is_made_of_goes_through_and_is_not_kept() -> None:
     tokens = b'{"access_token": "abc", "token_type": "Bearer", "refresh_token":"d\\"ef", "expires_in": 3600}'
 
-    async def script(stream: Link) -> None:
-        await stream.head()
-        await stream.send(answer(tokens))
-
     form = b"grant_type=authorization_code&code=xyz%2F1&code_verifier=verify&client_id=me&resource=http%3A%2F%2Fx"
-    async with peer(connection=script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
+    async with peer(connection=says(answer(tokens))) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
         asking = request(relay.host, target=b"/token", body=form)
         asking = asking.replace(b"application/json", b"application/x-www-form-urlencoded")
         assert (await relay.ask(asking)).endswith(tokens)

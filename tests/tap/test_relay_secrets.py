@@ -8,7 +8,7 @@ import pytest
 
 from tests.capture.codings import coded
 from tests.kit.peer import Link, peer
-from tests.tap.relaying import answer, relaying, request
+from tests.tap.relaying import answer, relaying, request, says
 from tui_host.capture.exports.jsonl_export import record_line
 
 KEY = b"sk-of-the-host-0123456789"
@@ -44,10 +44,7 @@ async def test_what_a_request_tells_of_keys_by_their_place_is_known_in_the_answe
     tools = b'[{"type":"mcp","headers":{"X-Team":"blue-0123456789"}}]'
     told = b'{"tools":%s,"api_key":"sk-0123456789","n":%s}' % (tools, number)
 
-    async def script(stream: Link) -> None:
-        await stream.head()
-        await stream.send(answer(b'{"echo":%s,"again":["blue-0123456789","sk-0123456789"]}' % told))
-
+    script = says(answer(b'{"echo":%s,"again":["blue-0123456789","sk-0123456789"]}' % told))
     async with peer(connection=script) as up, relaying(up.origin) as relay:
         await relay.ask(request(relay.host, body=told))
     assert up.received[0].endswith(told)
@@ -57,10 +54,7 @@ async def test_what_a_request_tells_of_keys_by_their_place_is_known_in_the_answe
 
 
 async def test_a_login_before_a_model_passes_and_its_tokens_are_not_kept() -> None:
-    async def script(stream: Link) -> None:
-        await stream.head()
-        await stream.send(answer(b'{"access_token":"at-1","token_type":"Bearer","code":"c-1"}'))
-
+    script = says(answer(b'{"access_token":"at-1","token_type":"Bearer","code":"c-1"}'))
     async with peer(connection=script) as up, relaying(up.origin) as relay:
         answered = await relay.ask(request(relay.host, target=b"/oauth/token", body=b'{"client_secret":"cs-1"}'))
     kept = b"".join(record.draft.data for record in relay.records())

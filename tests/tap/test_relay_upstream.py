@@ -12,7 +12,7 @@ from anyio.streams.tls import TLSStream
 from tests.kit.peer import Link, peer
 from tests.llm.test_model_reach import certificate
 from tests.ports import unused_port
-from tests.tap.relaying import answer, relaying, request
+from tests.tap.relaying import answer, relaying, request, says
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.errors import SettingsError, TuiHostError
 from tui_host.tap.http.upstream import upstream_of
@@ -89,11 +89,7 @@ async def test_where_an_upstream_does_not_encrypt_the_url_that_may_be_meant_is_n
 
 
 async def test_another_machine_is_reached_through_the_proxy_of_the_environment() -> None:
-    async def script(stream: Link) -> None:
-        await stream.head()
-        await stream.send(answer(b"by proxy"))
-
-    async with peer(connection=script) as proxy:
+    async with peer(connection=says(answer(b"by proxy"))) as proxy:
         environment = {"http_proxy": proxy.origin.replace("://", "://ann:p%40ss@")}
         async with relaying("http://model.example/v1", environment=environment) as relay:
             assert (await relay.ask(request(relay.host))).endswith(b"by proxy")

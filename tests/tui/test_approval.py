@@ -1,12 +1,15 @@
-"""The approval: what each key decides, and in which order the calls are asked."""
+"""The approval: what each key decides, in which order the calls are asked, and that nothing typed for something else decides."""
 
 from __future__ import annotations
 
 import re
+import time
 from importlib import import_module
 from pkgutil import walk_packages
 
+import anyio
 import pytest
+from textual import events
 from textual.binding import BindingsMap
 from textual.dom import DOMNode
 
@@ -30,7 +33,7 @@ from tests.tui.asking import (
 from tests.tui.waiting import at_work
 from tui_host.chat.call_arguments import canonical
 from tui_host.chat.policy import Question
-from tui_host.tui.widgets.approval.approval_panel import Approval
+from tui_host.tui.widgets.approval.approval_panel import Approval, Quiet
 
 
 async def test_it_looks_as_designed() -> None:
@@ -224,3 +227,78 @@ async def test_another_decision_in_between_forgets_the_first_a() -> None:
         await decide(pilot, app, "A", "n", "A")
         assert second.open
         assert app.granted == []
+
+
+# The quiet period.
+
+
+@pytest.mark.parametrize("burst", ["yy", "nY", "Ay"])
+async def test_keys_that_came_in_one_write_decide_once_at_the_most(burst: str) -> None:
+    first, second = question(), question("add")
+    async with until_armed(Asking(first, second, quiet=0.2), (100, 30)) as (app, pilot):
+        await at_once(pilot, app, *burst)
+        await armed_or_writing(pilot, app)
+        expected = {"y": "approved", "n": "rejected"}.get(burst[0], "")
+        assert (verdict(first), verdict(second)) == (expected, "")
+
+
+async def test_a_key_that_came_too_early_is_told_until_another_one_counts() -> None:
+    first, second = question(), question("add")
+    async with until_armed(Asking(first, second, quiet=1.5)) as (app, pilot):
+        assert "too early" not in text(app)
+        await at_once(pilot, app, "y", "y")
+        assert (verdict(first), second.open) == ("approved", True)
+        with anyio.fail_after(90):
+            while "y came too early and was ignored; press it again" not in text(app):
+                await pilot.pause(0.02)
+        other, early = events.Key("p", "p"), events.Key("escape", None)  # one right after the other
+        app.post_message(other)
+        await pilot.pause()
+        assert "too early" not in text(app)
+        app.post_message(early)
+        await pilot.pause()
+        assert "esc came too early and was ignored" in text(app)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [events.Key("l", "l"), events.Key("down", None), events.Paste("y")],
+    ids=["letter", "moving key", "paste"],
+)
+async def test_any_key_that_is_no_decision_restarts_the_quiet_period(event: events.Event) -> None:
+    asked = question()
+    async with until_armed(Asking(asked, quiet=0.5)) as (app, pilot):
+        event.time = time.monotonic()
+        key = events.Key("y", "y")
+        key.time = event.time
+        await app.on_event(event)
+        app.post_message(key)
+        await pilot.pause()
+        assert asked.open
+        await decide(pilot, app, "y")
+        assert not asked.open
+
+
+async def test_a_click_restarts_the_quiet_period_too() -> None:
+    asked = question()
+    async with until_armed(Asking(asked, quiet=0.5)) as (app, pilot):
+        key = events.Key("y", "y")
+        await pilot.click("#other")
+        app.approval.focus()
+        app.post_message(key)
+        await pilot.pause()
+        assert asked.open
+
+
+def test_a_key_is_judged_by_the_time_it_was_pressed() -> None:
+    quiet = Quiet(0.5)
+    key = events.Key("y", "y")
+    key.time = 10.0
+    assert quiet.swallow(key, here=True)  # nothing was painted yet
+    quiet.painted(10.0)
+    key.time = 10.4
+    assert quiet.swallow(key, here=True)
+    key.time = 10.8
+    assert quiet.swallow(key, here=True)  # the one before restarted it
+    key.time = 11.4
+    assert not quiet.swallow(key, here=True)

@@ -1,4 +1,4 @@
-"""JSON that folds: containers, strings as what they hold, bytes, paths, and selecting."""
+"""JSON that folds: where lines break, containers, strings as what they hold, bytes, paths; and searching a page."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ import json
 import tracemalloc
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.tui.details_drawn import LONG
+from tests.tui.inspecting import Inspecting, a_session
 from tests.tui.selecting import row_of, selected
-from tests.tui.test_selection_inspector import Reading
+from tests.tui.test_selection import Reading
 from tests.tui.waiting import at_work, until
 from tui_host.answers.sheet import Place, SheetLine
+from tui_host.errors import JSON
+from tui_host.tui.widgets.details.search_input import SearchInput
+from tui_host.tui.widgets.lines.json_lines import highlight, json_lines, plain_lines, raw_lines
 from tui_host.tui.widgets.pages.detail_page import Match, Page
 from tui_host.tui.widgets.pages.json_page import JsonPage
+from tui_host.tui.widgets.pages.page_search import PageSearch
+from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import TreePage
 from tui_host.tui.widgets.pages.value_pages import decoded, path_at
 
@@ -228,3 +235,142 @@ async def test_what_is_selected_comes_as_it_stands_whatever_is_folded() -> None:
         assert selected(view).startswith('"one\\n') or selected(view).startswith('"content": "one\\n')
         await pilot.press("escape")
         assert view.current_source == ("body", TEXT)
+
+
+# Where lines break.
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+marks = st.text(alphabet='{}[],:" \\\n\tab1')
+
+
+def indented(text: str) -> str:
+    return "\n".join("  " * line.depth + text[line.start : line.end] for line in json_lines(text))
+
+
+@given(values)
+def test_lines_break_where_an_indenting_writer_would_break_them(value: JSON) -> None:
+    assert indented(json.dumps(value)) == json.dumps(value, indent=2)
+
+
+@given(marks)
+def test_nothing_is_lost_whatever_the_text_is(text: str) -> None:
+    kept = "".join(text[line.start : line.end] for line in json_lines(text))
+    assert [*"".join(kept.split())] == [*"".join(text.split())]
+
+
+def test_numbers_escapes_and_doubled_keys_stay_as_they_are_written() -> None:
+    text = '{"n":1.50e+03,"n":-0,"s":"\\u00e9\\/"}'
+    assert indented(text) == '{\n  "n":1.50e+03,\n  "n":-0,\n  "s":"\\u00e9\\/"\n}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"a' * 1_000_000,
+        '{"' + "\\" * 1_000_001,
+        "[" * 300_000,
+        "}" * 300_000,
+        '{"a":"' + "x" * 5_000_000,
+        "," + " " * 5_000_000,
+    ],
+    ids=["strings", "escapes", "opening", "closing", "a long string", "spaces"],
+)
+def test_hostile_text_is_read_once(text: str) -> None:
+    assert sum(1 for _ in json_lines(text)) >= 1  # quadratic work would meet the test's time limit
+
+
+def test_raw_lines_end_at_line_feeds_alone_and_keep_them() -> None:
+    text = "a\r\nb\u2028c\n\nd"
+    assert [text[start:end] for start, end, _ in raw_lines(text)] == ["a\r\n", "b\u2028c\n", "\n", "d"]
+    assert [text[start:end] for start, end, _ in plain_lines(text)] == ["a\r", "b\u2028c", "", "d"]
+
+
+def test_pieces_of_a_line_are_told_apart() -> None:
+    pieces = highlight('  "a": "b\\"", 1.5e3 true {')
+    assert [(text, name) for text, name in pieces if name] == [
+        ('"a"', "key"),
+        (":", "mark"),
+        ('"b\\""', "string"),
+        (",", "mark"),
+        ("1.5e3", "number"),
+        ("true", "word"),
+        ("{", "mark"),
+    ]
+
+
+@given(marks)
+def test_highlighting_changes_no_character(text: str) -> None:
+    assert "".join(piece for piece, _ in highlight(text)) == text
+
+
+# Searching.
+
+
+def _gone_to(text: str, page: Page, *steps: int) -> tuple[list[Match | None], str]:
+    """The places gone to, the first and one for each step, and the words at the end."""
+    page.fit(60)
+    page.advance(LONG)
+    search = PageSearch(text, page)
+    places = [search.look(LONG)]
+    for step in steps:
+        search.step(step)
+        places.append(search.look(LONG))
+    return places, search.words
+
+
+def test_places_are_found_across_pieces_of_a_long_text_and_in_json_without_its_blanks() -> None:
+    text = "x" * 65_530 + '"needle":1' + "x" * 70_000 + "NEEDLE"
+    assert _gone_to("needle", TextPage("text", text), 1, 1, -1) == (
+        [Match(65_531, 65_537), Match(135_540, 135_546), Match(65_531, 65_537), Match(135_540, 135_546)],
+        "2 of 2",
+    )
+    assert _gone_to('"needle": 1', TextPage("text", text))[0] == [Match(65_530, 65_540)]
+    assert _gone_to("pin", TextPage("text", text)) == ([None], "not on this page")
+
+
+def test_a_place_in_a_tree_opens_its_entries_and_a_label_opens_none() -> None:
+    deep = SheetLine(key="deep", label="deep", text=lambda: "one\n" * 200 + "needle\nend")
+    named = SheetLine(key="named", label="the needle", text=lambda: "nothing here")
+    page = TreePage("tree", [SheetLine(key="a/b", label="above", children=(deep,)), named], flipped=set())
+    (first, second), words = _gone_to("needle", page, 1)
+    assert words == "2 of 2"
+    assert first is not None
+    assert second is not None
+    assert (first.path, second.path) == (("/a/b", "/a/b/deep"), ("/named",))
+    line = page.reveal(first)
+    assert "".join(text for text, _ in page.draw(line)).strip() == "needle"
+    assert page.reveal(first) == line
+    assert "the needle" in "".join(text for text, _ in page.draw(page.reveal(second)))
+    assert len(page) == 3 + 202
+
+
+async def test_a_slash_in_the_details_searches_the_page_and_n_goes_on() -> None:
+    async with at_work(Inspecting(a_session()), (120, 36)) as (app, pilot):
+        await until(pilot, lambda: "▸ tools (1)" in app.text)
+        await pilot.press("enter")
+        detail = app.inspector.details[0]
+        await until(pilot, lambda: detail.view.has_focus)
+        await pilot.press("slash", *"numbers", "enter")
+        await until(pilot, lambda: "1 of 2: numbers" in app.text and detail.view.has_focus)
+        await pilot.press("n")
+        await until(pilot, lambda: "2 of 2" in app.text)
+        assert "description  Multiply two numbers." in app.text  # what hides the place is open
+        await pilot.press("2", "slash", "up", *["backspace"] * 7, *"math", "enter")
+        await until(pilot, lambda: "1 of 2: math" in app.text)
+        assert detail.current_source[1] == "math"
+        await pilot.press("N")
+        await until(pilot, lambda: "2 of 2" in app.text)
+        await pilot.press("n")
+        await until(pilot, lambda: "1 of 2" in app.text)
+        await pilot.press("slash", *"nowhere", "enter")
+        await until(pilot, lambda: "not on this page: nowhere" in app.text)
+        await pilot.press("escape")
+        await until(pilot, lambda: "nowhere" not in app.text)
+        assert detail.view.has_focus
+        assert not app.inspector.query(SearchInput)
+        assert app.escapes == 0

@@ -1,13 +1,27 @@
-"""What the screens look like, at the sizes and in the themes that count; see `pictures` for how to take them anew."""
+"""What the screens look like, from the first frame on, and that the README shows them; see `pictures` for how to take them anew."""
 
 from __future__ import annotations
 
+import asyncio
+import inspect
+import re
+import subprocess
+import sys
+from collections import Counter
+from html import unescape
 from pathlib import Path
 
+import anyio
 import pytest
+from rich.style import Style
+from textual.pilot import Pilot
+from typing_extensions import override
 
 from tests.tui.pictures import FOLDER
 from tests.tui.still import STATUSES, still
+from tui_host.host.host import Host
+from tui_host.settings.load import Overrides, load
+from tui_host.tui.app import TuiHost
 
 BIG, USUAL, SMALL = (140, 45), (80, 24), (60, 20)
 LIGHT = "textual-light"
@@ -92,3 +106,113 @@ async def test_everything_can_be_read_in_a_light_theme_too(tmp_path: Path) -> No
 def test_no_picture_is_kept_that_nobody_looks_at() -> None:
     source = Path(__file__).read_text(encoding="utf-8")
     assert [path.name for path in sorted(FOLDER.glob("*.txt")) if f'"{path.stem}"' not in source] == []
+
+
+# The first frame.
+
+
+class Held(TuiHost):
+    """The app, whose rest comes when it is let go."""
+
+    CSS_PATH = Path(inspect.getfile(TuiHost)).with_name("app.tcss")
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self.go = asyncio.Event()
+
+    @override
+    async def load_the_rest(self) -> None:
+        await self.go.wait()
+        await super().load_the_rest()
+
+
+def cells(app: TuiHost) -> list[list[tuple[str, str]]]:
+    """Each character on the screen with its look; of a space its background alone."""
+    compositor = app.screen._compositor  # pyright: ignore[reportPrivateUsage] - Textual has no other way to it
+    return [
+        [(letter, look(letter, style or Style.null())) for text, style, _ in strip for letter in text]
+        for strip in compositor.render_strips()
+    ]
+
+
+def look(letter: str, style: Style) -> str:
+    return f"on {style.bgcolor}" if letter == " " else str(style)
+
+
+def app_in(folder: Path, ui: str) -> Held:
+    (folder / "config.toml").write_text(f"[ui]\n{ui}\n", encoding="utf-8")
+    return Held(Host(load(Overrides(config=folder / "config.toml", data_dir=folder), {})))
+
+
+async def until_whole(app: Held, pilot: Pilot[int]) -> None:
+    app.go.set()
+    with anyio.fail_after(90):
+        while app.main is None or not app.main.is_whole:
+            await pilot.pause(0.01)
+
+
+@pytest.mark.parametrize(
+    ("size", "ui"),
+    [
+        ((140, 45), "ascii = false"),
+        ((60, 20), "ascii = true"),
+        ((100, 30), 'ascii = false\ntheme = "textual-light"'),
+    ],
+    ids=["wide", "small, ascii", "light"],
+)
+async def test_nothing_moves_when_chat_and_inspector_take_their_places(
+    tmp_path: Path, size: tuple[int, int], ui: str
+) -> None:
+    app = app_in(tmp_path, ui)
+    async with app.run_test(size=size) as pilot:
+        assert app.main is not None
+        assert not app.main.is_complete
+        first = cells(app)
+        await until_whole(app, pilot)
+        await pilot.pause()
+        assert cells(app) == first
+
+
+async def test_what_is_done_before_all_is_there_is_done_as_soon_as_it_can_be(tmp_path: Path) -> None:
+    app = app_in(tmp_path, "ascii = false")
+    async with app.run_test(size=(140, 45)) as pilot:
+        assert app.main is not None
+        assert not app.main.is_complete
+        await pilot.press("h", "i", "f2", "f3")
+        assert type(app.screen).__name__ == "ServersScreen"
+        await until_whole(app, pilot)
+        await pilot.press("f3")
+        assert app.screen is app.main
+        assert app.main.arrangement == "inspector"
+        assert app.main.submissions.prompt.message() == "hi"
+
+
+# The README.
+
+
+ROOT = Path(__file__).parents[2]
+SCREENSHOTS = ROOT / "screenshots"
+TEXT = re.compile(r"<text [^>]*>([^<]*)</text>")
+MANY = 0.02
+"""The share of words that times may change: a line that is cut one letter earlier."""
+
+
+def pictures() -> list[str]:
+    return re.findall(r"\]\(screenshots/([\w-]+)\.svg\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+def words_of(picture: Path) -> Counter[str]:
+    """The words in a picture, with every number as 0: times and ports differ from run to run."""
+    texts = [unescape(text) for text in TEXT.findall(picture.read_text(encoding="utf-8"))]
+    words = " ".join(texts).split()
+    return Counter(re.sub(r"\d+(\.\d+)?", "0", word) for word in words if not re.search("ms$|…", word))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", pictures())
+def test_a_picture_of_the_readme_shows_the_program_as_it_is(name: str, tmp_path: Path) -> None:
+    command = [sys.executable, str(SCREENSHOTS / "make.py"), "--into", str(tmp_path), name]
+    subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
+    kept, made = words_of(SCREENSHOTS / f"{name}.svg"), words_of(tmp_path / f"{name}.svg")
+    differing = (kept - made) + (made - kept)
+    assert differing.total() <= MANY * made.total(), f"uv run python screenshots/make.py {name}; differing: {differing}"

@@ -1,10 +1,24 @@
-"""What is selected in the chat: the source of what is seen, by keys too, and it stays on its text."""
+"""What is selected in the chat and in the inspector: the source of what is seen, by keys and by the mouse."""
 
 from __future__ import annotations
 
+from textual import events
+from textual.app import App, ComposeResult
+from typing_extensions import override
+
+from tests.tui.inspecting import Inspecting, a_session
+from tests.tui.inspector_wires import a_turn
 from tests.tui.selecting import ANSWER, Chat, a_chat, drag, in_chat, marked, row_of, selected, settled
-from tests.tui.waiting import at_work
+from tests.tui.waiting import at_work, until
+from tui_host.answers.sheet import SheetLine
 from tui_host.chat.conversation import AnswerItem, Conversation, UserItem
+from tui_host.tui.widgets.details.detail_view import PageLines
+from tui_host.tui.widgets.lines.line_selection import SelectingView
+from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.text_page import TextPage
+from tui_host.tui.widgets.pages.tree_page import TreePage
+
+# In the chat.
 
 
 async def test_a_drag_selects_the_source_of_what_it_passes_over() -> None:
@@ -129,3 +143,181 @@ async def test_o_moves_the_other_end() -> None:
         assert selected(view) == ""
         await pilot.press("shift+down", *["shift+right"] * 4, "o", *["shift+right"] * 4)
         assert (selected(view), marked(view)) == ("*sum* of it\n\nSome", "sum of it|Some")
+
+
+# By the mouse.
+
+
+async def test_a_plain_click_selects_nothing_and_does_what_it_did() -> None:
+    async with in_chat(a_chat()) as (view, pilot):
+        await drag(pilot, view, row_of(view, "bold"), row_of(view, "first"))
+        assert selected(view)
+        await pilot.click(view, offset=row_of(view, "math.add"))
+        await settled(pilot, view)
+        assert (selected(view), view.current) == ("", 1)
+        assert "arguments" in "".join(view.render_line(y).text for y in range(view.view_height))
+
+
+async def test_two_presses_take_a_word_and_three_a_paragraph() -> None:
+    async with in_chat(a_chat()) as (view, pilot):
+        x, y = row_of(view, "words and")
+        await pilot.click(view, offset=(x + 1, y), times=2)
+        assert (selected(view), marked(view)) == ("words", "words")
+        await pilot.click(view, offset=row_of(view, "link"), times=2)
+        assert selected(view) == "[link](https://e.example/)"
+        await pilot.click(view, offset=row_of(view, "sum of"), times=3)
+        assert (selected(view), marked(view)) == ("## The *sum* of it", "The sum of it")
+        x, y = row_of(view, "return x")
+        await pilot.click(view, offset=(x, y), times=3)
+        assert selected(view) == "    return x", "a line of code"
+
+
+async def test_shift_and_a_click_extends() -> None:
+    async with in_chat(a_chat()) as (view, pilot):
+        x, y = row_of(view, "Some bold")
+        await drag(pilot, view, (x, y), (x + 3, y))
+        x, y = row_of(view, "second")
+        await pilot.click(view, offset=(x + 5, y), shift=True)
+        assert selected(view).startswith("Some **bold")
+        assert selected(view).endswith("\n- second")
+        assert view.current is None
+
+
+async def test_a_drag_beyond_the_edge_scrolls_and_goes_on() -> None:
+    async with in_chat(a_chat("\n\n".join(f"line {number}" for number in range(100))), (40, 12)) as (view, pilot):
+        view.scroll_to(y=20, animate=False)
+        await settled(pilot, view)
+        start = next((1, y) for y in range(12) if "line" in view.render_line(y).text)
+        top = view.top
+        await pilot.mouse_down(view, offset=start)
+        view.on_mouse_move(moved(view, 5, 14))
+        await until(pilot, lambda: view.top > top + 12)
+        view.on_mouse_move(moved(view, 39, 8))
+        await pilot.mouse_up(view, offset=(39, 8))
+        lines = selected(view).split("\n\n")
+        assert len(lines) > 8
+        assert lines == [f"line {number}" for number in range(int(lines[0][5:]), int(lines[0][5:]) + len(lines))]
+        stopped = view.top
+        await settled(pilot, view)
+        assert view.top == stopped, "it scrolls no longer"
+
+
+def moved(view: SelectingView, x: int, y: int) -> events.MouseMove:
+    """A move of the pointer that may be outside of the view."""
+    return events.MouseMove(view, x, y, 0, 0, 1, shift=False, meta=False, ctrl=False, screen_x=x, screen_y=y)
+
+
+async def test_nothing_moves_under_the_pointer_while_it_selects() -> None:
+    text = "\n\n".join(f"line {number}" for number in range(30))
+    conversation = Conversation()
+    conversation.add(AnswerItem(turn=1, step=1, text=text, state="streaming"))
+    async with in_chat(conversation, (40, 12)) as (view, pilot):
+        x, y = row_of(view, "line 28")
+        await pilot.mouse_down(view, offset=(x, y))
+        await pilot.hover(view, offset=(x + 3, y))
+        before = [view.render_line(each).text for each in range(12)]
+        conversation.put(0, AnswerItem(turn=1, step=1, text=text + "\n\nmore\n\nand more", state="streaming"))
+        await settled(pilot, view)
+        assert [view.render_line(each).text for each in range(11)] == before[:11]
+        await pilot.mouse_up(view, offset=(x + 3, y))
+        assert selected(view) == "line"
+
+
+# In the inspector.
+
+
+class Reading(App[None]):
+    """A detail."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__()
+        self.view = PageLines()
+        self.page = page
+
+    @override
+    def compose(self) -> ComposeResult:
+        yield self.view
+
+    def on_mount(self) -> None:
+        self.view.focus()
+        self.call_after_refresh(self.view.show, self.page)
+        self.set_interval(0.05, self.view.advance)  # what found no time at once, as the inspector does
+
+
+JSON_TEXT = '{"name": "multiply","arguments":{"a":6,"text":"a long text that has no room on one line"},"n":1.50}'
+
+
+async def test_from_a_detail_comes_the_text_as_it_is_whatever_the_lines_are() -> None:
+    async with at_work(Reading(TextPage("request body", JSON_TEXT, form="json")), (40, 20)) as (app, pilot):
+        view = app.view
+        await until(pilot, lambda: "arguments" in "".join(view.render_line(y).text for y in range(8)))
+        x, y = row_of(view, '"arguments"')
+        end, last = row_of(view, '"n"')
+        await drag(pilot, view, (x, y), (end + 7, last))
+        part = JSON_TEXT[JSON_TEXT.index('"arg') : -2]
+        assert view.current_source == ("part of request body", part)
+        assert marked(view).startswith('"arguments": {|"a": 6,|"text": "a long')
+        assert marked(view).endswith('|},|"n": 1.5')
+        await pilot.resize_terminal(24, 20)
+        await until(pilot, lambda: view.size.width <= 24)
+        assert selected(view) == part
+        await pilot.click(view, offset=row_of(view, "multiply"), times=2)
+        assert selected(view) == "multiply"
+        await pilot.click(view, offset=row_of(view, "long"), times=3)
+        assert selected(view) == '"text":"a long text that has no room on one line"'
+        await pilot.press("escape")
+        assert view.current_source == ("request body", JSON_TEXT)
+
+
+async def test_raw_bytes_are_selected_over_pictures_and_wide_characters() -> None:
+    text = "event: x\ndata: 中文\x1b[2J and \u202emore\n\ndata: end"
+    async with at_work(Reading(TextPage("body", text)), (40, 20)) as (app, pilot):
+        view = app.view
+        await until(pilot, lambda: "data" in "".join(view.render_line(y).text for y in range(8)))
+        _, y = row_of(view, "data: 中文")
+        await drag(pilot, view, (8, y), (14, y))
+        assert (selected(view), marked(view)) == ("文\x1b[2J ", "文␛[2J ")
+        await drag(pilot, view, (0, y), (39, y))
+        assert selected(view) == "data: 中文\x1b[2J and \u202emore\n"
+        for _ in range(3):
+            await pilot.press("shift+left")
+        assert selected(view) == "data: 中文\x1b[2J and \u202emo"
+
+
+async def test_a_tree_is_selected_by_lines_and_what_is_open_comes_as_it_is() -> None:
+    entries = [
+        SheetLine(key="a", label="model", figures=("8",)),
+        SheetLine(key="b", label="tools", text=lambda: '{"x":1,"y":[2]}', opened=True),
+        SheetLine(key="c", label="end"),
+    ]
+    async with at_work(Reading(TreePage("parts", entries, flipped=set())), (40, 20)) as (app, pilot):
+        view = app.view
+        await until(pilot, lambda: "end" in "".join(view.render_line(y).text for y in range(12)))
+        await pilot.press("shift+down", "shift+down")
+        assert selected(view) == "model  8\ntools"
+        assert marked(view).count("|") == 1
+        await pilot.press("shift+end")
+        assert view.current_source == ("part of parts", 'model  8\ntools\n{"x":1,"y":[2]}\nend')
+        await drag(pilot, view, row_of(view, '"x"'), row_of(view, '"y"'))
+        assert selected(view) == '"x":1,"y":['
+
+
+async def test_rows_of_the_list_are_copied_as_lines_and_stay_selected() -> None:
+    async with at_work(Inspecting(a_session()), (100, 34)) as (app, pilot):
+        ladder = app.inspector.ladder
+        await until(pilot, lambda: "following" in app.text)
+        before = ladder.selected_number
+        await drag(pilot, ladder, row_of(ladder, "#4 tools/call"), row_of(ladder, "#4 result"))
+        what, text = ladder.current_source()
+        assert (what, ladder.selected_number) == ("2 lines of the list", before)
+        assert "#4 tools/call" in text.split("\n")[0]
+        assert "#4 result" in text.split("\n")[1]
+        a_turn(app.wires, 10.0)
+        await until(pilot, lambda: "6 new below" in app.text)
+        assert ladder.current_source()[1] == text
+        await pilot.press("escape")
+        assert ladder.current_source() == ("", "")
+        await pilot.press("shift+up")
+        assert len(ladder.current_source()[1].split("\n")) == 1, "the current row first"
+        await pilot.press("shift+up")
+        assert len(ladder.current_source()[1].split("\n")) == 2

@@ -1,18 +1,24 @@
-"""Markdown as lines: what each construct looks like, and that growing makes no difference."""
+"""Markdown as lines: what each construct looks like, where lines break, and which of the source each drawn character stands for."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from rich.segment import Segment
 from rich.style import Style
 from typing_extensions import override
 
 from tui_host.capture.visible import hidden
 from tui_host.tui.glyphs import ASCII
 from tui_host.tui.markdown.document import Budget, Document
+from tui_host.tui.markdown.heights import Heights
 from tui_host.tui.markdown.markdown_styles import Inks
+from tui_host.tui.markdown.wrap import break_lines, cut, fill, fold, joint
+from tui_host.tui.widgets.lines.markdown_selection import DocumentSelection, copied
 
 INKS = Inks()
 
@@ -258,3 +264,196 @@ def test_a_late_token_costs_what_an_early_one_costs() -> None:
         document.advance(Budget(60))
         costs.append(styles.drawn)
     assert max(costs) <= 2
+
+
+# Where lines break.
+
+
+TEXTS = st.text(alphabet=st.sampled_from("ab cdé中文日本語、。（）「」한국 👍🏽👨‍👩‍👧‍👦 x-/"), max_size=120)
+
+
+def filled(text: str, width: int) -> list[str]:
+    return [text[start:end] for start, end in fill(text, width)]
+
+
+def test_words_go_to_the_next_line_whole() -> None:
+    assert filled("the quick brown fox jumps", 10) == ["the quick", "brown fox", "jumps"]
+
+
+def test_chinese_breaks_between_characters_but_no_line_begins_with_a_closing_mark() -> None:
+    assert filled("今天天气很好，我们去公园。", 12) == ["今天天气很", "好，我们去公", "园。"]
+    assert filled("他说「你好」了", 6) == ["他说", "「你", "好」了"]
+
+
+def test_emoji_families_are_not_torn_apart() -> None:
+    family = "👨‍👩‍👧‍👦"
+    assert [(family * 3)[start:end] for start, end in fold(family * 3, 4)] == [family * 2, family]
+
+
+def test_a_line_break_between_chinese_lines_is_no_space() -> None:
+    assert (joint("中", "文"), joint("a", "b"), joint("中", "b")) == ("", " ", " ")
+
+
+def test_what_is_cut_keeps_its_styles_and_controls_become_pictures() -> None:
+    rows = break_lines([Segment("one\x1b[2J\ntwo"), Segment("\n\x9bthree\tx")])
+    assert [[segment.text for segment in row] for row in rows] == [["one␛[2J"], ["two"], ["⟨9b⟩three␉x"]]
+    assert [segment.text for segment in cut([Segment("abc"), Segment("def")], 2, 5)] == ["c", "de"]
+
+
+@given(TEXTS, st.integers(min_value=2, max_value=30))
+def test_filled_lines_fit_and_lose_only_spaces(text: str, width: int) -> None:
+    found = filled(text, width)
+    assert all(cell_len(line) <= width for line in found)
+    assert re.sub(" ", "", "".join(found)) == re.sub(" ", "", text)
+
+
+@given(TEXTS, st.integers(min_value=2, max_value=30))
+@example("\u200d\u200da、", 2)
+def test_folded_lines_fit_and_lose_nothing(text: str, width: int) -> None:
+    found = [text[start:end] for start, end in fold(text, width)]
+    assert all(cell_len(line) <= width for line in found)
+    assert "".join(found) == text
+
+
+@given(
+    st.lists(st.integers(0, 9), max_size=40), st.lists(st.tuples(st.integers(0, 39), st.integers(0, 9)), max_size=10)
+)
+def test_heights_find_every_line_whatever_was_added_or_corrected(
+    first: list[int], changes: list[tuple[int, int]]
+) -> None:
+    heights = Heights(first[: len(first) // 2])
+    for height in first[len(first) // 2 :]:
+        heights.append(height)
+    plain = list(first)
+    for number, height in changes:
+        if number < len(plain):
+            plain[number] = height
+            heights.put(number, height)
+    assert heights.total == sum(plain)
+    assert [heights.start(number) for number in range(len(plain))] == [
+        sum(plain[:number]) for number in range(len(plain))
+    ]
+    everything = [(number, line) for number, height in enumerate(plain) for line in range(height)]
+    assert [heights.find(line) for line in range(sum(plain))] == everything
+
+
+# What is selected.
+
+
+MARKUP = st.text(alphabet=st.sampled_from("-*1.> #`|\n ab_[]()!~\\&;<中\t\x1b"), max_size=120)
+
+
+def document(source: str, width: int = 30, *, final: bool = True) -> Document:
+    made = Document()
+    made.put(source, final=final)
+    made.fit(width, INKS)
+    made.advance(Budget(60))
+    made.settle(0, 0, 1 << 40, Budget(60))
+    return made
+
+
+def check(made: Document) -> None:
+    """Every run of every line is what its trace says, in order, within the source."""
+    for number in range(made.height):
+        piece, inside, lines = made.lines_at(number)
+        trace = made.trace(piece)
+        drawn = lines[inside].strip.text if inside < len(lines) else ""
+        assert len(trace.ranges) == len(trace.text)
+        for run in lines[inside].runs if inside < len(lines) else ():
+            said = "".join(trace.text[run.place : run.place + run.length])
+            assert said in drawn
+            for start, end in trace.ranges[run.place : run.place + run.length]:
+                assert 0 <= start <= end <= made.length
+
+
+@pytest.mark.parametrize("source", [SOURCE, LONG_FENCE, LONG_TABLE, LONG_LIST], ids=["page", "fence", "table", "list"])
+@pytest.mark.parametrize("width", [12, 60])
+def test_every_drawn_character_stands_for_one_of_the_source(source: str, width: int) -> None:
+    made = document(source, width)
+    check(made)
+    for number in range(0, made.height, 7):
+        piece, inside, lines = made.lines_at(number)
+        trace = made.trace(piece)
+        for run in lines[inside].runs:
+            for place in range(run.place, run.place + run.length):
+                start, end = trace.ranges[place]
+                alone = (start, end) not in {trace.ranges[place - 1], trace.ranges[place + 1]}
+                if end - start == 1 and alone and not source[start].isspace():
+                    assert source[start] == trace.text[place]
+
+
+@given(MARKUP, st.integers(1, 20), st.booleans())
+@example("`a`b`\t`", 4, False)
+def test_any_markup_can_be_selected(source: str, width: int, final: bool) -> None:  # noqa: FBT001 - hypothesis gives it
+    made = document(source, width, final=final)
+    check(made)
+    selection = DocumentSelection(made, 0)
+    for line in range(made.height):
+        for cell in (0, 3, 9):
+            (start,), (end,) = selection.stretch_at(line, cell)
+            assert 0 <= start <= end <= made.length
+            selection.cells_in(line, ((start,), (made.length,)))
+            selection.around(line, cell, whole=False)
+            selection.around(line, cell, whole=True)
+            selection.point_of((start,))
+            copied(made, (start, made.length))
+            copied(made, (0, end))
+
+
+@pytest.mark.parametrize("source", [SOURCE, LONG_FENCE, LONG_TABLE, LONG_LIST], ids=["page", "fence", "table", "list"])
+def test_all_that_is_selected_is_the_source(source: str) -> None:
+    made = document(source)
+    assert copied(made, (0, made.length)) == source.rstrip("\n")
+
+
+def selected(source: str, part: str, width: int = 60) -> str:
+    """What is copied where a drawn part is selected."""
+    made = document(source, width)
+    for line in range(made.height):
+        text = made.line(line).strip.text
+        if part in text:
+            cell = text.index(part)
+            selection = DocumentSelection(made, 0)
+            (first,), (_, (last,)) = (
+                selection.stretch_at(line, cell)[0],
+                selection.stretch_at(line, cell + len(part) - 1),
+            )
+            return copied(made, (first, last))
+    raise AssertionError(part)
+
+
+@pytest.mark.parametrize(
+    ("source", "part", "copy"),
+    [
+        ("a **bold** b", "bold", "**bold**"),
+        ("a **bold** b", "old b", "**old** b"),
+        ("a **bold words** b", "a bold", "a **bold**"),
+        ("a `code` b", "code", "code"),
+        ("a `code` b", "a code", "a `code`"),
+        ("~~*x* y~~ z", "x y z", "~~*x* y~~ z"),
+        ("AT&amp;T \\*x\\*", "&T *x*", "&amp;T \\*x\\*"),
+        ("[a](http://b.c/(d) 'e)') f", "a (http://b.c/(d)) f", "[a](http://b.c/(d) 'e)') f"),
+        ("> one\n> two", "one two", "one\n> two"),
+        ("- a\tb", "a␉b", "a\tb"),
+        ("one<br>two", "two", "two"),
+        ("- [x] done", "done", "done"),
+        ("| a\\|b | c |\n|---|---|\n| d | e |", "a|b", "a\\|b"),
+        ("> ```\n> a\n>   b\n> ```", "  b", "  b"),
+    ],
+)
+def test_markup_at_the_edges_comes_out_balanced(source: str, part: str, copy: str) -> None:
+    assert selected(source, part) == copy
+
+
+def test_what_was_selected_of_a_growing_text_is_found_again() -> None:
+    made = Document()
+    made.fit(30, INKS)
+    made.put("one two\n\n- three **four", final=False)
+    made.advance(Budget(60))
+    chosen = (4, 16)
+    assert copied(made, chosen) == "two\n\n- three"
+    for end in range(30, 900, 13):
+        made.put(("one two\n\n- three **four** five\n" + "- more `of` it\n" * 60)[:end], final=False)
+        made.advance(Budget(60))
+        assert copied(made, chosen) == "two\n\n- three"
+    assert DocumentSelection(made, 0).cells_in(0, ((4,), (16,))) == (4, 7)

@@ -1,0 +1,412 @@
+"""Logs of others: messages, bodies and frames in lines, which answer is whose, and which way a frame went."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import pytest
+
+from tests.opening.captured import ASK, CHAT, NOW_NS, PIECE, TELL, WHOLE, seen, told
+from tui_host.capture.json.file_values import read_value
+from tui_host.capture.json.narrowing import items, mapping
+from tui_host.errors import JSON
+from tui_host.opening.import_types import File
+from tui_host.opening.logs import log_lines
+from tui_host.opening.recognition import read
+
+BOTH = [("mcp", "frame", "out"), ("mcp", "frame", "in")]
+
+
+def exchanges(text: str) -> list[tuple[str, str]]:
+    """What was asked and what was said in each exchange."""
+    found: dict[str | None, tuple[str, str]] = {}
+    for each in seen(text):
+        asked, said = found.get(each.draft.exchange, ("", ""))
+        data = each.draft.data.decode()
+        found[each.draft.exchange] = (
+            (data, said) if each.draft.kind == "request" else (asked, said + data * (each.draft.kind == "chunk"))
+        )
+    return list(found.values())
+
+
+def asked(question: str) -> str:
+    return json.dumps({**mapping(CHAT), "messages": [{"role": "user", "content": question}]})
+
+
+def said(text: str) -> str:
+    return json.dumps({**mapping(WHOLE), "id": text})
+
+
+@pytest.mark.parametrize(
+    "form", ["request={} response={}", "12:00:01 > {} < {}", "{} | answer: {}", "out {} in {} (5 ms)"]
+)
+def test_a_line_with_a_request_and_its_answer_is_an_exchange(form: str) -> None:
+    lines = [form.format(asked(name), said(name)) for name in ("one", "two")]
+    assert exchanges("\n".join(lines)) == [(asked(name), f"{said(name)}\n") for name in ("one", "two")]
+
+
+def test_a_stream_may_stand_right_behind_the_request() -> None:
+    stream = f"data: {json.dumps(PIECE)}\n\ndata: {json.dumps(PIECE)}\n\ndata: [DONE]\n\n"
+    named = 'event: message_start\ndata: {"type": "message_start", "message": {}}\n\n'
+    assert exchanges(f"{asked('one')}{stream}{asked('two')}{stream}") == [(asked(n), stream) for n in ("one", "two")]
+    assert exchanges(f"# of a proxy\n{asked('one')}{named}") == [(asked("one"), named)]
+
+
+def test_events_around_one_that_is_broken_are_all_there() -> None:
+    event = f"data: {json.dumps(PIECE)}\n\n"
+    assert exchanges(f"{asked('one')}\n{event * 3}data: {{oops}}\n\n{event * 2}") == [(asked("one"), event * 5)]
+
+
+def test_of_streams_among_each_other_no_event_is_read_many_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = [f"data: {json.dumps({**mapping(PIECE), 'id': name})}\n\n" for name in "ab"]
+    text = "".join(events) * 200
+    sizes: list[int] = []
+
+    def counted(data: bytes, *, is_shallow: bool = False) -> JSON:
+        sizes.append(len(data))
+        return read_value(data, is_shallow=is_shallow)
+
+    monkeypatch.setattr(log_lines, "read_value", counted)
+    assert sum(each.draft.data.count(b"data:") for each in seen(text) if each.draft.kind == "chunk") == 400
+    assert sum(sizes) < 2 * len(text)
+
+
+@pytest.mark.parametrize("form", ["-> {} <- {}", "{}{}", "[ {}, {} ]", "-> {}   <- {} trailing {{words}}"])
+def test_messages_that_follow_each_other_in_a_line_are_all_there(form: str) -> None:
+    found = seen(form.format(json.dumps(ASK), json.dumps(TELL)))
+    assert told(found) == BOTH
+    assert not any(each.draft.malformed for each in found)
+
+
+@pytest.mark.parametrize("before", ["serve{{peer=stdio}}: {}", '{{"level": "info"}} {}', "{{a}} {{b}}: {}"])
+def test_something_in_braces_before_a_message_is_passed_over(before: str) -> None:
+    text = "\n".join(before.format(f"{way} {json.dumps(said)}") for way, said in (("->", ASK), ("<-", TELL)))
+    reading = read([File(name="a.log", data=text.encode(), time_ns=NOW_NS)])
+    assert told(list(reading.drafts)) == BOTH
+    assert not reading.notes.left_out
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "10:00:01 POST {} body=",
+        "2026-11-22T20:00:01Z INFO --> {} ",
+        '"POST {} HTTP/1.1" ',
+        "[proxy] url={} request: ",
+        "POST {}\n",
+    ],
+)
+@pytest.mark.parametrize("url", ["https://api.deepseek.com/v1/chat/completions", "/v1/chat/completions"])
+def test_the_address_before_a_request_is_its_own(before: str, url: str) -> None:
+    first, *_ = seen(f"see /docs/chat for more\n{before.format(url)}{asked('one')}\n<- {said('x')}\n")
+    assert first.draft.head is not None
+    assert (first.draft.head.method, first.draft.head.url) == ("POST", url)
+
+
+PLAIN: dict[str, JSON] = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
+SAID: dict[str, JSON] = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "x"}]}
+BEGUN: dict[str, JSON] = {"type": "message_start", "message": {"id": "msg_0", **SAID, "content": []}}
+OLLAMA: dict[str, JSON] = {"model": "m", "message": {"role": "assistant", "content": "x"}, "done": True}
+
+
+@pytest.mark.parametrize(
+    ("answers", "dialects"),
+    [
+        ([f"<<< {json.dumps(SAID)}"] * 2, ["anthropic", "anthropic"]),
+        ([f"event: message_start\ndata: {json.dumps(BEGUN)}\n"] * 2, ["anthropic", "anthropic"]),
+        ([json.dumps(OLLAMA)] * 2, ["ollama", "ollama"]),
+        ([json.dumps(WHOLE)] * 2, ["openai", "openai"]),
+    ],
+)
+def test_a_request_that_may_be_of_several_apis_is_of_the_one_in_which_the_log_has_answers(
+    answers: list[str], dialects: list[str]
+) -> None:
+    found = seen("# model\n" + "\n".join(f">>> {json.dumps(PLAIN)}\n{answer}" for answer in answers))
+    heads = [each.draft.head for each in found if each.draft.kind == "request"]
+    assert [head and head.url for head in heads] == [f"{dialect}:" for dialect in dialects]
+
+
+# Which answer is whose.
+
+
+DONE = "data: [DONE]"
+
+
+class Talk(NamedTuple):
+    """An exchange: what was asked_of, empty if unknown, and all texts of the answer."""
+
+    question: str
+    answer: str
+
+
+def asked_of(question: str, **more: JSON) -> str:
+    return json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "content": question}], **more})
+
+
+def openai(text: str, name: str = "") -> list[str]:
+    """A stream that says each character by itself; `name` is its id."""
+
+    def chunk(delta: JSON, reason: str | None = None) -> str:
+        named: dict[str, JSON] = {"id": name} if name else {}
+        choice: JSON = {"index": 0, "delta": delta, "finish_reason": reason}
+        return f"data: {json.dumps({**named, 'object': 'chat.completion.chunk', 'choices': [choice]})}"
+
+    return [*[chunk({"content": each}) for each in text], chunk({}, "stop"), DONE]
+
+
+def anthropic(text: str) -> list[str]:
+    events: list[JSON] = [{"type": "message_start", "message": {}}]
+    events += [{"type": "content_block_delta", "index": 0, "delta": {"text": each}} for each in text]
+    events.append({"type": "message_stop"})
+    return [f"data: {json.dumps(event)}" for event in events]
+
+
+def ollama(text: str) -> list[str]:
+    lines = [{"model": "m", "message": {"role": "assistant", "content": each}, "done": False} for each in text]
+    return [json.dumps(line) for line in [*lines, {"model": "m", "message": {"content": ""}, "done": True}]]
+
+
+def whole(text: str) -> str:
+    return json.dumps({"object": "chat.completion", "choices": [{"index": 0, "message": {"content": text}}]})
+
+
+def in_turn(*streams: Sequence[str]) -> list[str]:
+    return [stream[at] for at in range(max(map(len, streams))) for stream in streams if at < len(stream)]
+
+
+def talks(*logs: Sequence[str]) -> tuple[list[Talk], list[str]]:
+    """What was asked_of and said in each exchange, and the messages for a person."""
+    reading = read([File(name=f"{n}.log", data="\n".join(log).encode(), time_ns=NOW_NS) for n, log in enumerate(logs)])
+    found: dict[str, Talk] = {}
+    for each in (*reading.drafts, *(more for _, drafts in reading.untimed for more in drafts)):
+        draft = each.draft
+        talk = found.setdefault(draft.exchange or "", Talk("", ""))
+        if draft.kind == "request" and draft.data:
+            (message,) = items(mapping(json.loads(draft.data)).get("messages"))
+            talk = talk._replace(question=str(mapping(message)["content"]))
+        elif draft.kind == "chunk":
+            talk = talk._replace(answer=talk.answer + "".join(map(_said, draft.data.decode().splitlines())))
+        found[draft.exchange or ""] = talk
+    return [talk for name, talk in found.items() if name], reading.notes.messages
+
+
+def _said(line: str) -> str:
+    text = line.removeprefix("data: ")
+    if not text.startswith("{"):
+        return ""
+    body = mapping(json.loads(text))
+    choices = [mapping(each) for each in items(body.get("choices"))] or [body]
+    deltas = [mapping(each.get("delta") or each.get("message")) for each in choices]
+    return "".join(str(delta.get("content") or delta.get("text") or "") for delta in deltas)
+
+
+@pytest.mark.parametrize("stream", [openai, anthropic, ollama])
+def test_one_request_after_the_other_has_its_own_answer(stream: Callable[[str], list[str]]) -> None:
+    lines = [asked_of("one"), *stream("abc"), asked_of("two"), *stream("de")]
+    assert talks(lines) == ([Talk("one", "abc"), Talk("two", "de")], [])
+
+
+@pytest.mark.parametrize("stream", [openai("ab"), anthropic("ab"), ollama("ab")])
+def test_a_request_that_is_sent_again_or_got_no_answer_is_no_doubt(stream: list[str]) -> None:
+    lines = [
+        asked_of("one"),
+        "timeout",
+        asked_of("one"),
+        *stream,
+        asked_of("two"),
+        *stream,
+        asked_of("three"),
+    ]
+    found, messages = talks(lines)
+    assert found == [Talk("one", ""), Talk("one", "ab"), Talk("two", "ab"), Talk("three", "")]
+    assert not messages
+
+
+@pytest.mark.parametrize("form", ["[request_id={0}] {1}", '{{"req_id": "{0}", "body": {1}}}', "req-{0} {1}"])
+def test_answers_go_to_the_request_of_their_id_in_whatever_order_they_come(form: str) -> None:
+    lines = [("7", asked_of("one")), ("8", asked_of("two")), ("8", whole("b")), ("7", whole("a"))]
+    found, messages = talks([form.format(*line) for line in lines])
+    assert found == [Talk("one", "a"), Talk("two", "b")]
+    assert not messages
+
+
+def test_streams_of_requests_with_ids_may_stand_among_each_other() -> None:
+    streams = in_turn([f"[req-1] {line}" for line in openai("abc")], [f"[req-2] {line}" for line in openai("de")])
+    assert talks([f"[req-1] {asked_of('one')}", f"[req-2] {asked_of('two')}", *streams])[0] == [
+        Talk("one", "abc"),
+        Talk("two", "de"),
+    ]
+
+
+def test_a_stream_that_began_before_the_next_request_goes_on_by_its_id() -> None:
+    one, two = openai("abc", "x1"), openai("de", "x2")
+    lines = [asked_of("one"), *one[:1], asked_of("two"), *in_turn(one[1:4], two[:-1])]
+    assert talks(lines) == ([Talk("one", "abc"), Talk("two", "de")], [])
+
+
+def test_streams_that_only_their_own_ids_tell_apart_stand_alone() -> None:
+    lines = [
+        asked_of("one"),
+        asked_of("two"),
+        *in_turn(openai("abc", "x1")[:-1], openai("de", "x2")[:-1]),
+        asked_of("three"),
+    ]
+    found, messages = talks(lines)
+    assert found == [Talk("one", ""), Talk("two", ""), Talk("", "abc"), Talk("", "de"), Talk("three", "")]
+    assert "2 answers" in messages[0]
+
+
+@pytest.mark.parametrize("streams", [(anthropic("abc"), anthropic("de")), (openai("abc"), openai("de"))])
+def test_streams_that_nothing_tells_apart_are_left_out_with_the_remedy(streams: tuple[list[str], list[str]]) -> None:
+    lines = [
+        asked_of("one"),
+        asked_of("two"),
+        *in_turn(*streams),
+        asked_of("three"),
+        whole("f"),
+    ]
+    found, messages = talks(lines)
+    assert found == [Talk("one", ""), Talk("two", ""), Talk("three", "f")]
+    assert "0.log, line 3: events of several answers stand among each other" in messages[0]
+    assert "tui-host tap" in messages[0]
+
+
+@pytest.mark.parametrize("stream", [openai, anthropic, ollama])
+def test_streams_mixed_behind_one_request_are_never_glued_silently(stream: Callable[[str], list[str]]) -> None:
+    mixed = in_turn(stream("abc"), stream("de"))
+    for lines in (
+        [asked_of("one"), *mixed],
+        mixed,
+        [asked_of("one"), *stream("abc")[:2], asked_of("two"), *mixed],
+    ):
+        assert any("events of several answers stand among each other" in message for message in talks(lines)[1])
+
+
+def test_mixed_streams_without_requests_are_told_apart_by_their_ids() -> None:
+    assert talks(["\n\n".join(in_turn(openai("abc", "x1"), openai("de", "x2")))]) == (
+        [Talk("", "abc"), Talk("", "de")],
+        [],
+    )
+
+
+def test_frames_keep_their_place_among_answers_that_are_held_back() -> None:
+    lines = [
+        asked_of("title"),
+        asked_of("one"),
+        whole("a"),
+        f"-> {json.dumps(ASK)}",
+        f"<- {json.dumps(TELL)}",
+        asked_of("two"),
+    ]
+    reading = read([File(name="a.log", data="\n".join(lines).encode(), time_ns=NOW_NS)])
+    kinds = [each.draft.kind for each in reading.drafts]
+    assert kinds == ["request", "request", "response", "chunk", "end", "frame", "frame", "end", "request", "end"]
+
+
+def test_pieces_of_a_stream_that_were_cut_anywhere_are_put_together() -> None:
+    stream = "\n\n".join(openai("abc")) + "\n\n"
+    pieces = [stream[at : at + 40] for at in range(0, len(stream), 40)]
+    lines = [json.dumps({"event": "chunk", "data": piece}) for piece in pieces]
+    assert talks([asked_of("one"), *lines, asked_of("two"), *lines])[0] == [
+        Talk("one", "abc"),
+        Talk("two", "abc"),
+    ]
+
+
+# Requests in one file, answers in another.
+
+
+def test_requests_and_answers_in_two_files_are_joined_by_the_id_that_both_carry() -> None:
+    requests = [json.dumps({"request_id": n, "body": json.loads(asked_of(n))}) for n in ("one", "two", "three")]
+    answers = [json.dumps({"request_id": n, "body": json.loads(whole(f"to {n}"))}) for n in ("three", "one", "nobody")]
+    found, messages = talks(requests, answers)
+    assert sorted(found) == [Talk("", "to nobody"), Talk("one", "to one"), Talk("three", "to three"), Talk("two", "")]
+    assert messages == ["1.log has 1 answer of which 0.log has no request of the same id: shown alone."]
+
+
+# Frames.
+
+
+def test_the_lines_of_several_servers_in_one_log_of_claude_desktop_are_of_several_connections() -> None:
+    stamp = "2026-05-14T06:30:46.668Z [info]"
+    lines = [
+        f"{stamp} [{name}] Message from {side}: {json.dumps(frame)} {{ metadata: undefined }}"
+        for side, frame in (("client", ASK), ("server", TELL))
+        for name in ("math", "weather")
+    ]
+    drafts = [each.draft for each in seen("\n".join([f"{stamp} [math] Initializing server...", *lines]))]
+    assert [(draft.connection, draft.direction) for draft in drafts] == [
+        (name, direction) for direction in ("out", "in") for name in ("math#1", "weather#2")
+    ]
+    assert not any(draft.malformed for draft in drafts)
+
+
+def test_a_log_that_names_the_server_beside_each_message_is_of_several_connections() -> None:
+    lines = [{"server": name, "payload": value} for value in (ASK, TELL) for name in ("math", "weather")]
+    found = [each.draft for each in seen("\n".join(map(json.dumps, lines)))]
+    assert [(each.peer, each.direction, each.malformed) for each in found] == [
+        (name, way, None) for way in ("out", "in") for name in ("math", "weather")
+    ]
+    assert len({each.connection for each in found}) == 2
+
+
+def test_frames_of_which_nothing_tells_which_way_they_went_are_told_as_such() -> None:
+    frames: list[JSON] = [ASK, TELL, {**ASK, "method": "ping", "id": 2}, {"jsonrpc": "2.0", "id": 7, "result": {}}]
+    text = "\n".join(json.dumps(frame) for frame in frames)
+    reading = read([File(name="a.log", data=text.encode())])
+    assert [each.draft.direction for each in reading.drafts] == ["out", "in", "out", "in"]
+    assert reading.notes.messages == [
+        "a.log does not tell which way 2 messages went: requests are shown as the host's, answers as a server's."
+    ]
+
+
+LIST: JSON = {"jsonrpc": "2.0", "id": 9, "method": "tools/list"}
+LISTED: JSON = {"jsonrpc": "2.0", "id": 9, "result": {"tools": []}}
+ANSWERED: JSON = {"jsonrpc": "2.0", "id": 3, "result": {}}
+LEVEL: JSON = {"jsonrpc": "2.0", "id": 3, "method": "logging/setLevel"}
+FAILED: JSON = {"jsonrpc": "2.0", "id": 4, "error": {"code": -1, "message": "no"}}
+PING: JSON = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+PONG: JSON = {"jsonrpc": "2.0", "id": 1, "result": {}}
+LONG: JSON = {"jsonrpc": "2.0", "id": 4, "error": {"code": -1, "message": "x" * 1000}}
+SAMPLE: JSON = {"jsonrpc": "2.0", "id": 4, "method": "sampling/createMessage"}
+
+TO_SERVER_AND_BACK = ["IN OUT", "<< >>", "<<< >>>", "recv send", "< >", "<- ->", "received sent", "incoming outgoing"]
+
+
+def ways(lines: Sequence[tuple[str, JSON]]) -> list[tuple[str, str | None]]:
+    text = "".join(f"12:00:{at:02} {word} {json.dumps(value)}\n" for at, (word, value) in enumerate(lines))
+    return [(each.draft.direction or "", each.draft.malformed) for each in seen(text)]
+
+
+@pytest.mark.parametrize("words", [*TO_SERVER_AND_BACK, *(" ".join(w.split()[::-1]) for w in TO_SERVER_AND_BACK)])
+def test_words_mean_what_the_messages_behind_them_tell_from_whichever_side_they_are_written(
+    words: str,
+) -> None:
+    """Also what goes both ways: pings of both sides with one id, an error."""
+    to, back = words.split()
+    told = [(to, LIST), (back, LISTED), (to, LEVEL), (back, ANSWERED)]
+    asked = [(back, PING), (to, PONG), (to, PING), (back, PONG), (back, SAMPLE), (to, FAILED)]
+    lines = [*told, *asked]
+    assert ways(lines) == [("out" if word == to else "in", None) for word, _ in lines]
+
+
+def test_an_answer_is_the_servers_in_a_log_of_two_lines_that_is_written_from_its_side() -> None:
+    assert ways([("IN", LIST), ("OUT", LISTED)]) == [("out", None), ("in", None)]
+    assert ways([("IN ", LEVEL), ("OUT", ANSWERED)]) == [("out", None), ("in", None)]
+
+
+def test_words_that_name_who_sends_hold_for_a_result_that_looks_as_if_of_the_other() -> None:
+    assert ways([("server -> client", PING), ("client -> server", TELL)]) == [("in", None), ("out", None)]
+
+
+def test_requests_and_responses_go_both_ways_and_an_answer_goes_back_to_who_asked() -> None:
+    """A word that is heard both ways says nothing."""
+    lines: list[tuple[str, JSON]] = [
+        ("REQUEST", ASK),
+        ("REQUEST", SAMPLE),
+        ("RESPONSE", FAILED),
+        ("RESPONSE", TELL),
+    ]
+    assert ways(lines) == [("out", None), ("in", None), ("out", None), ("in", None)]

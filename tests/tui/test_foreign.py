@@ -1,0 +1,474 @@
+"""What others recorded, in the app: files, taps that run, and their servers; nothing is sent from there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from typing_extensions import override
+
+from tests.capture.drafts import WAIT
+from tests.infer.forms import FORMS
+from tests.infer.kept import KeptModelTap, KeptServerTap, keep_story
+from tests.infer.world import ServerTap, World
+from tests.kit.app import MATH, NARROW, OFF, PATIENT, WIDE, Running, running
+from tests.kit.bodies import Answer, Call, Results, User
+from tests.opening.captured import ASK, CHAT, TELL
+from tui_host.answers.masks import Mask
+from tui_host.capture.exports import EXPORTS
+from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.record import Direction, Draft, Place, Record
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.session_summary import SessionInfo, foreign_session
+from tui_host.capture.store.imported_records import Intake, put_into_turns
+from tui_host.capture.store.store import Store
+from tui_host.chat.conversation import UserItem, item_to_text
+from tui_host.errors import JSON
+from tui_host.host.host import Host
+from tui_host.infer.stories import Stories, TapStory
+from tui_host.opening.importing import import_files
+from tui_host.settings.load import Overrides, load
+from tui_host.settings.paths import DATABASE
+from tui_host.tui.app import TuiHost
+from tui_host.tui.incoming_files import Incoming
+from tui_host.tui.run_app import around
+from tui_host.tui.screens.servers_detail import Parts, flow_of, state_of, tapped_entries, tapped_notes
+from tui_host.tui.screens.servers_screen import ServersScreen
+from tui_host.tui.sources.live import EMPTY_KEPT, SessionSource
+from tui_host.tui.sources.tapped import LOADING, NEVER_SAID, TapSource
+from tui_host.tui.sources.tapped_servers import TappedServers
+
+# Files.
+
+
+END = {"choices": [{"index": 0, "delta": {"content": "hello"}, "finish_reason": "stop"}]}
+
+
+def brought(folder: Path, *texts: str) -> None:
+    files = [folder / name for name in ("one.log", "two.log")]
+    store = Store.open(folder / "data" / "tui-host.db")
+    try:
+        for file, text in zip(files, texts, strict=False):
+            file.write_text(text, encoding="utf-8")
+            import_files(store, [file], Redactor())
+    finally:
+        store.close()
+
+
+class BeingRead:
+    """A file whose records are written one by one, as another process would."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = Store.open(folder / "data" / "tui-host.db")
+        self.info = replace(foreign_session("20261122-101500-abcde", "big.har"), created_ns=1, updated_ns=1)
+        self.store.sessions.put_back(replace(self.info, live=True))
+        self.intake = Intake(self.store, self.info.id, Redactor(), 1)
+
+    def write(self, seq: int, way: Direction, value: JSON) -> None:
+        place = Place(session=self.info.id)
+        draft = Draft(wire="mcp", kind="frame", peer="sums", connection="sums#1", place=place)
+        draft = replace(draft, direction=way, data=json.dumps(value).encode())
+        self.intake.add(Record(capture=self.info.id, seq=seq, time_ns=seq, mono_ns=seq, draft=draft))
+        self.intake.flush()
+
+
+async def the_import(app: Running) -> tuple[Store, SessionInfo]:
+    """The store of an app, and the one session in it that was brought in."""
+    await app.until(lambda: app.host.store is not None)
+    store = app.host.store
+    assert store is not None
+    (info,) = [each for each in store.sessions.list() if each.source == "import"]
+    return store, info
+
+
+async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> None:
+    brought(
+        tmp_path, f"{json.dumps(CHAT)}\ndata: {json.dumps(END)}\n", f">>> {json.dumps(ASK)}\n<<< {json.dumps(TELL)}\n"
+    )
+    async with running(tmp_path, config=MATH) as app:
+        await app.press("f5")
+        await app.until_shown("one.log", "two.log", "import")
+        await app.type("one")
+        await app.until(lambda: "two.log" not in app.text)
+        await app.press("enter")
+        await app.until_shown(
+            "request  63", "answer", "hello", "from a file: read only   one/m", "From a file, read only."
+        )
+        await app.send("and?")
+        await app.until_shown("This was captured elsewhere")
+        assert not app.session.turn - 1
+        await app.until(lambda: app.app.host.pool is not None and app.app.host.pool.tools())
+        assert {row.lane for row in app.inspector_source.ladder.rows} == {"llm"}  # no row of the servers that run here
+        await app.press("f5")
+        await app.until_shown("two.log")
+        await app.type("two")
+        await app.until(lambda: "one.log" not in app.text)
+        await app.press("enter")
+        await app.until_shown("This capture has no chat", "#1 tools/call")
+
+
+async def test_rows_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_has_been(tmp_path: Path) -> None:
+    """Another process writes them; here, by hand, what it would."""
+    file = BeingRead(tmp_path)
+    store, info = file.store, file.info
+    async with running(tmp_path, config=OFF) as app:
+        file.write(1, "out", ASK)
+        app.app.show_session(app.host.sessions.foreign(info))
+        await app.until_shown("reading big.har …: read only", "#1 tools/call")
+        source = app.inspector_source
+        file.write(2, "in", TELL)
+        await app.until_shown("#1 result")
+        assert source.live
+        store.sessions.save_item(info.id, 0, item_to_text(UserItem(turn=1, text="how much is it?")))
+        of_turn = Place(session=info.id, turn=1, step=1)
+        put_into_turns(store, info.id, {1: of_turn, 2: of_turn})
+        file.intake.close()
+        store.sessions.put_back(replace(info, model="some/model", protocol="native"))
+        await app.until_shown("how much is it?", "from a file: read only   some/model")
+        assert app.inspector_source is source
+        assert not source.live
+        await app.until_shown("▾ turn 1 · step 1", "#1 tools/call", "#1 result")
+    store.close()
+
+
+async def test_what_cannot_be_read_for_a_while_is_shown_when_it_can_be_again(tmp_path: Path) -> None:
+    file = BeingRead(tmp_path)
+    store, info = file.store, file.info
+
+    def rename(name: str, new: str) -> None:
+        store.run(lambda connection: connection.execute(f"ALTER TABLE {name} RENAME TO {new}").fetchall())
+        store.run(lambda _: None, WAIT)
+
+    async with running(tmp_path, config=OFF) as app:
+        file.write(1, "out", ASK)
+        app.app.show_session(app.host.sessions.foreign(replace(info, live=True)))
+        await app.until_shown("reading big.har …: read only", "#1 tools/call")
+        rename("records", "away")
+        for _ in range(3):  # each is a change of the database that is looked at
+            rename("away", "away_again")
+            rename("away_again", "away")
+            await app.pilot.pause()
+        rename("away", "records")
+        file.write(2, "in", TELL)
+        await app.until_shown("#1 result")
+        store.sessions.put_back(info)
+        await app.until_shown("from a file: read only")
+    store.close()
+
+
+def turns_of_exchanges(app: TuiHost) -> set[int]:
+    source = None if app.main is None else app.main.source
+    return set() if source is None else {row.turn for row in source.ladder.rows if row.lane == "llm"}
+
+
+async def test_what_is_read_from_a_file_says_so_from_the_first_frame_to_the_last(tmp_path: Path) -> None:
+    """Nothing of a session of one's own stands there meanwhile: no question to send, no wire that waits for one, no chat that is none."""
+    file = tmp_path / "some.log"
+    file.write_text(f"{json.dumps(CHAT)}\ndata: {json.dumps(END)}\n", encoding="utf-8")
+    seen: list[str] = []
+
+    settings = load(Overrides(config=None, data_dir=tmp_path / "data"), {"HOME": str(tmp_path)})
+    incoming = Incoming([file], tmp_path / "its.db", settings)
+    app = TuiHost(Host(settings, database=incoming.database))
+    async with around(app), incoming.shown_in(app), app.run_test(size=WIDE, notifications=True) as pilot:
+        here = Running(app, pilot)
+
+        def is_read() -> bool:
+            seen.append(here.text)
+            return all(words in here.text for words in ("request  63", "hello"))
+
+        await here.until(is_read)
+        await here.until(lambda: turns_of_exchanges(app) == {1})
+    assert "reading some.log" in seen[0]
+    assert "reading some.log" in seen[0].replace("reading some.log", "", 1)  # chat and list
+    for text in seen:
+        assert "From a file, read only." in text
+        assert not [
+            words
+            for words in ("Ask anything", "Nothing sent yet", "This capture has no chat", EMPTY_KEPT, "Press a number")
+            if words in text
+        ]
+
+
+# Taps.
+
+
+CLINE = FORMS["cline"]
+
+
+async def only_reads(app: Running) -> None:
+    """The session on the screen says whose it is, and that nothing can be said in it."""
+    await app.until_shown("Cline, followed: read only", "Tapped, read only.")
+    await app.send("and four?")
+    await app.until_shown("This is another host's session")
+    app.app.clear_notifications()
+    await app.press("ctrl+o")
+    await app.until_shown("This is another host's session")
+    assert not app.session.busy
+    await app.press("f3")
+    await app.until_shown("1 tapped from Cline   your own: 1 disabled", "live", "1 tool", "add", "host          Cline")
+    await app.press("r")
+    await app.until_shown("This server belongs to another host")
+    app.app.clear_notifications()
+    await app.press("f3")
+
+
+async def names_what_matters(app: Running) -> None:
+    """Where there is little room, the title is cut, and not what says whose it is, that it is a tap's, and live."""
+    await app.until_shown("Cline: what is one and two? (tap llm deepseek, tap stdio math)", "deepseek-chat")
+    await app.pilot.resize_terminal(*NARROW)
+    await app.until_shown("  Cline: what is one", "  tap  live", "  tap llm deepseek", "  tap stdio math")
+    await app.pilot.resize_terminal(*WIDE)
+    await app.until_shown("2 taps")
+
+
+async def is_deleted(app: Running) -> None:
+    """What is shown goes away with what was recorded."""
+    assert app.host.store is not None
+    for tap in app.host.store.sessions.taps(0):
+        app.host.store.sessions.delete(tap.id)
+    await app.until_shown("These records were deleted", "No requests or frames", "0 LLM")
+
+
+async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: Path) -> None:
+    call = Call("", "math__add", {"a": 1, "b": 2})
+    asked, told = [User("what is one and two?")], Results([(call, "3")])
+    async with running(tmp_path, config=OFF) as app:
+        model, math = KeptModelTap(tmp_path, "deepseek"), KeptServerTap(tmp_path, "math")
+        math.start(["add"], client="Cline")
+        await app.press("f5")
+        await app.until_shown("Cline: tap deepseek, tap stdio math", "live")
+        first = model.ask(CLINE, asked)
+        list(model.answer(CLINE, first, Answer("", [call])))
+        await names_what_matters(app)
+        await app.press("enter")
+        await app.until_shown("what is one and two?", 'asks math.add {"a": 1, "b": 2}', "example/deepseek-chat · cline")
+        await only_reads(app)
+        identity, _ = math.call("add", call.arguments)
+        math.result(identity, "3")
+        second = model.ask(CLINE, [*asked, Answer("", [call]), told])
+        list(model.answer(CLINE, second, Answer("It is three.")))
+        await app.until_shown('#1 tools/call  add {"b":2,"a":1} · inferred', "turn 1 · step 2", "It is three.")
+        await app.until_shown('math.add {"a": 1, "b": 2}  3', "following")
+        assert model.kept.recording.close()
+        assert math.kept.recording.close()
+        await app.until_shown("Cline, tapped: read only")
+        await app.until(lambda: app.inspector_source.is_settled and not app.inspector_source.live)
+        ladder = app.inspector_source.ladder
+        lanes = [(row.lane, row.turn, row.step) for row in ladder.rows if row.turn]
+        assert lanes == [("llm", 1, 1)] * 2 + [("mcp", 1, 1)] * 2 + [("llm", 1, 2)] * 2
+        frame = next(row for row in ladder.rows if row.method == "tools/call")
+        assert {ladder.rows[number].kind for number in ladder.relatives(frame.number)} >= {"request", "response"}
+        await app.press("f3")
+        await app.until_shown("ended", "tools (1)", "3 out, 3 in")
+        await app.press("f3")
+        again = TapSource(app.app.host, app.session)
+        assert again.empty == LOADING  # until all is read, nobody knows whether something was said
+        await app.until(lambda: again.look() or again.is_settled)
+        assert again.empty == NEVER_SAID
+        await app.press("f5")
+        await app.until_shown("Cline: what is one and two? (tap llm deepseek, tap stdio math)")
+        assert "live" not in app.text
+        await app.press("f5")
+        await is_deleted(app)
+
+
+async def test_whose_each_turn_is_stands_above_it_as_soon_as_another_host_asks(tmp_path: Path) -> None:
+    form = FORMS["openai"]
+    async with running(tmp_path, config=OFF) as app:
+        model = KeptModelTap(tmp_path, "deepseek")
+        list(model.answer(form, model.ask(form, [User("hi")], "opencode/1.18"), Answer("Hello.")))
+        await app.press("f5")
+        await app.until_shown("opencode: hi (tap llm deepseek)")
+        await app.press("enter")
+        await app.until_shown("Hello.", "▾ turn 1 · step 1 ──")
+        list(model.answer(form, model.ask(form, [User("you too")], "OpenAI/Python 2"), Answer("Yes.")))
+        await app.until_shown("turn 1 · step 1 · opencode ──", "turn 2 · step 1 · the OpenAI SDK for Python ──")
+        await app.until_shown("opencode asks:", "the OpenAI SDK for Python asks:", "Yes.")
+        assert model.kept.recording.close()
+        chat = [line[:40].strip(" ·▌") for line in app.text.splitlines()]
+        first = chat.index("opencode asks:")
+        assert chat[first + 1 : first + 4] == ["", "hi", ""]
+        live = list(app.session.conversation.items)
+        again = TapSource(app.app.host, app.session)
+        await app.until(lambda: again.look() or again.is_settled)
+        assert list(app.session.conversation.items) == live
+
+
+async def test_a_key_parts_a_tap_from_its_story_and_joins_it_again(tmp_path: Path) -> None:
+    keep_story(tmp_path)
+    async with running(tmp_path, config=OFF, size=(80, 24)) as app:
+        await app.press("f5")
+        await app.until_shown("Sessions   1", "  tap llm example", "  tap stdio math", "ctrl+l join or part a tap")
+        await app.press("ctrl+l")
+        await app.until_told("There is no story of a tap above this one.")
+        await app.press("down", "down")
+        await app.until_shown("ctrl+l parts this tap from its story; enter shows this tap alone.")
+        await app.press("ctrl+l")
+        await app.until_shown("Sessions   2", "Cline: tap stdio math")
+        store = app.host.store
+        assert store is not None
+        assert [len(story.taps) for story in Stories(store).listed()[0] if isinstance(story, TapStory)] == [1, 1]
+        await app.press("home", "pageup", "down")
+        await app.until_shown("ctrl+l joins this story to the one above.")
+        await app.press("ctrl+l")
+        await app.until_shown("Sessions   1", "  tap llm example", "  tap stdio math")
+        (story,) = Stories(store).listed()[0]
+        await app.press("down", "enter")
+        await app.until_shown("Cline, tapped: read only")
+        assert isinstance(story, TapStory)
+        assert app.session.id in {tap.id for tap in story.taps}
+        await app.until(lambda: app.inspector_source.is_settled)
+        assert {row.capture for row in app.inspector_source.ladder.rows} == {app.session.id}
+
+
+async def test_what_taps_recorded_and_a_file_brought_here_is_not_told_as_what_can_go_on(tmp_path: Path) -> None:
+    """And models of which several were asked are named in the header as in the list."""
+    math, model = KeptServerTap(tmp_path / "there", "math"), KeptModelTap(tmp_path, "deepseek")
+    math.start(["add"], client="A\x1bgent")
+    math.result(math.call("add", {"a": 1, "b": 2})[0], "3")
+    assert math.kept.recording.close()
+    for form in (CLINE, FORMS["anthropic"]):
+        list(model.answer(form, model.ask(form, [User("hi")]), Answer("one")))
+    assert model.kept.recording.close()
+    there = Store.open(tmp_path / "there" / "data" / DATABASE)
+    (info,) = there.sessions.list()
+    (tmp_path / "tap.jsonl").write_bytes(b"".join(EXPORTS["jsonl"](there, info)))
+    there.close()
+    here = Store.open(tmp_path / "data" / DATABASE)
+    imported = here.find_session(import_files(here, [tmp_path / "tap.jsonl"], Redactor()).id)
+    (tapped,) = [each for each in here.sessions.list() if not each.imported]
+    here.close()
+    async with running(tmp_path, config=OFF) as app:
+        app.app.show_session(app.host.sessions.foreign(imported))
+        await app.until_shown("This capture has no chat", "A␛gent, from a file: read only", "From a file, read only.")
+        app.app.show_session(app.host.sessions.foreign(tapped))
+        await app.until_shown("example/deepseek-chat and claude-x")
+
+
+# Servers of taps.
+
+
+class Recorded(SessionSource):
+    """A story whose taps are made by hand, without a host."""
+
+    origin = "tapped from Cline"
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.ladder = Ladder("story")
+        self.running = {"c"}
+        self.servers = TappedServers(self)
+        self._records: dict[tuple[str, int], Record] = {}
+
+    @override
+    def look(self) -> None:
+        """Fold what is new, and look."""
+        new = [record for _, record in self.world.records if record.key not in self._records]
+        self._records.update((record.key, record) for record in new)
+        self.ladder.feed(new)
+        self.servers.look()
+        while self.servers.is_behind:
+            self.servers.look()
+
+    @override
+    def runs(self, capture: str) -> bool:
+        return capture in self.running
+
+    @override
+    def record(self, key: tuple[str, int]) -> Record | None:
+        return self._records.get(key)
+
+    @override
+    def body(self, row: Row) -> bytes:
+        return self._records[row.capture, row.seq].draft.data
+
+    @override
+    def tail(self, row: Row, most: int) -> Sequence[Record]:
+        return [self._records[row.capture, seq] for seq in range(row.seq, row.last_seq + 1)][-most:]
+
+
+def labels(story: Recorded, number: int = 0) -> list[str]:
+    """What stands on the screen of a server, but for what is closed."""
+    server, mask = story.servers.servers[number], Mask()
+    entries = tapped_entries(server, flow_of(server, story.servers), Parts(mask), mask)
+    return [" ".join(entry.label.split()) for entry in entries]
+
+
+def test_frames_tell_who_a_server_and_its_host_are_and_all_pages_of_what_it_lists() -> None:
+    story = Recorded()
+    tap = ServerTap(story.world, "c", "math")
+    tap.start(["add", "sub", "mul"], client="Cline")
+    number, _ = tap.ask("resources/list", {})
+    tap.answer(number, {"resources": [{"uri": "m://pi", "name": "pi"}]})
+    for line in ("up", "ready"):
+        tap.keep(
+            Draft(wire="stderr", kind="line", peer="math", connection="c1", direction="in", data=f"{line}\n".encode())
+        )
+    story.look()
+    (server,) = story.servers.servers
+    assert [tool.name for tool in server.status.tools] == ["add", "sub", "mul"]
+    assert (server.status.frames_out, server.status.frames_in) == (4, 4)
+    assert server.status.stderr == ("up", "ready")
+    assert labels(story) == [
+        "host Cline", "capabilities none", "tools (3)", "resources (1)", "frames 4 out, 4 in", "stderr last 2 lines",
+    ]  # fmt: skip
+    assert tapped_notes(server, story.origin, Mask()) == ["live, tapped from Cline: read only"]
+    story.running.clear()
+    story.look()
+    assert state_of(story.servers.servers[0]) == "ended"
+
+
+def test_a_server_that_is_listed_anew_has_what_it_lists_now() -> None:
+    story = Recorded()
+    tap = ServerTap(story.world, "c", "math")
+    tap.start(["add", "sub"])
+    story.look()
+    tap.start(["mul"])
+    for _ in range(120):  # more than are told one by one
+        tap.result(tap.call("mul", {"a": 1})[0], "1")
+    story.look()
+    (server,) = story.servers.servers
+    assert [tool.name for tool in server.status.tools] == ["mul"]
+    assert (server.status.frames_out, server.status.frames_in) == (124, 124)
+    assert len(flow_of(server, story.servers).last) == 100
+
+
+def test_a_server_that_refused_its_host_says_why_and_what_it_was_not_asked_for_is_told() -> None:
+    story = Recorded()
+    good, bad = ServerTap(story.world, "c", "good"), ServerTap(story.world, "b", "bad")
+    good.frame("out", {"id": 2, "method": "initialize", "params": {"capabilities": {"roots": {}}}})
+    offered: dict[str, JSON] = {"prompts": {}, "tools": {}}
+    info: dict[str, JSON] = {"name": "Good", "version": "2"}
+    good.frame(
+        "in", {"id": 2, "result": {"protocolVersion": "2025-11-25", "capabilities": offered, "serverInfo": info}}
+    )
+    bad.frame("out", {"id": 3, "method": "initialize", "params": {}})
+    bad.frame("in", {"id": 3, "error": {"code": -32602, "message": "too old"}})
+    story.look()
+    found = labels(story)
+    assert {"host offers roots", "calls itself Good 2"} < {*found}
+    assert "protocol 2025-11-25 (stateful), stdio" in found
+    assert "not requested tools, prompts" in found
+    assert tapped_notes(story.servers.servers[1], story.origin, Mask()) == [
+        "failed: too old, tapped from Cline: read only"
+    ]
+
+
+async def test_the_first_of_the_servers_that_are_told_late_is_chosen_until_a_person_has_chosen(tmp_path: Path) -> None:
+    story = Recorded()
+    own = f'{PATIENT}[servers.own]\nbundled = "math"\nenabled = false\n'
+    async with running(tmp_path, config=own) as app:
+        app.app.push_screen(ServersScreen(app.host, app.session, story.servers))
+        await app.until_shown("none recorded", "> ○ own")
+        ServerTap(story.world, "c", "math").start(["add"])
+        story.look()
+        await app.until_shown("> ● math", "tools (1)")
+        await app.press("down")
+        await app.until_shown("> ○ own", "bundled math")
+        ServerTap(story.world, "d", "time").start(["now"])
+        story.look()
+        await app.until_shown("2 tapped from Cline", "> ○ own")
