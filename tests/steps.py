@@ -73,11 +73,7 @@ def steps_of_each(monkeypatch: pytest.MonkeyPatch, owner: object, name: str, tak
 
 
 class Copied(bytes):
-    """Bytes that count how many of them are copied, which no count of calls can see.
-
-    Attributes:
-        size: So many.
-    """
+    """Bytes that count how many of them are copied, in `size`, which no count of calls can see."""
 
     size = 0
 

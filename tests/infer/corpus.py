@@ -10,7 +10,7 @@ from tests.infer.forms import DIALECTS, Form, form
 from tests.infer.habits import NOT_TAPPED, TOOLS, Habits, habits, schema_of
 from tests.infer.impatient import Impatience
 from tests.infer.talking import Running, Talk
-from tests.infer.world import MS, Asked, Made, ModelTap, ServerTap, World
+from tests.infer.world import MS, Asked, ModelTap, ServerTap, World
 from tests.kit.bodies import Answer, Call, Entry, Results, User, dumped
 from tui_host.errors import JSON
 
@@ -18,21 +18,13 @@ OWN = "Task"
 """A host's own tool: an agent below, which talks by itself."""
 _IDS = ("openai", "openai-responses", "anthropic")
 """Where the model's calls have ids."""
-_OWN_IDS = ("gemini-cli",)
-"""Where the host gives them ids."""
+_TIMED_OUT = "MCP error -32001: Request timed out"
 _LONG = "\n".join(f"{number}. A page about {'things and ' * (number % 7)}more" for number in range(60))
 
 
 @dataclass
 class Servers:
-    """Servers behind taps, which one host has for itself, or several share.
-
-    Attributes:
-        taps: By the server's name.
-        off: By how much the taps' clocks are wrong, in ms.
-        drift: By how many parts in a million they go too fast.
-        has_no_sessions: They speak HTTP, and know nothing of who asks.
-    """
+    """Servers behind taps, which one host has for itself, or several share; without sessions they know nothing of who asks."""
 
     world: World
     chance: random.Random
@@ -50,16 +42,7 @@ class Servers:
 
 
 class Host:
-    """One host with its taps, in one world.
-
-    Args:
-        chance: What decides.
-        name: How it speaks.
-        servers: What it calls.
-        impatience: What it does by itself.
-        number: Which host it is in its world.
-        names: What it calls itself before models, and before servers.
-    """
+    """One host with its taps, in one world; `names` are what it calls itself before models, and before servers."""
 
     def __init__(
         self,
@@ -79,8 +62,6 @@ class Host:
         dialect = chance.choice(tuple(DIALECTS))
         self.habits: Habits = habits(chance, is_native=name in DIALECTS, with_ids=name in _IDS)
         self.is_cline = name == "cline"
-        self.has_ids = name in _IDS
-        self.by_id = name in _IDS + _OWN_IDS
         tool_names = [self.habits.name(server, tool) for server, tools in TOOLS.items() for tool in tools]
         self.form: Form = form(name, tool_names, dialect)
         self.models: list[ModelTap] = []
@@ -139,8 +120,6 @@ class Host:
             return False
         if chance.random() < self.leaves:  # the person, or the host, goes back to what was asked
             answer = replace(answer, calls=[self._anew(call) for call in answer.calls])
-            for made in (self.world.made[call] for call in asked if not self.world.made[call].is_first):
-                made.left_ns = self.world.now  # else it may be another conversation that begins alike
             asked = yield from self._step(talk, answer)
             results = yield from self._run(asked, answer.calls)
         told = [(answer.calls[each.place], each.told or "") for each in results]
@@ -245,29 +224,10 @@ class Host:
             else:
                 yield from model.answer(self.form, exchange, answer)
                 talk.answered.append((answer, (model.id, exchange)))
-                return [
-                    self._made(talk, (model.id, exchange, number), call) for number, call in enumerate(answer.calls)
-                ]
+                return [(model.id, exchange, number) for number in range(len(answer.calls))]
             yield self.wait(50, 900)
 
     # Its calls.
-
-    def _made(self, talk: Talk, asked: Asked, call: Call) -> Asked:
-        habits = self.habits
-        self.world.made[asked] = Made(
-            host=self.connection,
-            line="" if self.servers.has_no_sessions else self.connection,
-            said=(call.name, dumped(dict(call.arguments)).decode()),
-            meaning=(*self._meant.get(call.id, ("", call.name)), dumped(dict(call.arguments)).decode()),
-            asked_ns=self.world.now,
-            names_id=habits.names_calls,
-            by_id=self.by_id,
-            answer="" if self.has_ids else f"{talk.said()} {self.connection}",
-            is_first=not any(isinstance(entry, Answer) for entry in talk.entries),
-            talk=talk.name,
-            is_in_order=habits.runs != "as approved" and habits.order == "as asked",
-        )
-        return asked
 
     def _run(self, asked: Sequence[Asked], calls: Sequence[Call]) -> Generator[int, None, list[Running]]:
         """Run them in its way; gives what the model is told of each, in the order in which it is."""
@@ -298,11 +258,7 @@ class Host:
             each.came = came
         yield self.wait(2, 30)
         ways = {"as asked": running, "as run": order, "as they came": sorted(running, key=lambda each: each.came)}
-        told = ways[self.habits.tells]
-        for place, each in enumerate(told):
-            made = self.world.made[asked[each.place]]
-            made.came, made.place, made.words = each.came, place, each.told or ""
-        return told
+        return ways[self.habits.tells]
 
     def _one(self, asked: Asked, call: Call) -> Generator[int, None, str]:
         """One call; gives what the model is told of it."""
@@ -325,11 +281,7 @@ class Host:
             yield MS
             return words
         told = yield from self._sent(asked, call, text)
-        made = self.world.made[asked]
-        if not made.given_up_ns and (words := self.habits.reword(told)) != told:
-            made.is_reworded, told = True, words
-        made.brought = told
-        return self.impatience.tells(said, told)
+        return self.impatience.tells(said, told if told == _TIMED_OUT else self.habits.reword(told))
 
     def _sent(self, asked: Asked, call: Call, text: str) -> Generator[int, None, str]:
         server, tool = self._meant[call.id]
@@ -345,7 +297,7 @@ class Host:
         yield MS  # this is cut short where calls are sent at once; what comes is not
         while self.impatience.sends_again():
             yield self.impatience.waits()
-            self._gives_up(asked, tap, identity, text)
+            self._gives_up(tap, identity, text)
             identity, seq = tap.call(tool, arguments, self.connection, meta, **more)
             self.world.carried(asked, (tap.id, seq))
         yield self.wait(1, 60)
@@ -364,10 +316,8 @@ class Host:
             yield self.wait(1000, 2000)
             if self.impatience.cancels:
                 self._cancels(tap, identity)
-            made = self.world.made[asked]
-            made.given_up_ns = self.world.now if self.impatience.cancels else made.sent_at[tap.id, seq]
             self.world.later.append((self.world.now + self.wait(1, 3000), tap, identity, text, self.connection))
-            return "MCP error -32001: Request timed out"
+            return _TIMED_OUT
         words = self._ends_otherwise(tap, identity, text, fate)
         if words is not None:
             return words
@@ -394,15 +344,13 @@ class Host:
             return chance.choice(["(No response)", "[]", "Tool ran without output or errors"])
         return None
 
-    def _gives_up(self, asked: Asked, tap: ServerTap, identity: int, text: str) -> None:
+    def _gives_up(self, tap: ServerTap, identity: int, text: str) -> None:
         """Wait no longer for a frame, and send it again then."""
-        made, own = self.world.made[asked], self.impatience
-        made.tries.append(made.frames[-1])
+        own = self.impatience
         if own.cancels:
             self._cancels(tap, identity)
         if own.comes_late():
             self.world.later.append((self.world.now + own.waits(), tap, identity, text, self.connection))
-            made.is_twice = made.is_twice or not own.cancels
 
     def _cancels(self, tap: ServerTap, identity: int) -> None:
         tap.frame("out", {"method": "notifications/cancelled", "params": {"requestId": identity}}, self.connection)
@@ -460,7 +408,6 @@ class Host:
                 tap.frame("in", {"method": "notifications/tools/list_changed"}, self.connection)
                 tap.start([schema_of(server, each) for each in TOOLS[server]], self.client, self.connection)
             arguments: dict[str, JSON] = {"id": self.chance.randrange(60)} if tool == "status" else {}
-            self.world.unasked.add((server, tool))
             identity, _ = tap.call(tool, arguments, self.connection)
             yield self.wait(1, 30)
             tap.result(identity, f"beat {self.chance.randrange(1 << 20)}", connection=self.connection)

@@ -205,21 +205,10 @@ Order: TypeAlias = Literal["as asked", "reversed", "any"]
 
 @dataclass(frozen=True, kw_only=True)
 class Habits:
-    """What one host always does.
+    """What one host always does: names, what it sends of arguments, how it runs calls and in which order, what it tells of results.
 
-    Attributes:
-        name: A tool's name for the model.
-        send: What it sends of the arguments that the model wrote.
-        tell: What it tells of a text.
-        runs: One call after the other; all at once; or as a person approves each, in whatever order.
-        order: The order in which it runs the calls of an answer by itself.
-        tells: Results in the order of the calls, as they come, or in the order in which the calls were run.
-        is_eager: It asks for many at a time, mostly of one server.
-        names_calls: It sends the model's id of the call along.
-        forgets: How likely it is to drop old messages from a request.
-        thinks: The model thinks.
-        denial: What it tells of a call that a person rejected.
-        reword: What it tells in place of what it would tell.
+    `is_eager` asks for many at a time, mostly of one server; `names_calls` sends the model's id along; `forgets` is how likely it drops old
+    messages from a request; `reword` is what it tells in place of what it would tell.
     """
 
     name: Callable[[str, str], str]

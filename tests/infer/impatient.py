@@ -18,13 +18,8 @@ _NOT_SENT = ("Tool execution timed out", "Error: rate limit of this host reached
 class Impatience:
     """How a host goes on by itself. What decides is apart from what decides all else: others do as they would without it.
 
-    Attributes:
-        chance: What decides.
-        again: How likely it is to give a frame up and send it again.
-        cancels: It says which answers it waits for no longer.
-        merges: It sends but one of the calls of an answer that ask for the same.
-        limits: How likely it is to fail a call without sending it.
-        caches: How likely it is to tell what it was told before.
+    It may give a frame up and send it again, say which answers it waits for no longer, send but one of the calls that ask for the same, fail a
+    call without sending it, or tell what it was told before.
     """
 
     chance: random.Random

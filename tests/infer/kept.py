@@ -16,11 +16,7 @@ from tui_host.tap.recording.tap_session import TapRecording
 
 
 class Recorded:
-    """What makes a tap of the tests' world one that records into a database.
-
-    Attributes:
-        ahead_ns: By how much what it records is later than it is.
-    """
+    """What makes a tap of the tests' world one that records into a database, by so many nanoseconds later than it is."""
 
     def __init__(self, folder: Path, title: str) -> None:
         self.ahead_ns = 0

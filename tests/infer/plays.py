@@ -26,14 +26,11 @@ _HOST_NAMES = (
 
 
 def play(seed: int, name: str, kind: Kind = "usual") -> World:
-    """Return a world of one kind.
+    """Return a world of one kind, whose first host speaks to its model in this form.
 
-    Args:
-        seed: What decides.
-        name: The form in which the first host speaks to its model.
-        kind: `usual`: one host, or two that share taps; `patient`: the same, and none goes on by itself; `reworded`: hosts that tell
-            less than what came, or something else; `shared`: two hosts that share the servers, with taps of their own or one before each
-            server, of which one may remember what it was told, and one may ask a model behind no tap.
+    `usual`: one host, or two that share taps; `patient`: the same, and none goes on by itself; `reworded`: hosts that tell less than what came,
+    or something else; `shared`: two hosts that share the servers, with taps of their own or one before each server, of which one may remember
+    what it was told, and one may ask a model behind no tap.
     """
     if kind == "shared":
         return _shared(seed, name)

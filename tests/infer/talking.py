@@ -12,13 +12,7 @@ from tests.kit.bodies import SYSTEM, Answer, Entry, Results, User
 
 @dataclass
 class Running:
-    """A call on its way.
-
-    Attributes:
-        place: Its place in the answer.
-        told: What the model is told of it; None while it runs.
-        came: The order in which the results came.
-    """
+    """A call on its way: its place in the answer, what is told of it, and the order in which results came."""
 
     place: int
     told: str | None = None
@@ -29,15 +23,8 @@ class Running:
 class Talk:
     """A conversation on its way.
 
-    Attributes:
-        name: Names it.
-        number: What tells it from others, in all that is said; the same in conversations that begin alike.
-        chance: What decides what its model answers.
-        entries: What was said so far, as the host keeps it.
-        task: What an agent below another is to do; empty in a conversation with a person.
-        told: Results that the next request tells first.
-        results: All results that were told so far, each with the calls of which they are.
-        answered: All answers so far, each with its exchange.
+    `number` tells it from others in all that is said; the same in conversations that begin alike. `task` is what an agent below another is to
+    do; `told` are results that the next request tells first, `results` all that were told, each with the calls of which they are.
     """
 
     name: int

@@ -8,7 +8,6 @@ import random
 from collections.abc import Generator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from math import inf
 from typing import Literal
 
 from tests.infer.forms import Form
@@ -16,7 +15,6 @@ from tests.kit.bodies import SYSTEM, Answer, Entry, dumped
 from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.record import Draft, Head, Record
 from tui_host.errors import JSON
-from tui_host.infer.clock_offsets import SECOND_NS
 from tui_host.infer.story import Story
 
 MS = 1_000_000
@@ -29,14 +27,7 @@ Pair = tuple[Literal["sent", "told"], Asked, tuple[str, object]]
 
 
 class Tap:
-    """One tap's capture.
-
-    Args:
-        identity: Its id.
-        boot: Its monotonic clock when the world begins.
-        off: By how much its wall clock is wrong.
-        drift: By how many parts in a million it goes too fast.
-    """
+    """One tap's capture: its monotonic clock when the world begins, and by how much its wall clock is wrong, or goes too fast."""
 
     def __init__(self, world: World, identity: str, *, boot: int = 0, off: int = 0, drift: int = 0) -> None:
         self.id = identity
@@ -71,11 +62,7 @@ class Tap:
 
 
 class ModelTap(Tap):
-    """The model's side.
-
-    Attributes:
-        peer: Who is asked.
-    """
+    """The model's side; `peer` is who is asked."""
 
     peer = "example"
 
@@ -113,11 +100,7 @@ class ModelTap(Tap):
 
 
 class ServerTap(Tap):
-    """A server's side: one connection, or several where hosts share a tap.
-
-    Args:
-        has_no_sessions: What hosts say over HTTP all seems to be of one connection.
-    """
+    """A server's side: one connection, or several where hosts share a tap. Over HTTP without sessions all seems to be of one."""
 
     def __init__(self, world: World, identity: str, name: str, *, has_no_sessions: bool = False, **clock: int) -> None:
         super().__init__(world, identity, **clock)
@@ -178,109 +161,23 @@ class ServerTap(Tap):
 
 
 @dataclass
-class Made:
-    """A call that a model asked for, and what became of it, in true time.
-
-    Attributes:
-        host: Whose it is.
-        line: Names the connections that it is sent on: several hosts may seem to share them.
-        said: Name and arguments as the model wrote them.
-        asked_ns: When it had been asked for.
-        names_id: Its frames say which call it is.
-        by_id: What is told says which call it is of.
-        is_in_order: Its host sends the calls of an answer in their order, always and by itself; else in another, or as a person decides.
-        frames: What carried it.
-        sent_ns: When the first of these was sent.
-        came: Its place in the order in which the calls of its answer came to their ends.
-        place: Its place among the results that are told.
-        words: What is told of it.
-        told_ns: When it was told first, 0 if it was not.
-        again_ns: When it was last told by the same request, or one like it.
-        left_ns: When its answer was dropped for another, 0 if it was not.
-        answer: The same for answers of one host that say the same after the same was said; empty if ids tell them apart.
-        is_first: Nothing was answered before.
-        talk: Names its conversation.
-        tries: Those of its frames that were given up, and sent again on the same connection.
-        is_twice: To one of these an answer came all the same, like that to the last.
-        given_up_ns: When its host waited no longer for its last frame, 0 if an answer came.
-        brought: What would be told of what came, if its host had not known that before.
-        sent_at: When each of its frames was sent.
-        meaning: Server, tool and arguments, whatever its host calls them.
-        is_reworded: What is told of it is not what came.
-    """
-
-    host: str
-    line: str
-    said: tuple[str, str]
-    asked_ns: int
-    names_id: bool
-    by_id: bool
-    is_in_order: bool
-    frames: list[Frame] = field(default_factory=list[Frame])
-    sent_ns: int = 0
-    came: int = 0
-    place: int = 0
-    words: str = ""
-    told_ns: int = 0
-    again_ns: int = 0
-    left_ns: int = 0
-    answer: str = ""
-    is_first: bool = False
-    talk: int = 0
-    tries: list[Frame] = field(default_factory=list[Frame])
-    is_twice: bool = False
-    given_up_ns: int = 0
-    brought: str = ""
-    sent_at: dict[Frame, int] = field(default_factory=dict[Frame, int])
-    meaning: tuple[str, str, str] = ("", "", "")
-    is_reworded: bool = False
-
-    @property
-    def until_ns(self) -> float:
-        """When its conversation went on, from its answer or in its place."""
-        return self.told_ns or self.left_ns or inf
-
-    @property
-    def is_told_nothing(self) -> bool:
-        """Whether what is told of it says nothing of what came."""
-        return self.brought not in ("", self.words)
-
-    def is_told_as(self, other: Made) -> bool:
-        """Whether nothing that is told tells it from another call: the same is, or nothing."""
-        return self.words == other.words or not (self.told_ns or other.told_ns)
-
-
-@dataclass
 class World:
-    """What happens, in the order of time, and what belongs together.
+    """What happens, in the order of true time, and what belongs together.
 
-    Attributes:
-        now: True time.
-        records: All that was recorded, with the true time.
-        truth: What carried each call, and where it was told.
-        words: What it was told.
-        made: The calls.
-        holding: The requests that tell each call, the first and those that hold what was said before, with the words, and the
-            exchanges of the answers behind them.
-        later: Answers that nobody waits for: when, where, and what.
-        is_one_machine: All taps run on one, whose clock they have.
-        unasked: Server and tool of the calls that hosts make by themselves.
-        unseen: Calls that were asked of a model behind no tap.
+    `holding` has the requests that tell each call, the first and those that hold what was said before, with the words and the exchanges of the
+    answers behind them; `later` are answers that nobody waits for.
     """
 
     now: int = 0
     records: list[tuple[int, Record]] = field(default_factory=list[tuple[int, Record]])
     truth: set[Pair] = field(default_factory=set[Pair])
     words: dict[tuple[Asked, str, str], str] = field(default_factory=dict[tuple[Asked, str, str], str])
-    made: dict[Asked, Made] = field(default_factory=dict[Asked, Made])
     holding: dict[Asked, list[Held]] = field(default_factory=dict[Asked, list[Held]])
     later: list[tuple[int, ServerTap, int, str, str]] = field(
         default_factory=list[tuple[int, ServerTap, int, str, str]]
     )
     taps: int = 0
     is_one_machine: bool = False
-    unasked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
-    unseen: list[Made] = field(default_factory=list[Made])
 
     def boot(self, chance: random.Random) -> int:
         """A tap's monotonic clock when the world begins."""
@@ -300,19 +197,11 @@ class World:
     def carried(self, call: Asked, frame: Frame) -> None:
         """This frame carries this call."""
         self.truth.add(("sent", call, frame))
-        made = self.made.get(call)
-        if made is not None:
-            made.sent_ns = made.sent_ns or self.now
-            made.frames.append(frame)
-            made.sent_at[frame] = self.now
 
     def told(self, call: Asked, capture: str, exchange: str, text: str) -> None:
         """This request tells the call's result, in these words."""
         self.truth.add(("told", call, (capture, exchange)))
         self.words[call, capture, exchange] = text
-        made = self.made.get(call)
-        if made is not None:
-            made.words, made.told_ns, made.again_ns = text, made.told_ns or self.now, self.now
 
     def held(self, call: Asked, capture: str, exchange: str, text: str, behind: frozenset[tuple[str, str]]) -> None:
         """This request tells the call's result, maybe as others did before it."""
@@ -343,26 +232,15 @@ class World:
         unseen -= {(record.capture, record.seq) for _, record in seen}
         self.records = seen
         self.truth = {pair for pair in self.truth if pair[1][:2] not in unseen and pair[2] not in unseen}
-        self.unseen += [made for asked, made in self.made.items() if asked[:2] in unseen]
-        self.made = {asked: made for asked, made in self.made.items() if asked[:2] not in unseen}
-        for made in self.made.values():
-            made.frames = [frame for frame in made.frames if frame not in unseen]
         self._tell_later(unseen)
 
     def _tell_later(self, unseen: AbstractSet[tuple[str, object]]) -> None:
         """Let requests tell what they hold behind which no answer was seen: as far as taps saw they go on from there."""
-        for call in self.made:
-            for where, text, behind in self.holding.get(call, ()):
-                if where not in unseen and behind <= unseen:
+        for call, held in self.holding.items():
+            for where, text, behind in held:
+                if call[:2] not in unseen and where not in unseen and behind <= unseen:
                     self.truth.add(("told", call, where))
                     self.words[call, *where] = text
-
-    def cut(self, *captures: str) -> None:
-        """Let taps tell whole seconds alone, as many logs do."""
-        for number, (now, record) in enumerate(self.records):
-            if record.capture in captures:
-                at_ns = record.time_ns // SECOND_NS * SECOND_NS
-                self.records[number] = now, replace(record, time_ns=at_ns, mono_ns=at_ns)
 
     def story(self, *, is_timed: bool = True) -> Story:
         """What is found out, also where what was recorded stands in its order and no more is known of when that was."""

@@ -26,7 +26,6 @@ NPM = {
     "@modelcontextprotocol/server-everything": "2026.8.31",
     "@modelcontextprotocol/server-filesystem": "2026.8.31",
     "@modelcontextprotocol/server-memory": "2026.8.31",
-    "@copilotkit/aimock": "1.43.0",
 }
 HOSTS_NPM = {
     "@anthropic-ai/claude-code": "2.1.197",
@@ -54,7 +53,6 @@ EVERYTHING = "@modelcontextprotocol/server-everything"
 FASTMCP = "fastmcp==2.14.7"
 FILESYSTEM = "@modelcontextprotocol/server-filesystem"
 MEMORY = "@modelcontextprotocol/server-memory"
-AIMOCK = "@copilotkit/aimock"
 
 HOME = os.environ.get("HOME", "/")
 """The person's: package caches are there. What each test gets as its home is empty."""

@@ -9,12 +9,7 @@ from typing import Self
 
 
 class Connection:
-    """One connection's bytes as the relay received them.
-
-    Attributes:
-        sent: What the client sent.
-        answered: What the server sent.
-    """
+    """One connection's bytes as the relay received them from the client, and from the server."""
 
     def __init__(self) -> None:
         self.sent = bytearray()
@@ -22,12 +17,7 @@ class Connection:
 
 
 class Relay:
-    """Listens on a free port of the loopback interface and passes everything on, until the end of its block.
-
-    Attributes:
-        port: Where it listens.
-        connections: In the order they came.
-    """
+    """Listens on a free port of the loopback interface and passes everything on, until the end of its block."""
 
     def __init__(self, upstream: int) -> None:
         self._upstream = upstream

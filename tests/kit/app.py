@@ -195,7 +195,6 @@ class Running:
 
     @property
     def host(self) -> Host:
-        """The app's host."""
         return self.app.host
 
     @property
@@ -205,23 +204,19 @@ class Running:
 
     @property
     def main(self) -> MainScreen:
-        """The main screen."""
         assert self.app.main is not None
         return self.app.main
 
     @property
     def prompt(self) -> Prompt:
-        """The prompt."""
         return self.main.query_one(Prompt)
 
     @property
     def transcript(self) -> Transcript:
-        """The chat."""
         return self.main.query_one(Transcript)
 
     @property
     def inspector(self) -> Inspector:
-        """The inspector."""
         return self.main.query_one(Inspector)
 
     @property
@@ -238,7 +233,6 @@ class Running:
 
     @property
     def focused(self) -> Widget | None:
-        """What has the focus."""
         return self.app.focused
 
     @property
@@ -249,7 +243,6 @@ class Running:
 
     @property
     def text(self) -> str:
-        """The whole screen."""
         return "\n".join(self.lines)
 
     def text_in(self, widget: Widget) -> str:
@@ -277,11 +270,7 @@ async def running(
 ) -> AsyncGenerator[Running]:
     """The app on a data folder of its own; its host has ended when the block is left.
 
-    Args:
-        folder: Holds the configuration and the data; a second run on the same one finds the sessions of the first.
-        config: `config.toml`; by default the demo model and all bundled servers.
-        size: Columns and lines.
-        environment: More variables than those of the test.
+    A second run on the same folder finds the sessions of the first. Without a `config` there are the demo model and all bundled servers.
     """
     path = folder / "config.toml"
     path.write_text(config, encoding="utf-8")

@@ -36,14 +36,7 @@ PATIENCE = 90.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a program ended.
-
-    Attributes:
-        code: Its exit code, negative for a signal that killed it.
-        out: Its standard output, or all that came to its terminal.
-        err: Its standard error.
-        left: Processes of its that have survived it.
-    """
+    """How a program ended: its exit code, negative for a signal that killed it; its streams; processes that have survived it."""
 
     code: int
     out: bytes
@@ -167,12 +160,7 @@ def end_programs() -> None:
 
 @dataclass(slots=True, kw_only=True)
 class Programs:
-    """Starts programs.
-
-    Attributes:
-        place: The socket where the zygote listens.
-        folder: A folder that all of them have as home and working directory.
-    """
+    """Starts programs by the zygote that listens at `place`; `folder` is their home and working directory."""
 
     place: Path
     folder: Path
@@ -189,13 +177,8 @@ class Programs:
     ) -> Running:
         """Start it.
 
-        Args:
-            words: Its arguments.
-            stdin: What its standard input has, or a descriptor of it.
-            stdout: The descriptor of its standard output, instead of one that is read here.
-            terminal: A terminal is all of its standard streams.
-            env: What it has in its environment besides the usual.
-            file_limit: Bytes that a file of its may have; 0 for any.
+        `stdin` is what its standard input has, or a descriptor of it; `stdout` a descriptor in place of one that is read here; with `terminal` all of
+        its streams are one; `file_limit` are the bytes that a file of its may have, 0 for any.
         """
         request = {
             "words": [str(word) for word in words],

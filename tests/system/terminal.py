@@ -32,15 +32,7 @@ _TAKE_TERMINAL = (
 
 
 class Terminal:
-    """A pseudo-terminal with the program on it.
-
-    Attributes:
-        process: The program.
-        screen: What it drew.
-        written: Every byte that it wrote.
-        family: Its descendants.
-        started: When it was, on the monotonic clock.
-    """
+    """A pseudo-terminal with the program on it: what it drew, every byte that it wrote, its descendants, and when it was started."""
 
     def __init__(
         self, command: Sequence[str], environment: Mapping[str, str], size: tuple[int, int], *, is_controlling: bool
@@ -181,13 +173,7 @@ def program(
 ) -> Generator[Terminal]:
     """The app with its data in this folder; whatever of it is left at the end of the block is ended.
 
-    Args:
-        folder: Home, data and configuration.
-        command: What Python runs; without it the module `tui_host`.
-        config: The text of `config.toml`.
-        size: Columns and lines.
-        environment: In addition to a login shell's.
-        is_controlling: Whether the kernel tells the program when the terminal is gone.
+    `command` is what Python runs, the module `tui_host` without it; with `is_controlling` the kernel tells the program when the terminal is gone.
     """
     file = folder / "config.toml"
     file.write_text(config)

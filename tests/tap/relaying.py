@@ -30,13 +30,7 @@ PATIENCE = 90.0
 
 @dataclass(slots=True)
 class Relaying:
-    """A relay at work.
-
-    Attributes:
-        origin: Its own.
-        recorder: What it records, in memory.
-        told: What it told a person.
-    """
+    """A relay at work: its own origin, what it records, in memory, and what it told a person."""
 
     origin: str
     recorder: Recorder

@@ -40,11 +40,7 @@ STRICT = frozenset[Way](("strict", "elsewhere", "naming itself, strict"))
 
 
 class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
-    """Lets everybody in who asks.
-
-    Attributes:
-        secrets: Every code and token that it has given.
-    """
+    """Lets everybody in who asks; `secrets` are all codes and tokens that it has given."""
 
     def __init__(self) -> None:
         self.clients: dict[str, OAuthClientInformationFull] = {}
