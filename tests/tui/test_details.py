@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -276,7 +276,6 @@ def asking(system: str, *texts: str, tools: Sequence[JSON] = (TOOL,)) -> bytes:
     return to_json({"model": "m", "tools": list(tools), "messages": messages})
 
 
-@settings(max_examples=40)
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_changed_words_lead_from_one_text_to_the_other(old: str, new: str) -> None:
     changes = changed_words(old, new)

@@ -7,7 +7,7 @@ import tracemalloc
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -144,7 +144,6 @@ def test_what_is_cut_off_folds_as_far_as_it_goes() -> None:
     assert decoded('"cut in an escape \\ud83d\\ude') == "cut in an escape \ud83d"
 
 
-@settings(max_examples=30)
 @given(
     st.recursive(st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)),
     st.lists(st.tuples(st.integers(0, 60), st.booleans()), max_size=8),
