@@ -14,9 +14,9 @@ from typing_extensions import override
 
 from tests.infer.forms import FORMS, offering
 from tests.infer.kept import KeptModelTap, KeptServerTap
-from tests.infer.world import ModelTap, World
-from tests.kit.bodies import Answer, Call, Entry, Results, User, dumped
-from tui_host.capture.record import Draft, Head, Record
+from tests.infer.world import World
+from tests.kit.bodies import Answer, Call, Entry, Results, User
+from tui_host.capture.record import Draft, Head
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.imported_records import Intake
@@ -326,47 +326,6 @@ def store(tmp_path: Path) -> Generator[Store]:
     store.close()
 
 
-def by_http(record: Record) -> Record:
-    """The same frame in the body of a request or an answer."""
-    return replace(record, draft=replace(record.draft, exchange=f"x{record.seq}"))
-
-
-def test_hosts_that_connect_to_a_server_one_after_the_other_are_all_known(store: Store) -> None:
-    world = World()
-    tap = world.server("math")
-    intake, kept, reader = Intake(store, tap.id, Redactor(), time.time_ns()), 0, FactsReader(tap.id)
-    for number, client in enumerate(("mcp-inspector", "", "claude-code", "gemini-cli-mcp-client")):
-        tap.start(["add"], client, f"c{number}")
-        for _ in range(20):
-            tap.call("add", {"a": number}, f"c{number}")
-        for _, record in world.records[kept:]:
-            intake.add(by_http(record))
-        kept = len(world.records)
-        intake.flush()
-        reader.read(store)
-    intake.close()
-    assert (reader.facts.kind, reader.facts.peer) == ("http", "math")
-    assert reader.facts.clients == ["mcp-inspector", "claude-code", "gemini-cli-mcp-client"]
-    assert reader.facts.hosts == {"MCP Inspector", "Claude Code", "Gemini CLI"}
-
-
-def test_a_host_is_known_however_many_requests_of_another_surround_its_own(store: Store) -> None:
-    agents = ["claude-cli/2.1.0 (external)"] * 60
-    agents[8] = "GeminiCLI/0.61.0/gemini (linux; x64)"
-    world = World()
-    tap = ModelTap(world, "tap")
-    intake = Intake(store, tap.id, Redactor(), time.time_ns())
-    body = dumped({"model": "m", "messages": [{"role": "user", "content": "hello"}]})
-    for count, agent in enumerate(agents, start=1):
-        head = Head(method="POST", url="https://api.example/v1/chat/completions", headers=(("User-Agent", agent),))
-        tap.keep(Draft(wire="llm", kind="request", peer="x", exchange=tap.exchange(), head=head, data=body))
-        intake.add(world.records[-1][1])
-        if count > 9 and count % 10 == 0:
-            intake.flush()
-            assert FactsReader(tap.id).read(store).hosts == {"Claude Code", "Gemini CLI"}
-    intake.close()
-
-
 def test_a_tap_is_known_by_its_first_question_however_much_else_was_asked_before(store: Store) -> None:
     world = World()
     model = world.model()
@@ -428,7 +387,6 @@ def test_a_model_is_not_said_to_be_asked_by_the_host_of_a_server_where_nothing_s
 
 
 CODING, PYTHON, OWN = "opencode/1.18", "OpenAI/Python 2", "my-agent/1"
-NAMES = {CODING: "opencode", PYTHON: "the OpenAI PYTHON for Python", OWN: "my-agent"}
 
 
 @pytest.mark.parametrize("name", FORMS)

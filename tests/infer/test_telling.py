@@ -121,53 +121,6 @@ def test_a_call_that_is_joined_to_no_frame_because_of_others_like_it_says_so(
     assert not any(row.doubtful for row in ladder.rows)
 
 
-def test_what_two_conversations_say_in_turns_says_to_which_it_belongs() -> None:
-    world, chat = World(), Conversation()
-    model, story = world.model(), Story()
-    telling = StoryChat(story, chat)
-    talks: dict[str, list[User | Answer]] = {name: [User(f"first of {name}")] for name in ("a", "b")}
-
-    def hear() -> None:
-        world.now += 100 * MS
-        for _, record in world.records:
-            story.feed(record)
-        world.records.clear()
-        telling.tell()
-
-    def ask(name: str) -> str:
-        exchange = model.ask(OPENAI, talks[name])
-        hear()
-        return exchange
-
-    def answer(name: str, exchange: str) -> None:
-        said = Answer(f"answer to {talks[name][-1].text}")
-        list(model.answer(OPENAI, exchange, said))
-        talks[name] += [said, User(f"second of {name}")]
-        hear()
-
-    first, other = ask("a"), ask("b")
-    answer("a", first)
-    answer("b", other)
-    second, other = ask("a"), ask("b")
-    answer("b", other)
-    answer("a", second)
-    assert [item.what if isinstance(item, NoteItem) else getattr(item, "text", "") for item in chat.items] == [
-        "first of a",
-        "first of b",
-        'to "first of a":',
-        "answer to first of a",
-        'to "first of b":',
-        "answer to first of b",
-        'after "first of a":',
-        "second of a",
-        'after "first of b":',
-        "second of b",
-        "answer to second of b",
-        'to "second of a":',
-        "answer to second of a",
-    ]
-
-
 def test_what_failed_in_the_same_way_several_times_in_a_row_is_one_line_with_their_number() -> None:
     world, chat, story = World(), Conversation(), Story()
     model, telling = world.model(), StoryChat(story, chat)

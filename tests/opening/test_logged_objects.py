@@ -20,7 +20,6 @@ from tui_host.opening.logs.log_time import LogClock
 from tui_host.opening.recognition import Reading, read
 
 PING = {**ASK, "method": "ping"}
-STREAM = f"data: {json.dumps(PIECE)}\n\n"
 EVENT = f"data: {json.dumps({'type': 'message_start', 'message': {}})}"
 TEXTS: dict[str, list[str]] = {
     "arrows": [f"--> {json.dumps(ASK)}", f"<-- {json.dumps(TELL)}"],
@@ -101,16 +100,6 @@ def test_what_a_line_does_not_tell_its_object_does() -> None:
     assert [each.draft.peer for each in seen(server)] == ["files"]
 
 
-def test_lines_of_prose_in_objects_are_left_out_each_once() -> None:
-    texts = ["{not} json", "a {\nb {\nc", "stderr: an error", '{"cost": 1}', "it's data: x"]
-    lines = [json.dumps({"level": 30, "msg": text}) for text in texts]
-    reading = read(
-        [File(name="a", data="\n".join([OBJECTS["pino"](TEXTS["arrows"][0], 1), *lines]).encode(), time_ns=NOW_NS)]
-    )
-    assert [each.draft.kind for each in reading.drafts] == ["frame"]
-    assert reading.notes.left_out == "lines that are of neither wire (5, first line 2)"
-
-
 # Exchanges.
 
 
@@ -177,44 +166,6 @@ def test_the_text_of_an_answer_is_shown_as_its_message_with_what_is_not_known(
     assert got == asked
     assert json.loads(said) == whole
     assert (NOT_KNOWN, NO_ANSWER_BUT) in head
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"response_format": {"type": "json_schema", "json_schema": {"schema": {"properties": {"choices": {}}}}}},
-        {"stream": True, "stream_options": {"include_usage": True}},
-        {"metadata": {"reply": "x"}, "user": "me"},
-        {"result": "ok"},
-    ],
-)
-def test_a_request_without_an_answer_is_a_request_whatever_its_members_sound_like(more: dict[str, JSON]) -> None:
-    reading = read([File(name="a", data=json.dumps({**CHAT_OF, **more}).encode(), time_ns=NOW_NS)])
-    found = [each.draft for each in reading.drafts]
-    assert [each.kind for each in found] == ["request", "end"]
-    assert json.loads(found[0].data) == {**CHAT_OF, **more}
-
-
-@pytest.mark.parametrize("is_within", [True, False])
-@pytest.mark.parametrize("said", [None, "", {"error": {"code": 500}}])
-def test_an_answer_is_to_the_request_of_its_own_object_though_others_before_it_have_none(
-    said: JSON, *, is_within: bool
-) -> None:
-    def line(seed: int, answer: JSON) -> str:
-        asked: JSON = {**CHAT_OF, "seed": seed}
-        value: JSON = {**mapping(asked), "response": answer} if is_within else {"request": asked, "response": answer}
-        return json.dumps(value)
-
-    lines = [line(1, said), line(2, said), line(3, WHOLE), line(4, said), line(5, WHOLE)]
-    reading = read([File(name="a", data="\n".join(lines).encode(), time_ns=NOW_NS)])
-    found: dict[str | None, list[JSON]] = {}
-    for each in (one.draft for one in reading.drafts):
-        if each.kind == "request":
-            found[each.exchange] = [mapping(json.loads(each.data)).get("seed")]
-        elif each.kind == "chunk":
-            found[each.exchange].append("answered")
-    assert list(found.values()) == [[1], [2], [3, "answered"], [4], [5, "answered"]]
-    assert not reading.notes.messages
 
 
 # Times.
@@ -361,7 +312,6 @@ def test_a_time_after_the_last_change_of_a_file_is_of_something_that_a_line_spea
 ASKED = '{"model": "m", "messages": [{"role": "user", "content": "六乘以五等于多少?请用工具"}]}'
 LOG = f"10:00:00 请求 {ASKED}\n10:00:01 响应 data: {json.dumps(PIECE)}\n10:00:01 响应 data: [DONE]\n"
 FRAMES = f"-> {json.dumps(ASK)}\n<- {json.dumps(TELL)}\n"
-BOTH = [("mcp", "frame", "out"), ("mcp", "frame", "in")]
 
 
 def reading_of(data: bytes) -> tuple[Reading, list[TimedDraft]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -194,30 +194,6 @@ def test_a_log_of_a_home_made_proxy_is_read_whatever_stands_before_its_json(name
     found = seen(text)
     assert told(found) == expected
     assert not any(b"sk-1" in each.draft.data for each in found)
-
-
-@pytest.mark.parametrize(
-    ("lines", "exchanges"),
-    [
-        ([("a", CHAT), ("b", CHAT), ("a", WHOLE), ("b", WHOLE)], "x1 x2 x1 x2"),
-        ([("a", CHAT), ("b", CHAT), ("b", WHOLE), ("a", WHOLE)], "x1 x2 x2 x1"),
-        (
-            [("1", CHAT), ("2", WHOLE), ("3", CHAT), ("4", WHOLE)],
-            "x1 x1 x2 x2",
-        ),  # which lines have, and exchanges have not
-        ([("1", CHAT), ("2", PIECE), ("3", PIECE), ("4", CHAT), ("5", PIECE)], "x1 x1 x2 x2"),
-        ([("", CHAT), ("", CHAT), ("", WHOLE)], "x1 x2 x2"),
-    ],
-)
-@pytest.mark.parametrize(
-    "form", ["[request_id={0}] {1}", '{{"id": "{0}", "body": {1}}}', '{{"data": {1}, "meta": {{"req_id": "{0}"}}}}']
-)
-def test_exchanges_that_went_on_at_the_same_time_are_told_apart_by_what_they_are_called(
-    lines: Sequence[tuple[str, JSON]], exchanges: str, form: str
-) -> None:
-    found = seen("\n".join(form.format(name, json.dumps(value)) for name, value in lines))
-    told = [each.draft.exchange for each in found if each.draft.kind in {"request", "chunk"}]
-    assert " ".join(filter(None, told)) == exchanges
 
 
 def said_in(value: JSON) -> str:

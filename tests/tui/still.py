@@ -12,6 +12,7 @@ import anyio
 from textual.pilot import Pilot
 from typing_extensions import override
 
+from tests.kit.app import Running
 from tests.tui.inspector_wires import Wires, a_turn, connected
 from tests.tui.pictures import UPDATE, faint, golden, keep, picture_of, runs_of, text_of
 from tui_host.capture.record import Draft, Record
@@ -28,6 +29,7 @@ from tui_host.host.open_sessions import DEFAULT_MODEL
 from tui_host.servers.catalog import ServerStatus, Tool
 from tui_host.servers.pool import Pool
 from tui_host.settings.load import Overrides, load
+from tui_host.settings.schema import ServerSpec
 from tui_host.tui.app import TuiHost
 
 PATIENCE = 90.0
@@ -124,17 +126,12 @@ class RecordedWires(Wires):
         return super().append(draft, at)
 
 
-class Still:
+class Still(Running):
     """The app, and what happens in it."""
 
-    def __init__(self, app: TuiHost, wires: RecordedWires) -> None:
-        self.app, self.wires = app, wires
-        self.pilot: Pilot[int] | None = None
-
-    @property
-    def session(self) -> Session:
-        """The session on the screen."""
-        return self.app.session
+    def __init__(self, app: TuiHost, pilot: Pilot[int], wires: RecordedWires) -> None:
+        super().__init__(app, pilot)
+        self.wires = wires
 
     # What happens.
 
@@ -195,30 +192,11 @@ class Still:
 
     # What is looked at.
 
-    async def press(self, *keys: str) -> None:
-        """Keys as a person presses them."""
-        assert self.pilot is not None
-        await self.pilot.press(*keys)
-
     async def resize(self, columns: int, lines: int) -> None:
-        """Another size of the terminal."""
-        assert self.pilot is not None
         await self.pilot.resize_terminal(columns, lines)
-
-    async def until_shown(self, *words: str) -> None:
-        """Wait until all of this stands on the screen."""
-        assert self.pilot is not None
-        with anyio.fail_after(PATIENCE):
-            while not all(word in text_of(runs_of(self.app)) for word in words):
-                await self.pilot.pause(0.02)
-
-    def shows(self, words: str) -> bool:
-        """Whether this stands on the screen."""
-        return words in text_of(runs_of(self.app))
 
     async def looks_like(self, name: str, *, colours: bool = False) -> None:
         """Wait until the screen is like a golden picture, else tell the difference; all on it must be readable."""
-        assert self.pilot is not None
         wanted = golden(name)
         seen = self._seen(colours=colours)
         steady = 0
@@ -264,21 +242,19 @@ async def still(
     clock = StillClock()
     host.store = Store.open(folder / "tui-host.db")
     host.recorder = Recorder(host.store, Redactor(()), capture="c1", clock=clock)
-    pool = StillPool({}, host.recorder, {})
+    pool = StillPool({status.name: ServerSpec(name=status.name) for status in servers}, host.recorder, {})
     pool.shown = tuple(servers)
     host.pool = pool
     app = TuiHost(host)
     app.session = Session(
         id="s", source="chat", created_ns=MOMENT_NS, model=DEFAULT_MODEL, protocol="native", policy=Policy(())
     )
-    here = Still(app, RecordedWires(host.recorder, clock))
     try:
         async with app.run_test(size=size, notifications=True) as pilot:
-            here.pilot = pilot
             with anyio.fail_after(PATIENCE):
                 while app.main is None or not app.main.is_whole:
                     await pilot.pause(0.02)
-            yield here
+            yield Still(app, pilot, RecordedWires(host.recorder, clock))
     finally:
         host.recorder.close()
         host.store.close()

@@ -324,16 +324,6 @@ async def test_a_theme_that_was_chosen_is_there_at_the_next_start(app: Running) 
     assert 'theme = "textual-light"' in state
 
 
-async def test_keys_pressed_at_once_after_f2_are_the_inspectors(app: Running) -> None:
-    await app.press_at_once("f2", "z")
-    await app.until(lambda: app.main.arrangement == "both")
-    assert app.focused is app.inspector.ladder
-    assert not app.prompt.message()
-    await app.press_at_once("f2", "f2", "f2", "f2", "f2", "h", "i")
-    await app.until(lambda: app.prompt.message() == "hi")
-    assert app.main.arrangement == "chat"
-
-
 async def test_a_letter_that_means_nothing_says_how_to_get_back_to_the_prompt(app: Running) -> None:
     await app.press("x")
     assert app.prompt.text == "x"

@@ -55,18 +55,6 @@ def test_no_body_is_refused(data: bytes, head: bytes) -> None:
 # Trees.
 
 
-def test_a_tree_keeps_its_figures_in_columns_and_cuts_labels() -> None:
-    entries = [
-        SheetLine(key="a", label="x" * 200, figures=("1,902", "~540")),
-        SheetLine(key="b", label="short", figures=("8", "~2"), mark="+2", note="from you"),
-    ]
-    lines = drawn(TreePage("parts", entries, flipped=set()), 40)
-    assert [cell_len(line) for line in lines] == [40, 40]
-    assert lines[0].endswith("… 1,902 ~540   ")
-    assert lines[1].endswith("     8   ~2 +2")
-    assert "from you" in lines[1]
-
-
 def test_a_label_that_nothing_else_shows_wraps_between_words() -> None:
     figures = "tokens, as reported: 722 in, 8 of them cached, 48 out, 16 of them thinking"
     page = TreePage("parts", [SheetLine(key="a", label=figures), SheetLine(key="b", label="stop: end")], flipped=set())
@@ -96,27 +84,6 @@ def test_a_closed_option_is_shown_whole() -> None:
     assert all(cell_len(line) <= 40 for line in lines)
     assert page.toggle(0) == 0
     assert drawn(page, 40)[1].strip() == "{"
-
-
-def test_a_label_without_room_leaves_the_mark_whole_and_an_open_line_of_a_sheet_keeps_its_words() -> None:
-    words = "the profile's words, and then some more of them"
-    part = SheetLine(key="a", label=words, figures=("22",), mark="added", text=lambda: "text")
-    assert [cell_len(line) for line in drawn(TreePage("parts", [part], flipped=set()), 40)] == [40]
-    page = TreePage("chain", [SheetLine(key="a", label=words, text=lambda: "text", is_wrapped=True)], flipped={"/a"})
-    assert [line.strip() for line in drawn(page, 40)] == [
-        "▾ the profile's words, and then some",
-        "more of them",
-        "text",
-    ]
-    assert page.toggle(1) == 0
-    assert [line.strip() for line in drawn(page, 40)] == ["▸ the profile's words, and then some", "more of them"]
-
-
-def test_an_open_text_is_broken_between_words() -> None:
-    text = "*demo model: I follow rules, I am no AI*\nand so on"
-    entry = SheetLine(key="a", label="answer", figures=("84",), text=lambda: text, opened=True)
-    lines = [line.strip() for line in drawn(TreePage("parts", [entry], flipped=set()), 40)]
-    assert lines[1:] == ["*demo model: I follow rules, I am no", "AI*", "and so on"]
 
 
 def test_a_part_knows_its_path_and_its_bytes_in_the_body() -> None:

@@ -13,7 +13,7 @@ from tests.capture.drafts import WAIT
 from tests.infer.forms import FORMS
 from tests.infer.kept import KeptModelTap, KeptServerTap, keep_story
 from tests.infer.world import ServerTap, World
-from tests.kit.app import MATH, NARROW, OFF, PATIENT, WIDE, Running, running
+from tests.kit.app import MATH, NARROW, OFF, WIDE, Running, running
 from tests.kit.bodies import Answer, Call, Results, User
 from tests.opening.captured import ASK, CHAT, TELL
 from tui_host.answers.masks import Mask
@@ -22,7 +22,7 @@ from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import Direction, Draft, Place, Record
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.session_summary import SessionInfo, foreign_session
+from tui_host.capture.session_summary import foreign_session
 from tui_host.capture.store.imported_records import Intake, put_into_turns
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import UserItem, item_to_text
@@ -36,7 +36,6 @@ from tui_host.tui.app import TuiHost
 from tui_host.tui.incoming_files import Incoming
 from tui_host.tui.run_app import around
 from tui_host.tui.screens.servers_detail import Parts, flow_of, state_of, tapped_entries, tapped_notes
-from tui_host.tui.screens.servers_screen import ServersScreen
 from tui_host.tui.sources.live import EMPTY_KEPT, SessionSource
 from tui_host.tui.sources.tapped import LOADING, NEVER_SAID, TapSource
 from tui_host.tui.sources.tapped_servers import TappedServers
@@ -73,15 +72,6 @@ class BeingRead:
         draft = replace(draft, direction=way, data=json.dumps(value).encode())
         self.intake.add(Record(capture=self.info.id, seq=seq, time_ns=seq, mono_ns=seq, draft=draft))
         self.intake.flush()
-
-
-async def the_import(app: Running) -> tuple[Store, SessionInfo]:
-    """The store of an app, and the one session in it that was brought in."""
-    await app.until(lambda: app.host.store is not None)
-    store = app.host.store
-    assert store is not None
-    (info,) = [each for each in store.sessions.list() if each.source == "import"]
-    return store, info
 
 
 async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> None:
@@ -422,21 +412,6 @@ def test_frames_tell_who_a_server_and_its_host_are_and_all_pages_of_what_it_list
     assert state_of(story.servers.servers[0]) == "ended"
 
 
-def test_a_server_that_is_listed_anew_has_what_it_lists_now() -> None:
-    story = Recorded()
-    tap = ServerTap(story.world, "c", "math")
-    tap.start(["add", "sub"])
-    story.look()
-    tap.start(["mul"])
-    for _ in range(120):  # more than are told one by one
-        tap.result(tap.call("mul", {"a": 1})[0], "1")
-    story.look()
-    (server,) = story.servers.servers
-    assert [tool.name for tool in server.status.tools] == ["mul"]
-    assert (server.status.frames_out, server.status.frames_in) == (124, 124)
-    assert len(flow_of(server, story.servers).last) == 100
-
-
 def test_a_server_that_refused_its_host_says_why_and_what_it_was_not_asked_for_is_told() -> None:
     story = Recorded()
     good, bad = ServerTap(story.world, "c", "good"), ServerTap(story.world, "b", "bad")
@@ -456,19 +431,3 @@ def test_a_server_that_refused_its_host_says_why_and_what_it_was_not_asked_for_i
     assert tapped_notes(story.servers.servers[1], story.origin, Mask()) == [
         "failed: too old, tapped from Cline: read only"
     ]
-
-
-async def test_the_first_of_the_servers_that_are_told_late_is_chosen_until_a_person_has_chosen(tmp_path: Path) -> None:
-    story = Recorded()
-    own = f'{PATIENT}[servers.own]\nbundled = "math"\nenabled = false\n'
-    async with running(tmp_path, config=own) as app:
-        app.app.push_screen(ServersScreen(app.host, app.session, story.servers))
-        await app.until_shown("none recorded", "> ○ own")
-        ServerTap(story.world, "c", "math").start(["add"])
-        story.look()
-        await app.until_shown("> ● math", "tools (1)")
-        await app.press("down")
-        await app.until_shown("> ○ own", "bundled math")
-        ServerTap(story.world, "d", "time").start(["now"])
-        story.look()
-        await app.until_shown("2 tapped from Cline", "> ○ own")

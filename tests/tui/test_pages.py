@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from typing_extensions import override
 
 from tests.kit.bodies import DIALECTS as WRITERS
@@ -400,12 +401,12 @@ SCENES.update(
 OPEN = {"Parts with its tool open": {"/tools", "/tools/tools/math__multiply"}, "Parts open": {"/messages/messages/0"}}
 
 
-def pages_of(name: str) -> Mapping[str, str]:
+def pages_of(name: str, width: int = 120) -> Mapping[str, str]:
     wires = Wires()
     subjects = SCENES[name](wires)
     return {
         f"{what}, {name}": "\n".join(
-            line.rstrip() for line in drawn(page_of(what.split()[0], wires, subject, {*OPEN.get(what, ())}), 120)
+            line.rstrip() for line in drawn(page_of(what.split()[0], wires, subject, {*OPEN.get(what, ())}), width)
         )
         for what, subject in subjects.items()
     }
@@ -420,6 +421,8 @@ def test_every_page_is_as_it_is_kept() -> None:
     assert list(made) == list(kept)
     for what, page in made.items():
         assert page == kept[what], what
+    for name in SCENES:
+        assert all(cell_len(line) <= 40 for page in pages_of(name, 40).values() for line in page.splitlines()), name
     text = "\n".join(made.values())
     assert not [words for words in ("hunter", "abcdef123456", "\x1b") if words in text]
 

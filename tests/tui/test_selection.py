@@ -49,25 +49,6 @@ async def test_code_comes_without_its_fence_and_with_it_where_more_is_selected()
         assert selected(view).endswith("```python\ndef\n```")
 
 
-async def test_a_cell_is_copied_alone_and_several_as_rows() -> None:
-    async with in_chat(a_chat()) as (view, pilot):
-        x, y = row_of(view, "中文")
-        await drag(pilot, view, (x, y), (x + 3, y))
-        assert (selected(view), marked(view)) == ("中文", "中文")
-        await drag(pilot, view, (x, y), (1, y))
-        assert selected(view) == "| 1 | 中文 |"
-        await drag(pilot, view, row_of(view, "a │ b"), (x + 3, y))
-        assert selected(view) == "| a | b |\n|---|---|\n| 1 | 中文 |"
-
-
-async def test_items_are_copied_with_an_empty_line_between() -> None:
-    async with in_chat(a_chat()) as (view, pilot):
-        x, y = row_of(view, "what is it")
-        end, last = row_of(view, "sum")
-        await drag(pilot, view, (x + 5, y), (end + 2, last))
-        assert selected(view) == 'is it?\n\nmath.add {"a":1}\n30\n\n## The *sum*'
-
-
 async def test_a_selection_stays_on_its_text_while_more_comes_and_the_width_changes() -> None:
     conversation = Conversation()
     conversation.add(UserItem(turn=1, text="q"))
@@ -205,22 +186,6 @@ async def test_a_drag_beyond_the_edge_scrolls_and_goes_on() -> None:
 def moved(view: SelectingView, x: int, y: int) -> events.MouseMove:
     """A move of the pointer that may be outside of the view."""
     return events.MouseMove(view, x, y, 0, 0, 1, shift=False, meta=False, ctrl=False, screen_x=x, screen_y=y)
-
-
-async def test_nothing_moves_under_the_pointer_while_it_selects() -> None:
-    text = "\n\n".join(f"line {number}" for number in range(30))
-    conversation = Conversation()
-    conversation.add(AnswerItem(turn=1, step=1, text=text, state="streaming"))
-    async with in_chat(conversation, (40, 12)) as (view, pilot):
-        x, y = row_of(view, "line 28")
-        await pilot.mouse_down(view, offset=(x, y))
-        await pilot.hover(view, offset=(x + 3, y))
-        before = [view.render_line(each).text for each in range(12)]
-        conversation.put(0, AnswerItem(turn=1, step=1, text=text + "\n\nmore\n\nand more", state="streaming"))
-        await settled(pilot, view)
-        assert [view.render_line(each).text for each in range(11)] == before[:11]
-        await pilot.mouse_up(view, offset=(x + 3, y))
-        assert selected(view) == "line"
 
 
 # In the inspector.
