@@ -219,7 +219,7 @@ async def test_an_image_is_drawn_saved_and_never_overwritten_silently(
         screen = await contents_opened(app)
         await app.until(lambda: app.text_in(screen.query_one(PictureView)).startswith("▀▀▀▀ "))
         await app.press("o")
-        await app.until_shown("Only a saved file is contents_opened")
+        await app.until_shown("Only a saved file is opened")
         await app.press("s")
         await app.until(saving(app))
         await app.press("enter")
