@@ -115,7 +115,8 @@ def memory(table: Table) -> None:
 
 ANNOUNCED = 10_000
 SCHEMA = {"type": "object", "properties": {f"argument_{place}": {"type": "string"} for place in "abcdef"}}
-TOOLS = [tool(f"tool_{number:03}", description="Does what it does. " * 4, inputSchema=SCHEMA) for number in range(500)]
+DESCRIPTION = "Does what this tool does, and says so in a sentence of usual length."
+TOOLS = [tool(f"tool_{number:03}", description=DESCRIPTION, inputSchema=SCHEMA) for number in range(500)]
 _RECEIVED = re.compile(r"out, ([\d,]+) in")
 
 

@@ -135,7 +135,7 @@ DONE = "data: [DONE]"
 
 
 class Talk(NamedTuple):
-    """An exchange: what was asked_of, empty if unknown, and all texts of the answer."""
+    """An exchange: what was asked, empty if unknown, and all texts of the answer."""
 
     question: str
     answer: str
@@ -177,7 +177,7 @@ def in_turn(*streams: Sequence[str]) -> list[str]:
 
 
 def talks(*logs: Sequence[str]) -> tuple[list[Talk], list[str]]:
-    """What was asked_of and said in each exchange, and the messages for a person."""
+    """What was asked and said in each exchange, and the messages for a person."""
     reading = read([File(name=f"{n}.log", data="\n".join(log).encode(), time_ns=NOW_NS) for n, log in enumerate(logs)])
     found: dict[str, Talk] = {}
     for each in (*reading.drafts, *(more for _, drafts in reading.untimed for more in drafts)):

@@ -174,7 +174,7 @@ async def called(app: Running) -> None:
 
 
 async def contents_opened(app: Running) -> ContentsScreen:
-    """The screen of contents, contents_opened by its key in the chat, with the image drawn."""
+    """The screen of contents, opened by its key in the chat, with the image drawn."""
     app.transcript.focus()
     await app.press("v")
     await app.until(lambda: isinstance(app.app.screen, ContentsScreen))

@@ -251,7 +251,7 @@ def whole(app: Painted) -> dict[tuple[int, int], Cell]:
     return cells_of((0, y, strip) for y, strip in enumerate(app.panes._compositor.render_strips()))
 
 
-async def quiet(app: Painted, pilot: Pilot[None]) -> None:
+async def at_rest(app: Painted, pilot: Pilot[None]) -> None:
     """Wait until nothing more is painted, and forget what was."""
     quiet = 0
     while quiet < 4:
@@ -297,7 +297,7 @@ async def test_painting_piece_by_piece_leaves_the_screen_as_painting_it_whole() 
 async def test_only_where_something_changed_is_painted_and_by_whoever_is_seen_there() -> None:
     async with at_work(Painted(), SIZE) as (app, pilot):
         app.panes.over.add_class("-shown")
-        await quiet(app, pilot)
+        await at_rest(app, pilot)
         app.panes.left.changed(app.panes.left.top + 4)
         app.panes.header.refresh()
         await pilot.pause()
@@ -314,7 +314,7 @@ async def test_only_where_something_changed_is_painted_and_by_whoever_is_seen_th
 async def test_what_is_typed_is_painted_before_all_else() -> None:
     async with at_work(Painted(), SIZE) as (app, pilot):
         app.panes.prompt.focus()
-        await quiet(app, pilot)
+        await at_rest(app, pilot)
         app.panes.left.count += 3
         app.panes.left.grew()
         app.panes.prompt.insert("typed")
@@ -327,7 +327,7 @@ async def test_what_is_typed_is_painted_before_all_else() -> None:
 
 async def test_a_text_area_that_was_removed_is_not_drawn_any_more() -> None:
     async with at_work(Painted(), SIZE) as (app, pilot):
-        await quiet(app, pilot)
+        await at_rest(app, pilot)
         prompt = app.panes.prompt
         with app.batch_update():  # no layout comes between
             await prompt.remove()
