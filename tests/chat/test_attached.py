@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tui_host.chat.attachments import MOST_IMAGE, MOST_TEXT, check_together, message_parts, read_attached, unmarked
+from tui_host.chat.attachments import MOST_TEXT, check_together, read_attached, unmarked
+from tui_host.chat.images import LARGEST_IMAGE_BYTES
+from tui_host.chat.session import message_parts
 from tui_host.errors import TuiHostError
 from tui_host.llm.messages import Image, Text
 
@@ -53,7 +55,7 @@ def test_a_text_that_holds_the_end_of_a_file_is_framed_by_what_does_not_stand_in
     [
         (b"%PDF-1.7\n\xe2\xe3", "neither a supported image"),
         (b"a\0b", "neither a supported image"),
-        (PNG + bytes(MOST_IMAGE), "larger than 20 MB"),
+        (PNG + bytes(LARGEST_IMAGE_BYTES), "larger than 20 MB"),
         (b"x" * (MOST_TEXT + 1), "larger than 1 MB"),
         (Path.mkdir, "is not a file"),
         (os.mkfifo, "is not a file"),

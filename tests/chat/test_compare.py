@@ -7,6 +7,7 @@ from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.link import Link, Relation, Span
 from tui_host.capture.record import Draft, Head, Kind, Place, Record, Wire
 from tui_host.chat.comparison import ComparedModel, ComparedRun, Figures, comparison_to_json, figures_of
+from tui_host.chat.conversation import CallItem
 from tui_host.chat.policy import CallRequest
 from tui_host.chat.turn_result import Outcome, TurnResult
 from tui_host.errors import JSON
@@ -17,22 +18,19 @@ from tui_host.settings.schema import ModelRef
 ADD = Tool(server="math", name="add")
 
 
+def outcome(number: str, server: str, tool: str, asked: JSON) -> Outcome:
+    call = ToolCall(id=number, wire_id="", name=tool, arguments="")
+    item = CallItem(turn=1, step=1, call=number, server=server, tool=tool, asked="")
+    return Outcome(call=call, item=item, server=server, tool=tool, asked=asked)
+
+
 def made(*asked: JSON, answer: str | None = "done", unknown: str = "") -> ComparedRun:
     """A run that called `math.add` with each of these, and a tool that there is not."""
-    outcomes = [
-        Outcome(
-            call=ToolCall(id=f"c{number}", wire_id="", name="math__add", arguments=""),
-            number=number,
-            server="math",
-            tool="add",
-            asked=arguments,
-            request=CallRequest(call=f"c{number}", tool=ADD, arguments=b""),
-        )
-        for number, arguments in enumerate(asked)
-    ]
+    outcomes = [outcome(f"c{number}", "math", "add", arguments) for number, arguments in enumerate(asked)]
+    for number, made_call in enumerate(outcomes):
+        made_call.request = CallRequest(call=f"c{number}", tool=ADD, arguments=b"")
     if unknown:
-        call = ToolCall(id="x", wire_id="", name=unknown, arguments="")
-        outcomes.append(Outcome(call=call, number=99, server="", tool=unknown, asked="{broken"))
+        outcomes.append(outcome("x", "", unknown, "{broken"))
     result = TurnResult(turn=1, answer=answer, outcomes=outcomes)
     return ComparedRun(session="s", result=result, figures=Figures(requests=len(asked)))
 

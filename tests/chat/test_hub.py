@@ -10,7 +10,7 @@ from tests.chat.bench import asks, says
 from tests.chat.conftest import Make
 from tests.llm.protocols.answers import call
 from tui_host.chat.conversation import CallItem
-from tui_host.chat.offered_tools import HUB, INSPECT, INVOKE, LIST
+from tui_host.chat.next_request import HUB, INSPECT, INVOKE, LIST
 
 SUM = '{"name": "math__add", "params": {"a": 6, "b": 5}}'
 

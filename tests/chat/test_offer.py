@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tui_host.chat.offered_tools import Offer
+from tui_host.chat.next_request import Offer, offer_of
 from tui_host.llm.schema_adaptation import SchemaRules
 from tui_host.llm.tool_names import OPENAI_NAMES, TEXT_NAMES, NameRule
 from tui_host.servers.catalog import Tool
@@ -13,7 +13,7 @@ SHORT = NameRule(limit=12)
 
 
 def offer(*tools: Tool, rule: NameRule = OPENAI_NAMES, is_hub: bool = False, before: Offer | None = None) -> Offer:
-    return Offer.make(tools, rule, SchemaRules(), is_hub=is_hub, before=before)
+    return offer_of(tools, rule, SchemaRules(), is_hub=is_hub, before=before)
 
 
 def test_the_same_catalog_is_the_same_offer_and_whatever_has_changed_another() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_host.chat.policy import CallRequest, Decision, Policy, Question, Refuse, refused
+from tui_host.chat.policy import CallRequest, Decision, Policy, Question, Refuse
 from tui_host.servers.catalog import READ, Tool
 from tui_host.settings.schema import Action, Rule
 
@@ -81,11 +81,11 @@ def test_a_flag_allows_what_it_names_but_never_what_is_denied() -> None:
 
 def test_a_grant_for_the_session_holds_for_this_definition_of_this_tool_alone() -> None:
     policy = Policy(())
-    grant = policy.grant(tool())
+    policy.grant(tool())
     assert policy.decide(request()) is not None
     assert policy.decide(request(tool(fingerprint="f2"))) is None
     assert policy.decide(request(tool(server="other"))) is None
-    policy.revoke(grant)
+    del policy.grants[0]
     assert policy.decide(request()) is None
 
 
@@ -110,7 +110,6 @@ def test_edited_arguments_are_called_edited_and_bound_to_the_new_bytes() -> None
     question(answers).approve(edited=b'{"a":2}')
     assert answers[0].verdict == "edited"
     assert answers[0].arguments == b'{"a":2}'
-    assert answers[0].hash != Decision(verdict="approved", by="person", arguments=b'{"a":1}').hash
 
 
 def test_a_rejection_carries_its_reason() -> None:
@@ -125,7 +124,6 @@ async def test_where_nobody_can_be_asked_a_call_is_refused_by_default() -> None:
     asked = question(answers)
     await Refuse().decide([asked])
     assert asked.open
-    assert refused(asked.request).by == "default"
 
 
 def test_a_rule_that_matches_no_tool_of_its_server_is_pointed_out_once() -> None:
@@ -138,6 +136,6 @@ def test_a_rule_that_matches_no_tool_of_its_server_is_pointed_out_once() -> None
     )
     policy = Policy(rules)
     tools = [tool(), tool("other", "x")]
-    assert list(policy.unmatched_rules("math", tools)) == [rules[0]]
-    assert list(policy.unmatched_rules("math", tools)) == []
-    assert list(policy.unmatched_rules("other", tools)) == []
+    assert list(policy.unmatched_rules(["math"], tools)) == [rules[0]]
+    assert list(policy.unmatched_rules(["math"], tools)) == []
+    assert list(policy.unmatched_rules(["other"], tools)) == []

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.servers.rich_server import CONTENTS, png
-from tui_host.chat.result_contents import content_lines, structured_text
-from tui_host.chat.result_words import result_of
+from tui_host.chat.result_words import content_lines, result_of, structured_text
 from tui_host.errors import JSON
 from tui_host.llm.messages import Image, ToolCall
 from tui_host.servers.tool_output import read_contents, read_output

@@ -71,10 +71,9 @@ def test_messages_of_earlier_are_read_when_somebody_looks_and_not_when_one_is_ad
     messages = Messages(stored=3, read=stored)
     assert messages
     assert messages.append(message("c")) == 3  # what could not be read keeps its number
-    assert (messages[-1], read) == (message("c"), [])
+    assert (messages.last, read) == (message("c"), [])
     assert list(messages) == list(map(message, "abc"))
-    assert messages[1:] == list(map(message, "bc"))
-    assert (len(messages), read, messages.append(message("d"))) == (3, ["read"], 4)
+    assert (read, messages.append(message("d"))) == (["read"], 4)
 
 
 TALK = [

@@ -132,7 +132,7 @@ async def test_a_definition_that_changes_under_the_question_is_asked_about_again
     assert sorted(at.told()) == ["11", "30"]
     definitions = [(decision["tool"], decision["definition"]) for decision in at.decisions()]
     assert sorted(definitions, key=str) == [("add", "add delete everything"), ("multiply", "multiply")]
-    assert at.session.policy.approved(at.pool.tools()[0]) == at.pool.tools()[0]
+    assert at.session.policy.approved["math", "add"] == at.pool.tools()[0]
 
 
 async def test_a_changed_definition_that_nobody_approves_is_never_called(bench: Make) -> None:

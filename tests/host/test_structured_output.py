@@ -11,7 +11,7 @@ from tests.host.test_host import asked, configured, serving
 from tests.kit.bodies import asks, text
 from tests.kit.peer import peer_in_thread
 from tui_host.chat.conversation import CallItem
-from tui_host.chat.result_contents import NO_STRUCTURE
+from tui_host.chat.result_words import NO_STRUCTURE
 
 RICH = Path(__file__).parent.parent / "servers" / "rich_server.py"
 

@@ -200,7 +200,7 @@ async def test_where_the_context_is_full_one_key_shows_what_can_be_left_out_and_
     await app.until_shown("press ctrl+r to go on without the")
     await app.press("ctrl+r")
     await app.until_shown("These turns would be left out", "> turn 1  say first", "go on without them")
-    assert "second" in str(app.session.messages[2])
+    assert "second" in str(list(app.session.messages)[2])
     assert not app.session.omitted_turns
     await app.press("enter")
     await app.until(lambda: app.session.omitted_turns)

@@ -154,7 +154,7 @@ async def test_w_shows_the_coming_request_without_a_tool_and_without_a_server(ap
     app.write("hello")
     await app.press("ctrl+o")
     await app.until_shown("Nothing is sent from here", "tools (", "messages (1)")
-    count, offer = offered(), app.session.offer
+    count = offered()
     screen = app.app.screen
     view = screen.query_one(Detail).view
     lines = ("".join(text for text, _ in view.page.draw(number)) for number in range(len(view.page)))
@@ -165,7 +165,6 @@ async def test_w_shows_the_coming_request_without_a_tool_and_without_a_server(ap
     await app.press("w")
     await app.until_shown("The coming request without math ")
     await app.until(lambda: offered() < count - 1)
-    assert app.session.offer is offer
     await app.press("escape")
 
 

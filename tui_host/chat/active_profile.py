@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
 
-from tui_host.chat.conversation import NoteItem
 from tui_host.settings.environment_references import resolve, resolve_options
 from tui_host.settings.model_options import Options
 from tui_host.settings.rule_tables import matches
 from tui_host.settings.schema import Profile, Template
 
 if TYPE_CHECKING:
-    from tui_host.chat.session import Session
-    from tui_host.servers.catalog import ServerStatus, Turning
-    from tui_host.settings.schema import Settings
+    from tui_host.servers.catalog import ServerStatus
 
 _FILLED = re.compile(r"(?<!\$)\{(time|servers)\}")
 _INSTRUCTIONS = "{server_instructions}"
-_REASON_CHARACTERS = 200
 
 SystemPiece: TypeAlias = tuple[str, str]
 """A part of the system prompt: its text, and its origin in words («profile p», «the server math»)."""
@@ -38,11 +34,6 @@ class AppliedProfile:
     system: tuple[SystemPiece, ...] = ()
     instructions: tuple[tuple[str, str], ...] = ()
     options: Options = field(default_factory=Options)
-
-
-def profile_of(session: Session, settings: Settings) -> Profile | None:
-    """Return the session's profile; None if unset, or no longer configured."""
-    return settings.profiles.get(session.profile)
 
 
 def offers(profile: Profile | None, server: str, tool: str = "") -> bool:
@@ -106,20 +97,3 @@ def instruction_pieces(instructions: Sequence[tuple[str, str]]) -> Iterator[Syst
 def local_time() -> datetime:
     """Return the current time in this machine's time zone."""
     return datetime.now(UTC).astimezone()
-
-
-def note_turning(sessions: Iterable[Session], settings: Settings, server: str, turning: Turning, reason: str) -> None:
-    """Say what happened to a server in each chat that uses it; a chat that has not begun is told nothing."""
-    why = reason.partition(";")[0][:_REASON_CHARACTERS]
-    because = f": {why}" if why else ""
-    declined = f"all questions of the server {server} are declined until it is connected again, as you chose"
-    what, remedy = {
-        "back": (f"the server {server} is back", ""),
-        "declined": (declined, "r in f3 connects it again"),
-        "lost": (f"the server {server} went away{because}", "it is tried again; f3 shows when"),
-        "given up": (f"the server {server} is tried no more{because}", "r in f3 tries it at once"),
-    }[turning]
-    for session in sessions:
-        if session.turn and not session.is_foreign and offers(profile_of(session, settings), server):
-            note = NoteItem(turn=session.turn, kind="note", what=what, remedy=remedy, server=server)
-            session.conversation.add(note)

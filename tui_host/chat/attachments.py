@@ -13,21 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import line
+from tui_host.chat.images import LARGEST_IMAGE_BYTES, image_of, media_type_of
 from tui_host.errors import TuiHostError
-from tui_host.llm.messages import Image, Part, Text
+from tui_host.llm.messages import Image, Text
+from tui_host.llm.outline import size_words
 
 if TYPE_CHECKING:
     from tui_host.servers.catalog import Content, ToolOutput
 
-MOST_IMAGE = 20_000_000
-"""Largest image to attach, in bytes; no provider accepts larger images."""
 MOST_TEXT = 1_000_000
 """Largest text file to attach, in bytes: few context windows hold more."""
 MOST_TOGETHER = 32_000_000
 """Largest total of all files of a message, in bytes."""
 LINKED = "address only"
 """The kind of a resource of which the message contains only the address."""
-_KINDS = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _NAME_CHARACTERS = 80
 _URI_CHARACTERS = 120
 _MARK = re.compile(
@@ -48,18 +47,16 @@ class Attached:
     @property
     def words(self) -> str:
         """Description on screen: «photo.png: image/png, 12.3 kB». In brackets, this is the file's mark in a message."""
-        size = "" if self.kind == LINKED else f", {_size(self.size)}"
+        size = "" if self.kind == LINKED else f", {size_words(self.size)}"
         return f"{self.name}: {self.kind}{size}"
 
 
 def read_attached(path: str) -> Attached:
     """Read a file to attach; `~` is the home folder. Blocks on the disk. Raises TuiHostError with why it cannot be sent."""
-    from tui_host.chat.result_words import media_type_of  # imported late: needed only for messages with a file
-
     name = _safe(os.path.basename(path.rstrip("/")) or path, _NAME_CHARACTERS)  # noqa: PTH119 - a text, as it was typed
     data = _bytes(Path(path).expanduser(), name)
     kind = media_type_of(data)
-    if kind in _KINDS:
+    if kind:
         _check_size(name, kind, len(data), "make it smaller")
         part = Image(media_type=kind, data=base64.b64encode(data).decode())
         return Attached(name=name, kind=kind, size=len(data), part=part)
@@ -84,11 +81,9 @@ def attached_resource(server: str, uri: str, output: ToolOutput) -> tuple[Attach
 
 
 def _attached_content(server: str, uri: str, content: Content) -> Attached:
-    from tui_host.chat.result_words import image_of  # imported late: needed only for messages with a resource
-
     name, size, instead = _resource_name(server, uri), content.size or 0, "link it: then only its address is sent"
     image = image_of(content)
-    if isinstance(image, Image) and image.media_type in _KINDS:
+    if isinstance(image, Image):
         _check_size(name, image.media_type, size, instead)
         return Attached(name=name, kind=image.media_type, size=size, part=image, server=server)
     if content.data:
@@ -102,7 +97,7 @@ def _attached_content(server: str, uri: str, content: Content) -> Attached:
 
 
 def _check_size(name: str, kind: str, size: int, remedy: str) -> None:
-    most, words = (MOST_TEXT, "a text") if kind == "text" else (MOST_IMAGE, "an image")
+    most, words = (MOST_TEXT, "a text") if kind == "text" else (LARGEST_IMAGE_BYTES, "an image")
     if size > most:
         raise TuiHostError(f"{name} is larger than {_round_size(most)}, the limit for {words}", remedy=remedy)
 
@@ -132,14 +127,8 @@ def _framed(kind: str, attributes: str, text: str) -> str:
     return f"\n\n<{tag} {attributes}>\n{text.rstrip()}\n</{tag}>"
 
 
-def _size(size: int) -> str:
-    from tui_host.llm.outline import size_words  # imported late: needed only for messages with a file
-
-    return size_words(size)
-
-
 def _round_size(size: int) -> str:
-    return _size(size).replace(".0", "")
+    return size_words(size).replace(".0", "")
 
 
 def _bytes(path: Path, name: str) -> bytes:
@@ -150,7 +139,7 @@ def _bytes(path: Path, name: str) -> bytes:
             os.close(descriptor)
             raise TuiHostError(f"{name} is not a file", remedy="choose a file")
         with os.fdopen(descriptor, "rb") as file:
-            return file.read(MOST_IMAGE + 1)
+            return file.read(LARGEST_IMAGE_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a path"
         raise TuiHostError(f"{name} cannot be read: {reason}", remedy="choose another file") from error
@@ -161,12 +150,7 @@ def check_together(attached: Sequence[Attached]) -> None:
     size = sum(file.size for file in attached)
     if size > MOST_TOGETHER:
         limit = f"the limit for a message is {_round_size(MOST_TOGETHER)}"
-        raise TuiHostError(f"the files have {_size(size)} together; {limit}", remedy="leave some out")
-
-
-def message_parts(text: str, attached: Sequence[Attached] = ()) -> tuple[Part, ...]:
-    """Return the parts of a user message: the text, which contains a mark for each file, then the files."""
-    return (Text(text=text), *(file.part for file in attached))
+        raise TuiHostError(f"the files have {size_words(size)} together; {limit}", remedy="leave some out")
 
 
 def with_marks(text: str, attached: Sequence[Attached]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import anyio
@@ -13,12 +14,11 @@ import anyio.lowlevel
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.record import current_place
-from tui_host.chat import result_contents
 from tui_host.chat import result_words as wording
 from tui_host.chat.call_arguments import canonical, changed_numbers, read_arguments
-from tui_host.chat.conversation import CallState
-from tui_host.chat.offered_tools import HUB, InvokedCall
-from tui_host.chat.policy import CallRequest, Decision, Question, refused
+from tui_host.chat.conversation import CallItem, CallState
+from tui_host.chat.next_request import HUB
+from tui_host.chat.policy import CallRequest, Decision, Question
 from tui_host.chat.turn_result import Outcome
 from tui_host.errors import JSON, ServerError, TuiHostError
 from tui_host.llm.messages import Text, ToolCall, ToolResult
@@ -40,32 +40,31 @@ EQUAL_CALLS = 3
 MOST_ASKED = 16
 """Largest number of calls shown to the user at once; further calls follow once these are decided."""
 
+NOBODY = "refused: nobody was there to decide"
 _Undecided: TypeAlias = tuple[Outcome, CallRequest]
-_SentCall: TypeAlias = tuple[str, str, bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Repeats:
-    """Counts the equal calls of a turn (server, tool, arguments), and those of them with equal answers."""
-
-    sent: Counter[_SentCall] = field(default_factory=Counter[_SentCall])
-    answered: Counter[tuple[_SentCall, str]] = field(default_factory=Counter[tuple[_SentCall, str]])
 
 
 class Calls:
-    """All calls of a step, with an outcome for each, in the order of the answer. `repeats` is the turn's, `stop` ends the turn."""
+    """All calls of a step, with an outcome for each, in the order of the answer.
+
+    `repeats` counts the turn's equal calls, and those with equal answers; `stop` ends the turn.
+    """
 
     def __init__(
-        self, services: Services, session: Session, request: NextRequest, *, repeats: Repeats, stop: Callable[[], None]
+        self,
+        services: Services,
+        session: Session,
+        request: NextRequest,
+        *,
+        repeats: Counter[tuple[object, ...]],
+        stop: Callable[[], None],
     ) -> None:
         self._services = services
         self._session = session
-        self._step = session.step
-        self._offer = request.offer
-        self._adapted = request.adapted
-        self._protocol = request.protocol
+        self._request = request
         self._repeats = repeats
         self._stop = stop
+        # Names are looked up among the tools of now: a server may have changed them since the request.
         self._tools = {(tool.server, tool.name): tool for tool in services.pool.tools()}
         self.outcomes: list[Outcome] = []
 
@@ -95,121 +94,126 @@ class Calls:
 
     def results(self, running: str, waiting: str, *, state: Literal["stopped", "failed"]) -> list[ToolResult]:
         """Return a result for each call, in order, also for those left open: `running` and `waiting` tell the model, `state` the user."""
-        results: list[ToolResult] = []
-        for outcome in self.outcomes:
-            if outcome.result is None:
-                outcome.result = self._close(outcome, running if outcome.began else waiting, state)
-            decision = outcome.decision
-            if outcome.sent and decision is not None and decision.verdict == "edited":
-                results.append(wording.edited_of(outcome.result, decision.arguments))
-            else:
-                results.append(outcome.result)
-        return results
+        return [
+            outcome.result or self._close(outcome, running if outcome.began else waiting, state)
+            for outcome in self.outcomes
+        ]
+
+    # Reading.
 
     def _read(self, call: ToolCall, *, cut: str) -> Outcome:
         """Find the tool and parse the arguments. A call that cannot be run gets its result here."""
-        hub, table = self._offer.hub, self._offer.table
+        session = self._session
+        server, name = self._request.offer.table.resolve(call.name) or ("", call.name)
+        item = CallItem(
+            turn=session.turn, step=session.step, call=call.id, server=server, tool=name, asked=call.arguments
+        )
+        outcome = Outcome(call=call, item=item, server=server, tool=name, asked=call.arguments)
         try:
-            meant = hub.interpret(call) if hub is not None and not cut else None
+            self._understand(outcome, cut=cut)
         except TuiHostError as error:
-            return self._invalid(self._open(call, HUB, call.name, call.arguments), error)
-        if isinstance(meant, str):  # it needs no decision and no server
-            outcome = self._open(call, HUB, call.name, call.arguments)
-            outcome.by_host, outcome.state, outcome.words = True, "done", "answered by the host"
-            outcome.result = ToolResult(call=call, content=(Text(text=meant),))
-            return self._show(outcome)
-        written = meant or InvokedCall(name=call.name, arguments=call.arguments)
-        server, name = table.resolve(written.name) or ("", written.name)
-        outcome = self._open(call, server, name, written.arguments)
+            outcome.result = wording.error_of(call, f"Error: {error}. Nothing was run.")
+            outcome.is_error = True
+            arguments = call.arguments.encode(errors="replace")
+            decision = Decision(verdict="invalid", by="default", arguments=arguments, words=str(error))
+            self._record(outcome, decision, state="invalid")
+        return outcome
+
+    def _understand(self, outcome: Outcome, *, cut: str) -> None:
+        """Find out which tool is called, with which arguments, and show the call. Raises TuiHostError for one that cannot be run."""
         if cut:
-            return self._invalid(outcome, TuiHostError(f"the arguments were cut {cut}"))
-        if hub is not None and meant is None:
-            return self._invalid(outcome, hub.refused(call.name, self._spoken))
-        try:
-            tool = self._tool(written.name)
-            value = read_arguments(written.arguments)
-        except TuiHostError as error:
-            return self._invalid(outcome, error)
-        offered = table.name(tool.server, tool.name)
-        outcome.resolved_from = written.name if written.name != offered else ""
-        if meant is None and offered in self._adapted:
-            value = self._adapted[offered].original(value)
+            raise TuiHostError(f"the arguments were cut {cut}")
+        offer, meant = self._request.offer, outcome.call
+        if offer.hub is not None:
+            outcome.server, outcome.tool = HUB, meant.name
+            answer = offer.hub.interpret(meant, self._spoken)
+            if isinstance(answer, str):  # it needs no decision and no server
+                outcome.by_host, outcome.result = True, ToolResult(call=meant, content=(Text(text=answer),))
+                self._show(outcome, state="done", words="answered by the host", result=answer)
+                return
+            meant = answer
+        outcome.server, outcome.tool = offer.table.resolve(meant.name) or ("", meant.name)
+        outcome.item = replace(outcome.item, asked=meant.arguments)
+        outcome.asked = meant.arguments
+        tool = self._tool(outcome, meant.name)
+        value = read_arguments(meant.arguments)
+        offered = offer.table.name(tool.server, tool.name)
+        outcome.resolved_from = meant.name if meant.name != offered else ""
+        if offered in self._request.adapted:
+            value = self._request.adapted[offered].original(value)
         outcome.asked = value
-        outcome.changed_numbers = changed_numbers(call.arguments) or changed_numbers(written.arguments)
+        # The hub writes the inner arguments anew: only the whole call has the numbers as the model wrote them.
+        outcome.changed_numbers = changed_numbers(outcome.call.arguments)
         tool = described(tool, value)
         outcome.request = CallRequest(
-            call=call.id,
+            call=outcome.call.id,
             tool=tool,
             arguments=canonical(value),
-            changed=difference(self._session.policy.approved(tool), tool),
+            changed=difference(self._session.policy.approved.get((tool.server, tool.name)), tool),
             changed_numbers=outcome.changed_numbers,
         )
-        return outcome
+        self._show(outcome)
 
-    def _open(self, call: ToolCall, server: str, tool: str, arguments: str) -> Outcome:
-        outcome = Outcome(call=call, server=server, tool=tool, written=arguments, asked=arguments)
-        outcome.number = self._session.conversation.add(outcome.item(self._place(outcome)))
-        return outcome
-
-    def _place(self, outcome: Outcome) -> Place:
-        return self._session.place(step=self._step, call=outcome.call.id)
-
-    def _show(self, outcome: Outcome, *, keep: bool = True) -> Outcome:
-        self._session.conversation.put(outcome.number, outcome.item(self._place(outcome)), keep=keep)
-        return outcome
-
-    def _tool(self, name: str) -> Tool:
-        names = self._offer.table.resolve(name)
-        if names is not None and names in self._tools:
-            return self._tools[names]
-        others = [tool for tool in self._offer.known if tool.name != name]
-        near = [self._spoken(candidate) for candidate in nearest(name, others)]
-        remedy = f"there is {', '.join(near)}" if near else ""
-        raise TuiHostError(f"there is no tool {self._spoken(name)}", remedy=remedy)
+    def _tool(self, outcome: Outcome, name: str) -> Tool:
+        tool = self._tools.get((outcome.server, outcome.tool))
+        if tool is None:
+            others = [tool for tool in self._request.offer.known if tool.name != name]
+            near = [self._spoken(candidate) for candidate in nearest(name, others)]
+            remedy = f"there is {', '.join(near)}" if near else ""
+            raise TuiHostError(f"there is no tool {self._spoken(name)}", remedy=remedy)
+        return tool
 
     def _spoken(self, name: str) -> str:
-        return self._protocol.spoken(name, self._offer.known)
+        return self._request.protocol.spoken(name, self._request.offer.known)
 
-    def _invalid(self, outcome: Outcome, error: TuiHostError) -> Outcome:
-        arguments = outcome.call.arguments.encode(errors="replace")
-        decision = Decision(verdict="invalid", by="default", arguments=arguments, words=str(error))
-        outcome.result = wording.error_of(outcome.call, f"Error: {error}. Nothing was run.")
-        outcome.is_error = True
-        return self._record(outcome, decision, "invalid")
+    # What became of a call.
 
-    def _record(self, outcome: Outcome, decision: Decision, state: CallState) -> Outcome:
+    def _show(self, outcome: Outcome, *, keep: bool = True, **changes: object) -> None:
+        outcome.item = replace(outcome.item, server=outcome.server, tool=outcome.tool, **changes)
+        if outcome.number is None:
+            outcome.number = self._session.conversation.add(outcome.item)
+        else:
+            self._session.conversation.put(outcome.number, outcome.item, keep=keep)
+
+    def _record(self, outcome: Outcome, decision: Decision, *, state: CallState) -> None:
         """Keep a decision, as a record too, and show it."""
-        outcome.decision, outcome.state, outcome.words = decision, state, decision.words
-        outcome.sent = decision.is_approval
+        outcome.decision, outcome.sent = decision, decision.is_approval
         self._services.recorder.append(outcome.record(self._place(outcome)))
-        if decision.is_approval and outcome.resolved_from:
-            outcome.words += f"; the model wrote {outcome.resolved_from}"
-        return self._show(outcome)
+        words, sent = decision.words, ""
+        if outcome.sent:
+            sent = decision.arguments.decode()
+            words += f"; the model wrote {outcome.resolved_from}" if outcome.resolved_from else ""
+        outcome.item = replace(outcome.item, decision=decision.verdict, by=decision.by, waited=decision.waited)
+        self._show(outcome, state=state, sent=sent, words=words)
+
+    def _place(self, outcome: Outcome) -> Place:
+        return self._session.place(step=self._session.step, call=outcome.call.id)
+
+    def _told(self, outcome: Outcome, result: ToolResult) -> ToolResult:
+        """Return what the model is told: after an edit, what ran too."""
+        decision = outcome.decision
+        if outcome.sent and decision is not None and decision.verdict == "edited":
+            return wording.edited_of(result, decision.arguments)
+        return result
+
+    # Deciding.
 
     async def _apply_rules(self, asked: Sequence[_Undecided], group: TaskGroup) -> list[_Undecided]:
-        """Decide by rules, again each time, since a permission may have been given; returns the calls to ask about.
-
-        Permissions for the session wait until tools whose server announced a change have been listed again.
-        """
+        """Decide by rules, again each time, since a permission may have been given; returns the calls to ask about."""
         pool, policy = self._services.pool, self._session.policy
         left: list[_Undecided] = []
-        waiting: list[_Undecided] = []
-        for outcome, request in asked:
+        for outcome, first in asked:
+            request = first
             decision = policy.decide(request, is_current=pool.has_current_tools(request.tool.server))
-            if decision is not None:
-                group.start_soon(self._with_misfits, outcome, request)
-                self._decided(outcome, decision, group)
-            elif policy.decide(request) is None:
+            if decision is None and policy.decide(request) is not None:
+                # A permission for the session counts once tools whose server announced a change are listed again.
+                is_current = await pool.listed_again(request.tool.server)
+                request = outcome.request = self._redefined(request) or request
+                decision = policy.decide(request, is_current=is_current)
+            if decision is None:
                 left.append((outcome, request))
             else:
-                waiting.append((outcome, request))
-        for outcome, request in waiting:
-            is_current = await pool.listed_again(request.tool.server)
-            newer = self._redefined(request) or request
-            decision = policy.decide(newer, is_current=is_current)
-            if decision is None:
-                left.append((outcome, newer))
-            else:
+                group.start_soon(self._with_misfits, outcome, request)
                 self._decided(outcome, decision, group)
         return left
 
@@ -217,16 +221,14 @@ class Calls:
         if outcome.misfits is None:
             outcome.misfits = await self._services.misfits(request.tool.schema, outcome.asked)
             if outcome.misfits:
-                self._show(outcome)
+                self._show(outcome, misfits="\n".join(outcome.misfits))
         return outcome, replace(request, misfits=outcome.misfits)
 
     async def _ask(self, asked: Sequence[_Undecided], group: TaskGroup, *, later: int) -> list[_Undecided]:
         """Show the questions to the user and act on each answer at once; returns calls whose definition changed under the question."""
-        outcomes = {request.call: outcome for outcome, request in asked}
         again: list[_Undecided] = []
 
-        def answered(question: Question, decision: Decision) -> None:
-            outcome = outcomes[question.request.call]
+        def answered(outcome: Outcome, question: Question, decision: Decision) -> None:
             newer = self._redefined(question.request) if decision.is_approval else None
             if newer is None:
                 self._decided(outcome, decision, group)
@@ -236,15 +238,15 @@ class Calls:
 
         questions: list[Question] = []
         for outcome, request in asked:
-            questions.append(Question(request, answered=answered, clock=self._services.clock, later=later))
-            outcome.state = "waiting"
-            self._show(outcome)
+            on_answer = partial(answered, outcome)
+            questions.append(Question(request, answered=on_answer, clock=self._services.clock, later=later))
+            self._show(outcome, state="waiting")
         self._session.questions = questions
         self._session.wait_for("you")
         try:
             await self._services.approver.decide(questions)
             for question in questions:
-                question.answer(refused(question.request))
+                question.answer(question.request.decided("rejected", "default", NOBODY))
         finally:
             for question in questions:
                 question.void()
@@ -253,61 +255,75 @@ class Calls:
         return again
 
     def _redefined(self, request: CallRequest) -> CallRequest | None:
-        for tool in self._services.pool.tools():
-            if (tool.server, tool.name) == (request.tool.server, request.tool.name):
-                if tool.fingerprint == request.tool.fingerprint:
-                    return None
-                return replace(request, tool=tool, changed=difference(request.tool, tool))
-        return None
+        """Return the request with the tool's definition of now, None if that has not changed."""
+        before, tools = request.tool, self._services.pool.tools()
+        now = next((tool for tool in tools if (tool.server, tool.name) == (before.server, before.name)), before)
+        if now.fingerprint == before.fingerprint:
+            return None
+        return replace(request, tool=now, changed=difference(before, now))
 
     def _decided(self, outcome: Outcome, decision: Decision, group: TaskGroup) -> None:
         """Carry a decision out: run the call, or give it a result."""
         if not decision.is_approval:
             outcome.result = wording.rejection_of(outcome.call, decision)
-            self._record(outcome, decision, "rejected")
+            self._record(outcome, decision, state="rejected")
             if decision.stop:
                 self._stop()
             return
         if decision.by == "person" and outcome.request is not None:
-            self._session.policy.remember(outcome.request.tool)
-        self._record(outcome, decision, "running")
+            tool = outcome.request.tool
+            self._session.policy.approved[tool.server, tool.name] = tool
+        self._record(outcome, decision, state="running")
         group.start_soon(self._send, outcome, decision)
+
+    # Running.
 
     async def _send(self, outcome: Outcome, decision: Decision) -> None:
         await anyio.lowlevel.checkpoint_if_cancelled()  # if the turn was stopped since, send nothing
         outcome.began = True
-        self._warn_of_repeat(outcome, decision)
+        sent = (outcome.server, outcome.tool, decision.arguments)
+        if self._count(*sent) == EQUAL_CALLS and decision.by == "flag":  # no person sees each call before it runs
+            what = f"{outcome.server}.{outcome.tool} runs for the third time in this turn with the same arguments"
+            self._session.note(what, remedy="without the flag that allows it, each call is asked about")
         began = time.perf_counter()
-        output: ToolOutput | None = None
         try:
             output = await self._call(outcome, decision)
         except ServerError as error:
-            outcome.milliseconds = (time.perf_counter() - began) * 1000
-            outcome.result = wording.error_of(outcome.call, f"Error: {error}")
-            outcome.is_error, outcome.fault, outcome.sent = True, str(error), error.sent
+            result = wording.error_of(outcome.call, f"Error: {error}")
+            outcome.fault, outcome.sent = str(error), error.sent
+            if not error.sent:
+                outcome.item = replace(outcome.item, sent="")
+            self._answered(outcome, result, sent, began)
         else:
-            outcome.milliseconds = (time.perf_counter() - began) * 1000
-            outcome.result = wording.result_of(outcome.call, output)
-            outcome.output, outcome.is_error = output.raw, output.is_error
-            outcome.contents = result_contents.content_lines(output)
-            outcome.structured = result_contents.structured_text(output)
-            if output.is_resent:
-                outcome.words = f"{decision.words}; {wording.SENT_AGAIN}"
-        outcome.state = "failed" if outcome.is_error else "done"
-        answer = ((outcome.server, outcome.tool, decision.arguments), wording.text_of(outcome.result))
-        self._repeats.answered[answer] += 1
-        equal = self._repeats.answered[answer]
-        if equal >= EQUAL_CALLS:
-            outcome.notice = f"{equal} equal calls in this turn, each with this same answer"
-        self._show(outcome)
-        if output is not None:
+            outcome.output = output.raw
+            outcome.item = replace(
+                outcome.item,
+                contents=wording.content_lines(output),
+                structured=wording.structured_text(output),
+                page=outcome.request.tool.page if outcome.request is not None else "",
+                words=f"{decision.words}; {wording.SENT_AGAIN}" if output.is_resent else outcome.item.words,
+            )
+            self._answered(outcome, wording.result_of(outcome.call, output), sent, began)
             await self._check_output(outcome, output)
+
+    def _answered(self, outcome: Outcome, result: ToolResult, sent: tuple[str, str, bytes], began: float) -> None:
+        outcome.milliseconds = (time.perf_counter() - began) * 1000
+        outcome.is_error = result.is_error
+        outcome.result = self._told(outcome, result)
+        text = wording.text_of(result)
+        equal = self._count(*sent, text)
+        notice = f"{equal} equal calls in this turn, each with this same answer" if equal >= EQUAL_CALLS else ""
+        state = "failed" if result.is_error else "done"
+        self._show(outcome, state=state, result=text, milliseconds=outcome.milliseconds, notice=notice)
+
+    def _count(self, *key: object) -> int:
+        self._repeats[key] += 1
+        return self._repeats[key]
 
     async def _call(self, outcome: Outcome, decision: Decision) -> ToolOutput:
         def progressed(progress: Progress) -> None:
             of = f"/{progress.total:g}" if progress.total is not None else ""
-            outcome.progress = f"{progress.progress:g}{of} {progress.message}".strip()
-            self._show(outcome, keep=False)
+            self._show(outcome, keep=False, progress=f"{progress.progress:g}{of} {progress.message}".strip())
 
         place = self._place(outcome)
         token = current_place.set(place)
@@ -323,14 +339,6 @@ class Calls:
         finally:
             current_place.reset(token)
 
-    def _warn_of_repeat(self, outcome: Outcome, decision: Decision) -> None:
-        """Say once that the same call runs again and again, where no person sees each call before it runs."""
-        sent = (outcome.server, outcome.tool, decision.arguments)
-        self._repeats.sent[sent] += 1
-        if self._repeats.sent[sent] == EQUAL_CALLS and decision.by == "flag":
-            what = f"{outcome.server}.{outcome.tool} runs for the third time in this turn with the same arguments"
-            self._session.note(what, remedy="without the flag that allows it, each call is asked about")
-
     async def _check_output(self, outcome: Outcome, output: ToolOutput) -> None:
         """Check the structured content against the tool's output schema, after the result is shown.
 
@@ -341,28 +349,27 @@ class Calls:
             return
         if output.has_structured:
             outcome.output_misfits = await self._services.misfits(schema, output.structured)
-            words = [result_contents.UNCHECKED] if outcome.output_misfits is None else outcome.output_misfits
+            words = [wording.UNCHECKED] if outcome.output_misfits is None else outcome.output_misfits
         else:
-            words = outcome.output_misfits = [result_contents.NO_STRUCTURE]
-        outcome.output_words = "\n".join(words)
+            words = outcome.output_misfits = [wording.NO_STRUCTURE]
         if words:
-            self._show(outcome)
+            self._show(outcome, output_misfits="\n".join(words))
 
     def _close(self, outcome: Outcome, text: str, state: Literal["stopped", "failed"]) -> ToolResult:
         """Return the result of a call whose turn ended before the call had one; `text` tells the model."""
-        outcome.state = state
         if outcome.began:
-            outcome.is_error, outcome.fault, outcome.words = True, wording.CUT_RUNNING, wording.CUT_RUNNING
-            self._show(outcome)
+            outcome.is_error, outcome.fault = True, wording.CUT_RUNNING
+            self._show(outcome, state=state, words=wording.CUT_RUNNING)
         elif outcome.decision is not None:
             outcome.sent, outcome.fault = False, wording.CUT_BEFORE
-            outcome.words = f"{outcome.decision.words}; {wording.CUT_BEFORE}"
-            self._show(outcome)
+            words = f"{outcome.decision.words}; {wording.CUT_BEFORE}"
+            self._show(outcome, state=state, words=words, sent="")
         elif outcome.request is not None:
             outcome.fault = wording.NOT_DECIDED
-            decision = refused(outcome.request, verdict="stopped", words=wording.NOT_DECIDED)
-            self._record(outcome, decision, "stopped")
-        return wording.error_of(outcome.call, text)
+            decision = outcome.request.decided("stopped", "default", wording.NOT_DECIDED)
+            self._record(outcome, decision, state="stopped")
+        outcome.result = self._told(outcome, wording.error_of(outcome.call, text))
+        return outcome.result
 
 
 def described(tool: Tool, arguments: JSON) -> Tool:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, overload
 
 from typing_extensions import override
 
-from tui_host.chat.stored_form import StoredForm
+from tui_host.chat.stored_messages import StoredForm
 
 AnswerState: TypeAlias = Literal["streaming", "done", "stopped", "cut", "failed"]
 CallState: TypeAlias = Literal["asked", "waiting", "running", "done", "failed", "stopped", "rejected", "invalid"]

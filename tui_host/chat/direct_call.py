@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_host.capture.json.narrowing import mapping
+from tui_host.chat.conversation import CallItem
 from tui_host.chat.policy import Decision
-from tui_host.chat.result_words import error_of
 from tui_host.chat.turn_result import Outcome
 from tui_host.errors import JSON, ServerError
 from tui_host.llm.messages import ToolCall
@@ -40,25 +41,25 @@ async def call_directly(
     session.begin_turn(f"read {server} {uri}" if uri else f"call {server}.{name} {text}")
     call = ToolCall(id=f"direct_{session.turn}", wire_id="", name=f"{server}.{name}", arguments=text)
     decision = Decision(verdict="approved", by="person", arguments=arguments, fingerprint=tool.fingerprint, words=WORDS)
-    outcome = Outcome(call=call, server=server, tool=name, written=text, asked=value, decision=decision, words=WORDS)
-    outcome.sent, outcome.state = True, "running"
+    item = CallItem(turn=session.turn, step=1, call=call.id, server=server, tool=name, asked=text, sent=text)
+    item = replace(item, state="running", decision=decision.verdict, by=decision.by, words=WORDS)
+    number = session.conversation.add(item)
+    outcome = Outcome(call=call, item=item, server=server, tool=name, asked=value, decision=decision, sent=True)
     place = session.place(step=1, call=call.id)
-    number = session.conversation.add(outcome.item(place))
     recorder.append(outcome.record(place))
     began = time.perf_counter()
-    outcome.state, result = "failed", "stopped; the tool may have run"
+    # What stands if this is cancelled while the server works.
+    item = replace(item, state="failed", result="stopped; the tool may have run")
     try:
         output = await pool.call(
             server, name, arguments, place=place, fingerprint=tool.fingerprint, on_progress=on_progress
         )
-        outcome.state = "failed" if output.is_error else "done"
-        result = "\n".join(block.text for block in output.content)
+        state, result = "failed" if output.is_error else "done", "\n".join(block.text for block in output.content)
+        item = replace(item, state=state, result=result)
     except ServerError as error:
-        result = str(error)
+        item = replace(item, result=str(error))
         raise
     finally:
-        outcome.milliseconds = (time.perf_counter() - began) * 1000
-        outcome.result = error_of(call, result)
-        session.conversation.put(number, outcome.item(place))
+        session.conversation.put(number, replace(item, milliseconds=(time.perf_counter() - began) * 1000))
         session.save()
     return output

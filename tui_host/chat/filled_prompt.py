@@ -8,8 +8,8 @@ from typing import Literal
 
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import UserItem
-from tui_host.chat.result_contents import described
-from tui_host.chat.result_words import block_text, image_of
+from tui_host.chat.images import image_of
+from tui_host.chat.result_words import block_text, described
 from tui_host.llm.messages import Image, Message, Part, Text
 from tui_host.servers.catalog import Content, PromptMessage
 

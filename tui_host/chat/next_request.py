@@ -1,20 +1,28 @@
-"""Builds a session's next request: the offered tools with their names, and the messages in the tool protocol's form."""
+"""Builds a session's next request: the offered tools with their names, and the messages in the tool protocol's form.
+
+The `hub` offers three tools instead of hundreds. Two of them, listing and inspection, the host answers from the catalog; the
+third becomes an ordinary call of the named tool, decided and sent like any other call.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tui_host.capture.json.narrowing import mapping
 from tui_host.chat import result_words as wording
 from tui_host.chat.active_profile import instruction_pieces, offers
-from tui_host.chat.offered_tools import HUB, Offer
-from tui_host.chat.result_words import image_words
-from tui_host.errors import JSON
-from tui_host.llm.messages import Ask, Image, Message, Part, Text, ToolCall, ToolResult, ToolSpec
+from tui_host.chat.call_arguments import read_arguments
+from tui_host.chat.images import image_words
+from tui_host.errors import JSON, TuiHostError
+from tui_host.llm.messages import Ask, Image, Message, Part, ResourceSpec, Text, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.table import protocol
 from tui_host.llm.protocols.tool_protocol import Injected, answered
-from tui_host.llm.tool_names import TEXT_NAMES
+from tui_host.llm.request_writing import Tools
+from tui_host.llm.schema_adaptation import AdaptedSchema, adapt
+from tui_host.llm.tool_names import TEXT_NAMES, NameTable, nearest, tool_meant
 from tui_host.settings.protocol_prompts import template_of
 
 if TYPE_CHECKING:
@@ -22,9 +30,151 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.llm.dialects.dialect import Dialect
     from tui_host.llm.protocols.tool_protocol import Prepared, ToolProtocol
-    from tui_host.llm.schema_adaptation import AdaptedSchema
+    from tui_host.llm.schema_adaptation import SchemaRules
+    from tui_host.llm.tool_names import NameRule
     from tui_host.servers.catalog import Tool
     from tui_host.settings.schema import Settings
+
+HUB = "hub"
+"""The tool protocol's name; `hub+NAME` builds on a tool protocol other than `native`."""
+LIST, INSPECT, INVOKE = "list_tools", "inspect_tool", "invoke_tool"
+MOST_LISTED, USUALLY_LISTED = 100, 50
+_SHOWN_CHARACTERS = 100
+
+
+class Hub:
+    """The three tools that the model uses to find and call all other tools."""
+
+    def __init__(self, tools: Sequence[ToolSpec]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        name: JSON = {"type": "string", "description": "the tool's exact name"}
+        number: JSON = {"type": "integer", "minimum": 0}
+        listed = f"List the tools that there are, by name and description ({MOST_LISTED} at most; more by offset)."
+        invoked = "Call a tool. Inspect it first, and give arguments that fit its schema."
+        params: JSON = {"type": "object", "description": "the tool's arguments"}
+        self.specs = (
+            _hub_spec(LIST, listed, {"limit": number, "offset": number}),
+            _hub_spec(INSPECT, "Show a tool's description and the schema of its arguments.", {"name": name}, "name"),
+            _hub_spec(INVOKE, invoked, {"name": name, "params": params}, "name", "params"),
+        )
+
+    def interpret(self, call: ToolCall, spoken: Callable[[str], str]) -> ToolCall | str:
+        """Return the call that a hub tool stands for, or the host's own answer. Raises TuiHostError with why neither can be given."""
+        own = tool_meant(call.name, self.specs)
+        if own is None:
+            raise self._refused(call.name, spoken)
+        given = read_arguments(call.arguments)
+        if own.name == LIST:
+            limit, offset = _count(given.get("limit"), USUALLY_LISTED), _count(given.get("offset"), 0)
+            return self._listed(limit, offset)
+        tool = self._tool(given.get("name"))
+        if own.name == INSPECT:
+            return f"{tool.name}: {tool.description}\n\nArguments: {_json(tool.schema)}"
+        return replace(call, name=str(given["name"]), arguments=_json(_params(given, tool)))
+
+    def _refused(self, name: str, spoken: Callable[[str], str]) -> TuiHostError:
+        tool = tool_meant(name, self._tools.values())
+        if tool is not None:
+            params = f'{{"name": {_json(tool.name)}, "params": {{…}}}}'
+            return TuiHostError(f"{name} is not offered by itself", remedy=f"call {spoken(INVOKE)} with {params}")
+        near = nearest(name, (*self.specs, *self._tools.values()))
+        ways = [f"{tool} by way of {spoken(INVOKE)}" if tool in self._tools else spoken(tool) for tool in near]
+        remedy = f"there is {', '.join(ways)}" if ways else f"{spoken(LIST)} names those that there are"
+        return TuiHostError(f"there is no tool {spoken(name)}", remedy=remedy)
+
+    def _listed(self, limit: int, offset: int) -> str:
+        some = list(self._tools.values())[offset : offset + min(limit, MOST_LISTED)]
+        lines = [f"Total: {len(self._tools)} tools, offset {offset}, returned {len(some)}", ""]
+        lines += [f"- {tool.name}: {' '.join(tool.description.split())}" for tool in some]
+        return "\n".join(lines)
+
+    def _tool(self, name: JSON) -> ToolSpec:
+        tool = tool_meant(name, self._tools.values()) if isinstance(name, str) else None
+        if tool is None:
+            near = nearest(str(name), self._tools.values())
+            there = f"there is {', '.join(near)}; " if near else ""
+            raise TuiHostError(f"there is no tool {str(name)[:_SHOWN_CHARACTERS]!r}", remedy=f"{there}{LIST} names all")
+        return tool
+
+
+def _hub_spec(name: str, description: str, properties: dict[str, JSON], *required: str) -> ToolSpec:
+    schema: JSON = {"type": "object", "properties": properties, "required": list(required)}
+    return ToolSpec(name=name, description=description, schema=schema, server=HUB, tool=name)
+
+
+def _params(given: Mapping[str, JSON], tool: ToolSpec) -> JSON:
+    """Return the arguments of an invoked tool. Models write either word, whatever the schema says."""
+    params = given.get("params", given.get("arguments"))
+    if params is None:
+        required = mapping(tool.schema).get("required")
+        if required:  # a call without them would run with other arguments than the model meant
+            raise TuiHostError(f"params is missing: {tool.name} requires {_json(required)}")
+        return {}
+    if not isinstance(params, Mapping):
+        raise TuiHostError("params is not a JSON object")
+    return params
+
+
+def _count(value: JSON, usual: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else usual
+
+
+def _json(value: JSON) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """The tools to offer in a request. Depends on the catalog alone (`made_of`), so it is reused until the catalog changes.
+
+    `specs` are sent, `known` are all whose names the model may know (behind the hub too), `adapted` the changed schemas by name.
+    """
+
+    made_of: tuple[object, ...]
+    adapted: Mapping[str, AdaptedSchema]
+    table: NameTable
+    specs: Tools
+    known: Tools
+    hub: Hub | None = None
+
+
+def offer_of(
+    tools: tuple[Tool, ...], rule: NameRule, schemas: SchemaRules, *, is_hub: bool, before: Offer | None = None
+) -> Offer:
+    """Return the offer of these tools: the one `before` where nothing has changed."""
+    # A turn of many steps writes its tools once: the texts made of `specs` are kept with them.
+    made_of = (rule, schemas, is_hub, tools)
+    if before is not None and before.made_of == made_of:
+        return before
+    table = NameTable.make(((tool.server, tool.name) for tool in tools), rule)
+    own = known = Tools(_spec(tool, table.name(tool.server, tool.name)) for tool in tools)
+    hub = Hub(known) if is_hub else None
+    if hub is not None:
+        own, known = Tools(hub.specs), Tools((*hub.specs, *known))
+    adapted = {spec.name: schema for spec in own if (schema := adapt(spec.schema, schemas)).changes}
+    return Offer(made_of=made_of, adapted=adapted, table=table, specs=own, known=known, hub=hub)
+
+
+def _spec(tool: Tool, name: str) -> ToolSpec:
+    """Describe a tool to a model. The tool's own name precedes its description if the dialect's rule changed the name."""
+    description = tool.description
+    if name != f"{tool.server}__{tool.name}":
+        description = f"{tool.name}: {description}" if description else tool.name
+    resources = None
+    if tool.resources is not None:
+        resources = tuple(
+            ResourceSpec(uri=found.uri, name=found.name, description=found.description, is_template=found.is_template)
+            for found in tool.resources
+        )
+    return ToolSpec(
+        name=name,
+        description=description,
+        schema=tool.schema,
+        server=tool.server,
+        tool=tool.name,
+        resources=resources,
+    )
+
 
 _TAKES_CALLS_WITHOUT_TOOLS = frozenset({"ollama"})
 """Dialects of servers that take calls in a history without tools, and refuse tools where the model knows none."""
@@ -58,6 +208,7 @@ def build_request(
     protocol: ToolProtocol,
     *,
     profile: AppliedProfile,
+    before: Offer | None = None,
     unsent: Sequence[Part] = (),
 ) -> NextRequest:
     """Build the next request of a session, with the tools of all ready servers and (for a preview) parts of an `unsent` message."""
@@ -67,7 +218,7 @@ def build_request(
     offered = [tool for tool in tools if offers(profile.profile, tool.server, tool.name)]
     shown = tuple(tool for tool in offered if tool.resources is None or with_resources)
     rule = dialect.name_rule if is_native or is_hub else TEXT_NAMES
-    offer = session.offer = Offer.make(shown, rule, dialect.schema_rules, is_hub=is_hub, before=session.offer)
+    offer = offer_of(shown, rule, dialect.schema_rules, is_hub=is_hub, before=before)
     system = list(profile.system)
     if is_native and profile.instructions:
         system += [("\n\n", "")] if system else []

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.servers.catalog import READ, Tool
@@ -36,10 +35,6 @@ class Decision:
     def is_approval(self) -> bool:
         return self.verdict in {"approved", "edited"}
 
-    @property
-    def hash(self) -> str:
-        return hashlib.sha256(self.arguments).hexdigest()
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRequest:
@@ -62,65 +57,57 @@ class CallRequest:
         return Decision(verdict=verdict, by=by, arguments=self.arguments, fingerprint=fingerprint, words=words)
 
 
-def refused(
-    request: CallRequest, *, verdict: Verdict = "rejected", words: str = "refused: nobody was there to decide"
-) -> Decision:
-    """Return the decision for a call that the user did not answer."""
-    return request.decided(verdict, "default", words)
-
-
+@dataclass(slots=True, eq=False)
 class Question:
     """A call to be decided by the user, `later` ones to follow. Takes one answer, unless voided first."""
 
-    def __init__(
-        self,
-        request: CallRequest,
-        *,
-        answered: Callable[[Question, Decision], None],
-        clock: Callable[[], float] = time.monotonic,
-        later: int = 0,
-    ) -> None:
-        self.request = request
-        self.later = later
-        self.decision: Decision | None = None
-        self._answered = answered
-        self._clock = clock
-        self._asked_at = clock()
-        self._has_appeared = self._void = False
+    request: CallRequest
+    _: KW_ONLY
+    answered: Callable[[Question, Decision], None]
+    clock: Callable[[], float] = time.monotonic
+    later: int = 0
+    decision: Decision | None = None
+    _asked_at: float = field(init=False)
+    _has_appeared: bool = field(default=False, init=False)
+    _is_void: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        """Measure the user's time from now on, until the question appears."""
+        self._asked_at = self.clock()
 
     @property
     def open(self) -> bool:
-        return self.decision is None and not self._void
+        return self.decision is None and not self._is_void
 
     def appear(self) -> None:
         """Start the measurement of the user's time: the question has appeared on the screen."""
         if not self._has_appeared:
             self._has_appeared = True
-            self._asked_at = self._clock()
+            self._asked_at = self.clock()
 
     def answer(self, decision: Decision) -> bool:
         """Record the decision. Returns False, without effect, if the question is already decided or void."""
         if not self.open:
             return False
         self.decision = decision
-        self._answered(self, decision)
+        self.answered(self, decision)
         return True
 
     def void(self) -> None:
-        """Void the question, because the turn was stopped. Later answers have no effect."""
-        self._void = True
+        """Let no later answer have an effect, because the turn was stopped."""
+        self._is_void = True
 
     def approve(self, *, how: str = "approved once", edited: bytes | None = None) -> bool:
         arguments = self.request.arguments if edited is None else edited
         verdict: Verdict = "approved"
         if arguments != self.request.arguments:
             verdict, how = "edited", "edited and approved"
-        waited = self._clock() - self._asked_at
+        waited = self.clock() - self._asked_at
         decision = self.request.decided(verdict, "person", f"{how}, by you, after {waited:.1f} s")
         return self.answer(replace(decision, arguments=arguments, waited=waited))
 
     def reject(self, reason: str = "", *, stop: bool = False) -> bool:
-        waited = self._clock() - self._asked_at
+        waited = self.clock() - self._asked_at
         words = f"rejected by you after {waited:.1f} s{f': {reason}' if reason else ''}"
         decision = self.request.decided("rejected", "person", words)
         return self.answer(replace(decision, reason=reason, stop=stop, waited=waited))
@@ -144,11 +131,9 @@ class Approver(Protocol):
 
     async def decide(self, questions: Sequence[Question]) -> None:
         """Show the questions to the user; return when no more answers will come."""
-        ...
 
     async def decide_limit(self, limit: StepLimit) -> None:
         """Ask the user whether a turn goes on beyond its limit of steps; return when no answer will come."""
-        ...
 
 
 class Refuse:
@@ -177,25 +162,16 @@ class Policy:
         self._rules = tuple(rules)
         self._flags = tuple(flags)
         self._allow_all = allow_all
-        self.grants: list[Grant] = []
-        self._approved: dict[tuple[str, str], Tool] = {}
         self._checked_servers: set[str] = set()
+        self.grants: list[Grant] = []
+        # The definition of each tool as it was last approved, to tell what has changed since.
+        self.approved: dict[tuple[str, str], Tool] = {}
 
-    def remember(self, tool: Tool) -> None:
-        self._approved[tool.server, tool.name] = tool
-
-    def approved(self, tool: Tool) -> Tool | None:
-        return self._approved.get((tool.server, tool.name))
-
-    def grant(self, tool: Tool) -> Grant:
+    def grant(self, tool: Tool) -> None:
         grant = Grant(server=tool.server, tool=tool.name, fingerprint=tool.fingerprint)
         if grant not in self.grants:
             self.grants.append(grant)
-        self.remember(tool)
-        return grant
-
-    def revoke(self, grant: Grant) -> None:
-        self.grants = [kept for kept in self.grants if kept != grant]
+        self.approved[tool.server, tool.name] = tool
 
     def decide(self, request: CallRequest, *, is_current: bool = True) -> Decision | None:
         """Decide a call by rules and flags; None: ask the user. Permissions count for a definition known to be current alone."""
@@ -214,14 +190,13 @@ class Policy:
             return request.decided("approved", "rule", f"allowed by a rule in {rules['allow'].where}")
         return None
 
-    def unmatched_rules(self, server: str, tools: Sequence[Tool]) -> Iterator[Rule]:
-        """Yield the rules that name a connected server but match none of its tools: probably misspelt. Once for each server."""
-        if server in self._checked_servers:
-            return
-        self._checked_servers.add(server)
-        own = [tool for tool in tools if tool.server == server]
+    def unmatched_rules(self, ready: Collection[str], tools: Sequence[Tool]) -> Iterator[Rule]:
+        """Yield the rules that name a ready server but match none of its tools: probably misspelt. Once for each server."""
+        new = set(ready) - self._checked_servers
+        self._checked_servers |= new
         for rule in self._rules:
-            if rule.server == server and rule.tool != READ and not any(_is_about(rule, tool) for tool in own):
+            # Who allows reading may do so for a server that has no resources yet.
+            if rule.server in new and rule.tool != READ and not any(_is_about(rule, tool) for tool in tools):
                 yield rule
 
 
@@ -238,5 +213,5 @@ def _is_about(rule: Rule, tool: Tool) -> bool:
 def _flag_allows(tool: Tool, pattern: str) -> bool:
     if tool.name != READ:
         return matches(f"{tool.server}.{tool.name}", pattern)
-    server, _, name = pattern.rpartition(".")
+    server, _, name = pattern.rpartition(".")  # a resource reader's name stands for itself: `*` must not reach it
     return allows(tool.name, name) and matches(tool.server, server)

@@ -1,114 +1,32 @@
-"""Texts about a call's result, failure or rejection: for the model, and as a line for the user; and the images for a model.
-
-The type and the size of an image are read from its bytes: vendors refuse an image that its server declared wrong.
-"""
+"""What is told of a call: to the model in words and images, to the user as a line for each content, and on the disk as a file."""
 
 from __future__ import annotations
 
 import base64
 import json
+import mimetypes
+import os
 import re
-import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from tui_host.capture.visible import line
+from tui_host.chat.images import image_of
 from tui_host.chat.policy import Decision
-from tui_host.llm.messages import Image, Message, Text, ToolCall, ToolResult
+from tui_host.errors import JSON, TuiHostError
+from tui_host.llm.messages import Image, Text, ToolCall, ToolResult
 from tui_host.llm.outline import size_words
 from tui_host.servers.catalog import Content, ToolOutput
 
-if TYPE_CHECKING:
-    from tui_host.errors import ModelError
-
-LARGEST_IMAGE_BYTES = 20_000_000
-"""No provider accepts larger images."""
-MOST_PIXELS = 8_000
-"""Longest side that every vendor takes. Source: Anthropic, Vision, Evaluate image size."""
-MOST_NAMED = 3
-_SIGNATURES: tuple[tuple[re.Pattern[bytes], str], ...] = (
-    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
-    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
-    (re.compile(rb"GIF8[79]a"), "image/gif"),
-    (re.compile(rb"RIFF....WEBP", re.DOTALL), "image/webp"),
-    (re.compile(rb"....ftyp(?:heic|heix|mif1)", re.DOTALL), "image/heic"),
-)
-_DATA_URL = re.compile(r"data:[^,]{0,100};base64,")
-_SIZE_OF_JPEG = re.compile(rb"\xff[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf].{3}(.{4})", re.DOTALL)
-
-
-def media_type_of(data: bytes) -> str:
-    """Return the media type of an image file, empty for any other file."""
-    return next((kind for sign, kind in _SIGNATURES if sign.match(data)), "")
-
-
-def read_image(text: str) -> Image | str:
-    """Return a server's image for a model, or why no model is given it. Servers write base64 with line breaks, or as a `data:` URL."""
-    text = "".join(_DATA_URL.sub("", text, count=1).split())
-    try:
-        data = base64.b64decode(text, validate=True)
-    except ValueError:
-        return "not readable"
-    media_type, size = media_type_of(data), _pixels(data)
-    if not media_type:
-        return "no PNG, JPEG, GIF or WebP"
-    if len(data) > LARGEST_IMAGE_BYTES:
-        return f"larger than {size_words(LARGEST_IMAGE_BYTES).replace('.0', '')}"
-    if size is not None and max(size) > MOST_PIXELS:
-        return f"{size[0]:,} × {size[1]:,} pixels, more than {MOST_PIXELS:,} on a side"
-    return Image(media_type=media_type, data=text)
-
-
-def image_words(image: Image) -> str:
-    """Describe an image: `image/png, 12.3 kB`."""
-    return f"{image.media_type}, {size_words(len(image.data) * 3 // 4)}"
-
-
-def _pixels(data: bytes) -> tuple[int, int] | None:
-    """Return width and height, None if they do not stand in the first bytes of a known form."""
-    try:
-        match media_type_of(data):
-            case "image/png":
-                return struct.unpack_from(">II", data, 16)
-            case "image/gif":
-                return struct.unpack_from("<HH", data, 6)
-            case "image/jpeg" if (found := _SIZE_OF_JPEG.search(data)) is not None:
-                height, width = struct.unpack(">HH", found[1])
-                return width, height
-            case _:
-                return None
-    except struct.error:
-        return None
-
-
-def refused_images(history: Sequence[Message], error: ModelError) -> str:
-    """Name the images that were new in a request, if its provider refused one of them; else return nothing.
-
-    Vendors word such a refusal each in their own way, but all of them name the image.
-    """
-    images = _new_images(history)
-    if error.passes or "image" not in error.what.lower():
-        return ""
-    more = f" and {len(images) - MOST_NAMED} more" if len(images) > MOST_NAMED else ""
-    return f"{'; '.join(images[:MOST_NAMED])}{more}"
-
-
-def _new_images(history: Sequence[Message]) -> list[str]:
-    images: list[str] = []
-    earlier: list[str] = []
-    for message in history:
-        if message.role == "assistant" and message.source != "host":
-            earlier, images = earlier + images, []
-        for part in message.parts:
-            if isinstance(part, Image):
-                images.append(f"an image of yours ({image_words(part)})")
-            elif isinstance(part, ToolResult):
-                found = [image for image in part.content if isinstance(image, Image)]
-                origin = f"the image from call {part.call.id} of {part.call.name}"
-                images += [f"{origin} ({image_words(image)})" for image in found]
-    return images or earlier
-
-
+_LINE_CHARACTERS, _NAME_CHARACTERS = 200, 60
+_UNFIT = re.compile(r"[^\w.-]+")
+KNOWN_KINDS = frozenset({"text", "image", "audio", "resource", "resource_link"})
+"""Kinds of content in MCP 2025-11-25 and 2026-07-28; all other kinds are shown as JSON."""
+_NOT_KNOWN = "of a kind that is not known here, as JSON"
+ONLY_NAMED = "the model is told only this"
+NO_STRUCTURE = "the tool has an output schema, but its result has no structured content"
+UNCHECKED = "not checked: the output schema is unusable, or the check takes too long"
 RESULT_LIMIT = 50_000
 """Most characters of a result."""
 
@@ -119,13 +37,6 @@ def shortened(text: str) -> str:
         return text
     half = RESULT_LIMIT // 2
     return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters left out ...]\n{text[-half:]}"
-
-
-def image_of(block: Content) -> Image | str:
-    """Return the image of a block for a model; else why no model is given it, empty if the block is no image."""
-    if not block.data or (block.kind != "image" and not block.media_type.lower().startswith("image/")):
-        return ""
-    return read_image(block.data)
 
 
 def block_text(block: Content) -> str:
@@ -221,21 +132,135 @@ def cut_behind_call_of(count: int, asked: Sequence[str]) -> str:
     characters = "1 character" if count == 1 else f"{count:,} characters"
     held = " that the model made up"
     if asked:
-        held = f", with {_calls_of(asked)} that {_were(asked)} not run"
+        calls, were = _calls_of(asked)
+        held = f", with {calls} that {were} not run"
     return f"left out behind the call: {characters}{held}; the inspector shows them"
 
 
 def not_run_behind_of(asked: Sequence[str]) -> str:
     """Tell the model that the calls after its first call were not run."""
+    calls, were = _calls_of(asked)
     return (
-        f"In your answer {_calls_of(asked)} stood behind a call whose result you did not have yet, and {_were(asked)} not "
+        f"In your answer {calls} stood behind a call whose result you did not have yet, and {were} not "
         "run. End an answer with its call, and wait for the result before you ask for more."
     )
 
 
-def _calls_of(asked: Sequence[str]) -> str:
-    return f"a call of {asked[0]}" if len(asked) == 1 else f"{len(asked)} calls ({', '.join(asked)})"
+def _calls_of(asked: Sequence[str]) -> tuple[str, str]:
+    if len(asked) == 1:
+        return f"a call of {asked[0]}", "was"
+    return f"{len(asked)} calls ({', '.join(asked)})", "were"
 
 
-def _were(asked: Sequence[str]) -> str:
-    return "was" if len(asked) == 1 else "were"
+# What the user is told.
+
+
+def content_lines(output: ToolOutput, *, is_own: bool = True) -> str:
+    """Describe the contents of a result, a line each; with `is_own`, this host told the model, so what was left out is known."""
+    describe = _described_to_user if is_own else described
+    lines = [describe(block) for block in output.content if block.kind != "text" or block.annotations]
+    if is_own and structured_text(output):
+        size = size_words(len(_compact(output.structured).encode("utf-8", "replace")))
+        lines.append(f"structured content: {size} · the model is told only the text")
+    return "\n".join(lines)
+
+
+def structured_text(output: ToolOutput) -> str:
+    """Return the structured content as JSON; empty if there is none, or if the result's text says the same."""
+    if not output.has_structured or _is_spelled_out(output):
+        return ""
+    return shortened(_compact(output.structured))
+
+
+def described(block: Content) -> str:
+    """Describe a block of a result: kind, type, size, address, and the server's hints."""
+    kind = block.kind.removeprefix("resource_") if block.kind in KNOWN_KINDS else f"«{block.kind}», {_NOT_KNOWN}"
+    size = "" if block.size is None else size_words(block.size)
+    name = block.text if block.kind == "resource_link" and block.text != block.uri else ""
+    facts = (block.media_type, size, name, block.uri, *_hints(block.annotations))
+    return line(f"{kind}: {', '.join(filter(None, facts))}", _LINE_CHARACTERS)
+
+
+def _described_to_user(block: Content) -> str:
+    words, image = described(block), image_of(block)
+    if isinstance(image, Image):
+        return words if image.media_type == block.media_type else f"{words} · sent as {image.media_type}"
+    if block.kind == "resource_link":
+        return f"{words} · not read"
+    if block.data:
+        return f"{words} · {image}; {ONLY_NAMED}" if image else f"{words} · {ONLY_NAMED}"
+    return words
+
+
+def _hints(annotations: Sequence[tuple[str, JSON]]) -> list[str]:
+    """Return the server's hints in words. Source: MCP 2025-11-25, Resources, Annotations."""
+    words: list[str] = []
+    for name, value in annotations:
+        if name == "audience" and isinstance(value, list):
+            words.append(f"for {' and '.join(map(str, value))}")
+        elif isinstance(value, str | int | float):
+            words.append(f"{name} {value}")
+    return words
+
+
+def _is_spelled_out(output: ToolOutput) -> bool:
+    """Whether the text says what the structured content says, or its only member `result`, in which SDKs wrap plain values."""
+    texts = [block.text for block in output.content if block.kind == "text"]
+    inner = output.structured
+    if isinstance(inner, Mapping) and list(inner) == ["result"]:
+        inner = inner["result"]
+    if any(_says(text, value) for text in texts for value in (output.structured, inner)):
+        return True
+    # Of a list, SDKs make a text for each element.
+    return isinstance(inner, list) and len(inner) == len(texts) and all(map(_says, texts, inner))
+
+
+def _says(text: str, value: JSON) -> bool:
+    try:
+        return text == value or json.loads(text) == value
+    except (ValueError, RecursionError):
+        return False
+
+
+def _compact(value: JSON) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def content_bytes(content: Content) -> bytes:
+    """Return the bytes of a content: decoded from base64, or its text as UTF-8. Raises TuiHostError for broken base64."""
+    if not content.data:
+        return content.text.encode("utf-8", "replace")
+    try:
+        return base64.b64decode("".join(content.data.split()), validate=True)
+    except ValueError:
+        raise TuiHostError(f"the server's data is not base64, so there is no {content.kind} to use") from None
+
+
+def suggested_name(content: Content, tool: str, number: int) -> str:
+    """Suggest a file name, from the resource's address or from the tool's name. Contains no folder."""
+    last = content.uri.partition("?")[0].rstrip("/").rpartition("/")[2]
+    stem, dot, ending = last.rpartition(".")
+    if dot and stem and len(ending) <= 5:
+        name, suffix = stem, f".{ending}"
+    else:
+        guessed = mimetypes.guess_extension(content.media_type.partition(";")[0].strip())
+        name, suffix = last or f"{tool}-{number}", guessed or (".bin" if content.data else ".txt")
+    return f"{_UNFIT.sub('-', name).strip('.-')[:_NAME_CHARACTERS] or 'content'}{_UNFIT.sub('-', suffix)}"
+
+
+def save_content(name: str, data: bytes, *, replaces: bool) -> Path:
+    """Write a file with mode 0600 where no file is, or also in place of one. Returns its whole path. Blocks on the disk.
+
+    Raises FileExistsError where there is one that is not to be replaced, TuiHostError where it cannot be written.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_TRUNC if replaces else os.O_EXCL)
+    try:
+        path = Path(name).expanduser().absolute()
+        with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+            file.write(data)
+    except FileExistsError:
+        raise
+    except (OSError, ValueError, RuntimeError) as error:  # the last for the home of an unknown user
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a path"
+        raise TuiHostError(f"{name} cannot be written: {reason}", remedy="name another file") from error
+    return path

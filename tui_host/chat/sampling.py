@@ -6,10 +6,11 @@ Source: MCP 2025-11-25, Client features, Sampling.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
+from tui_host.chat.call_arguments import read_arguments
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, ToolCall, ToolResult, ToolSpec
@@ -68,33 +69,27 @@ def sampling_ask(request: SamplingRequest, model: str) -> Ask:
     system, temperature, most = params.get("systemPrompt"), params.get("temperature"), params.get("maxTokens")
     messages = [Message(role="system", parts=(Text(text=system),))] if isinstance(system, str) and system else []
     calls: dict[str, ToolCall] = {}
-    for message in items(params.get("messages")):
-        messages += _messages(mapping(message), calls)
-    choice = text_or_empty(mapping(params.get("toolChoice")).get("mode"))
-    tools = [] if choice == "none" else [mapping(tool) for tool in items(params.get("tools"))]
+    for message in map(mapping, items(params.get("messages"))):
+        content = message.get("content")
+        parts = [_part(mapping(block), calls) for block in (content if isinstance(content, list) else [content])]
+        results = tuple(part for part in parts if isinstance(part, ToolResult))
+        others = tuple(part for part in parts if not isinstance(part, ToolResult))
+        if results:
+            messages.append(Message(role="tool", parts=results))
+        if others:
+            role = "assistant" if message.get("role") == "assistant" else "user"
+            messages.append(Message(role=role, parts=others))
+    has_tools = mapping(params.get("toolChoice")).get("mode") != "none"
     return Ask(
         model=model,
         messages=tuple(messages),
-        tools=tuple(_tool(tool, request.server) for tool in tools),
+        tools=tuple(_tool(mapping(tool), request.server) for tool in items(params.get("tools")) if has_tools),
         options=Options(
             temperature=temperature if isinstance(temperature, int | float) else None,
             max_tokens=most if isinstance(most, int) else None,
             stop=tuple(text for text in items(params.get("stopSequences")) if isinstance(text, str)),
         ),
     )
-
-
-def _messages(message: Mapping[str, JSON], calls: dict[str, ToolCall]) -> Iterator[Message]:
-    """Yield a message, with the results of tools in a message of their own; `calls` collects the calls by id."""
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else [content]
-    parts = [_part(mapping(block), calls) for block in blocks]
-    results = tuple(part for part in parts if isinstance(part, ToolResult))
-    others = tuple(part for part in parts if not isinstance(part, ToolResult))
-    if results:
-        yield Message(role="tool", parts=results)
-    if others:
-        yield Message(role="assistant" if message.get("role") == "assistant" else "user", parts=others)
 
 
 def _part(block: Mapping[str, JSON], calls: dict[str, ToolCall]) -> Part:
@@ -129,12 +124,8 @@ def _tool(tool: Mapping[str, JSON], server: str) -> ToolSpec:
 def _result(fold: Fold, request: SamplingRequest) -> Mapping[str, JSON]:
     """Return the `CreateMessageResult`: a list of blocks if tools were offered, else the text as the only block."""
     content: list[JSON] = [{"type": "text", "text": fold.text}] if fold.text else []
-    for folded in fold.calls:
-        call = folded.call
-        try:
-            given: JSON = json.loads(call.arguments or "{}")
-        except ValueError:
-            raise ModelError("the model called a tool of the server with arguments that are no JSON") from None
+    for call in (folded.call for folded in fold.calls):
+        given = read_arguments(call.arguments)
         content.append({"type": "tool_use", "id": call.wire_id or call.id, "name": call.name, "input": given})
     return {
         "role": "assistant",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from tui_host.capture.record import Place
-from tui_host.chat.attachments import Attached, message_parts
+from tui_host.chat.active_profile import offers
 from tui_host.chat.conversation import (
     AnswerItem,
     CallItem,
@@ -21,29 +21,27 @@ from tui_host.chat.conversation import (
 )
 from tui_host.chat.policy import Policy, Question, StepLimit
 from tui_host.chat.stored_messages import Messages, message_to_text
-from tui_host.llm.messages import Message, Text
+from tui_host.llm.messages import Message, Part, Text
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import ModelRef
 
 if TYPE_CHECKING:
+    from tui_host.chat.attachments import Attached
     from tui_host.chat.filled_prompt import FilledPrompt
-    from tui_host.chat.offered_tools import Offer
+    from tui_host.servers.catalog import Turning
+    from tui_host.settings.schema import Settings
 
+_REASON_CHARACTERS = 200
 Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
 Waits: TypeAlias = Literal["", "servers", "demo model", "model", "retry", "answer", "you", "tools"]
 
 
 class Keeper(Protocol):
-    """Stores changes of a session. Calls return at once, and changes are stored in the order of the calls."""
+    """Stores changes of a session, in the order of the calls, which return at once. A message never changes; an item is replaced."""
 
-    def session(self, session: Session) -> None:
-        """Store title, model, protocol, profile, options, draft, and the time of the last change."""
-
-    def message(self, session: str, number: int, message: Message) -> None:
-        """Store a message, which never changes afterwards."""
-
-    def item(self, session: str, number: int, item: Item) -> None:
-        """Store an item of the chat, replacing any earlier version."""
+    def session(self, session: Session) -> None: ...
+    def message(self, session: str, number: int, message: Message) -> None: ...
+    def item(self, session: str, number: int, item: Item) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +70,7 @@ class Session:
     Attributes:
         omitted_turns: Number of the last turn that requests leave out, with all earlier turns; 0 if none is left out.
         refused_images: Last turn whose images are left out of requests to a model that refused them, by `PROVIDER/MODEL`.
-        offered: Connections whose tools this process has already offered to the model; `offer` those of the last request.
+        offered: Connections whose tools this process has already offered to the model.
         is_direct: Whether all turns so far were requests to servers without a model.
         asked: Models named in a session recorded elsewhere, as text. Such a session takes no new turn.
     """
@@ -97,7 +95,6 @@ class Session:
     questions: list[Question] = field(default_factory=list[Question])
     step_limit: StepLimit | None = None
     offered: set[str] = field(default_factory=set[str])
-    offer: Offer | None = None
     options: Options = field(default_factory=Options)
     redact: Callable[[str], str] = str
     is_direct: bool = False
@@ -169,10 +166,20 @@ class Session:
         if self.keeper is not None:
             self.keeper.message(self.id, number, message)
 
-    def note(self, what: str, *, remedy: str = "", again: bool = False, is_full: bool = False) -> None:
+    def note(
+        self,
+        what: str,
+        *,
+        kind: Literal["error", "note"] = "note",
+        where: str = "",
+        remedy: str = "",
+        again: bool = False,
+        is_full: bool = False,
+    ) -> None:
         """Add a note of the host to the chat."""
-        note = NoteItem(turn=self.turn, kind="note", what=what, remedy=remedy, again=again, is_full=is_full)
-        self.conversation.add(note)
+        self.conversation.add(
+            NoteItem(turn=self.turn, kind=kind, what=what, where=where, remedy=remedy, again=again, is_full=is_full)
+        )
 
     def begin_turn(self, text: str, attached: Sequence[Attached] = (), *, filled: FilledPrompt | None = None) -> None:
         """Begin a turn with the user's text and attached files, or with the messages of a server's prompt."""
@@ -182,25 +189,30 @@ class Session:
             self.title = title_of(self.redact(text if filled is None else filled.title))
         self.draft = ""
         self.save()
-        items = [UserItem(turn=self.turn, text=text)]
-        messages = [Message(role="user", parts=message_parts(text, attached), turn=self.turn)]
-        if filled is not None:
-            items, messages = filled.items(self.turn), filled.llm_messages(self.turn)
-        for item in items:
+        if filled is None:
+            self.conversation.add(UserItem(turn=self.turn, text=text))
+            self.say(Message(role="user", parts=message_parts(text, attached), turn=self.turn))
+            return
+        for item in filled.items(self.turn):
             self.conversation.add(item)
-        for message in messages:
+        for message in filled.llm_messages(self.turn):
             self.say(message)
 
     def grant(self, question: Question) -> None:
         """Allow the question's tool for the session, and answer all open questions that this permission decides."""
         self.policy.grant(question.request.tool)
         for waiting in self.open_questions():
-            decision = self.policy.decide(waiting.request) if waiting.open else None
+            decision = self.policy.decide(waiting.request)
             if decision is not None:
                 waiting.answer(decision)
 
     def open_questions(self) -> Sequence[Question]:
         return [question for question in self.questions if question.open]
+
+
+def message_parts(text: str, attached: Sequence[Attached] = ()) -> tuple[Part, ...]:
+    """Return the parts of a user message: the text, which contains a mark for each file, then the files."""
+    return (Text(text=text), *(file.part for file in attached))
 
 
 def oldest_turns(session: Session) -> Sequence[OldTurn]:
@@ -230,3 +242,20 @@ def omit_turns(session: Session, turns: Sequence[OldTurn]) -> None:
     named = f"turn {last}" if first == last else f"turns {first} to {last}"
     session.note(f"{named} left out of what the model reads from here on, as you chose; the chat keeps them")
     session.save()
+
+
+def note_turning(sessions: Iterable[Session], settings: Settings, server: str, turning: Turning, reason: str) -> None:
+    """Say what happened to a server in each chat that uses it; a chat that has not begun is told nothing."""
+    why = reason.partition(";")[0][:_REASON_CHARACTERS]
+    because = f": {why}" if why else ""
+    declined = f"all questions of the server {server} are declined until it is connected again, as you chose"
+    what, remedy = {
+        "back": (f"the server {server} is back", ""),
+        "declined": (declined, "r in f3 connects it again"),
+        "lost": (f"the server {server} went away{because}", "it is tried again; f3 shows when"),
+        "given up": (f"the server {server} is tried no more{because}", "r in f3 tries it at once"),
+    }[turning]
+    for session in sessions:
+        if session.turn and not session.is_foreign and offers(settings.profiles.get(session.profile), server):
+            note = NoteItem(turn=session.turn, kind="note", what=what, remedy=remedy, server=server)
+            session.conversation.add(note)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import anyio
 
 from tui_host.chat.active_profile import local_time
-from tui_host.chat.conversation import AnswerItem, AnswerState, NoteItem
+from tui_host.chat.conversation import AnswerItem, AnswerState
 from tui_host.chat.exchange_links import Links
 from tui_host.chat.next_request import new_results
 from tui_host.errors import ModelError
@@ -62,7 +62,7 @@ class Retries:
     limit: int = 3
     count: int = 0
     waited: float = 0.0
-    jitter: Callable[[], float] = field(default=random.random)
+    jitter: Callable[[], float] = random.random
 
     def next_wait(self, error: ModelError) -> float | None:
         """Return the seconds to wait before sending the request again, None to give up."""
@@ -83,24 +83,22 @@ class Step:
     """An exchange with the model. Its fold, window and error are correct at any moment, also after a cancellation."""
 
     def __init__(self, services: Services, session: Session, request: NextRequest, provider: Provider) -> None:
-        self.number = session.step
+        self._services = services
         self._session = session
+        self._provider = provider
+        self._number = session.step
+        self.request = request
         self.fold = self._new_fold()
         self.window: Window | None = None
         self.error: ModelError | None = None
-        self.request = request
-        self._services = services
-        self._provider = provider
-        self._place = session.place(step=self.number)
+        self._place = session.place(step=session.step)
         self._links = Links(place=self._place, request=request, redactor=services.recorder.redactor)
-        offering = {server for server, _ in request.offer.table.known.values()}
-        self._connections = [status.connection for status in services.pool.statuses() if status.name in offering]
         self._exchange_id = ""  # empty until the request is on its way
         self._item: int | None = None
         self._began = services.clock()
 
     def _new_fold(self) -> Fold:
-        model, turn, number = self._session.model, self._session.turn, self.number
+        model, turn, number = self._session.model, self._session.turn, self._number
         return Fold(provider=model.provider, model=model.model, call_id=lambda index: f"{turn}.{number}.{index + 1}")
 
     @property
@@ -111,24 +109,20 @@ class Step:
         """Stream the answer into the conversation; an error is stored in `error`."""
         retries = Retries(limit=self._services.settings.limits.retries)
         while True:
-            await self._exchange()
-            seconds = None
-            if self.error is not None and not self.fold.has_begun:
-                seconds = retries.next_wait(self.error)
-            if self.error is None or seconds is None:
+            self.error = await self._exchange()
+            if self.error is None or self.fold.has_begun:
                 break
-            error, turn = self.error, self._session.turn
+            seconds = retries.next_wait(self.error)
+            if seconds is None:
+                break
             remedy = f"trying again in {seconds:.1f} s, {retries.count} of {retries.limit}"
-            note = NoteItem(turn=turn, kind="note", what=error.what, where=error.where, remedy=remedy)
-            self._session.conversation.add(note)
-            self._session.wait_for("retry", error.what, seconds=seconds)
+            self._session.note(self.error.what, where=self.error.where, remedy=remedy)
+            self._session.wait_for("retry", self.error.what, seconds=seconds)
             await anyio.sleep(seconds)
-            # The old fold has recorded the failure of an answer that never began.
-            self.fold = self._new_fold()
-            self.error = None
+            self.fold = self._new_fold()  # the old one has recorded the failure of an answer that never began
         self.close("cut" if self.is_broken else "done")
 
-    async def _exchange(self) -> None:
+    async def _exchange(self) -> ModelError | None:
         request, ask = self.request, self.request.ask
         reader = request.protocol.reader(request.offer.known)
         told = new_results(request.history)
@@ -151,7 +145,8 @@ class Step:
             ) as stream:
                 await self._read(stream)
         except ModelError as error:
-            self.error = error
+            return error
+        return None
 
     def _record(self, drafts: Iterable[Draft]) -> None:
         for draft in drafts:
@@ -159,14 +154,16 @@ class Step:
 
     def _note_unsent(self, unsent: Mapping[str, str]) -> None:
         """Tell the user, in a turn's first exchange, about each option that the dialect does not send as set."""
-        if self.number == 1 and not self._exchange_id:
+        if self._number == 1 and not self._exchange_id:
             for name, why in unsent.items():
                 self._session.note(f"the option {name} is not sent: {why}", remedy="f4 sets it")
 
     def _newly_offered(self) -> list[str]:
-        offered = self._session.offered
-        new = [connection for connection in self._connections if connection and connection not in offered]
-        offered.update(new)
+        """Return the connections whose tools this request offers for the first time in the session."""
+        servers = {server for server, _ in self.request.offer.table.known.values()}
+        statuses = [status for status in self._services.pool.statuses() if status.name in servers]
+        new = [status.connection for status in statuses if status.connection not in {"", *self._session.offered}]
+        self._session.offered.update(new)
         return new
 
     async def _read(self, stream: Stream) -> None:
@@ -188,7 +185,7 @@ class Step:
         options = [" ".join(option.split()) for option in self.fold.options]
         return AnswerItem(
             turn=self._session.turn,
-            step=self.number,
+            step=self._number,
             text=self.fold.text,
             thinking=self.fold.thinking,
             state=state,

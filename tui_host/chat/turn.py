@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
@@ -12,12 +13,12 @@ import anyio.lowlevel
 from anyio import to_thread
 
 from tui_host.chat import result_words as wording
-from tui_host.chat.active_profile import AppliedProfile, apply_profile, offers, profile_of
-from tui_host.chat.calls import Calls, Repeats
-from tui_host.chat.conversation import NoteItem, SummaryItem
+from tui_host.chat.active_profile import AppliedProfile, apply_profile, offers
+from tui_host.chat.calls import Calls
+from tui_host.chat.conversation import SummaryItem
+from tui_host.chat.images import refused_images
 from tui_host.chat.next_request import build_request, host_message, host_note, session_protocol
 from tui_host.chat.policy import StepLimit
-from tui_host.chat.result_words import refused_images
 from tui_host.chat.step import Step
 from tui_host.chat.turn_result import TurnResult
 from tui_host.errors import ModelError, TuiHostError
@@ -30,6 +31,7 @@ from tui_host.llm.protocols.tool_protocol import ToolProtocol
 from tui_host.llm.unread_calls import UnreadCall, unread_call
 
 if TYPE_CHECKING:
+    from tui_host.chat.next_request import Offer
     from tui_host.chat.session import Session
     from tui_host.chat.step import Services
     from tui_host.llm.fold import Fold
@@ -63,39 +65,29 @@ class CallMistakes:
         cut = "".join(piece.text for piece in fold.cut_off) if fold.calls else ""
         behind = called_in(cut[:MOST_READ], protocol.grammar, tools) if isinstance(protocol, TextProtocol) else ()
         self.calls_behind = [protocol.spoken(name, tools) for name in islice(behind, MOST_NAMED)]
-        self.unread = None
+        unread, is_empty = None, not fold.text.strip()
+        if not fold.calls and not fold.malformed and fold.stop in {"end", "tools"}:
+            text = fold.thinking if is_empty else fold.text
+            unread = unread_call(text, tools, besides=protocol.name, is_thinking=is_empty)
         if (
             protocol.name == "native"
         ):  # the text is the answer, which goes back unchanged: the user is told, not the model
-            self.unread = _unread(fold, tools, protocol.name)
+            self.unread = unread
             return
-        reason = _reason(fold, protocol, tools)
-        if reason:
+        reason = "the answer was empty" if is_empty else ""
+        if unread is not None:
+            reason = unread.reason
+        if reason and not self._is_answer(fold):
             fold.add(CallMalformed(reason=reason, start=0, end=0))
         asked = tuple((folded.call.name, "".join(folded.call.arguments.split())) for folded in fold.calls)
         self.repeats = self.repeats + 1 if asked and asked == self._last else int(bool(asked))
         self._last = asked
 
-
-def _reason(fold: Fold, protocol: ToolProtocol, tools: Sequence[ToolSpec]) -> str:
-    """Return why an answer without a call is none, empty if it is one."""
-    if fold.calls or fold.malformed or fold.unreadable or fold.stop != "end":
-        return ""
-    if any(isinstance(part, Text) and part.written for part in fold.message(turn=0).parts):
-        return ""  # the text stands in the tool protocol's element for answers
-    unread = _unread(fold, tools, protocol.name)
-    if unread is not None:
-        return unread.reason
-    return "" if fold.text.strip() else "the answer was empty"
-
-
-def _unread(fold: Fold, tools: Sequence[ToolSpec], protocol: str) -> UnreadCall | None:
-    """Return the call that nobody read in an answer, or in the thinking if there is no answer."""
-    if fold.calls or fold.malformed or fold.stop not in {"end", "tools"}:
-        return None
-    if fold.text.strip():
-        return unread_call(fold.text, tools, besides=protocol)
-    return unread_call(fold.thinking, tools, is_thinking=True)
+    def _is_answer(self, fold: Fold) -> bool:
+        """Return whether an answer is none to correct: it has calls, did not end by itself, or stands in the element for answers."""
+        if fold.calls or fold.malformed or fold.unreadable or fold.stop != "end":
+            return True
+        return any(isinstance(part, Text) and part.written for part in fold.message(turn=0).parts)
 
 
 class Turn:
@@ -105,11 +97,13 @@ class Turn:
         self._services = services
         self._session = session
         self._protocol = ToolProtocol()  # replaced by the session's tool protocol when the turn begins
+        self._offer: Offer | None = None  # of the last step, used again until the tools change
         self._mistakes = CallMistakes()
-        self._repeats = Repeats()
+        self._repeats: Counter[tuple[object, ...]] = Counter()
         self._scope = anyio.CancelScope()
-        self._step: Step | None = None  # the current step, as long as its answer is not in the history
-        self._calls: Calls | None = None  # the current calls, as long as their results are not in the history
+        # Both stand only as long as their answer or results are not in the history: what an early end must still keep.
+        self._step: Step | None = None
+        self._calls: Calls | None = None
         self._has_warned_of_window = False
         self._began = services.clock()
         self.result = TurnResult(turn=session.turn)
@@ -148,8 +142,10 @@ class Turn:
         session, services = self._session, self._services
         provider, profile = await self._prepare()
         while await self._may_step():
-            wire = dialect(provider.dialect)
-            request = build_request(session, services.pool.tools(), wire, self._protocol, profile=profile)
+            # The tools of now: servers may have come, gone, or changed them since the last step.
+            tools, wire = services.pool.tools(), dialect(provider.dialect)
+            request = build_request(session, tools, wire, self._protocol, profile=profile, before=self._offer)
+            self._offer = request.offer
             session.step += 1
             self.result.steps += 1
             self.result.answer = None
@@ -168,15 +164,15 @@ class Turn:
             invalid = await self._run_calls(step) if step.fold.calls else []
             self._correct(step.fold, request.offer.specs, invalid)
         self.result.stop = "limit"
-        taken = f"{self.result.steps} step{'s' * (self.result.steps != 1)}"
-        text = f"[The turn ended here: it had reached its limit of {taken}.]"
-        session.say(host_message(text, turn=session.turn))
-        remedy = "say «go on» to continue, or raise limits.steps in the configuration"
-        session.note(f"stopped after {taken}", remedy=remedy)
+        taken = _steps(self.result.steps)
+        session.say(host_message(f"[The turn ended here: it had reached its limit of {taken}.]", turn=session.turn))
+        session.note(
+            f"stopped after {taken}", remedy="say «go on» to continue, or raise limits.steps in the configuration"
+        )
 
     async def _prepare(self) -> tuple[Provider, AppliedProfile]:
         session, services = self._session, self._services
-        profile = profile_of(session, services.settings)
+        profile = services.settings.profiles.get(session.profile)
         if profile is None and session.profile:
             what = f"the profile {session.profile} is no longer configured: continued without it"
             session.note(what, remedy="f4 chooses another")
@@ -211,11 +207,10 @@ class Turn:
                 f"continued without {', '.join(missing)}: still connecting",
                 remedy=f"once {they} ready, press up and enter to ask again; limits.connect_wait sets the wait",
             )
-        for status in pool.statuses():
-            if status.state == "ready":
-                for rule in session.policy.unmatched_rules(status.name, pool.tools()):
-                    what = f"the rule {rule.action} {rule.server}.{rule.tool} in {rule.where} matches no tool of its server"
-                    session.note(what, remedy="compare it with the tools' names in f3")
+        ready = [status.name for status in pool.statuses() if status.state == "ready"]
+        for rule in session.policy.unmatched_rules(ready, pool.tools()):
+            what = f"the rule {rule.action} {rule.server}.{rule.tool} in {rule.where} matches no tool of its server"
+            session.note(what, remedy="compare it with the tools' names in f3")
 
     async def _may_step(self) -> bool:
         """Return whether the turn takes another step. At each multiple of the limit the user decides."""
@@ -232,8 +227,10 @@ class Turn:
         if not limit.goes_on:
             return False
         session.wait_for("model", str(session.model))
-        session.note(f"continued after {steps} step{'s' * (steps != 1)}, by you")
+        session.note(f"continued after {_steps(steps)}, by you")
         return True
+
+    # What an answer leads to.
 
     def _answer(self, step: Step) -> str | None:
         message = step.message()
@@ -243,19 +240,7 @@ class Turn:
         """Add the answer to the history, and tell the user what was odd about it. Raises the error of a failed exchange."""
         session, fold = self._session, step.fold
         if step.is_broken:
-            message = step.message(calls=False)
-            if message is not None:
-                session.say(replace(message, stop="cut"))
-                session.say(host_note(wording.ANSWER_CUT, turn=session.turn))
-            error = step.error
-            if error is None:
-                error = ModelError("the answer broke off before its end", session.model.provider, "try again")
-            refused = refused_images(step.request.history, error)
-            if refused:  # it would stay in every later request, and end the conversation for good
-                session.refused_images[str(session.model)] = session.turn
-                session.save()
-                error.remedy = f"try again: the next request leaves out {refused}"
-            raise error
+            raise self._broken(step)
         message = step.message()
         if message is not None:
             session.say(message)
@@ -274,14 +259,30 @@ class Turn:
             what = f"the prompt filled {tokens:,} of {window.tokens:,} tokens: the server may have cut it silently"
             session.note(what, remedy=window.remedy, is_full=True)
 
+    def _broken(self, step: Step) -> ModelError:
+        """Keep what came of an answer that broke off, without its calls, and return the error."""
+        session = self._session
+        message = step.message(calls=False)
+        if message is not None:
+            session.say(replace(message, stop="cut"))
+            session.say(host_note(wording.ANSWER_CUT, turn=session.turn))
+        broke_off = ModelError("the answer broke off before its end", session.model.provider, "try again")
+        error = step.error or broke_off
+        refused = refused_images(step.request.history, error)
+        if refused:  # it would stay in every later request, and end the conversation for good
+            session.refused_images[str(session.model)] = session.turn
+            session.save()
+            error.remedy = f"try again: the next request leaves out {refused}"
+        return error
+
     def _is_final(self, step: Step) -> bool:
         """Return whether an answer without a call ends the turn, and say how it ended."""
-        session, fold = self._session, step.fold
+        session, fold, unread = self._session, step.fold, self._mistakes.unread
         self._note_left_out(fold)
         if fold.malformed:
             return False
-        if self._mistakes.unread is not None:
-            raise ModelError(self._mistakes.unread.what, session.model.provider, self._mistakes.unread.remedy)
+        if unread is not None:
+            raise ModelError(unread.what, session.model.provider, unread.remedy)
         if fold.stop == "paused":
             session.note(f"the provider paused ({fold.vendor_stop}); asked it to continue")
             return False
@@ -313,15 +314,13 @@ class Turn:
     async def _run_calls(self, step: Step) -> list[str]:
         """Decide and run the calls; returns the faults of all calls if none could be run."""
         calls = self._calls = Calls(self._services, self._session, step.request, repeats=self._repeats, stop=self.stop)
-        fold = step.fold
-        calls.read(fold.calls, cut="at the token limit" if fold.stop == "length" else "before their end")
-        self._note_left_out(fold)
+        calls.read(step.fold.calls, cut="at the token limit" if step.fold.stop == "length" else "before their end")
+        self._note_left_out(step.fold)
         await calls.run()
-        invalid = calls.invalid
         self._close_calls(wording.STOPPED_RUNNING, wording.STOPPED, state="stopped")
         # If a decision stopped the turn, the turn ends here, before the next step.
         await anyio.lowlevel.checkpoint()
-        return invalid
+        return calls.invalid
 
     def _close_calls(self, running: str, waiting: str, *, state: Literal["stopped", "failed"]) -> None:
         """Add a result for every requested call to the history, also for calls that were left open."""
@@ -350,10 +349,8 @@ class Turn:
             raise ModelError(what, session.model.provider, "choose another tool protocol, or another model")
         if reasons:
             session.say(host_note(self._protocol.correction(reasons, tools), turn=session.turn))
-            session.note(
-                f"a call could not be read: {'; '.join(reasons)}",
-                remedy=f"the model was told, correction {mistakes.malformed} of {MOST_CORRECTIONS}",
-            )
+            remedy = f"the model was told, correction {mistakes.malformed} of {MOST_CORRECTIONS}"
+            session.note(f"a call could not be read: {'; '.join(reasons)}", remedy=remedy)
 
     # How a turn ends.
 
@@ -361,7 +358,8 @@ class Turn:
         self.result.stop = "stopped"
         self._keep(wording.STOPPED_RUNNING, wording.STOPPED, state="stopped")
         session = self._session
-        match session.messages[-1].role:
+        # Vendors want user and assistant in turn: after a result or a question the host speaks in the model's place.
+        match session.messages.last.role:
             case "assistant":
                 session.say(host_note(wording.ANSWER_STOPPED, turn=session.turn))
             case "tool":
@@ -382,33 +380,30 @@ class Turn:
         self._close_calls(running, waiting, state="failed" if state == "cut" else "stopped")
 
     def _fail(self, error: TuiHostError) -> None:
-        self.result.stop = "error"
-        self.result.error = error
-        self._session.conversation.add(
-            NoteItem(
-                turn=self._session.turn,
-                kind="error",
-                what=error.what,
-                where=error.where,
-                remedy=error.remedy,
-                again=True,
-                is_full=isinstance(error, ModelError) and error.is_full,
-            )
+        self.result.stop, self.result.error = "error", error
+        is_full = isinstance(error, ModelError) and error.is_full
+        self._session.note(
+            error.what, kind="error", where=error.where, remedy=error.remedy, again=True, is_full=is_full
         )
 
     def _over(self) -> TurnResult:
+        result = self.result
         self._session.conversation.add(
             SummaryItem(
                 turn=self._session.turn,
-                steps=self.result.steps,
-                calls=len(self.result.outcomes),
+                steps=result.steps,
+                calls=len(result.outcomes),
                 seconds=self._services.clock() - self._began,
-                tokens_in=self.result.tokens("input_total"),
-                tokens_out=self.result.tokens("output_total"),
-                tokens_cached=self.result.tokens("input_cached"),
-                tokens_thinking=self.result.tokens("reasoning"),
-                cost=self.result.measured("cost"),
+                tokens_in=result.tokens("input_total"),
+                tokens_out=result.tokens("output_total"),
+                tokens_cached=result.tokens("input_cached"),
+                tokens_thinking=result.tokens("reasoning"),
+                cost=result.measured("cost"),
             )
         )
         self._session.save()
-        return self.result
+        return result
+
+
+def _steps(count: int) -> str:
+    return "1 step" if count == 1 else f"{count} steps"

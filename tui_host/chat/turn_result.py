@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tui_host.capture.record import Draft
-from tui_host.chat.conversation import CallItem, CallState
-from tui_host.chat.result_words import text_of
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.messages import Usage
 
@@ -16,19 +14,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tui_host.capture.record import Place
+    from tui_host.chat.conversation import CallItem
     from tui_host.chat.policy import CallRequest, Decision
     from tui_host.llm.messages import ToolCall, ToolResult
 
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What has become of a call so far: from it come the call's item in the chat, and its entry in `ask --json`.
+    """What has become of a call so far: `item` is what the chat shows, the rest what the model and machines are told.
 
     Attributes:
-        written: The arguments as the model wrote them; `asked` has them as JSON, once they are read.
+        number: The item's number in the chat, None until it is shown.
+        asked: The arguments as JSON once they are read, before that as the model wrote them.
         request: The call to decide, None if the call cannot be made.
         sent: Whether the arguments may have reached the server; `began` whether sending has begun.
-        output: The result as the server sent it; `contents` and `structured` what the chat shows of it besides the text.
+        result: What the model is told, `output` the result as the server sent it.
         by_host: Whether the host answered the call itself, without a server and without a decision.
         misfits: Errors by the tool's schema, `output_misfits` by its output schema; None if not checked.
         resolved_from: The name that the model wrote, if it was not the offered name.
@@ -36,29 +36,22 @@ class Outcome:
     """
 
     call: ToolCall
-    number: int = 0
+    item: CallItem
+    number: int | None = None
     server: str
     tool: str
-    written: str = ""
     asked: JSON
-    state: CallState = "asked"
     request: CallRequest | None = None
     decision: Decision | None = None
-    words: str = ""
     sent: bool = False
     began: bool = False
-    progress: str = ""
     result: ToolResult | None = None
     output: JSON = None
-    contents: str = ""
-    structured: str = ""
-    notice: str = ""
     is_error: bool | None = None
     milliseconds: float | None = None
     by_host: bool = False
     misfits: Sequence[str] | None = None
     output_misfits: Sequence[str] | None = None
-    output_words: str = ""
     changed_numbers: Sequence[tuple[str, str]] = ()
     resolved_from: str = ""
     fault: str = ""
@@ -70,33 +63,6 @@ class Outcome:
         if self.fault or decision is None:
             return self.fault or None
         return (decision.words if decision.verdict == "invalid" else decision.reason) or None
-
-    def item(self, place: Place) -> CallItem:
-        """Return the call for the chat."""
-        decision, has_answer = self.decision, self.by_host or self.milliseconds is not None
-        return CallItem(
-            turn=place.turn or 0,
-            step=place.step or 0,
-            call=self.call.id,
-            server=self.server,
-            tool=self.tool,
-            asked=self.written,
-            sent=decision.arguments.decode() if decision is not None and self.sent else "",
-            state=self.state,
-            decision="" if decision is None else decision.verdict,
-            by="" if decision is None else decision.by,
-            words=self.words,
-            result=text_of(self.result) if has_answer else "",
-            contents=self.contents,
-            structured=self.structured,
-            misfits="\n".join(self.misfits or ()),
-            output_misfits=self.output_words,
-            page=self.request.tool.page if self.request is not None and self.output is not None else "",
-            notice=self.notice,
-            progress=self.progress,
-            waited=0.0 if decision is None else decision.waited,
-            milliseconds=self.milliseconds or 0.0,
-        )
 
     def to_json(self) -> dict[str, JSON]:
         decision = self.decision
@@ -125,8 +91,8 @@ class Outcome:
 
 
 TurnStop: TypeAlias = Literal["done", "length", "refused", "limit", "stopped", "error"]
-_Counted: TypeAlias = Literal["input_total", "output_total", "input_cached", "cache_written", "reasoning"]
-_Measured: TypeAlias = Literal["cost", "loading", "reading", "writing"]
+_MORE_TOKENS = {"cached": "input_cached", "cache_written": "cache_written", "reasoning": "reasoning"}
+_MEASURED = ("loading", "reading", "writing", "cost")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -141,25 +107,19 @@ class TurnResult:
     usage: list[Usage] = field(default_factory=list[Usage])
     error: TuiHostError | None = None
 
-    def tokens(self, name: _Counted) -> int | None:
-        reported = [value for usage in self.usage if (value := getattr(usage, name)) is not None]
+    def tokens(self, name: str) -> int | None:
+        """Return a field of `Usage` summed over all steps, None if no step reported it."""
+        reported: list[int] = [value for usage in self.usage if (value := getattr(usage, name)) is not None]
         return sum(reported) if reported else None
 
-    def measured(self, name: _Measured) -> float | None:
-        """Return the sum of prices or seconds over all steps, None if no step reported it."""
-        reported = [value for usage in self.usage if (value := getattr(usage, name)) is not None]
+    def measured(self, name: str) -> float | None:
+        """Return the sum of a price or of seconds over all steps, None if no step reported it."""
+        reported: list[float] = [value for usage in self.usage if (value := getattr(usage, name)) is not None]
         return round(sum(reported), 9) if reported else None
 
     def usage_json(self) -> dict[str, JSON]:
         """Return the reported usage as JSON: always input and output, further figures only if a step reported them."""
-        figures: dict[str, JSON] = {
-            "cached": self.tokens("input_cached"),
-            "cache_written": self.tokens("cache_written"),
-            "reasoning": self.tokens("reasoning"),
-            "loading": self.measured("loading"),
-            "reading": self.measured("reading"),
-            "writing": self.measured("writing"),
-            "cost": self.measured("cost"),
-        }
+        figures: dict[str, JSON] = {name: self.tokens(counted) for name, counted in _MORE_TOKENS.items()}
+        figures |= {name: self.measured(name) for name in _MEASURED}
         reported = {name: value for name, value in figures.items() if value is not None}
         return {"input": self.tokens("input_total"), "output": self.tokens("output_total"), **reported}

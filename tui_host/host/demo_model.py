@@ -26,7 +26,7 @@ STOP_SECONDS = 1
 LINE_LIMIT = 1 << 16
 
 
-class DemoModel:
+class DemoModelProcess:
     """Starts the demo model once, and provides its base URL."""
 
     def __init__(self, recorder: Recorder, environment: Mapping[str, str]) -> None:

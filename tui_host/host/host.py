@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tui_host.chat.step import Services
     from tui_host.chat.turn_result import TurnResult
     from tui_host.guard.guard_client import Guard
-    from tui_host.host.demo_model import DemoModel
+    from tui_host.host.demo_model import DemoModelProcess
     from tui_host.host.keyring_status import Keys
     from tui_host.host.provider_models import Reported
     from tui_host.host.schema_checker import SchemaChecker
@@ -118,7 +118,7 @@ class Host:
         self._group: TaskGroup | None = None
         self._services: Services | None = None
         self._client: ModelClient | None = None
-        self._demo: DemoModel | None = None
+        self._demo: DemoModelProcess | None = None
         self._keys: Keys | None = None
         self._checker: SchemaChecker | None = None
 
@@ -169,10 +169,10 @@ class Host:
         from tui_host.capture.recorder import Recorder
         from tui_host.capture.session_summary import session_id
         from tui_host.capture.store.store import Store
-        from tui_host.chat.active_profile import note_turning
         from tui_host.chat.policy import Refuse
+        from tui_host.chat.session import note_turning
         from tui_host.chat.step import Services
-        from tui_host.host.demo_model import DemoModel
+        from tui_host.host.demo_model import DemoModelProcess
         from tui_host.host.schema_checker import SchemaChecker
         from tui_host.llm.model_client import ModelClient
         from tui_host.servers.pool import Pool
@@ -195,7 +195,7 @@ class Host:
         checker = self._checker = SchemaChecker(settings.environment, self.pool.guard)
         self.pool.take_switches(settings.switches)
         self._client = ModelClient(self.recorder, settings.environment)
-        self._demo = DemoModel(self.recorder, settings.environment)
+        self._demo = DemoModelProcess(self.recorder, settings.environment)
         self._services = Services(
             settings=settings,
             recorder=self.recorder,

@@ -61,10 +61,10 @@ async def preview_request(
     from anyio import to_thread
 
     from tui_host.capture.record import Place
-    from tui_host.chat.active_profile import apply_profile, local_time, profile_of
-    from tui_host.chat.attachments import message_parts
+    from tui_host.chat.active_profile import apply_profile, local_time
     from tui_host.chat.exchange_links import Links
     from tui_host.chat.next_request import build_request, new_results, session_protocol
+    from tui_host.chat.session import message_parts
     from tui_host.llm.dialects.table import dialect
 
     await host.ready()
@@ -74,7 +74,7 @@ async def preview_request(
     provider = await host.provider(session.model)
     parts = message_parts(text, attached) if text else ()
     speaks = dialect(provider.dialect)
-    configured, environment = profile_of(session, host.settings), host.settings.environment
+    configured, environment = host.settings.profiles.get(session.profile), host.settings.environment
     profile = apply_profile(
         configured,
         environment,
@@ -85,10 +85,8 @@ async def preview_request(
     tools = [
         tool for tool in host.pool.tools() if without not in {Without(tool.server), Without(tool.server, tool.name)}
     ]
-    protocol, offer = session_protocol(session, host.settings), session.offer
+    protocol = session_protocol(session, host.settings)
     asked = build_request(session, tools, speaks, protocol, profile=profile, unsent=parts)
-    if without is not None:
-        session.offer = offer  # what the session offers has not changed
     place = Place(session=session.id, turn=session.turn + 1, step=1)
     outgoing, draft = await client.preview(provider, asked.ask, place=place)
     collected = _Collected(host.recorder.redactor)

@@ -11,7 +11,7 @@ from tui_host.capture.frames.frame_summary import introduced
 from tui_host.capture.json.narrowing import items, mapping, said
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.record import Record
-from tui_host.chat.result_contents import content_lines
+from tui_host.chat.result_words import content_lines
 from tui_host.errors import JSON
 from tui_host.infer.call_values import (
     READING,

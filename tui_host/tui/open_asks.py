@@ -154,7 +154,7 @@ class Asks:
 
     def decline_all(self, ask: Ask) -> None:
         """Decline all questions of a server, also those that it asks until it is connected again, and say so in the chats."""
-        from tui_host.chat.active_profile import note_turning
+        from tui_host.chat.session import note_turning
 
         note_turning(self._host.sessions.values(), self._host.settings, ask.server, "declined", "")
         if self._host.pool is not None:

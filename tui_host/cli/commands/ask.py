@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tui_host.chat.active_profile import apply_profile, local_time, profile_of
+from tui_host.chat.active_profile import apply_profile, local_time
 from tui_host.chat.attachments import Attached, check_together, read_attached, with_marks
 from tui_host.chat.next_request import session_protocol
 from tui_host.chat.policy import Refuse
@@ -104,7 +104,7 @@ class _AskRun:
             check_model(settings, session.model, where=f"session {session.id}")
         # Mistakes in the prompts of tool protocol and profile are told before servers are waited for.
         session_protocol(session, settings)
-        apply_profile(profile_of(session, settings), settings.environment, now=local_time(), servers=())
+        apply_profile(settings.profiles.get(session.profile), settings.environment, now=local_time(), servers=())
         return session
 
     def _tell(self, session: Session, result: TurnResult) -> None:

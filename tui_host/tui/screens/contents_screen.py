@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from tui_host.answers.sheet import Form
 from tui_host.capture.visible import line, tool_called
-from tui_host.chat.result_contents import content_bytes, described, suggested_name
+from tui_host.chat.result_words import content_bytes, described, suggested_name
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.outline import size_words
 from tui_host.servers.catalog import Content

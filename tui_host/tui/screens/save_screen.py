@@ -10,7 +10,7 @@ from textual.widgets import Input
 from typing_extensions import override
 
 from tui_host.capture.visible import line
-from tui_host.chat.result_contents import save_content
+from tui_host.chat.result_words import save_content
 from tui_host.errors import TuiHostError
 from tui_host.llm.outline import size_words
 from tui_host.tui.screens.field_screen import FieldScreen

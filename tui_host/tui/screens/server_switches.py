@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tui_host.chat.active_profile import offers, profile_of
+from tui_host.chat.active_profile import offers
 from tui_host.llm.outline import estimate_tokens
 from tui_host.settings.save import save_switches
 from tui_host.tui.screens.server_catalog import Chosen
@@ -40,7 +40,7 @@ class ServerSwitches:
         pool = self._host.pool
         if pool is None:
             return ""
-        profile = profile_of(self._session, self._host.settings)
+        profile = self._host.settings.profiles.get(self._session.profile)
         tools = [tool for tool in pool.tools() if tool.resources is None and offers(profile, tool.server, tool.name)]
         if self._counted[0] != tools:  # asked at the screen's rate; equal lists are compared by identity
             self._counted = tools, sum(map(tokens_of, tools))
@@ -56,7 +56,7 @@ class ServerSwitches:
         """Whether the session's requests have a place for instructions of servers."""
         if self._session.protocol in {"native", "hub"}:
             return True
-        profile = profile_of(self._session, self._host.settings)
+        profile = self._host.settings.profiles.get(self._session.profile)
         return profile is not None and profile.system is not None and _PLACE in profile.system.text
 
     def chosen(self, status: ServerStatus, wanted: str) -> Chosen:

@@ -91,7 +91,7 @@ def rules_screen(session: Session) -> ListScreen:
 
     def take_back(key: str, number: int) -> bool:
         if key in {"enter", "delete", "backspace"}:
-            policy.revoke(policy.grants[number])
+            del policy.grants[number]
         return False
 
     def rules() -> list[Choice]:

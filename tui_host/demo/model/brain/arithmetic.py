@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tui_host.demo.model.brain.toolbox import tool_for
-from tui_host.demo.model.brain.turn import Turn
+from tui_host.demo.model.brain.turn import DemoTurn
 from tui_host.demo.model.conversation import DemoCall
 from tui_host.demo.model.json_values import parsed_object
 from tui_host.demo.model.plan import Plan
@@ -110,7 +110,7 @@ def written(expression: Expression) -> str:
     return f" {sign} ".join(sides)
 
 
-def sums(turn: Turn) -> Plan | None:
+def sums(turn: DemoTurn) -> Plan | None:
     """Ask for the operations whose operands are known, until the last operation has its result."""
     expression = find_expression(turn.question[:4_000])
     if expression is None:

@@ -6,7 +6,7 @@ import json
 import re
 
 from tui_host.demo.model.brain.toolbox import tool_named
-from tui_host.demo.model.brain.turn import Turn
+from tui_host.demo.model.brain.turn import DemoTurn
 from tui_host.demo.model.conversation import DemoCall
 from tui_host.demo.model.plan import Plan
 
@@ -16,7 +16,7 @@ _CALL = re.compile(
 _RAW = re.compile(r"\s*raw[ \t]+call[ \t]+(?P<name>\S+)[ \t]*(?P<text>.*)", re.IGNORECASE | re.DOTALL)
 
 
-def call(turn: Turn) -> Plan | None:
+def call(turn: DemoTurn) -> Plan | None:
     """Answer `call SERVER.TOOL JSON`; several lines become calls in the same answer."""
     matches = list(_CALL.finditer(turn.question))
     if not matches or matches[0].start() > 0:
@@ -32,7 +32,7 @@ def call(turn: Turn) -> Plan | None:
     return _ask_or_tell(turn, wanted)
 
 
-def _refusal(turn: Turn, name: str, mistake: str) -> Plan:
+def _refusal(turn: DemoTurn, name: str, mistake: str) -> Plan:
     """Say that the user named a tool that is not offered, or wrote arguments that are no object."""
     if tool_named(turn.tools, name) is None:
         names = ", ".join(f"`{tool}`" for tool in turn.tools[:20]) or turn.words("none at all", "一个也没有")
@@ -47,7 +47,7 @@ def _refusal(turn: Turn, name: str, mistake: str) -> Plan:
     )
 
 
-def raw_call(turn: Turn) -> Plan | None:
+def raw_call(turn: DemoTurn) -> Plan | None:
     """Answer `raw call SERVER.TOOL TEXT`: sends TEXT as the arguments, JSON or not, also to an unknown tool."""
     match = _RAW.match(turn.question)
     return _ask_or_tell(turn, [_asked(turn, match["name"], match["text"])]) if match else None
@@ -62,10 +62,10 @@ def _object_in(text: str) -> tuple[str, str]:
     return (text[:end], "") if isinstance(value, dict) else ("", "it is not an object")
 
 
-def _asked(turn: Turn, name: str, arguments: str) -> DemoCall:
+def _asked(turn: DemoTurn, name: str, arguments: str) -> DemoCall:
     tool = tool_named(turn.tools, name)
     return DemoCall(name=tool or name.replace(".", "__", 1), arguments=arguments)
 
 
-def _ask_or_tell(turn: Turn, wanted: list[DemoCall]) -> Plan:
+def _ask_or_tell(turn: DemoTurn, wanted: list[DemoCall]) -> Plan:
     return turn.ask(wanted) or turn.answer("\n\n".join(turn.outcome(done) for done in turn.done))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tui_host.demo.model.brain.toolbox import tool_for
-from tui_host.demo.model.brain.turn import Turn
+from tui_host.demo.model.brain.turn import DemoTurn
 from tui_host.demo.model.conversation import DemoCall
 from tui_host.demo.model.json_values import compact
 from tui_host.demo.model.plan import Plan
@@ -42,7 +42,7 @@ _SEPARATORS = re.compile(r"\s*(?:[,;/&、，；]|\band\b|\bor\b|以及|还有|�
 _MOST_LOOKED_UP = 10
 
 
-def orders(turn: Turn) -> Plan | None:
+def orders(turn: DemoTurn) -> Plan | None:
     """Answer questions about orders with `get_order` or `list_orders`."""
     match = _ORDERS.search(turn.question)
     if match is None and not _ALL_ORDERS.search(turn.question):
@@ -60,7 +60,7 @@ def orders(turn: Turn) -> Plan | None:
     return _look_up(turn, wanted)
 
 
-def weather(turn: Turn) -> Plan | None:
+def weather(turn: DemoTurn) -> Plan | None:
     """Answer questions about the weather: `get_forecast` for each city, or `get_alerts` if alerts were asked for."""
     asks_alerts, asks_forecast = bool(_ALERTS.search(turn.question)), bool(_FORECAST.search(turn.question))
     cities = cities_in(turn.question)
@@ -94,7 +94,7 @@ def cities_in(question: str) -> list[str]:
     return list(cities.values())[:_MOST_LOOKED_UP]
 
 
-def _look_up(turn: Turn, wanted: list[DemoCall]) -> Plan:
+def _look_up(turn: DemoTurn, wanted: list[DemoCall]) -> Plan:
     """Ask for every call without a result, then answer with the servers' own words."""
     lines = [call.result.text.strip() if call.fate == "answered" else turn.outcome(call) for call in turn.done]
     if any(call.fate == "refused" for call in turn.done):

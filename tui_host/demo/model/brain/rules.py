@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tui_host.demo.model.brain import arithmetic, calls, lookup, texts
-from tui_host.demo.model.brain.turn import Turn, turn_of
+from tui_host.demo.model.brain.turn import DemoTurn, turn_of
 from tui_host.demo.model.conversation import DemoConversation
 from tui_host.demo.model.plan import Plan
 
-Rule = Callable[[Turn], Plan | None]
+Rule = Callable[[DemoTurn], Plan | None]
 _RULES: tuple[Rule, ...] = (
     # Commands for trying things out come first; rules that guess the meaning of sentences come last.
     *(calls.raw_call, calls.call, texts.trouble, texts.prose, texts.showcase),
@@ -33,7 +33,7 @@ def answer(conversation: DemoConversation) -> Plan:
     return plan if conversation.parallel else replace(plan, calls=plan.calls[:1])
 
 
-def _thinking(turn: Turn, plan: Plan) -> str:
+def _thinking(turn: DemoTurn, plan: Plan) -> str:
     question, offered, done = " ".join(turn.question.split())[:120], len(turn.tools), len(turn.done)
     asked = ", ".join(f"{call.name} {call.arguments}" for call in plan.calls)
     following = turn.words("No further call is needed, so I answer.", "不需要再调用工具，可以回答了。")

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from tui_host.demo.model.brain.turn import Turn
+from tui_host.demo.model.brain.turn import DemoTurn
 from tui_host.demo.model.plan import Plan
 
 _GREETING = re.compile(
@@ -32,13 +32,13 @@ _BEGINNING = (
 )
 
 
-def _page(turn: Turn, name: str) -> str:
+def _page(turn: DemoTurn, name: str) -> str:
     """Return a prepared text in the language of the question."""
     file = Path(__file__).parent / f"{name}_{'zh' if turn.is_chinese else 'en'}.md"
     return file.read_text(encoding="utf-8")
 
 
-def greeting(turn: Turn) -> Plan | None:
+def greeting(turn: DemoTurn) -> Plan | None:
     """Introduce the demo model and what it can do, or the offered tools alone; also answers an empty question."""
     if _TOOLS.match(turn.question):
         return turn.answer(_offered(turn))
@@ -47,12 +47,12 @@ def greeting(turn: Turn) -> Plan | None:
     return turn.answer(f"{_page(turn, 'help')}\n{_offered(turn)}")
 
 
-def showcase(turn: Turn) -> Plan | None:
+def showcase(turn: DemoTurn) -> Plan | None:
     """Answer with headings, nested lists, a table, a quote, code, links and emphasis."""
     return turn.answer(_page(turn, "showcase")) if _SHOWCASE.search(turn.question[:4_000]) else None
 
 
-def not_recognised(turn: Turn) -> Plan:
+def not_recognised(turn: DemoTurn) -> Plan:
     """Say that no rule fits; images are counted, since the demo model cannot look at them."""
     asked = " ".join(turn.question.split()).replace("`", "'")
     asked = f"{asked[:80]}…" if len(asked) > 80 else asked
@@ -70,7 +70,7 @@ def not_recognised(turn: Turn) -> Plan:
     return turn.answer(f"{text}\n\n{_offered(turn)}")
 
 
-def _offered(turn: Turn) -> str:
+def _offered(turn: DemoTurn) -> str:
     names = ", ".join(f"`{tool}`" for tool in turn.tools[:100])
     if not names:
         return turn.words("No tools were offered to me in this request.", "这次请求没有提供任何工具。")
@@ -80,7 +80,7 @@ def _offered(turn: Turn) -> str:
     )
 
 
-def prose(turn: Turn) -> Plan | None:
+def prose(turn: DemoTurn) -> Plan | None:
     """Answer `write N words` with a text of up to 50,000 words (Chinese: characters), headings not counted."""
     match = _LENGTH.search(turn.question[:4_000])
     if match is None:
@@ -101,7 +101,7 @@ def prose(turn: Turn) -> Plan | None:
     return turn.answer("\n\n".join(paragraphs))
 
 
-def trouble(turn: Turn) -> Plan | None:
+def trouble(turn: DemoTurn) -> Plan | None:
     """Answer `error 429` and other statuses, `once` only the first time, and `error stream|cut|hang|length|empty`."""
     match = _TROUBLE.match(turn.question)
     if match is None:

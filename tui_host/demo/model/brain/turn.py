@@ -48,7 +48,7 @@ class DoneCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class DemoTurn:
     """The question to answer, and what has happened since.
 
     Attributes:
@@ -104,7 +104,7 @@ class Turn:
         return f"\n\n{fence}\n{text[:_MOST_QUOTED]}\n{fence}{note if left > 0 else ''}"
 
 
-def turn_of(conversation: DemoConversation) -> Turn:
+def turn_of(conversation: DemoConversation) -> DemoTurn:
     """Return the current turn of a conversation. The question is empty if there is no user message."""
     messages = conversation.messages
     start, question = _question(messages)
@@ -114,7 +114,7 @@ def turn_of(conversation: DemoConversation) -> Turn:
         for message in messages[start:]
         if message.calls
     )
-    return Turn(
+    return DemoTurn(
         question=question,
         is_chinese=bool(_CHINESE.search(question)) and not _ENGLISH.search(question),
         tools=conversation.tools,
