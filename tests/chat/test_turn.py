@@ -396,6 +396,19 @@ async def test_the_wait_can_be_stopped(bench: Make) -> None:
     assert (turn.result.stop, len(there.requests)) == ("stopped", 1)
 
 
+async def test_a_provider_that_says_nothing_is_told_while_it_is_waited_for(bench: Make) -> None:
+    async with peer(hangs(*says("half")[:2])) as there:
+        at = bench(url=there.url)
+        async with at.asking("hello") as turn:
+            await at.until(lambda: at.session.activity.waits == "answer")
+            activity = at.session.activity
+            heard = activity.heard() if activity.heard is not None else 0.0
+            turn.stop()
+    assert activity.since - PATIENCE < heard <= activity.since
+    assert [activity.silence(heard + seconds) for seconds in (9.0, 57.0)] == ["", "no byte for 57 s"]
+    assert activity.limit == "providers.demo.timeout ends it at 600 s"
+
+
 def test_without_a_word_of_the_provider_the_wait_doubles_and_has_an_end() -> None:
     retries = Retries(limit=10, jitter=lambda: 0.0)
     waits = [retries.next_wait(ModelError("busy", passes=True, retry_after=wait)) for wait in (None, 0.0, *[None] * 4)]

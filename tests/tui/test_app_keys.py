@@ -81,6 +81,12 @@ async def test_the_wait_before_a_request_is_sent_again_counts_down(app: Running)
         for passed, left in ((0.0, 100), (1.0, 99), (49.0, 50), (60.0, 0)):
             moments.append(moments[-1] + passed)
             await app.until_shown(f"retrying in {left} s   escape stops")
+        heard = moments[-1]
+        session.wait_for("answer", heard=lambda: heard, limit="providers.mine.timeout ends it at 60 s")
+        moments.append(heard + 9)
+        await app.until_shown("receiving the answer 9 s   escape stops")
+        moments.append(heard + 57)
+        await app.until_shown("no byte for 57 s   escape stops   p")
     finally:
         session.wait_for("")
 

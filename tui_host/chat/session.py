@@ -44,6 +44,9 @@ class Keeper(Protocol):
     def item(self, session: str, number: int, item: Item) -> None: ...
 
 
+QUIET_SECONDS = 10.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
     """What the current turn waits for (`detail` names it), from when and until when in monotonic seconds, if known."""
@@ -52,6 +55,13 @@ class Activity:
     detail: str = ""
     since: float = 0.0
     until: float | None = None
+    heard: Callable[[], float] | None = None  # when the last byte of a provider came
+    limit: str = ""  # how long it may send none
+
+    def silence(self, now: float) -> str:
+        """Say how long the provider has sent no byte; empty under ten seconds, or if none is waited for."""
+        seconds = 0.0 if self.heard is None else now - self.heard()
+        return f"no byte for {seconds:.0f} s" if seconds >= QUIET_SECONDS else ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -151,10 +161,18 @@ class Session:
     def place(self, *, step: int | None = None, call: str | None = None) -> Place:
         return Place(session=self.id, turn=self.turn or None, step=step, call=call)
 
-    def wait_for(self, waits: Waits, detail: str = "", *, seconds: float | None = None) -> None:
+    def wait_for(
+        self,
+        waits: Waits,
+        detail: str = "",
+        *,
+        seconds: float | None = None,
+        heard: Callable[[], float] | None = None,
+        limit: str = "",
+    ) -> None:
         now = self.clock()
         until = None if seconds is None else now + seconds
-        self.activity = Activity(waits=waits, detail=detail, since=now, until=until)
+        self.activity = Activity(waits=waits, detail=detail, since=now, until=until, heard=heard, limit=limit)
 
     def save(self) -> None:
         if self.keeper is not None:

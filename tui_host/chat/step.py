@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import anyio
 
@@ -138,11 +138,12 @@ class Step:
             self._record(self._links.of_offer(exchange, self._newly_offered()))
             self._record(self._links.of_request(exchange, spans))
 
-        self._session.wait_for("model", f"{self._provider.name}/{ask.model}")
+        stream = self._services.client.stream(
+            self._provider, ask, place=self._place, reader=reader, prepare=prepare, began=began
+        )
+        self._wait_for(stream, "model", f"{self._provider.name}/{ask.model}")
         try:
-            async with self._services.client.stream(
-                self._provider, ask, place=self._place, reader=reader, prepare=prepare, began=began
-            ) as stream:
+            async with stream:
                 await self._read(stream)
         except ModelError as error:
             return error
@@ -166,6 +167,10 @@ class Step:
         self._session.offered.update(new)
         return new
 
+    def _wait_for(self, stream: Stream, waits: Literal["model", "answer"], detail: str = "") -> None:
+        limit = f"providers.{self._provider.name}.timeout ends it at {self._provider.timeout:g} s"
+        self._session.wait_for(waits, detail, heard=lambda: stream.heard, limit=limit)
+
     async def _read(self, stream: Stream) -> None:
         """Assemble the answer from events as they arrive. Calls are linked even if the answer is cut."""
         fold, is_first = self.fold, True
@@ -173,7 +178,7 @@ class Step:
             async for events in stream.batches():
                 if is_first:
                     is_first = False
-                    self._session.wait_for("answer")
+                    self._wait_for(stream, "answer")
                 for event in events:
                     fold.add(event)
                 self._show_growth()

@@ -25,7 +25,7 @@ from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.key_tables import ACTIONS
 from tui_host.tui.late_loading import load_the_rest, restore_and_offer
-from tui_host.tui.open_asks import Ask, Asks
+from tui_host.tui.open_asks import Asks, OpenAsk
 from tui_host.tui.screens.main_screen import MainScreen
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class TuiHost(App[int]):
         while limit.goes_on is None:
             await asyncio.sleep(RATE)
 
-    def _announce(self, ask: Ask) -> None:
+    def _announce(self, ask: OpenAsk) -> None:
         """Say what a server asks where another screen covers the question."""
         if not hasattr(self.screen, "ignores"):  # no screen that shows questions
             self.notify(f"{line(ask.server, 40)} {ask.words} (in the chat)", markup=False)

@@ -36,7 +36,7 @@ Given: TypeAlias = "ElicitationAnswer | SamplingRequest | SamplingAnswer | str |
 
 
 @dataclass(eq=False, kw_only=True)
-class Ask:
+class OpenAsk:
     """A question of a server to the person. Takes one answer.
 
     Attributes:
@@ -109,23 +109,23 @@ class Asks:
         announce: Called with each new question.
     """
 
-    def __init__(self, host: Host, announce: Callable[[Ask], None] = lambda _: None) -> None:
+    def __init__(self, host: Host, announce: Callable[[OpenAsk], None] = lambda _: None) -> None:
         self._host = host
         self._announce = announce
-        self._open: list[Ask] = []
+        self._open: list[OpenAsk] = []
 
     async def elicit(self, request: Elicitation) -> ElicitationAnswer:
         """Ask the person to fill in a form or to visit a page."""
         from tui_host.servers.server_questions import ElicitationAnswer
 
-        answer = await self._wait(Ask(server=request.server, asked=request), request.call)
+        answer = await self._wait(OpenAsk(server=request.server, asked=request), request.call)
         return answer if isinstance(answer, ElicitationAnswer) else ElicitationAnswer(action="decline")
 
     async def review_request(self, request: SamplingRequest) -> SamplingRequest | None:
         """Show a sampling request before it goes to the model."""
         from tui_host.servers.server_questions import SamplingRequest
 
-        answer = await self._wait(Ask(server=request.server, asked=request), request.call)
+        answer = await self._wait(OpenAsk(server=request.server, asked=request), request.call)
         return answer if isinstance(answer, SamplingRequest) else None
 
     async def review_answer(self, request: SamplingRequest, answer: SamplingAnswer) -> SamplingAnswer | None:
@@ -133,26 +133,26 @@ class Asks:
         from tui_host.servers.server_questions import SamplingAnswer
 
         reviewed = Review(request=request, answer=answer)
-        given = await self._wait(Ask(server=request.server, asked=reviewed), request.call)
+        given = await self._wait(OpenAsk(server=request.server, asked=reviewed), request.call)
         return given if isinstance(given, SamplingAnswer) else None
 
     async def log_in(self, login: Login) -> str | None:
         """Show a login's address; returns the address that the person pastes, None if the person gives up."""
-        answer = await self._wait(Ask(server=login.server, asked=login), "")
+        answer = await self._wait(OpenAsk(server=login.server, asked=login), "")
         return answer if isinstance(answer, str) else None
 
     # What the screen needs.
 
-    def of(self, session: Session) -> Sequence[Ask]:
+    def of(self, session: Session) -> Sequence[OpenAsk]:
         """Return the open questions to show with a session: its own, and those of no known session."""
         return [ask for ask in self._open if ask.open and ask.session in {"", session.id}]
 
-    def behind(self, ask: Ask) -> int:
+    def behind(self, ask: OpenAsk) -> int:
         """Return the number of further questions of the same server, which come one by one."""
         status = None if self._host.pool is None else self._host.pool.status_of(ask.server)
         return 0 if status is None else max(0, status.questions - 1)
 
-    def decline_all(self, ask: Ask) -> None:
+    def decline_all(self, ask: OpenAsk) -> None:
         """Decline all questions of a server, also those that it asks until it is connected again, and say so in the chats."""
         from tui_host.chat.session import note_turning
 
@@ -163,7 +163,7 @@ class Asks:
 
     # Waiting.
 
-    async def _wait(self, ask: Ask, call: str) -> Given:
+    async def _wait(self, ask: OpenAsk, call: str) -> Given:
         """Show a question until it is answered. A cancelled call closes it."""
         session = self._session_of(ask.server, call)
         ask.session = "" if session is None else session.id
@@ -184,7 +184,7 @@ class Asks:
                 return session
         return None
 
-    def _begin(self, session: Session, ask: Ask, call: str) -> Activity:
+    def _begin(self, session: Session, ask: OpenAsk, call: str) -> Activity:
         """Say in the session that the server asks; returns what the session waited for before."""
         _note(session, ask.server, call, ask.words)
         before = session.activity

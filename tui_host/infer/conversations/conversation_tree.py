@@ -11,7 +11,7 @@ from itertools import islice
 from tui_host.infer.call_values import Call, Result
 from tui_host.infer.conversations.message_history import MessageHistory
 from tui_host.infer.conversations.model_exchange import ExchangeKey, ModelExchange
-from tui_host.infer.conversations.request_messages import Message, MessagePart
+from tui_host.infer.conversations.request_messages import MessagePart, RequestMessage
 from tui_host.infer.conversations.text_protocols import said_by_person
 
 AGAIN_NS = 20_000_000_000
@@ -204,7 +204,7 @@ class Conversations:
                 return owners.pop(), place - 1
         return self._parent_after_cut(exchange)
 
-    def _matching_answers(self, mark: bytes, exchange: ModelExchange, message: Message) -> Sequence[ExchangeKey]:
+    def _matching_answers(self, mark: bytes, exchange: ModelExchange, message: RequestMessage) -> Sequence[ExchangeKey]:
         """Return the exchanges that match a request's beginning up to an answer, the latest first.
 
         Only exchanges of the same host count, if there are any.
@@ -321,7 +321,7 @@ class Conversations:
         return results
 
 
-def _prefixes(dialect: str, messages: Sequence[Message]) -> list[bytes]:
+def _prefixes(dialect: str, messages: Sequence[RequestMessage]) -> list[bytes]:
     """Return a mark for each prefix of a conversation, from no message to all messages."""
     digest = hashlib.blake2b(dialect.encode(), digest_size=16)
     marks = [digest.digest()]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 
 from tui_host.infer.conversations.model_exchange import ModelExchange
-from tui_host.infer.conversations.request_messages import Message
+from tui_host.infer.conversations.request_messages import RequestMessage
 from tui_host.infer.conversations.text_protocols import said_by_person
 
 _ANSWERS = 50
@@ -66,7 +66,7 @@ class MessageHistory:
                     return before
         return None
 
-    def _is_answer(self, message: Message, before: bytes) -> bool:
+    def _is_answer(self, message: RequestMessage, before: bytes) -> bool:
         """Return whether a message repeats a captured answer that followed the message before."""
         if message.role != "model":
             return False
@@ -79,7 +79,7 @@ class MessageHistory:
         exchanges: Sequence[ModelExchange] = self._exchanges[conversation]
         return islice(reversed(exchanges), _ANSWERS)
 
-    def _mark(self, message: Message) -> bytes:
+    def _mark(self, message: RequestMessage) -> bytes:
         """Return a mark for a message's words, without wrappings, because hosts change wrappings over time."""
         if message.role != "user":
             return message.mark

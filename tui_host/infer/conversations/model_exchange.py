@@ -14,7 +14,7 @@ from tui_host.capture.http.exchange_end import kept_in_words, read_ending
 from tui_host.capture.record import MISSING, Head, Record
 from tui_host.infer.call_values import Call, Result, canonical_text
 from tui_host.infer.conversations.host_names import Speaker, agent_of, host_asking, is_host, model_asked
-from tui_host.infer.conversations.request_messages import Message, MessagePart, RequestReader
+from tui_host.infer.conversations.request_messages import MessagePart, RequestMessage, RequestReader
 from tui_host.infer.conversations.text_protocols import protocol_of, readers_of, results_of
 from tui_host.infer.conversations.tool_offers import Offers
 from tui_host.infer.tool_aliases import meant
@@ -347,7 +347,7 @@ class ModelExchange:
         named = is_host(self.host) + is_host(exchange.host)
         return named > 1 or (named > 0 and self.agent != exchange.agent)
 
-    def is_repeated_in(self, message: Message) -> bool:
+    def is_repeated_in(self, message: RequestMessage) -> bool:
         """Return whether a message of a later request repeats this answer, even if cut after a call."""
         if message.role != "model" or not self.has_answer or self.status >= 300:
             return False
@@ -366,7 +366,7 @@ class ModelExchange:
             return all(call and call in written for call in calls)
         return bool(written) and self.has_text_of(message)
 
-    def has_text_of(self, message: Message) -> bool:
+    def has_text_of(self, message: RequestMessage) -> bool:
         """Return whether a message's text beside calls repeats this answer's text or its beginning, or is empty."""
         answered = self.fold.text or self.fold.thinking
         written, own = _bare(message.text), _bare(answered)
@@ -380,7 +380,7 @@ class ModelExchange:
         return self._times[min(bisect_left(self._ends, place), len(self._ends) - 1)]
 
 
-def _runs(message: Message, body: bytes) -> Iterator[Sequence[MessagePart]]:
+def _runs(message: RequestMessage, body: bytes) -> Iterator[Sequence[MessagePart]]:
     """Split a message into calls and runs of text; hosts may cut an answer into several messages."""
     run: list[MessagePart] = []
     for part in message.parts:

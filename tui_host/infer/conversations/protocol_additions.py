@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
-from tui_host.infer.conversations.request_messages import Message, MessagePart
+from tui_host.infer.conversations.request_messages import MessagePart, RequestMessage
 from tui_host.infer.conversations.text_protocols import Wrapping, envelopes, in_words, offsets_of
 
 _SPACE = r"(?:(?<!\s)\s+)?"
@@ -50,7 +50,7 @@ class ProtocolAdditions:
         self._found_before: dict[tuple[object, ...], Sequence[tuple[int, int, str]]] = {}
 
     def found_in(
-        self, name: str, body: bytes, system: Sequence[MessagePart], messages: Sequence[Message]
+        self, name: str, body: bytes, system: Sequence[MessagePart], messages: Sequence[RequestMessage]
     ) -> Iterator[tuple[int, int, str]]:
         """Yield start, end and purpose of each addition to a request, without overlaps.
 
@@ -94,7 +94,7 @@ def _of_prompt(name: str, body: bytes, part: MessagePart) -> Iterator[tuple[int,
 def _wrappings(body: bytes, parts: Sequence[MessagePart]) -> Iterator[tuple[int, int, str]]:
     """Yield the host's wrapping around the person's words and around results, without their content."""
     texts = tuple(part for part in parts if part.kind == "text")
-    messages = [Message(role="user", parts=texts, mark=b"")] if texts else []
+    messages = [RequestMessage(role="user", parts=texts, mark=b"")] if texts else []
     messages += filter(None, (in_words(body, part) for part in parts if part.kind == "result"))
     frames = list[tuple[int, int, str]]()
     for message in messages:
@@ -102,7 +102,7 @@ def _wrappings(body: bytes, parts: Sequence[MessagePart]) -> Iterator[tuple[int,
     yield from sorted(frames)
 
 
-def _wrappings_in(body: bytes, message: Message) -> Iterator[tuple[int, int, str]]:
+def _wrappings_in(body: bytes, message: RequestMessage) -> Iterator[tuple[int, int, str]]:
     frames = list(chain.from_iterable(_in_bytes(body, part, _frames_in(part.text)) for part in message.parts))
     results = list(envelopes(body, message)) if frames else []
     ends = [result.whole[1] for result in results]

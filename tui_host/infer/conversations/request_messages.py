@@ -44,7 +44,7 @@ class MessagePart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class RequestMessage:
     """A message of a request.
 
     Attributes:
@@ -67,25 +67,25 @@ class Message:
         return tuple(part for part in self.parts if part.kind == kind)
 
 
-def as_one(messages: Sequence[Message]) -> Message:
+def as_one(messages: Sequence[RequestMessage]) -> RequestMessage:
     """Merge consecutive messages of one role."""
     return _message(messages[0].role, tuple(part for message in messages for part in message.parts))
 
 
-def message_of(outline: Outline, part: Part) -> Message:
+def message_of(outline: Outline, part: Part) -> RequestMessage:
     """Read a message of a body; system messages get the role `host`."""
     label = part.label
     role = "model" if label in _MODEL or part.kind in {"call", "thinking"} else "host" if label in _HOST else "user"
     return _message(role, tuple(_pieces(outline, part)))
 
 
-def _message(role: str, parts: tuple[MessagePart, ...]) -> Message:
+def _message(role: str, parts: tuple[MessagePart, ...]) -> RequestMessage:
     mark = hashlib.blake2b(role.encode(), digest_size=16)
     for part in parts:
         text = canonical_text(part.text) or part.text if part.kind == "call" else part.text.strip()
         for words in (part.kind, part.name if part.kind == "call" else "", part.wire_id, text):
             mark.update(words.encode("utf-8", "surrogatepass") + b"\0")
-    return Message(role=role, parts=parts, mark=mark.digest())
+    return RequestMessage(role=role, parts=parts, mark=mark.digest())
 
 
 def _pieces(outline: Outline, part: Part) -> Iterator[MessagePart]:
@@ -146,7 +146,7 @@ class Request:
     """
 
     system: tuple[MessagePart, ...] = ()
-    messages: tuple[Message, ...] = ()
+    messages: tuple[RequestMessage, ...] = ()
     offered: tuple[str, ...] = ()
     around: bytes = b""
 
@@ -156,7 +156,7 @@ class _Content:
     """The content of some bytes, with the place of their latest occurrence."""
 
     start: int
-    messages: tuple[Message, ...]
+    messages: tuple[RequestMessage, ...]
     offered: tuple[str, ...]
 
     def moved(self, start: int) -> _Content:
@@ -241,9 +241,9 @@ class RequestReader:
         self._contents[key] = content = content.moved(start)
         return content
 
-    def _joined(self, messages: Sequence[Message]) -> Iterator[Message]:
+    def _joined(self, messages: Sequence[RequestMessage]) -> Iterator[RequestMessage]:
         """Merge consecutive messages of one role, because vendors split answers and results differently."""
-        waiting: list[Message] = []
+        waiting: list[RequestMessage] = []
         for message in messages:
             if waiting and waiting[-1].role != message.role:
                 yield self._whole(waiting)
@@ -252,17 +252,17 @@ class RequestReader:
         if waiting:
             yield self._whole(waiting)
 
-    def _whole(self, messages: Sequence[Message]) -> Message:
+    def _whole(self, messages: Sequence[RequestMessage]) -> RequestMessage:
         if len(messages) == 1:
             return messages[0]
         key = tuple(message.mark for message in messages)
         if key not in self._marks:
             self._marks[key] = as_one(messages).mark
         parts = tuple(part for message in messages for part in message.parts)
-        return Message(role=messages[0].role, parts=parts, mark=self._marks[key])
+        return RequestMessage(role=messages[0].role, parts=parts, mark=self._marks[key])
 
 
-def _messages_and_tools(outline: Outline) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+def _messages_and_tools(outline: Outline) -> tuple[tuple[RequestMessage, ...], tuple[str, ...]]:
     """Return the messages and tool names of an outline."""
     parts = (
         message
@@ -273,7 +273,7 @@ def _messages_and_tools(outline: Outline) -> tuple[tuple[Message, ...], tuple[st
     return tuple(message_of(outline, part) for part in parts), offered
 
 
-def _with_results(messages: Sequence[Message]) -> Iterator[Message]:
+def _with_results(messages: Sequence[RequestMessage]) -> Iterator[RequestMessage]:
     """Yield the messages, with results that hosts send as system messages changed to the user's role."""
     is_answered = False
     for message in messages:
@@ -282,11 +282,11 @@ def _with_results(messages: Sequence[Message]) -> Iterator[Message]:
         yield replace(message, role="user") if is_result else message
 
 
-def _start_of(message: Message) -> int:
+def _start_of(message: RequestMessage) -> int:
     return message.parts[0].start if message.parts else 0
 
 
-def _moved(message: Message, by: int) -> Message:
+def _moved(message: RequestMessage, by: int) -> RequestMessage:
     parts = tuple(
         MessagePart(
             kind=part.kind,
@@ -299,4 +299,4 @@ def _moved(message: Message, by: int) -> Message:
         )
         for part in message.parts
     )
-    return Message(role=message.role, parts=parts, mark=message.mark)
+    return RequestMessage(role=message.role, parts=parts, mark=message.mark)

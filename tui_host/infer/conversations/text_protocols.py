@@ -16,7 +16,7 @@ from tui_host.capture.json.narrowing import said
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import spans
 from tui_host.infer.conversations.host_names import OWN
-from tui_host.infer.conversations.request_messages import Message, MessagePart
+from tui_host.infer.conversations.request_messages import MessagePart, RequestMessage
 from tui_host.infer.same_result import DENIAL, DENIED
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.reader import HeldReader
@@ -124,7 +124,7 @@ class Envelope:
     whole: tuple[int, int]
 
 
-def protocol_of(system: str, messages: Sequence[Message]) -> str:
+def protocol_of(system: str, messages: Sequence[RequestMessage]) -> str:
     """Return the tool protocol that a system prompt or first message teaches; `native` if none."""
     text = system + (messages[0].text if messages and len(messages[0].text) > 2000 else "")
     return next((name for name, sign in _SIGNS if sign.search(text)), "native")
@@ -174,7 +174,7 @@ def _sections(system: str) -> dict[str, str]:
     return sections
 
 
-def results_of(body: bytes, protocol: str, message: Message) -> Sequence[MessagePart]:
+def results_of(body: bytes, protocol: str, message: RequestMessage) -> Sequence[MessagePart]:
     """Return the results in a message, from the vendor's API or from text.
 
     Args:
@@ -201,7 +201,7 @@ def _untagged(body: bytes, result: MessagePart) -> Sequence[MessagePart]:
     return [replace(part, name=by.name or part.name) for part, by in zip(results, inside, strict=True)] or [result]
 
 
-def in_words(body: bytes, result: MessagePart) -> Message | None:
+def in_words(body: bytes, result: MessagePart) -> RequestMessage | None:
     """Return a vendor's result as a text message if the result consists of Hermes tags alone; else None."""
     if not result.text.lstrip().startswith("<tool_response>") or _TAGGED.without(result.text).strip():
         return None
@@ -214,10 +214,10 @@ def in_words(body: bytes, result: MessagePart) -> Message | None:
         MessagePart(kind="text", text=text.text(body[start:end]), start=start + text.start, end=start + text.end)
         for text in texts
     ]
-    return Message(role="user", parts=tuple(parts), mark=b"")
+    return RequestMessage(role="user", parts=tuple(parts), mark=b"")
 
 
-def envelopes(body: bytes, message: Message, forms: Sequence[Wrapping] = _RESULTS) -> Iterator[Envelope]:
+def envelopes(body: bytes, message: RequestMessage, forms: Sequence[Wrapping] = _RESULTS) -> Iterator[Envelope]:
     """Yield the results in a message's text, in order.
 
     Args:
@@ -261,7 +261,7 @@ def _named_result(quoted: str) -> tuple[str, str, int, int] | None:
     return said(value["name"]), text, start, start + size
 
 
-def said_by_person(message: Message) -> str:
+def said_by_person(message: RequestMessage) -> str:
     """Return the person's words in a message, without wrappings and results."""
     text = "\n".join(part.text for part in message.of("text"))
     for form in (*_RESULTS, *_NOT_SAID) if _MAY_BE_WRAPPED.search(text) else ():

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.tui.glyphs import Glyphs
-    from tui_host.tui.open_asks import Ask, Asks
+    from tui_host.tui.open_asks import Asks, OpenAsk
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 QuestionPanel: TypeAlias = "Approval | AskPanel"
 
 
-def panel_of(ask: Ask, asks: Asks, host: Host, mask: Mask, glyphs: Glyphs) -> AskPanel:
+def panel_of(ask: OpenAsk, asks: Asks, host: Host, mask: Mask, glyphs: Glyphs) -> AskPanel:
     """Return the panel for a server's question."""
     from tui_host.tui.widgets.asks import elicitation_panels as elicitation
     from tui_host.tui.widgets.asks import sampling_panels as sampling

@@ -325,7 +325,11 @@ def waiting(host: Host, session: Session) -> Content:
         "you": f"waiting for you: {activity.detail or f'{count} call' + 's' * (count != 1) + ' to decide'}",
         "tools": f"waiting for {_running(host, session)}",
     }[activity.waits]
-    return Content.assemble(Content(f"{words} {seconds:.0f} s   "), Content.styled("escape", "bold"), Content(" stops"))
+    if silence := activity.silence(now):
+        words, limit = silence, f"   {activity.limit}"  # last, since a narrow chat cuts it
+    else:
+        words, limit = f"{words} {seconds:.0f} s", ""
+    return Content.assemble(Content(f"{words}   "), Content.styled("escape", "bold"), Content(f" stops{limit}"))
 
 
 def limit_answers(limit: StepLimit) -> dict[str, str]:

@@ -19,7 +19,7 @@ from tui_host.capture.visible import visible
 from tui_host.chat.policy import Question
 from tui_host.tui.glyphs import Glyphs
 from tui_host.tui.widgets.approval import approval_words as words
-from tui_host.tui.widgets.approval.argument_lines import Arguments, Reader
+from tui_host.tui.widgets.approval.argument_lines import ArgumentReader, Arguments
 from tui_host.tui.widgets.key_order import KeysInOrder
 
 
@@ -190,7 +190,7 @@ class ApprovalFace:
         self._top = 0  # the first of the calls that are shown
         self._listed: set[tuple[str, bytes]] = set()  # calls whose whole arguments stand in the list
         self._arranged_for: tuple[object, ...] = ()
-        self.reader = Reader(mask.values, glyphs)
+        self.reader = ArgumentReader(mask.values, glyphs)
         self.arguments = Arguments(self._moved, self.reader)
         self.arguments.set_class(glyphs.more.isascii(), "-ascii")
         self._note = Static(id="approval-note", markup=False)

@@ -27,7 +27,7 @@ _TAB = "␉   "
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class ArgumentReader:
     """Formats arguments for reading.
 
     Attributes:
@@ -100,7 +100,7 @@ class Arguments(LineView, can_focus=False):
     }
     """
 
-    def __init__(self, on_moved: Callable[[], None], reader: Reader) -> None:
+    def __init__(self, on_moved: Callable[[], None], reader: ArgumentReader) -> None:
         super().__init__()
         self._on_moved = on_moved
         self._reader = reader

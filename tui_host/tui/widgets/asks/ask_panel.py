@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line, visible
 from tui_host.tui import textual_private
-from tui_host.tui.open_asks import Ask
+from tui_host.tui.open_asks import OpenAsk
 from tui_host.tui.widgets.approval.approval_panel import MOVING, QUIET_SECONDS
 from tui_host.tui.widgets.forms.form_fields import Finished
 from tui_host.tui.widgets.status_lines import DIM
@@ -130,7 +130,7 @@ class AskPanel(Container, can_focus=True):
 
     def __init__(
         self,
-        ask: Ask,
+        ask: OpenAsk,
         *,
         mask: Mask,
         decline_all: Callable[[], None] = lambda: None,

@@ -35,7 +35,7 @@ _FIRST = 0.002
 
 
 @dataclass(slots=True)
-class Fold:
+class JsonFold:
     """A value that is shown in one line, with or without something below.
 
     Attributes:
@@ -49,7 +49,7 @@ class Fold:
     """
 
     mode: Mode
-    inner: dict[int, Fold] = field(default_factory=dict[int, "Fold"])
+    inner: dict[int, JsonFold] = field(default_factory=dict[int, "JsonFold"])
     page: TextPage | None = None
     end: int = 0
     seen: int = 0
@@ -86,10 +86,10 @@ class JsonPage(TextPage):
     """
 
     def __init__(
-        self, what: str, text: str, *, notes: Sequence[str] = (), folds: dict[int, Fold] | None = None
+        self, what: str, text: str, *, notes: Sequence[str] = (), folds: dict[int, JsonFold] | None = None
     ) -> None:
         super().__init__(what, text, form="json", notes=notes)
-        self.folds: dict[int, Fold] = {} if folds is None else folds
+        self.folds: dict[int, JsonFold] = {} if folds is None else folds
         self._runs = [_Run(0, 0)]
 
     @property
@@ -158,7 +158,7 @@ class JsonPage(TextPage):
             line += 1 + (0 if fold.page is None else len(fold.page))
         self._runs = [*runs, _Run(line, row)]
 
-    def _end(self, first: int, fold: Fold) -> int:
+    def _end(self, first: int, fold: JsonFold) -> int:
         """Return the row behind a folded value, as far as the rows are made."""
         if fold.end:
             return fold.end
@@ -176,7 +176,7 @@ class JsonPage(TextPage):
             fold.end = end
         return end
 
-    def _open(self, place: int, fold: Fold) -> None:
+    def _open(self, place: int, fold: JsonFold) -> None:
         """Make the page below a line."""
         indent = self._below(place)
         text = self._text[self._value(place).start : self.value_end(place)]
@@ -318,7 +318,7 @@ class JsonPage(TextPage):
             head, note = cut(head, room - 1, ""), f"…{note}" if room > 0 else note
         return [(" " * indent, ""), *highlight(head), (note, "note"), (tail, "mark")]
 
-    def _words(self, fold: Fold, value: Value, first: int, end: int) -> str:
+    def _words(self, fold: JsonFold, value: Value, first: int, end: int) -> str:
         """Say how much a folded value holds, and what stands below."""
         if fold.mode == "open" and fold.page is not None:
             is_json, more = isinstance(fold.page, JsonPage), end - value.start > MOST_READ
@@ -358,7 +358,7 @@ class JsonPage(TextPage):
             is_long = first + 1 < len(self._starts) and self._depths[first + 1] < 0
             if not (is_long or "\\" in text or holds_json(text[1:-1])):
                 return None
-        self.folds[place] = Fold("fold" if value.kind == "container" else "open", value=value)
+        self.folds[place] = JsonFold("fold" if value.kind == "container" else "open", value=value)
         self._arrange()
         return self.line_at(place)
 
@@ -378,9 +378,9 @@ class JsonPage(TextPage):
                 return None
         fold = self.folds.get(place)
         if fold is None or fold.mode in {"fold", "open"}:
-            self.folds[place] = Fold("raw", value=None if fold is None else fold.value)
+            self.folds[place] = JsonFold("raw", value=None if fold is None else fold.value)
         elif fold.mode == "raw":
-            self.folds[place] = Fold("hex", value=fold.value)
+            self.folds[place] = JsonFold("hex", value=fold.value)
         else:
             del self.folds[place]
         self._arrange()

@@ -21,7 +21,7 @@ from tui_host.tui.markdown.wrap import fill
 from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
 from tui_host.tui.widgets.lines.selectable import RowSelection, Selectable, Spot, Stretch
 from tui_host.tui.widgets.pages.detail_page import NOT_YET, Match, Page, cut, padded, size_of
-from tui_host.tui.widgets.pages.json_page import Fold, JsonPage
+from tui_host.tui.widgets.pages.json_page import JsonFold, JsonPage
 from tui_host.tui.widgets.pages.page_search import places_in
 from tui_host.tui.widgets.pages.text_page import TextPage, wrapped
 from tui_host.tui.widgets.pages.value_pages import bytes_page, is_utf8, joined
@@ -114,7 +114,7 @@ class TreePage(Page):
         self._owners = array("l")
         self._offsets = array("l")
         self._bodies: dict[str, TextPage] = {}
-        self.inside: dict[str, dict[int, Fold]] = {}
+        self.inside: dict[str, dict[int, JsonFold]] = {}
         self.as_bytes: dict[str, Literal["raw", "hex"]] = {}
         self._growing: set[str] = set()
         self._columns: list[int] = []
