@@ -99,7 +99,7 @@ class Sums:
         is_current, self.lists = self.lists(), None
         return is_current
 
-    async def settled_for_turn(self, seconds: float, wants: Callable[[str], bool]) -> tuple[str, ...]:
+    async def settled(self, seconds: float, wants: Callable[[str], bool]) -> tuple[str, ...]:
         if not self.connects or not wants("math"):
             return ()
         self.began.set()

@@ -47,8 +47,8 @@ async def test_a_list_that_is_none_leaves_the_connection_ready_and_says_so() -> 
 @pytest.mark.parametrize(
     ("mode", "count", "notice"),
     [
-        ("endless-pages", 100, "tools: 100 on 100 pages were read; there are more"),
-        ("same-cursor", 2, "tools: page 2 leads back to one before"),
+        ("endless-pages", 100, "tools: 100 on 100 pages were read; there may be more"),
+        ("same-cursor", 2, "tools: 2 on 2 pages were read; there may be more"),
     ],
 )
 async def test_pages_without_end_stop_at_a_bound_and_say_so(mode: str, count: int, notice: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
@@ -73,24 +72,14 @@ async def test_a_process_that_no_connection_takes_is_ended_with_the_pool(is_stop
     assert children() == before
 
 
-async def test_a_turn_waits_for_a_server_from_its_start_on_and_for_each_connection_once() -> None:
+async def test_a_connection_that_did_not_become_ready_is_waited_for_once() -> None:
     pool = pool_of(hostile("mute", MUTE))
-    early = time.monotonic()
-    async with anyio.create_task_group() as group:
-        group.start_soon(_run_late, pool)
-        assert await pool.settled_for_turn(0.2) == ("mute",)
-        assert time.monotonic() - early > 0.4, "the wait began with the server and not with the question"
-        begun = time.monotonic()
-        assert await pool.settled_for_turn(2 * PATIENCE) == ("mute",)
-        assert time.monotonic() - begun < PATIENCE, "it was waited for in vain before"
+    async with at_work(pool):
+        await until(lambda: pool.server("mute").connection)
+        assert await pool.settled(0.2) == ("mute",)
+        with anyio.fail_after(PATIENCE):
+            assert await pool.settled(2 * PATIENCE) == ("mute",), "it was waited for in vain before"
         pool.server("mute").reconnect()
         with anyio.move_on_after(0.3) as waiting:
-            await pool.settled_for_turn(PATIENCE)
+            await pool.settled(PATIENCE)
         assert waiting.cancelled_caught, "the new connection is waited for"
-        with anyio.fail_after(END_SECONDS):
-            await pool.stop_all()
-
-
-async def _run_late(pool: Pool) -> None:
-    await anyio.sleep(0.25)  # the delay is what is tested: no condition tells that it is late
-    await pool.run()

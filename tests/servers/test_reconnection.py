@@ -86,7 +86,7 @@ async def test_a_lost_server_can_be_stopped_and_a_turn_does_not_wait_for_it(monk
         await running.until(lambda: "; try 1 of 3 in " in running.status("sdk").detail)
         assert state(running) == "lost"
         with anyio.fail_after(90):
-            assert await running.pool.settled_for_turn(600) == ()
+            assert await running.pool.settled(600) == ()
         running.pool.server("sdk").stop()
         assert (state(running), running.status("sdk").detail) == ("stopped", "")
         running.pool.server("sdk").reconnect()

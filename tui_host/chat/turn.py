@@ -200,7 +200,7 @@ class Turn:
         session, pool = self._session, self._services.pool
         session.wait_for("servers")
         seconds = self._services.settings.limits.connect_wait
-        missing = await pool.settled_for_turn(seconds, lambda server: offers(profile, server))
+        missing = await pool.settled(seconds, lambda server: offers(profile, server))
         if missing:
             they = "it is" if len(missing) == 1 else "they are"
             session.note(

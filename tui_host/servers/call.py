@@ -55,8 +55,7 @@ class ServerCall:
         """Send the call and wait for its result.
 
         Args:
-            seconds: Longest silence of the server; progress counts as a sign of life, and the time that the person takes to answer
-                the server's questions does not count. 0 for no limit.
+            seconds: Longest silence of the server, 0 for no limit. Progress is a sign of life, and a question to the person takes no time.
             longest: Longest time in all, whatever the server reports.
 
         Raises:
@@ -70,7 +69,7 @@ class ServerCall:
                 with self._requests.during(current_place.get().call or "", clock):
                     return await self._rounds(clock)
             except FAULTS as error:
-                raise lost(error, wire, self._outgoing) from error
+                raise _lost(error, wire, self._outgoing) from error
         waited = anyio.current_time() - self._began - clock.stopped_seconds
         key = "timeout_max" if clock.is_over and longest > silence else "timeout"
         what = f"no answer within {waited:.0f} s; the cancellation was sent, but the tool may have run"
@@ -84,10 +83,11 @@ class ServerCall:
             clock.alive()
             self._on_progress(_progress(params))
 
+        self._outgoing.on_progress = progressed
         for number in range(ROUNDS + 1):
             self._outgoing.answer = None
             try:
-                result = await self._client.ask(method, self._params, outgoing=self._outgoing, on_progress=progressed)
+                result = await self._client.ask(method, self._params, outgoing=self._outgoing)
             except MCPError as error:
                 if error.code != mcp_types.URL_ELICITATION_REQUIRED or number == ROUNDS:
                     raise
@@ -157,11 +157,7 @@ class ServerCall:
 
 
 def call_params(tool: str, arguments_json: bytes, *, log_level: str = "") -> Mapping[str, JSON]:
-    """Build the parameters of a call from its approved bytes.
-
-    Args:
-        tool: The tool's own name; `READ` reads a resource, `GET_PROMPT` fills in a prompt.
-        log_level: Least severe level of the log messages that the server is asked to send during the call; empty for none.
+    """Build the parameters of a call from its approved bytes, and from the level of the log messages wanted during it.
 
     Raises:
         ServerError: The bytes are not an object, or name no resource.
@@ -177,7 +173,7 @@ def call_params(tool: str, arguments_json: bytes, *, log_level: str = "") -> Map
     return params
 
 
-def lost(error: BaseException, wire: Wire, outgoing: OutgoingRequest) -> ServerError:
+def _lost(error: BaseException, wire: Wire, outgoing: OutgoingRequest) -> ServerError:
     """Explain why a call has no result. The model reads the text, so it must hold no standard error and no secret."""
     fault, answer = innermost(error), outgoing.answer or HttpAnswer(status=0)
     what, remedy = reason_of(fault, answer=outgoing.answer)
@@ -197,11 +193,6 @@ def lost(error: BaseException, wire: Wire, outgoing: OutgoingRequest) -> ServerE
         what = f"the answer was lost: {what.rstrip('.')}; the tool may have run"
     elif answer.status >= 300 or answer.words:
         what = f"{what}; the tool {'was not run' if 300 <= answer.status < 500 else 'may have run'}"
-    return as_server_error(what, remedy, wire, outgoing)
-
-
-def as_server_error(what: str, remedy: str, wire: Wire, outgoing: OutgoingRequest) -> ServerError:
-    """Return the error of a request, without secrets."""
     return ServerError(
         wire.recorder.redactor.text(what),
         wire.server,
@@ -221,12 +212,7 @@ def _progress(params: Mapping[str, JSON]) -> Progress:
 
 
 def _result_of(task: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
-    """Return a completed task's result, None while the task goes on.
-
-    Raises:
-        MCPError: The task failed.
-        RefusedError: The task was cancelled, or has a state that nobody knows.
-    """
+    """Return a completed task's result, None while the task goes on; raises if it was cancelled or failed."""
     state, words = text_or_empty(task.get("status")), text_or_empty(task.get("statusMessage"))
     match state:
         case "completed" if isinstance(task.get("result"), Mapping):

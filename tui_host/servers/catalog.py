@@ -39,7 +39,7 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """A resource, or a template whose `uri` has variables. `size` is the server's claim, icons are never fetched."""
+    """A resource, or a template whose `uri` has variables; icons are never fetched."""
 
     uri: str
     name: str = ""
@@ -53,7 +53,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptArgument:
-    """An argument of a prompt; its value is always text."""
+    """An argument of a prompt, a text."""
 
     name: str
     description: str = ""
@@ -62,7 +62,7 @@ class PromptArgument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """A prompt as listed by its server, with the arguments in the server's order."""
+    """A prompt as listed by its server."""
 
     server: str
     name: str
@@ -74,12 +74,11 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool as its server defines it, its schemas as received.
+    """A tool as its server defines it, with why it is not offered to a model, if so.
 
     Attributes:
         fingerprint: SHA-256 (hex) over the definition and the server's command or URL; rules are bound to it.
         size: Bytes of the compact definition.
-        problem: Why the tool is not offered to a model, None if it is.
         resources: The server's resources, on the pseudo-tool `READ` alone.
         page: Address (`ui://…`) of the tool's page (MCP Apps), which is never fetched unasked.
     """
@@ -119,12 +118,9 @@ class Content:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutput:
-    """The result of a call, or of reading a resource.
+    """The result of a call, or of reading a resource; `raw` is as received, `warning` says what is odd about it.
 
     Attributes:
-        structured: The structured content as it came; null is a value.
-        raw: The result as received.
-        warning: What is odd about the result, empty if nothing.
         is_resent: The call was sent a second time, since the server no longer knew the session at the first.
     """
 
@@ -147,7 +143,7 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptOutput:
-    """A filled-in prompt, with the result as received, and what is odd about it."""
+    """A filled-in prompt."""
 
     messages: tuple[PromptMessage, ...]
     description: str = ""
@@ -184,19 +180,16 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
-    """Everything known about a configured server now; every change makes a new value. What comes in rows ends with the newest.
+    """Everything known about a configured server now; every change makes a new value. Rows end with the newest.
 
     Attributes:
         detail: One line: why the connection failed, what it waits for, how it ended.
         connection: The connection's id in the capture, empty before the first.
-        command: The command or URL for display, secrets hidden.
         era: `stateful` (initialize) or `stateless` (2026-07-28), empty before.
-        tools: The tools as listed, with those that have a problem.
-        frames_out: Number of messages sent, as `frames_in` received and `malformed` not readable.
+        malformed: Number of messages that could not be read.
         since_mono_ns: When this state began.
         ready_ms: Milliseconds from the start until the tools were listed.
         questions: Number of the server's questions that the person has not answered.
-        log_counts: Number of all log messages, by level.
     """
 
     name: str

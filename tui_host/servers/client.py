@@ -26,7 +26,7 @@ from tui_host.errors import JSON
 from tui_host.servers.outgoing_request import OutgoingRequest
 
 if TYPE_CHECKING:
-    from tui_host.servers.dispatcher import OnProgress, Peer
+    from tui_host.servers.dispatcher import Peer
     from tui_host.servers.server_requests import ServerRequests
     from tui_host.settings.schema import Mode
 
@@ -80,23 +80,21 @@ class Client(ClientSession):
         *,
         outgoing: OutgoingRequest | None = None,
         name: str = "",
-        on_progress: OnProgress | None = None,
     ) -> Mapping[str, JSON]:
         """Send a request, and return its result as received; raises as `Peer.request`.
 
         Args:
-            outgoing: What was approved, if the method needs approval; learns what becomes of the request.
-            name: Sent as a header too, by which a gateway finds who has what the request is about.
+            name: What the request is about, as a header too: by it a gateway finds who has that.
         """
         stamped: dict[str, JSON] = dict(params or {})
         opts: CallOptions = {}
         self._stamp({"method": method, "params": stamped}, opts)
         if name:
             opts.setdefault("headers", {}).setdefault(MCP_NAME_HEADER, encode_header_value(name))
-        return await self.peer.request(method, stamped, opts, outgoing or OutgoingRequest(), on_progress)
+        return await self.peer.request(method, stamped, opts, outgoing or OutgoingRequest())
 
     def keep_tools(self, tools: list[mcp_types.Tool]) -> frozenset[str]:
-        """Remember which arguments of tools go into headers; returns the names of tools that may be called."""
+        """Remember which arguments of tools go into headers; returns the names of those that may be called."""
         listing = mcp_types.ListToolsResult(tools=tools)
         return frozenset(tool.name for tool in self._absorb_tool_listing(listing, complete=False).tools)
 

@@ -23,14 +23,13 @@ from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.record import current_place
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.call import FAULTS, ServerCall, call_params
-from tui_host.servers.catalog import Progress, ServerStatus, State, Tool, describe, identity
+from tui_host.servers.catalog import Progress, ServerStatus, Tool, describe, identity
 from tui_host.servers.client import Client, silence_sdk
 from tui_host.servers.lists import Lists
 from tui_host.servers.outgoing_request import OutgoingRequest
 from tui_host.servers.server_endpoint import Endpoint, resolve_endpoint
 from tui_host.servers.server_faults import reason_of, words_of_answer
 from tui_host.servers.server_requests import ServerRequests
-from tui_host.servers.server_status import StatusPublisher
 from tui_host.servers.stdio import stdio_transport
 from tui_host.servers.wire import Wire
 
@@ -74,9 +73,9 @@ class Connection(Wire):
 
     Attributes:
         other_way: Another way to connect, of which the failure of this one told.
-        ready_since: Monotonic seconds since when the server was ready, None before.
+        ready_since: When the server became ready, in monotonic seconds.
         settled: Set once the server is ready, or will not be.
-        replaceable: Set once the connection takes no further calls, because it ended or its session was lost.
+        replaceable: Set once the connection takes no further calls: it has ended, or its session was lost.
     """
 
     def __init__(
@@ -93,13 +92,13 @@ class Connection(Wire):
         status = ServerStatus(
             name=spec.name, state="connecting", detail="starting", transport=self._way.kind, command=describe(spec)
         )
-        super().__init__(spec, shared, StatusPublisher(status, shared.recorder.redactor.text, shared.changed))
+        super().__init__(spec, shared, status)
         self.other_way: Way | None = None
         self.ready_since: float | None = None
         self.settled = anyio.Event()
         self.replaceable = anyio.Event()
-        self.lists = Lists(spec, self.publisher, subscriptions)
-        self.requests = ServerRequests(spec, self.publisher, shared.answering)
+        self.lists = Lists(self, subscriptions)
+        self.requests = ServerRequests(self)
         self._early = early
         self._began_ns = time.monotonic_ns() if early is None else early.started_ns
         self._peer: Peer | None = None
@@ -110,34 +109,28 @@ class Connection(Wire):
         self._is_end_recorded = False
 
     @property
-    def state(self) -> State:
-        return self.publisher.state
-
-    @property
     def offered(self) -> tuple[Tool, ...]:
-        """The callable tools: those without a problem, plus the resource reader if the server has resources."""
         return self.lists.offered(self._client)
 
     @property
     def status(self) -> ServerStatus:
         """The current status with counters and the last lines of standard error, without secrets."""
-        live: dict[str, object] = {"notices": (*self.publisher.status.notices, *self._live_notices())}
+        live: dict[str, object] = {"notices": (*self.known.notices, *self._live_notices())}
         counts = self._peer if self.tap is None else self.tap
         if counts is not None:
             live |= {"frames_out": counts.sent, "frames_in": counts.received, "malformed": counts.malformed}
         if self.child is not None:
             live |= {"stderr": self.child.errors.last(STDERR_LINES), "exit_code": self.child.process.exit_code}
-        return self.publisher.redacted(**live)
+        return self.redacted(**live)
 
     def _live_notices(self) -> Iterator[str]:
-        """Yield notices about the wire's present state, without those that the detail line repeats."""
         child, peer, last = self.child, self._peer, self.gate.last
         if child is not None and child.unread_since is not None:
             yield f"has not read its standard input for {time.monotonic() - child.unread_since:.0f} s"
         if child is not None and child.errors.unrecorded:
             yield f"{child.errors.unrecorded:,} bytes of standard error came too fast to be recorded"
         failed = "" if last is None else words_of_answer(last)
-        if failed and failed not in self.publisher.status.detail:
+        if failed and failed not in self.known.detail:
             yield f"the last request failed: {failed}"
         if peer is not None and peer.refused:
             yield f"{peer.refused:,} requests of the server were refused: too many at once"
@@ -157,17 +150,18 @@ class Connection(Wire):
                 except Exception as error:  # noqa: BLE001 - whatever a server made the SDK raise is that server's state
                     self._failed(error)
             self._ended(limit)
-            self._record_end(self.publisher.status.detail or CLOSED)
+            self._record_end(self.known.detail or CLOSED)
         finally:
             self._client = None
+            self.lists.awaited.clear()
             self.settled.set()
             self.replaceable.set()
 
     async def _connect(self, scope: anyio.CancelScope) -> None:
         endpoint = resolve_endpoint(self.spec, self.shared.environment)
         self.id = self.recorder.new_connection(self.server)
-        self.publisher.update(connection=self.id)
-        self.publisher.publish("connecting", "waiting for initialize")
+        self.update(connection=self.id)
+        self.publish("connecting", "waiting for initialize")
         async with self._transport(endpoint) as self._peer, Client(self._peer, self.requests) as client:
             await client.introduce(self._way.mode)
             scope.deadline = math.inf
@@ -193,23 +187,23 @@ class Connection(Wire):
     async def _serve(self, client: Client) -> None:
         """List the tools, then follow what the server announces until the connection ends."""
         info = client.server_info
-        self.publisher.update(
+        self.update(
             protocol_version=client.protocol_version or "",
             era="stateless" if client.is_stateless else "stateful",
             server_info="" if info is None else f"{info.name} {info.version}".strip(),
             instructions=client.instructions or "",
             capabilities=client.declared,
         )
-        self.publisher.publish("connecting", "listing its tools")
+        self.publish("connecting", "listing its tools")
         async with anyio.create_task_group() as group:
             self._serving = group.cancel_scope
             await self.lists.read_tools(client)
             self._client = client
             if self._way.notice:
                 self.shared.handshake_only.add(identity(self.spec))
-                self.publisher.notice(self._way.notice)
-            self.publisher.update(ready_ms=(time.monotonic_ns() - self._began_ns) / 1e6)
-            self.publisher.publish("ready", "")
+                self.notice(self._way.notice)
+            self.update(ready_ms=(time.monotonic_ns() - self._began_ns) / 1e6)
+            self.publish("ready", "")
             self.ready_since = time.monotonic()
             self.settled.set()
             group.start_soon(self.lists.read_others, client)
@@ -221,12 +215,11 @@ class Connection(Wire):
                 group.start_soon(self._set_log_level, client)
 
     async def _set_log_level(self, client: Client) -> None:
-        """Ask for the wanted level, once for the connection; in the stateless era each call asks for itself."""
         if self.spec.log_level and "logging" in client.declared:
             try:
                 await client.ask("logging/setLevel", {"level": self.spec.log_level})
             except (MCPError, ServerError) as error:
-                self.publisher.notice(f"the level of its log could not be set: {reason_of(error)[0]}")
+                self.notice(f"the level of its log could not be set: {reason_of(error)[0]}")
 
     def _failed(self, error: BaseException) -> None:
         if self.state == "connecting":
@@ -234,12 +227,12 @@ class Connection(Wire):
             words = f"{what} ({remedy})" if remedy else what
             self.other_way = None if self.is_left else self._another(words)
             if self.other_way is None:
-                self.publisher.publish("lost" if self.gate.is_refused else "failed", self._way.failure or words)
+                self.publish("lost" if self.gate.is_refused else "failed", self._way.failure or words)
 
     def _another(self, words: str) -> Way | None:
         """Return another way to connect, if the failure of this one, in these words, tells of one."""
         way, answer = self._way, self.gate.last
-        if self.publisher.status.protocol_version:
+        if self.known.protocol_version:
             return None
         # A transport that was not configured may be the older one.
         if way.kind == "http" and self.spec.url is not None and answer is not None and answer.status in TRIED_AS_SSE:
@@ -252,13 +245,13 @@ class Connection(Wire):
     def _ended(self, limit: float) -> None:
         """Publish how the connection ended, unless that was published before."""
         if self.is_left:
-            self.publisher.publish("stopped", "")
+            self.publish("stopped", "")
         elif self.gate.is_session_lost:
-            self.publisher.publish("connecting", "the server had forgotten the session")
+            self.publish("connecting", "the server had forgotten the session")
         elif self.state == "connecting" and self.other_way is None:
-            self.publisher.publish("failed", self.cause or f"no answer to initialize within {limit:g} s")
+            self.publish("failed", self.cause or f"no answer to initialize within {limit:g} s")
         elif self.state == "ready":
-            self.publisher.publish("lost", self.cause or "the connection was lost")
+            self.publish("lost", self.cause or "the connection was lost")
 
     def _record_end(self, reason: str) -> None:
         """Record once how the connection ended, if it was ever used."""
@@ -270,8 +263,10 @@ class Connection(Wire):
     def stop(self) -> None:
         """Ask the connection to end within 5 seconds and withdraw its tools. Returns at once."""
         self.is_left = True
-        if self.state in {"connecting", "ready"}:
-            self.publisher.publish("stopped", "being disconnected")
+        if self.replaceable.is_set():
+            self.publish("stopped", "")
+        elif self.state in {"connecting", "ready"}:
+            self.publish("stopped", "being disconnected")
         if self._client is None and self._scope is not None:
             self._scope.cancel()
         self._halt()
@@ -285,33 +280,35 @@ class Connection(Wire):
     @override
     @contextmanager
     def waiting(self, detail: str) -> Generator[None]:
-        scope, before = self._scope, self.publisher.status
+        scope, before = self._scope, self.known
         if scope is None or before.state != "connecting":
             with self.requests.stopped(current_place.get().call or ""):
                 yield
             return
         left = scope.deadline - anyio.current_time()
         scope.deadline = math.inf
-        self.publisher.publish("connecting", detail)
+        self.publish("connecting", detail)
         try:
             yield
         finally:
             scope.deadline = anyio.current_time() + left
             if self.state == "connecting":
-                self.publisher.publish("connecting", before.detail)
+                self.publish("connecting", before.detail)
 
     # Requests.
 
     async def call(
-        self, tool: str, arguments_json: bytes, *, place: Place, on_progress: Callable[[Progress], None]
+        self,
+        tool: str,
+        arguments_json: bytes,
+        *,
+        place: Place,
+        on_progress: Callable[[Progress], None] = lambda _: None,
     ) -> tuple[Mapping[str, JSON], str]:
         """Call a tool with exactly the approved bytes; `READ` reads a resource, `GET_PROMPT` fills in a prompt.
 
         Returns:
             The result as received, and what was odd about its bytes.
-
-        Raises:
-            ServerError: Says what happened, and whether the tool may have run.
         """
         with self._usable() as client:
             params = call_params(tool, arguments_json, log_level=self.spec.log_level if client.is_stateless else "")
@@ -324,7 +321,7 @@ class Connection(Wire):
                 current_place.reset(token)
 
     async def ping(self) -> None:
-        """Ask whether the server is alive, by `ping`, or by `server/discover` in the era without it."""
+        """Ask whether the server is alive; one of the two eras has no `ping`."""
         await self._answered(lambda client: client.ask("server/discover" if client.is_stateless else "ping"))
 
     async def complete(self, params: Mapping[str, JSON]) -> tuple[str, ...]:
@@ -345,11 +342,7 @@ class Connection(Wire):
         await self._answered(lambda client: self.lists.unsubscribe(client, uri))
 
     async def _answered(self, send: Callable[[Client], Awaitable[Reply]]) -> Reply:
-        """Wait for the answer to a request that is no call.
-
-        Raises:
-            ServerError: There is no answer, or the server refuses.
-        """
+        """Wait for the answer to a request that is no call; raises ServerError if there is none."""
         with self._usable() as client:
             try:
                 with anyio.fail_after(self.spec.timeout or None):
@@ -364,10 +357,10 @@ class Connection(Wire):
 
     @contextmanager
     def _usable(self) -> Generator[Client]:
-        """Provide the client for a request, and see to what waits for the last request; raises if there is no connection."""
+        """Provide the client for a request; raises if there is no connection."""
         client = self._client
-        if client is None or self.cause or self.publisher.state == "lost":
-            what = self.publisher.shown(self.publisher.status.detail) or self.state
+        if client is None or self.cause or self.known.state == "lost":
+            what = self.shown(self.known.detail) or self.state
             raise ServerError(f"it is not connected: {what}", self.server, sent=False)
         self._pending += 1
         try:
@@ -389,7 +382,7 @@ class Connection(Wire):
     def heard(self, method: str, params: Mapping[str, JSON]) -> None:
         match method:
             case "notifications/message":
-                self.publisher.log(params)
+                self.log(params)
             case "notifications/elicitation/complete":
                 self.requests.visited(text_or_empty(params.get("elicitationId")))
             case _:
@@ -406,10 +399,11 @@ class Connection(Wire):
 
     @override
     def refused(self, reason: str) -> None:
-        self._lose(reason)
-        if not self._pending:
+        if self._lose(reason) and not self._pending:
             self._halt()
 
-    def _lose(self, reason: str) -> None:
-        if not self.is_left and self.state == "ready":
-            self.publisher.publish("lost", reason)
+    def _lose(self, reason: str) -> bool:
+        is_lost = not self.is_left and self.state == "ready"
+        if is_lost:
+            self.publish("lost", reason)
+        return is_lost

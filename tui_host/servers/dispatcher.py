@@ -22,7 +22,7 @@ from mcp.shared.dispatcher import CallOptions, OnNotify, OnNotifyIntercept, OnRe
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT, RequestId
 
-from tui_host.capture.json.narrowing import items, mapping
+from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.json.reading import DEPTH, is_deeper
 from tui_host.capture.json.scan import PARTS_LIMIT, parts_of
 from tui_host.capture.record import NOWHERE, Place, current_place
@@ -41,10 +41,6 @@ TOO_MANY: Mapping[str, JSON] = {"error": {"code": -32000, "message": "too many r
 CANCEL_SECONDS = 5.0
 """Longest time that telling the server of a cancellation may hold up its caller."""
 
-_ID = rb'"id"\s*:\s*"?(\d{1,18})"?\s*'
-_VERSION = rb'"jsonrpc"\s*:\s*"2\.0"\s*'
-_ID_AT_START = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb",\s*)?" + _ID + rb",")
-_ID_AT_END = re.compile(_ID + rb"(?:,\s*" + _VERSION + rb")?\}\s*\Z")
 _SURROGATES = re.compile(
     r"(\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
@@ -61,30 +57,13 @@ class OutgoingMessage:
 
 
 Send: TypeAlias = Callable[[OutgoingMessage], Awaitable[None]]
-OnProgress: TypeAlias = Callable[[Mapping[str, JSON]], None]
-
-
-@dataclass(slots=True, kw_only=True)
-class _Pending:
-    """A request of ours that waits for its answer."""
-
-    answer: asyncio.Future[Mapping[str, JSON] | MCPError]
-    request: OutgoingRequest
-    place: Place
-    on_progress: OnProgress | None
-
-    def resolve(self, outcome: Mapping[str, JSON] | MCPError) -> None:
-        """Wake the caller; one that was cancelled meanwhile needs nothing."""
-        if not self.answer.done():
-            self.answer.set_result(outcome)
 
 
 @dataclass(slots=True)
 class Peer:
-    """The server at the other end of a wire. Satisfies the SDK's `Dispatcher`.
+    """The server at the other end of a wire, with counts of messages. Satisfies the SDK's `Dispatcher`.
 
     Attributes:
-        sent: Number of messages, as `received` and `malformed`.
         unexpected: Number of answers to no pending request.
         refused: Number of the server's requests that were too many at once.
     """
@@ -97,7 +76,7 @@ class Peer:
     malformed: int = 0
     unexpected: int = 0
     refused: int = 0
-    _pending: dict[RequestId, _Pending] = field(default_factory=dict[RequestId, _Pending])
+    _pending: dict[RequestId, OutgoingRequest] = field(default_factory=dict[RequestId, OutgoingRequest])
     _abandoned: set[RequestId] = field(default_factory=set[RequestId])
     _questions: dict[RequestId, anyio.CancelScope] = field(default_factory=dict[RequestId, anyio.CancelScope])
     _replies: int = 0
@@ -115,8 +94,8 @@ class Peer:
         *,
         task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Wait for the end of the wire. The connection takes requests and notifications itself, without the SDK's callbacks."""
-        del on_request, on_notify
+        """Wait for the end of the wire."""
+        del on_request, on_notify  # the wire's owner takes what comes, as received
         self._intercept = on_notify_intercept
         task_status.started()
         await self._over.wait()
@@ -124,7 +103,7 @@ class Peer:
     async def send_raw_request(
         self, method: str, params: Mapping[str, JSON] | None, opts: CallOptions | None = None
     ) -> dict[str, JSON]:
-        """Send a request that needs no approval; returns the raw result."""
+        """Send a request that needs no approval."""
         return dict(await self.request(method, params, opts or {}, OutgoingRequest()))
 
     async def notify(self, method: str, params: Mapping[str, JSON] | None, opts: CallOptions | None = None) -> None:
@@ -137,14 +116,9 @@ class Peer:
     # Our requests.
 
     async def request(
-        self,
-        method: str,
-        params: Mapping[str, JSON] | None,
-        opts: CallOptions,
-        outgoing: OutgoingRequest,
-        on_progress: OnProgress | None = None,
+        self, method: str, params: Mapping[str, JSON] | None, opts: CallOptions, outgoing: OutgoingRequest
     ) -> Mapping[str, JSON]:
-        """Send a request, and return its result as received. `on_progress` gets the parameters of each progress notification.
+        """Send a request, and return its result as received.
 
         Raises:
             MCPError: The server refuses, the answer cannot be read, or the connection has ended.
@@ -153,19 +127,17 @@ class Peer:
         chosen = opts.get("request_id")
         number: RequestId = next(self._ids) if chosen is None else chosen
         sent_params = dict(params or {})
-        if on_progress is not None:
+        if outgoing.on_progress is not None:
             sent_params["_meta"] = {**mapping(sent_params.get("_meta")), "progressToken": number}
         frame: dict[str, JSON] = {"jsonrpc": "2.0", "id": number, "method": method}
         if sent_params:
             frame["params"] = sent_params
-        key, answer = coerce_request_id(number), asyncio.get_running_loop().create_future()
-        self._pending[key] = _Pending(
-            answer=answer, request=outgoing, place=current_place.get(), on_progress=on_progress
-        )
+        outgoing.place, outgoing.reply = current_place.get(), asyncio.get_running_loop().create_future()
+        self._pending[coerce_request_id(number)] = outgoing
         try:
             await self._send(frame, opts.get("headers"), outgoing)
             async with asyncio.timeout(opts.get("timeout")):
-                outcome = await answer
+                reply = await outgoing.reply
         except TimeoutError:
             await self._cancel(number, opts, outgoing, f"timed out after {opts.get('timeout')} s")
             raise MCPError(REQUEST_TIMEOUT, f"Request {method!r} timed out") from None
@@ -173,10 +145,10 @@ class Peer:
             await self._cancel(number, opts, outgoing, "caller cancelled")
             raise
         finally:
-            del self._pending[key]
-        if isinstance(outcome, MCPError):
-            raise outcome
-        return outcome
+            del self._pending[coerce_request_id(number)]
+        if isinstance(reply, MCPError):
+            raise reply
+        return reply
 
     async def _cancel(self, number: RequestId, opts: CallOptions, outgoing: OutgoingRequest, reason: str) -> None:
         """Tell the server that nobody waits for its answer any more, unless the protocol forbids that."""
@@ -214,12 +186,7 @@ class Peer:
     # What the transport brings.
 
     def take(self, line: bytes, frame: Frame, place: Place = NOWHERE) -> None:
-        """Take a line, which should hold one message.
-
-        Args:
-            frame: The line as parsed by the tap, which parses no large line.
-            place: The place of the request in whose answer the message came; nowhere if it came by itself.
-        """
+        """Take a line, which should hold one message, given what the tap saw in it, and in whose answer it came if in any."""
         if line.isspace():
             return
         self.received += 1
@@ -227,22 +194,23 @@ class Peer:
         try:
             value, warning = _parsed(line, frame)
         except (ValueError, RecursionError) as error:
-            self._unreadable(_id_in(line), str(error))
+            self._broken(frame, str(error))
             return
-        if warning:
-            self.malformed += 1
+        self.malformed += bool(warning)
         if not self.accept(value, place, warning):
-            batch = items(value)
-            answer = mapping(batch[0] if len(batch) == 1 else value)
-            what = f"the answer is no JSON-RPC message: {line[:80].decode(errors='replace')}"
-            self._unreadable(as_request_id(answer.get("id")), what)
+            self._broken(frame, f"the answer is no JSON-RPC message: {line[:80].decode(errors='replace')}")
+
+    def _broken(self, frame: Frame, reason: str) -> None:
+        """Count a line that is no message, and give the reason to the caller whose answer it should be."""
+        self.malformed += 1
+        if frame.head.id and not frame.head.method:
+            self._resolve(json.loads(frame.head.id), MCPError(PARSE_ERROR, reason, {OURS: "malformed"}))
 
     def accept(self, value: JSON, place: Place = NOWHERE, warning: str = "") -> bool:
         """Take a parsed message; returns False if it is none."""
         message = mapping(value)
-        method, number = message.get("method"), as_request_id(message.get("id"))
+        method, number, params = message.get("method"), as_request_id(message.get("id")), mapping(message.get("params"))
         if isinstance(method, str):
-            params = mapping(message.get("params"))
             if number is None:
                 self._notified(method, params)
             else:
@@ -264,8 +232,13 @@ class Peer:
 
     def waits(self, number: RequestId) -> bool:
         """Whether a request has no answer yet."""
-        pending = self._pending.get(coerce_request_id(number))
-        return pending is not None and not pending.answer.done()
+        return self._waiting(number) is not None
+
+    def _waiting(self, number: JSON) -> OutgoingRequest | None:
+        """Return the request with this id, or this token of progress, if it has no answer yet."""
+        known = as_request_id(number)
+        outgoing = None if known is None else self._pending.get(coerce_request_id(known))
+        return None if outgoing is None or outgoing.reply is None or outgoing.reply.done() else outgoing
 
     def over(self, cause: str) -> None:
         """End the connection, and give an error to every request that waits for an answer."""
@@ -275,29 +248,24 @@ class Peer:
     def close(self) -> None:
         """Let nobody wait for an answer any more."""
         self._over.set()
-        for pending in self._pending.values():
-            pending.resolve(closed())
+        for number in tuple(self._pending):
+            self.fail(number, "Connection closed")
 
-    def _resolve(self, number: RequestId | None, outcome: Mapping[str, JSON] | MCPError, warning: str = "") -> None:
-        pending = None if number is None else self._pending.get(coerce_request_id(number))
-        if pending is None or pending.answer.done():
-            self.unexpected += number is None or coerce_request_id(number) not in self._abandoned
-            return
-        pending.request.warning = pending.request.warning or warning
-        pending.resolve(outcome)
-
-    def _unreadable(self, number: RequestId | None, reason: str) -> None:
-        """Count a line that is no message, and give the reason to the caller whose answer it should be."""
-        self.malformed += 1
-        if number is not None and self.waits(number):
-            self._resolve(number, MCPError(PARSE_ERROR, reason, {OURS: "malformed"}))
+    def _resolve(self, number: JSON, reply: Mapping[str, JSON] | MCPError, warning: str = "") -> None:
+        """Wake the caller of a request."""
+        outgoing = self._waiting(number)
+        if outgoing is not None and outgoing.reply is not None:
+            outgoing.warning = outgoing.warning or warning
+            outgoing.reply.set_result(reply)
+        else:
+            known = as_request_id(number)
+            self.unexpected += known is None or coerce_request_id(known) not in self._abandoned
 
     def _notified(self, method: str, params: Mapping[str, JSON]) -> None:
         if method == "notifications/progress":
-            token = as_request_id(params.get("progressToken"))
-            pending = None if token is None else self._pending.get(coerce_request_id(token))
-            if pending is not None and pending.on_progress is not None:
-                pending.on_progress(params)
+            outgoing = self._waiting(params.get("progressToken"))
+            if outgoing is not None and outgoing.on_progress is not None:
+                outgoing.on_progress(params)
         elif method == "notifications/cancelled":
             withdrawn = as_request_id(params.get("requestId"))
             question = None if withdrawn is None else self._questions.pop(coerce_request_id(withdrawn), None)
@@ -342,9 +310,8 @@ class Peer:
         await self._reply(number, outcome)
 
     async def _reply(self, number: RequestId, outcome: Mapping[str, JSON] | None) -> None:
-        """Send an answer; a question that the server took back gets none."""
         try:
-            if outcome is not None:
+            if outcome is not None:  # else the server took its question back
                 await self._send_or_drop({"jsonrpc": "2.0", "id": number, **outcome})
         finally:
             self._replies -= 1
@@ -352,7 +319,7 @@ class Peer:
 
 @asynccontextmanager
 async def peer_over(wire: Wire, send: Send) -> AsyncGenerator[Peer]:
-    """Provide the peer of a wire. The `async with` block feeds it; `send` writes its messages in the task of their sender."""
+    """Provide the peer of a wire, which the block feeds; `send` writes its messages in the task of their sender."""
     async with anyio.create_task_group() as group:
         peer = Peer(wire, send, group)
         try:
@@ -363,8 +330,10 @@ async def peer_over(wire: Wire, send: Send) -> AsyncGenerator[Peer]:
 
 
 def closed(words: str = "Connection closed") -> MCPError:
-    """Return the error of a request that gets no answer. Servers use the same code for other things, without the mark."""
-    return MCPError(CONNECTION_CLOSED, words, {OURS: "fault"})
+    """Return the error of a request that gets no answer."""
+    return MCPError(
+        CONNECTION_CLOSED, words, {OURS: "fault"}
+    )  # servers use the code for other things, without the mark
 
 
 def _parsed(line: bytes, frame: Frame) -> tuple[JSON, str]:
@@ -409,11 +378,3 @@ def _error_of(error: Mapping[str, JSON]) -> MCPError:
         message if isinstance(message, str) else json.dumps(error),
         error.get("data"),
     )
-
-
-def _id_in(line: bytes) -> RequestId | None:
-    """Return the id of the request that a line answers which is no JSON, if it stands where ids stand; None if it is no answer."""
-    if b'"method"' in line[:400]:
-        return None
-    match = _ID_AT_START.match(line[:1000]) or _ID_AT_END.search(line[-1000:])
-    return None if match is None else int(match[1])

@@ -1,7 +1,4 @@
-"""A server's lists of tools, resources and prompts: read page by page within limits, and again when the server says that they changed.
-
-Changes are announced by notifications, in the stateless era on a stream that is asked for. So are those of single resources.
-"""
+"""A server's lists of tools, resources and prompts: read page by page within limits, and again when the server says that they changed."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ import mcp_types
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND
-from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
 from tui_host.capture.json.narrowing import is_array, mapping, text_or_empty
@@ -23,9 +19,8 @@ from tui_host.servers.catalog import Subscription, Tool, identity
 from tui_host.servers.catalog_changes import changes_between, offers_of
 from tui_host.servers.client import Client
 from tui_host.servers.server_faults import reason_of
-from tui_host.servers.server_status import StatusPublisher
 from tui_host.servers.tool_definitions import read_prompts, read_resources, read_tools, reader
-from tui_host.settings.schema import ServerSpec
+from tui_host.servers.wire import Wire
 
 PAGES, ITEMS = 100, 10_000
 LIST_SECONDS, LONG_TIMEOUT = 30.0, 60.0
@@ -35,15 +30,10 @@ ListName: TypeAlias = Literal["tools", "resources", "prompts"]
 """A list that is read again alone; `resources` includes the templates."""
 LIST_NAMES: tuple[ListName, ...] = ("tools", "resources", "prompts")
 _CHANGED: Mapping[str, ListName] = {f"notifications/{name}/list_changed": name for name in LIST_NAMES}
-_ENVELOPE: dict[str, object] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-"""Members that the newer era demands of every listing, of which we need none."""
 
 
 class Lists:
-    """The lists of a server over one connection.
-
-    Args:
-        subscriptions: The number of updates of each subscribed resource, which outlasts the connection.
+    """The lists of a server over one connection. `subscriptions`, the number of updates by URI, outlasts it.
 
     Attributes:
         is_read: Every list was read.
@@ -51,12 +41,12 @@ class Lists:
         awaited: Those of them that are about to be read.
     """
 
-    def __init__(self, spec: ServerSpec, publisher: StatusPublisher, subscriptions: dict[str, int]) -> None:
+    def __init__(self, wire: Wire, subscriptions: dict[str, int]) -> None:
         self.is_read = False
         self.outdated: set[ListName] = set()
         self.awaited: set[ListName] = set()
-        self._spec = spec
-        self._publisher = publisher
+        self._wire = wire
+        self._spec = wire.spec
         self._subscriptions = subscriptions
         self._changed: set[ListName] = set()
         self._news = anyio.Event()
@@ -67,7 +57,7 @@ class Lists:
 
     def offered(self, client: Client | None) -> tuple[Tool, ...]:
         """Return the callable tools: those without a problem, plus the resource reader if the server has resources."""
-        status = self._publisher.status
+        status = self._wire.known
         tools = tuple(tool for tool in status.tools if tool.problem is None)
         if client is None or not self._declares(client, "resources"):
             return tools
@@ -76,14 +66,9 @@ class Lists:
     # Reading.
 
     async def read_tools(self, client: Client) -> None:
-        """Read the tools, and publish the differences to an earlier listing.
-
-        Raises:
-            ServerError: The server does not answer in time.
-            MCPError: The server refuses.
-        """
+        """Read the tools, and publish the differences to an earlier listing; raises if there is no listing."""
         if not self._declares(client, "tools"):
-            self._publisher.notice("it declares no tools, so it was not asked for any")
+            self._wire.notice("it declares no tools, so it was not asked for any")
             return
         seconds = self._seconds()
         try:
@@ -91,23 +76,23 @@ class Lists:
         except TimeoutError:
             raise ServerError(f"no answer to tools/list within {seconds:g} s", self._spec.name) from None
         good: list[mcp_types.Tool] = []
-        problems = [_problem_of(tool, client.protocol_version, good) for tool in listed]
+        problems = [_problem_of(tool, good) for tool in listed]
         kept = client.keep_tools(good)
         where = identity(self._spec)
         tools = read_tools(listed, server=self._spec.name, identity=where, problems=problems, kept=kept)
-        before = self._publisher.status
-        self._publisher.update(tools=tools)
-        after = self._publisher.status
+        before = self._wire.known
+        self._wire.update(tools=tools)
+        after = self._wire.known
         differences = changes_between(offers_of(before), offers_of(after)) if before.state == "ready" else ()
         broken = (f"{tool.name or 'a tool without a name'}: {tool.problem}" for tool in tools if tool.problem)
-        self._publisher.notice(*map(str, differences), *broken, notice)
+        self._wire.notice(*map(str, differences), *broken, notice)
 
     async def read_others(self, client: Client) -> None:
         """Read resources, templates and prompts for the first time; a server can be ready without them."""
         await self._read_again("resources", client)
         await self._read_again("prompts", client)
         self.is_read = True
-        self._publisher.update()
+        self._wire.update()
 
     async def follow(self, client: Client) -> None:
         """Read lists again after changes, once for all changes within a second."""
@@ -124,11 +109,11 @@ class Lists:
         try:
             await self._read_again(name, client)
         except (MCPError, ServerError) as error:
-            self._publisher.notice(f"the {name} could not be listed again: {reason_of(error)[0]}")
+            self._wire.notice(f"the {name} could not be listed again: {reason_of(error)[0]}")
         else:
             self.outdated = (self.outdated - {name}) | self._changed
         self.awaited = (self.awaited - {name}) | self._changed  # another change may have come since the request
-        self._publisher.update()
+        self._wire.update()
 
     async def _read_again(self, name: ListName, client: Client) -> None:
         match name:
@@ -137,14 +122,14 @@ class Lists:
             case "prompts":
                 listed = await self._read(client, "prompts/list", "prompts")
                 if listed is not None:
-                    self._publisher.update(prompts=read_prompts(listed, server=self._spec.name))
+                    self._wire.update(prompts=read_prompts(listed, server=self._spec.name))
             case "resources":
                 listed = await self._read(client, "resources/list", "resources")
                 if listed is not None:
-                    self._publisher.update(resources=read_resources(listed))
+                    self._wire.update(resources=read_resources(listed))
                 listed = await self._read(client, "resources/templates/list", "resourceTemplates")
                 if listed is not None:
-                    self._publisher.update(templates=read_resources(listed, is_template=True))
+                    self._wire.update(templates=read_resources(listed, is_template=True))
 
     async def _read(self, client: Client, method: str, key: str) -> Sequence[object] | None:
         """Read a list without which a server can be ready; None if there is none, or it cannot be read, which is told."""
@@ -153,9 +138,9 @@ class Lists:
         try:
             listed, notice = await read_pages(client, method, key, seconds=self._seconds())
         except (MCPError, ServerError, TimeoutError) as error:
-            self._publisher.notice(f"{key} cannot be listed: {reason_of(error)[0] or 'no answer'}")
+            self._wire.notice(f"{key} cannot be listed: {reason_of(error)[0] or 'no answer'}")
             return None
-        self._publisher.notice(notice)
+        self._wire.notice(notice)
         return listed
 
     def _declares(self, client: Client, name: str) -> bool:
@@ -168,7 +153,6 @@ class Lists:
     # News.
 
     def heard(self, method: str, params: Mapping[str, JSON]) -> None:
-        """Take a notification into account."""
         if method in _CHANGED:
             self._mark([_CHANGED[method]])
         elif method == "notifications/resources/updated":
@@ -189,14 +173,11 @@ class Lists:
 
     def _publish(self) -> None:
         listed = tuple(Subscription(uri=uri, updates=updates) for uri, updates in self._subscriptions.items())
-        if listed != self._publisher.status.subscriptions:
-            self._publisher.update(subscriptions=listed)
+        if listed != self._wire.known.subscriptions:
+            self._wire.update(subscriptions=listed)
 
     async def listen(self, client: Client) -> None:
-        """Follow the stream of changes, in the stateless era; it is opened again where it ends, or where it is to bring others.
-
-        Every event also comes as a notification, so the events themselves are not used here.
-        """
+        """Follow the stream of changes, in the stateless era; it is opened again where it ends, or is to bring others."""
         names: list[ListName] = [
             name for name in LIST_NAMES if mapping(client.declared.get(name)).get("listChanged") is True
         ]
@@ -216,16 +197,14 @@ class Lists:
                             delay = 1.0
                             self._settle(stream.honored.resource_subscriptions or ())
                             async for _ in stream:
-                                pass
+                                pass  # each event also comes as a notification
                     else:
                         self._settle(())
                         await anyio.sleep_forever()
-                except MCPError as error:
+                except (MCPError, SubscriptionLost, TimeoutError) as error:
                     self._settle(())
-                    if error.code == METHOD_NOT_FOUND:
+                    if isinstance(error, MCPError) and error.code == METHOD_NOT_FOUND:
                         await anyio.sleep_forever()
-                except (SubscriptionLost, TimeoutError):
-                    self._settle(())
                 await anyio.sleep(delay)
                 delay = min(delay * 2, LISTEN_AGAIN_SECONDS)
                 for uri in uris:
@@ -237,7 +216,7 @@ class Lists:
         self._answered.set()
 
     async def subscribe(self, client: Client, uri: str) -> None:
-        """Ask the server to announce changes of a resource; raises ServerError if it does not do that."""
+        """Ask for news of a resource; raises ServerError if the server announces none."""
         if not mapping(client.declared.get("resources")).get("subscribe"):
             raise ServerError("the server does not announce changes of single resources", sent=False)
         if client.is_stateless:
@@ -254,7 +233,6 @@ class Lists:
         self._publish()
 
     async def unsubscribe(self, client: Client, uri: str) -> None:
-        """Ask the server to announce no more changes of a resource."""
         if self._subscriptions.pop(uri, None) is None:
             return
         self._publish()
@@ -270,7 +248,7 @@ class Lists:
                 await client.ask("resources/subscribe", {"uri": uri})
             except (MCPError, ServerError) as error:
                 del self._subscriptions[uri]
-                self._publisher.notice(f"the subscription of {uri} ended: {reason_of(error)[0]}")
+                self._wire.notice(f"the subscription of {uri} ended: {reason_of(error)[0]}")
         self._publish()
 
     async def _listen_anew(self) -> None:
@@ -287,11 +265,7 @@ def is_of(uri: str, resource: str) -> bool:
 
 
 async def read_pages(client: Client, method: str, key: str, *, seconds: float) -> tuple[Sequence[object], str]:
-    """Read a list to its end, or to a limit. Source: MCP 2025-11-25, Pagination.
-
-    Args:
-        key: The member of a page that holds the items.
-        seconds: Time limit for all pages; pages received until then count.
+    """Read a list, the member `key` of its pages, to its end or to a limit. Source: MCP 2025-11-25, Pagination.
 
     Returns:
         The items as received, and why there may be more, empty if the list is complete.
@@ -301,13 +275,12 @@ async def read_pages(client: Client, method: str, key: str, *, seconds: float) -
         TimeoutError: No page came in time.
     """
     items: list[object] = []
-    cursors: set[str] = set()
-    params: dict[str, JSON] = {}
+    cursors: list[str] = []
     pages = 0
     with anyio.move_on_after(seconds):
-        while True:
+        while pages < PAGES and len(items) < ITEMS:
             try:
-                page = await client.ask(method, params)
+                page = await client.ask(method, {"cursor": cursors[-1]} if cursors else {})
             except MCPError as error:
                 if pages:
                     return items, f"{key}: page {pages + 1} failed: {error}"
@@ -321,28 +294,19 @@ async def read_pages(client: Client, method: str, key: str, *, seconds: float) -
             items += page_items
             if not isinstance(cursor, str):  # the empty string is a cursor like any other
                 return items, ""
-            if cursor in cursors:
-                return items, f"{key}: page {pages} leads back to one before"
-            if pages >= PAGES or len(items) >= ITEMS:
-                return items, f"{key}: {len(items):,} on {pages} pages were read; there are more"
-            cursors.add(cursor)
-            params = {"cursor": cursor}
+            if cursor in cursors:  # it leads back
+                break
+            cursors.append(cursor)
     if not pages:
         raise TimeoutError
-    return items, f"{key}: {pages} pages came within {seconds:g} s; there are more"
+    return items, f"{key}: {len(items):,} on {pages} pages were read; there may be more"
 
 
-def _problem_of(tool: object, version: str | None, good: list[mcp_types.Tool]) -> str | None:
+def _problem_of(tool: object, good: list[mcp_types.Tool]) -> str | None:
     """Say what of a definition is missing or wrong, None if nothing; appends a good tool to `good`."""
     try:
-        validate_server_result(
-            "tools/list", version or mcp_types.LATEST_PROTOCOL_VERSION, {**_ENVELOPE, "tools": [tool]}
-        )
         good.append(mcp_types.Tool.model_validate(tool, by_name=False))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(step) for step in first["loc"] if step not in {"tools", 0})
-        return f"malformed: {place}: {first['msg']}" if place else f"malformed: {first['msg']}"
-    except (KeyError, RecursionError):
-        return "malformed"
+        return ": ".join(filter(None, ("malformed", ".".join(map(str, first["loc"])), first["msg"])))
     return None

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.record import NOWHERE, Place
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.catalog import GET_PROMPT, READ
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+    from mcp.shared.exceptions import MCPError
 
 CALL = "tools/call"
 _DECIDED = {CALL: ("arguments",), READ: ("uri",), GET_PROMPT: ("name", "arguments")}
@@ -38,8 +45,8 @@ class HttpState:
     Attributes:
         last: The last answer to a request that was none, or an error; None after a success.
         is_refused: Nothing accepted the last attempt to connect, or what did says that this will pass.
-        retry_seconds: For how long the server asked to be left alone; 0 if it did not say.
-        is_session_lost: The server refused a request because it no longer knows the session.
+        retry_seconds: For how long the server asked to be left alone.
+        is_session_lost: The server no longer knows the session.
     """
 
     last: HttpAnswer | None = None
@@ -54,7 +61,7 @@ class HttpState:
 
 @dataclass(slots=True, kw_only=True)
 class OutgoingRequest:
-    """The state of a request, which the wire fills in.
+    """A request: what was approved, who hears of its progress, and its state, which the wire fills in.
 
     Attributes:
         tool: The approved tool's name; `READ` for a resource, `GET_PROMPT` for a prompt.
@@ -66,6 +73,9 @@ class OutgoingRequest:
 
     tool: str = ""
     arguments: bytes | None = None
+    on_progress: Callable[[Mapping[str, JSON]], None] | None = None
+    place: Place = NOWHERE
+    reply: Future[Mapping[str, JSON] | MCPError] | None = None
     is_sent: bool = False
     warning: str = ""
     answer: HttpAnswer | None = None

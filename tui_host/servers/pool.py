@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
-from tui_host.errors import JSON, ServerError
+from tui_host.errors import ServerError
 from tui_host.guard.guard_client import Guard
 from tui_host.servers.catalog import GET_PROMPT, READ, Progress, PromptOutput, ServerStatus, Tool, ToolOutput, Turning
 from tui_host.servers.outgoing_request import canonical
@@ -21,6 +20,8 @@ from tui_host.servers.tool_output import read_contents, read_messages, read_outp
 from tui_host.servers.wire import Shared
 
 if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
     from tui_host.capture.record import Place
     from tui_host.capture.recorder import Recorder
     from tui_host.guard.child_process import Process
@@ -30,22 +31,14 @@ if TYPE_CHECKING:
 Reply = TypeVar("Reply")
 STOP_SECONDS = 5.0
 KILL_SECONDS = 0.5
-LOOK_SECONDS = 0.1
-"""How often those who wait look for what the time alone decides."""
 _DECLINING = Answering()
 
 
 class Pool:
-    """The servers of a host. Use only from the event loop's thread.
-
-    Args:
-        guard: Ends the children if the host is killed; the pool makes its own guard if None.
-        answering: Answers the requests of servers; by default every question is declined.
-        for_command: A command runs, which does not last: what is said of a server names no further tries.
-        turned: Called when a server went away, is back, or is tried no more: with its name and the reason.
+    """The servers of a host. Use only from the event loop's thread. What the parameters mean stands at `Shared`.
 
     Attributes:
-        revision: Grows with every status change.
+        revision: Grows with every change of a server.
         servers: The servers by name, in the order of the configuration.
     """
 
@@ -72,10 +65,10 @@ class Pool:
             for_command=for_command,
         )
         self.servers = {name: Server(spec, self._shared) for name, spec in specs.items()}
-        self._without_task = list(self.servers.values())
-        self._news = asyncio.Event()
+        self._group: TaskGroup | None = None
         self._has_own_guard = guard is None
         self._is_running = False
+        self._stopping = asyncio.Event()
         self._done = asyncio.Event()
         self._change = asyncio.Event()
 
@@ -83,51 +76,39 @@ class Pool:
 
     async def run(self) -> None:
         """Connect all enabled servers at once, and keep them connected until `stop_all`. Raises for no fault of a server."""
+        import anyio
+
         self._is_running = True
         early: list[Process] = []
         try:
-            for server in self._without_task:
+            for server in tuple(self.servers.values()):
                 process = None if self._shared.is_stopping else server.start_early()
                 if process is not None:
                     early.append(process)
                 await asyncio.sleep(0)  # starting a process blocks for some milliseconds
             await asyncio.to_thread(import_sdk)
-            await self._run_servers()
+            async with anyio.create_task_group() as self._group:
+                for server in self.servers.values():
+                    self._group.start_soon(server.run)
+                await self._stopping.wait()
         finally:
-            self._is_running = False
-            await self._end_early(early)
+            self._is_running, self._group = False, None
+            with anyio.CancelScope(shield=True):
+                for process in early:  # those that no connection has taken over
+                    process.kill()
+                    await process.wait(KILL_SECONDS)
+                    for pipe in (process.stdin, process.stdout, process.stderr):
+                        pipe.close()
+                    self.guard.remove(process.pid)
             if self._has_own_guard:
                 self.guard.bye()
             self._done.set()
             self._changed()
 
-    async def _run_servers(self) -> None:
-        """Run the task of each server until the pool stops, also of servers added later."""
-        import anyio
-
-        async with anyio.create_task_group() as group:
-            while not self._shared.is_stopping:
-                self._news.clear()
-                while self._without_task:
-                    group.start_soon(self._without_task.pop(0).run)
-                await self._news.wait()
-
-    async def _end_early(self, started: list[Process]) -> None:
-        """End the processes that no connection has taken over."""
-        import anyio
-
-        with anyio.CancelScope(shield=True):
-            for process in started:
-                process.kill()
-                await process.wait(KILL_SECONDS)
-                for pipe in (process.stdin, process.stdout, process.stderr):
-                    pipe.close()
-                self.guard.remove(process.pid)
-
     async def stop_all(self) -> None:
         """End every connection at once, in under five seconds; `run` then returns."""
         self._shared.is_stopping = True
-        self._news.set()
+        self._stopping.set()
         for server in self.servers.values():
             server.stop()
         if self._is_running:
@@ -143,11 +124,10 @@ class Pool:
         self.servers = {name: before.get(name) or Server(spec, self._shared) for name, spec in specs.items()}
         for name, spec in specs.items():
             server = self.servers[name]
-            if name not in before:
-                self._without_task.append(server)
+            if name not in before and self._group is not None:
+                self._group.start_soon(server.run)
             elif server.spec != spec:
                 server.take(spec)
-        self._news.set()
         self._changed()
 
     def take_switches(self, chosen: Mapping[str, bool]) -> None:
@@ -166,15 +146,12 @@ class Pool:
         return self.servers[name]
 
     def statuses(self) -> tuple[ServerStatus, ...]:
-        """Return every server's status, in the order of the configuration."""
         return tuple(server.status for server in self.servers.values())
 
     def status_of(self, name: str) -> ServerStatus | None:
-        """Return a server's status; None if there is no such server."""
         return self.servers[name].status if name in self.servers else None
 
     def tools(self) -> tuple[Tool, ...]:
-        """Return all tools to offer to a model."""
         return tuple(tool for server in self.servers.values() for tool in server.offered)
 
     def instructions(self) -> tuple[tuple[str, str], ...]:
@@ -191,37 +168,23 @@ class Pool:
     # Waiting.
 
     async def changed(self) -> None:
-        """Wait for any change of a server's status."""
+        """Wait for any change of a server."""
         self._change.clear()
         await self._change.wait()
 
-    async def settled(self, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - it returns then, it does not fail
-        """Wait until no server is connecting, at most `timeout` seconds; returns the names of servers still connecting."""
-        await self._wait_while(lambda: bool(self._connecting()), timeout)
-        return self._connecting()
+    async def settled(self, seconds: float, wants: Callable[[str], bool] = bool) -> tuple[str, ...]:
+        """Wait until no server that is wanted, by name, is connecting; returns the names of those that still are.
 
-    async def settled_for_turn(self, seconds: float, wants: Callable[[str], bool] = bool) -> tuple[str, ...]:
-        """Wait for the servers that a turn uses: at most `seconds` from now, or from a server's start if that comes later.
-
-        If a connection did not become ready during one turn's wait, later turns do not wait for it.
-
-        Returns:
-            The names of servers still connecting.
+        Nobody waits again for a connection that did not become ready during one wait.
         """
-        begun = time.monotonic()
 
-        def is_awaited(server: Server) -> bool:
-            is_new = server.connection is None or server.connection is not server.waited_in_vain
-            now = time.monotonic()
-            return is_new and now < max(begun, now if server.started is None else server.started) + seconds
+        def connecting() -> list[Server]:
+            return [server for name, server in self.servers.items() if server.is_connecting and wants(name)]
 
-        def awaited() -> tuple[str, ...]:
-            return tuple(filter(wants, self._connecting()))
-
-        await self._wait_while(lambda: any(is_awaited(self.servers[name]) for name in awaited()), math.inf)
-        for name in awaited():
-            self.servers[name].waited_in_vain = self.servers[name].connection
-        return awaited()
+        await self._wait_while(lambda: any(not server.is_waited_in_vain for server in connecting()), seconds)
+        for server in connecting():
+            server.waited_in_vain = server.connection
+        return tuple(server.spec.name for server in connecting())
 
     async def listed(self, seconds: float) -> None:
         """Wait at most `seconds` until the resources of ready servers are listed."""
@@ -240,12 +203,10 @@ class Pool:
 
     async def _wait_while(self, goes_on: Callable[[], bool], seconds: float) -> None:
         """Wait while something goes on, at most so many seconds."""
-        end = time.monotonic() + seconds
-        while goes_on() and time.monotonic() < end:
-            self._change.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS):
-                    await self._change.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None if seconds == math.inf else seconds):
+                while goes_on():
+                    await self.changed()
 
     # Requests.
 
@@ -259,12 +220,7 @@ class Pool:
         fingerprint: str,
         on_progress: Callable[[Progress], None],
     ) -> ToolOutput:
-        """Call a tool with exactly the approved arguments, provided that its definition has not changed since.
-
-        Args:
-            tool: The tool's own name; `READ` reads a resource.
-            arguments_json: The canonical bytes.
-            fingerprint: Fingerprint of the definition that was shown.
+        """Call a tool, or read a resource by `READ`, with exactly the approved bytes, if its definition is still the one shown.
 
         Raises:
             ServerError: Says what happened, and whether the tool may have run.
@@ -281,24 +237,14 @@ class Pool:
 
     async def read(self, server: str, uri: str, *, place: Place) -> ToolOutput:
         """Read a resource because the person asked for it; raises ServerError if there is no content."""
-        return read_contents(*await self._by_person(server, READ, {"uri": uri}, place))
+        data = canonical({"uri": uri})
+        return read_contents(*await self.request(server, lambda connection: connection.call(READ, data, place=place)))
 
     async def get_prompt(self, server: str, name: str, arguments: Mapping[str, str], *, place: Place) -> PromptOutput:
         """Fill in a prompt because the person asked for it; raises ServerError if the server does not."""
-        params: dict[str, JSON] = {"name": name, "arguments": dict(arguments)}
-        return read_messages(*await self._by_person(server, GET_PROMPT, params, place))
-
-    async def _by_person(
-        self, server: str, method: str, params: Mapping[str, JSON], place: Place
-    ) -> tuple[Mapping[str, JSON], str]:
-        """Send a request that is the person's own consent, with exactly these parameters."""
-        try:
-            data = canonical(params)
-        except ValueError as error:
-            raise ServerError(f"this cannot be written as JSON: {error}", server, sent=False) from error
-        return await self.request(
-            server, lambda connection: connection.call(method, data, place=place, on_progress=lambda _: None)
-        )
+        data = canonical({"name": name, "arguments": dict(arguments)})
+        result = await self.request(server, lambda connection: connection.call(GET_PROMPT, data, place=place))
+        return read_messages(*result)
 
     async def request(
         self,
@@ -320,9 +266,6 @@ class Pool:
     def _changed(self) -> None:
         self.revision += 1
         self._change.set()
-
-    def _connecting(self) -> tuple[str, ...]:
-        return tuple(name for name, server in self.servers.items() if server.is_connecting)
 
 
 def import_sdk() -> None:

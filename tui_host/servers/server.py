@@ -39,9 +39,8 @@ class Server:
         spec: As configured; a changed entry holds from the next connection on.
         is_wanted: The server should be connected.
         is_removed: The server is no longer configured, so nothing connects it again.
-        connection: The current connection, None if there is none.
-        started: Monotonic seconds of the last connection's start, None before the first.
-        waited_in_vain: The connection that did not become ready while a turn waited for it.
+        connection: The current connection, or the last; None before the first.
+        waited_in_vain: The connection that did not become ready while somebody waited for it.
         tools_off: Tools that are switched off.
         is_instructing: The server's instructions go to the model.
     """
@@ -51,7 +50,6 @@ class Server:
         self.is_wanted = spec.enabled
         self.is_removed = False
         self.connection: Connection | None = None
-        self.started: float | None = None
         self.waited_in_vain: Connection | None = None
         self.tools_off: frozenset[str] = frozenset()
         self.is_instructing = spec.instructions
@@ -66,38 +64,44 @@ class Server:
         self._is_restarting = False
         self._tries = 0
         self._retry_at: float | None = None
+        self._reason = ""  # why the server went away, while it is tried again
         self._was_ready = False
         self._is_told = False
-        self._status = ServerStatus(
-            name=spec.name,
-            state="connecting" if spec.enabled else "disabled",
-            detail="starting" if spec.enabled else "",
-            transport=spec.transport,
-            command=describe(spec),
-            since_mono_ns=time.monotonic_ns(),
-        )
+        self._began_ns = time.monotonic_ns()
 
     # What others see.
 
     @property
     def state(self) -> State:
         """The current state; cheaper than `status`, because it is read often."""
-        if self.connection is None:
-            return self._status.state
         if self._is_restarting:
             return "connecting"
-        return "lost" if self._is_tried_again(self.connection.state) else self.connection.state
+        if self.connection is None:
+            return "connecting" if self.is_wanted else "disabled"
+        # A server that went away is lost until it is back: also while a try is under way, for which no turn waits.
+        is_tried = self._tries > 0 and self.connection.state in {"connecting", "failed", "lost"}
+        return "lost" if is_tried else self.connection.state
 
     @property
     def status(self) -> ServerStatus:
-        """The current status: the connection's, or what the last one left, with what only this server knows."""
-        status = self._status if self.connection is None else self.connection.status
-        if self._is_tried_again(status.state):
-            status = replace(status, state="lost", detail=self._words_of_try())
-        if self.connection is not None and self._is_restarting:
-            status = replace(status, state="connecting", detail="ending the connection before")
-        own = (*self._notices, *self._changes)
-        return replace(status, notices=(*own, *status.notices)) if own else status
+        """The current status: the connection's, with what only this server knows."""
+        spec, state = self.spec, self.state
+        if self.connection is None:
+            status = ServerStatus(
+                name=spec.name,
+                state=state,
+                transport=spec.transport,
+                command=describe(spec),
+                since_mono_ns=self._began_ns,
+            )
+        else:
+            status = self.connection.status
+        detail = status.detail
+        if state == "lost" and self._tries:
+            detail = self._words_of_try()
+        elif self._is_restarting or (self.connection is None and state == "connecting"):
+            detail = "starting"
+        return replace(status, state=state, detail=detail, notices=(*self._notices, *self._changes, *status.notices))
 
     @property
     def offered(self) -> tuple[Tool, ...]:
@@ -109,6 +113,10 @@ class Server:
     @property
     def is_connecting(self) -> bool:
         return self.is_wanted and self.state == "connecting"
+
+    @property
+    def is_waited_in_vain(self) -> bool:
+        return self.connection is not None and self.connection is self.waited_in_vain
 
     @property
     def is_listed(self) -> bool:
@@ -139,33 +147,23 @@ class Server:
 
     def is_replacing(self, connection: Connection) -> bool:
         """Whether a connection that lost its session is being replaced by a new one."""
-        return self.is_wanted and (self.connection in {None, connection} or self.state == "connecting")
-
-    def _is_tried_again(self, state: State) -> bool:
-        """Whether a server that went away is waiting for a try, or the try is under way or about to be counted."""
-        return self._tries > 0 and state in {"connecting", "failed", "lost"}
+        return self.is_wanted and (self.connection is connection or self.state == "connecting")
 
     def _words_of_try(self) -> str:
-        reason = self._status.detail
         if self._shared.for_command:
-            return reason
+            return self._reason
         count = f"try {self._tries} of {len(RETRY_SECONDS)}"
         if self._retry_at is None:
-            return f"{reason}; {count} is under way"
-        return f"{reason}; {count} in {max(1, math.ceil(self._retry_at - time.monotonic()))} s"
+            return f"{self._reason}; {count} is under way"
+        return f"{self._reason}; {count} in {max(1, math.ceil(self._retry_at - time.monotonic()))} s"
 
     # What the person wants.
 
     def reconnect(self) -> None:
         """End the current connection, if any, and make a new one; tries count anew."""
-        self.is_wanted = True
+        self.is_wanted = self._is_restarting = True
         self.waited_in_vain = None
-        self._is_restarting = self.connection is not None
         self._disconnect()
-        if self.connection is None:
-            self._set("connecting", "starting")
-        self._wake.set()
-        self._shared.changed()
 
     def stop(self) -> None:
         """Disconnect, and stay disconnected."""
@@ -173,9 +171,13 @@ class Server:
         if self._early is not None:
             self._early.signal_group(signal.SIGKILL)  # the pool waits for the process to end
             self._early = None
-        if self.connection is None and self._status.state == "lost":
-            self._set("stopped", "")
         self._disconnect()
+
+    def _disconnect(self) -> None:
+        self._tries, self._retry_at = 0, None
+        for connection in (self.connection, self._former):
+            if connection is not None:
+                connection.stop()
         self._wake.set()
         self._shared.changed()
 
@@ -183,7 +185,6 @@ class Server:
         """Take a changed configuration: connect or disconnect as it says. A switch that was used meanwhile is no change."""
         is_as_before = replace(self.spec, enabled=spec.enabled) == spec and self.is_wanted == spec.enabled
         self.spec, self.is_instructing = spec, spec.instructions
-        self._status = replace(self._status, transport=spec.transport, command=describe(spec))
         if not is_as_before:
             (self.reconnect if spec.enabled else self.stop)()
 
@@ -223,12 +224,6 @@ class Server:
                     self._shared.guard.add(self._early.pid)
         return self._early
 
-    def _disconnect(self) -> None:
-        self._tries, self._retry_at = 0, None
-        for connection in (self.connection, self._former):
-            if connection is not None:
-                connection.stop()
-
     # The task.
 
     async def run(self) -> None:
@@ -249,7 +244,6 @@ class Server:
                     self._is_told = False
                     self._shared.turned(self.spec.name, "back", "")
                 await connection.replaceable.wait()
-                self._take_over(connection)
                 self._decide(connection)
                 self._shared.changed()
                 if self._retry_at is not None:
@@ -260,54 +254,43 @@ class Server:
         from tui_host.servers.connection import Connection
 
         (way, self._way), (early, self._early) = (self._way, None), (self._early, None)
+        self._former = self.connection  # if its session was lost, it still waits for answers
         self.connection = Connection(self.spec, self._shared, way, subscriptions=self._subscriptions, early=early)
-        self.started = time.monotonic()
-        self._retry_at = None
+        self._is_restarting, self._retry_at = False, None
         self._shared.changed()
         return self.connection
 
-    def _take_over(self, connection: Connection) -> None:
-        """Keep what a connection leaves."""
-        self.connection = None
-        self._status = connection.status
-        self._former = connection  # if its session was lost, it still waits for answers
+    def _decide(self, connection: Connection) -> None:
+        """Decide what comes after a connection: the next one at once, a try after a pause, or nothing."""
         if connection.ready_since is not None:
             self._was_ready = True
             if time.monotonic() - connection.ready_since >= STEADY_SECONDS:
                 self._tries = 0
-
-    def _decide(self, connection: Connection) -> None:
-        """Decide what comes after a connection: the next one at once, a try after a pause, or nothing."""
         self._way = connection.other_way
-        if self.is_wanted and (self._is_restarting or self._way is not None or connection.gate.is_session_lost):
-            self._is_restarting = False
-            if connection.gate.is_session_lost:
-                self._notices = (SESSION_LOST,)
-            return
-        is_gone = connection.state in {"lost", "failed"}
-        may_come_back = self._was_ready or (connection.gate.is_refused and not self._shared.for_command)
-        if self.is_wanted and is_gone and may_come_back and self._tries < len(RETRY_SECONDS):
-            self._plan_try(connection.gate.retry_seconds)
-        else:
-            self._give_up()
+        if connection.gate.is_session_lost:
+            self._notices = (SESSION_LOST,)
+        if not self.is_wanted:
+            self._is_told = False
+        elif not (self._is_restarting or self._way is not None or connection.gate.is_session_lost):
+            may_come_back = self._was_ready or (connection.gate.is_refused and not self._shared.for_command)
+            if may_come_back and self._tries < len(RETRY_SECONDS):
+                self._plan_try(connection)
+            else:
+                self._give_up(connection)
 
-    def _plan_try(self, asked_seconds: float) -> None:
-        self._retry_at = time.monotonic() + max(RETRY_SECONDS[self._tries], asked_seconds)
+    def _plan_try(self, connection: Connection) -> None:
+        self._reason = connection.status.detail
+        self._retry_at = time.monotonic() + max(RETRY_SECONDS[self._tries], connection.gate.retry_seconds)
         self._tries += 1
-        self._status = replace(self._status, state="lost")
         if not self._is_told:
             self._is_told = True
             self._shared.turned(self.spec.name, "lost", self.status.detail)
 
-    def _give_up(self) -> None:
-        tries, status = self._tries, self._status
-        if self.is_wanted and status.state in {"lost", "failed"}:
-            words = f"{status.detail}; gave up after {tries} tries" if tries else status.detail
-            self._status = replace(status, state="failed", detail=words)
-            if tries:
-                self._shared.turned(self.spec.name, "given up", words)
+    def _give_up(self, connection: Connection) -> None:
+        words = connection.status.detail
+        if self._tries:
+            words = f"{words}; gave up after {self._tries} tries"
+            self._shared.turned(self.spec.name, "given up", words)
+        connection.publish("failed", words)
         self.is_wanted = self._is_told = False
         self._tries, self._retry_at = 0, None
-
-    def _set(self, state: State, detail: str) -> None:
-        self._status = replace(self._status, state=state, detail=detail, since_mono_ns=time.monotonic_ns())

@@ -20,7 +20,6 @@ from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.record import current_place
 from tui_host.errors import JSON, TuiHostError
 from tui_host.servers.server_questions import (
-    Answering,
     Elicitation,
     ElicitationAnswer,
     SamplingRequest,
@@ -28,8 +27,7 @@ from tui_host.servers.server_questions import (
 )
 
 if TYPE_CHECKING:
-    from tui_host.servers.server_status import StatusPublisher
-    from tui_host.settings.schema import ServerSpec
+    from tui_host.servers.wire import Wire
 
 _Answer = TypeVar("_Answer")
 
@@ -102,9 +100,10 @@ class _Open:
 class ServerRequests:
     """Answers the requests of one server, over one connection: one question to the person at a time."""
 
-    def __init__(self, spec: ServerSpec, publisher: StatusPublisher, answering: Answering) -> None:
+    def __init__(self, wire: Wire) -> None:
+        spec, answering = wire.spec, wire.shared.answering
+        self._wire = wire
         self._spec = spec
-        self._publisher = publisher
         self._answering = answering
         self._turn = anyio.Lock()
         self._open: list[_Open] = []
@@ -122,9 +121,9 @@ class ServerRequests:
         except MCPError as error:
             return {"error": {"code": error.code, "message": error.error.message}}
         except TuiHostError as error:
-            self._publisher.notice(f"its request {method} was not answered: {error}")
+            self._wire.notice(f"its request {method} was not answered: {error}")
         except Exception as error:  # noqa: BLE001 - a server must learn nothing of what is wrong here
-            self._publisher.notice(f"its request {method} was not answered: a bug in tui-host ({type(error).__name__})")
+            self._wire.notice(f"its request {method} was not answered: a bug in tui-host ({type(error).__name__})")
         return {"error": {"code": INTERNAL_ERROR, "message": "the request could not be answered"}}
 
     async def answer_all(self, questions: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -181,7 +180,7 @@ class ServerRequests:
     def decline_all(self) -> None:
         """Decline every question that is open, waits, or will come over this connection."""
         self._declines_all = True
-        self._publisher.notice("its questions are declined until it is connected again, as you chose")
+        self._wire.notice("its questions are declined until it is connected again, as you chose")
         self._close(lambda _: True)
 
     def _close(self, is_meant: Callable[[_Open], bool]) -> None:
@@ -192,12 +191,12 @@ class ServerRequests:
     async def _result(self, method: str, params: Mapping[str, JSON]) -> Mapping[str, JSON]:
         is_declared = self.has_sampling if method == "sampling/createMessage" else self.has_roots
         if method in _DECLARED_BY and not is_declared:
-            self._publisher.notice(f"it asked for {_DECLARED_BY[method]}; the request was refused")
+            self._wire.notice(f"it asked for {_DECLARED_BY[method]}; the request was refused")
             raise MCPError(METHOD_NOT_FOUND, f"{method} was not declared")
         match method:
             case "elicitation/create":
                 if wrong := _unfillable(params):
-                    self._publisher.notice(f"its question was refused: {wrong}")
+                    self._wire.notice(f"its question was refused: {wrong}")
                     raise MCPError(INVALID_PARAMS, wrong)
                 return await self._elicit(self._elicitation(params))
             case "sampling/createMessage":
@@ -240,7 +239,7 @@ class ServerRequests:
             if not misfits:
                 return answer
             request = replace(request, mistake="; ".join(misfits))
-        self._publisher.notice(f"an answer to its form did not fit, and was not sent: {request.mistake}")
+        self._wire.notice(f"an answer to its form did not fit, and was not sent: {request.mistake}")
         return ElicitationAnswer(action="cancel")
 
     async def _sample(self, params: Mapping[str, JSON]) -> Mapping[str, JSON]:
@@ -277,7 +276,7 @@ class ServerRequests:
         return None
 
     def _count(self) -> None:
-        self._publisher.update(questions=len(self._open))
+        self._wire.update(questions=len(self._open))
 
 
 def _unfillable(params: Mapping[str, JSON]) -> str:

@@ -28,11 +28,7 @@ PIPE_BYTES = 1 << 20
 
 @asynccontextmanager
 async def stdio_transport(endpoint: Endpoint, wire: Wire, early: Process | None = None) -> AsyncGenerator[Peer]:
-    """Start a server and connect to its pipes; `early` is its process if already running.
-
-    Raises:
-        ServerError: The program cannot be started.
-    """
+    """Start a server and connect to its pipes; `early` is its process if already running."""
     if endpoint.command is None:
         raise ServerError("there is no command to start", wire.server)
     tap = wire.tap = StdioTap(wire.recorder, peer=wire.server, connection=wire.id)

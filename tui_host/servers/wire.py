@@ -1,25 +1,40 @@
-"""What the servers of a pool share, and a connection as its transport, its login and its requests know it."""
+"""What the servers of a pool share, and a connection as its transport, its login and its requests know it.
+
+Source of the log: MCP 2025-11-25 and 2026-07-28, Server features, Logging.
+"""
 
 from __future__ import annotations
 
+import json
+import time
 from abc import ABC, abstractmethod
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from tui_host.capture.json.narrowing import said, text_or_empty
 from tui_host.errors import JSON
 from tui_host.guard.guard_client import Guard
-from tui_host.servers.catalog import Turning
+from tui_host.servers.catalog import LogLine, ServerStatus, State, Turning
 from tui_host.servers.outgoing_request import HttpState
+from tui_host.settings.schema import LOG_LEVELS
 
 if TYPE_CHECKING:
     from tui_host.capture.recorder import Recorder
     from tui_host.capture.stdio.server_pipes import StdioChild
     from tui_host.capture.stdio.stdio_tap import StdioTap
     from tui_host.servers.server_questions import Answering
-    from tui_host.servers.server_status import StatusPublisher
     from tui_host.settings.schema import ServerSpec
+
+NOTICES = 30
+LINES, LINE_CHARACTERS = 300, 2_000
+"""Most lines of a log that are kept, and characters of one; the record has the whole messages."""
+LEVEL_CHARACTERS = 20
+_MEANT = {"warn": "warning", "fatal": "critical", "err": "error", "trace": "debug"}
+"""Levels of other logging libraries, which servers pass on."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -27,6 +42,8 @@ class Shared:
     """What the servers of a pool share.
 
     Attributes:
+        guard: Ends the children if the host is killed.
+        answering: Answers the requests of servers; by default every question is declined.
         changed: Called whenever anything about a server has changed.
         turned: Called when a server went away, is back, or is tried no more: with its name and the reason.
         for_command: A command runs, which does not last: a server that never was ready is not tried again, and no words name tries to come.
@@ -45,7 +62,7 @@ class Shared:
 
 
 class Wire(ABC):
-    """The wire of a `Connection`: what its transport sets, and whom that tells of what happens.
+    """The wire of a `Connection`: what its transport sets, whom that tells of what happens, and the status that all publish.
 
     Attributes:
         id: The connection's id in the capture, empty until it begins.
@@ -54,13 +71,14 @@ class Wire(ABC):
         gate: What an HTTP server said; as new over stdio.
         cause: Why the wire ended, empty while connected.
         is_left: We are disconnecting, and so the wire ends.
+        known: The status as published, with secrets; every change is announced.
+        shown: Redacts a text.
     """
 
-    def __init__(self, spec: ServerSpec, shared: Shared, publisher: StatusPublisher) -> None:
+    def __init__(self, spec: ServerSpec, shared: Shared, status: ServerStatus) -> None:
         self.spec = spec
         self.server = spec.name
         self.shared = shared
-        self.publisher = publisher
         self.recorder = shared.recorder
         self.id = ""
         self.tap: StdioTap | None = None
@@ -68,6 +86,65 @@ class Wire(ABC):
         self.gate = HttpState()
         self.cause = ""
         self.is_left = False
+        self.known = status
+        self.shown = lru_cache(256)(shared.recorder.redactor.text)  # read as often as the screen is drawn
+        self._lines: deque[LogLine] = deque(maxlen=LINES)
+        self._log: tuple[LogLine, ...] | None = ()
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def state(self) -> State:
+        return self.known.state
+
+    def update(self, **changes: object) -> None:
+        """Change these fields of the status."""
+        self.known = replace(self.known, **changes)
+        self.shared.changed()
+
+    def publish(self, state: State, detail: str) -> None:
+        since = self.known.since_mono_ns if state == self.state else time.monotonic_ns()
+        self.update(state=state, detail=detail, since_mono_ns=since)
+
+    def notice(self, *sentences: str) -> None:
+        """Add notices for the user; each sentence appears once."""
+        notices = tuple(dict.fromkeys(filter(None, (*self.known.notices, *sentences))))[-NOTICES:]
+        if notices != self.known.notices:
+            self.update(notices=notices)
+
+    def log(self, params: Mapping[str, JSON]) -> None:
+        """Add a log message, given the parameters of its notification. A message without data has it in other members."""
+        redact = self.recorder.redactor.text
+        level = said(params.get("level")) or "info"
+        known = _MEANT.get(level.lower(), level.lower())
+        self._counts[known if known in LOG_LEVELS else "other"] += 1
+        others = {name: value for name, value in params.items() if name not in {"level", "logger", "_meta"}}
+        data = others.get("data", others.get("message", others))
+        text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+        self._lines.append(
+            LogLine(
+                level=known if known in LOG_LEVELS else redact(level[:LEVEL_CHARACTERS]),
+                text=redact(text[:LINE_CHARACTERS]),
+                logger=redact(text_or_empty(params.get("logger"))[:LINE_CHARACTERS]),
+                mono_ns=time.monotonic_ns(),
+            )
+        )
+        self._log = None
+
+    def redacted(self, **live: object) -> ServerStatus:
+        """Return the status with its log and with what is true at this moment, without secrets."""
+        if self._log is None:  # else the same value again, so that a screen sees that no line was added
+            self._log = tuple(self._lines)
+        status = replace(self.known, **live)
+        return replace(
+            status,
+            detail=self.shown(status.detail),
+            server_info=self.shown(status.server_info),
+            instructions=self.shown(status.instructions),
+            stderr=tuple(map(self.shown, status.stderr)),
+            notices=tuple(map(self.shown, status.notices)),
+            log=self._log,
+            log_counts=tuple(self._counts.items()),
+        )
 
     @abstractmethod
     async def answer(self, method: str, params: Mapping[str, JSON]) -> Mapping[str, JSON]:

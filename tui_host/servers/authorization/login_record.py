@@ -71,7 +71,7 @@ class LoginRecord:
         try:
             login = await to_thread.run_sync(self._logins.load, self._url)
         except SettingsError as error:
-            self._wire.publisher.notice(str(error))
+            self._wire.notice(str(error))
             return False
         token = text_or_empty(mapping(login.get("tokens")).get("access_token"))
         if token in self._known:
@@ -142,7 +142,7 @@ class LoginRecord:
         except SettingsError as error:
             told = f"the login is not kept for the next start: {error}"
         if told:
-            self._wire.publisher.notice(told)
+            self._wire.notice(told)
 
     def _learn(self) -> None:
         """Let no record show the secrets of the login."""
