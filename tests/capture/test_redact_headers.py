@@ -32,8 +32,7 @@ JWT = "eyJhbGciOiJFUzI1NiIsInR5cCI6ImRwb3Arand0In0.eyJqdGkiOiItQndDM0VTYzZhY2Myb
         ("X-Custom", f"Bearer {KEY}", "Bearer ⟨secret:x-custom⟩"),
         ("X-Api-Keys", "p-1, p-2", "⟨secret:x-api-keys⟩"),
         ("X-OpenAI-Keys", f"a={KEY}, {KEY}", "a=⟨secret:x-openai-keys⟩, ⟨secret:x-openai-keys⟩"),
-        ("Origin", "http://u:p-1@a.example:8/x?key=p-2", "http://⟨secret:userinfo⟩@a.example:8⟨secret:origin⟩"),
-        ("Origin", "p-1", "⟨secret:origin⟩"),
+        ("Origin", "http://u:p-1@a.example:8", "http://⟨secret:userinfo⟩@a.example:8"),
         (
             "Location",
             "http://127.0.0.1:1/cb?code=c0de&state=5t&scope=a",
@@ -45,18 +44,6 @@ JWT = "eyJhbGciOiJFUzI1NiIsInR5cCI6ImRwb3Arand0In0.eyJqdGkiOiItQndDM0VTYzZhY2Myb
             "X-Any",
             "/a?next=https%3A%2F%2Fb%2F%3Fkey%3Dp-1%26c%3Dd&e=f",
             "/a?next=https%3A%2F%2Fb%2F%3Fkey%3D⟨secret:key⟩%26c%3Dd&e=f",
-        ),
-        ("X-Any", "https%253A%252F%252Fu%253Ap-1%2540b", "https%253A%252F%252F⟨secret:userinfo⟩%2540b"),
-        (
-            "Sec-WebSocket-Protocol",
-            "realtime, openai-insecure-api-key.ek_12345.6, openai-beta.realtime-v1",
-            "realtime, openai-insecure-api-key.⟨secret:openai-insecure-api-key⟩, openai-beta.realtime-v1",
-        ),
-        ("Sec-WebSocket-Protocol", "token,dg123456", "token,⟨secret:token⟩"),
-        (
-            "Sec-WebSocket-Protocol",
-            "base64url.bearer.authorization.k8s.io.abc12345, v4.channel.k8s.io",
-            "base64url.bearer.⟨secret:base64url.bearer⟩, v4.channel.k8s.io",
         ),
     ],
 )
@@ -74,7 +61,6 @@ def test_a_credential_in_a_header_is_not_kept(name: str, value: str, kept: str) 
     [
         ("Content-Type", "multipart/form-data; boundary=a"),
         ("Sec-WebSocket-Key", "Bearer realm-1"),
-        ("Sec-WebSocket-Protocol", "graphql-ws, v1.token"),
         ("x-ratelimit-reset-token", "Bearer realm-1"),
         ("X-Total-Tokens", "prompt=12345678901234567890"),
         ("WWW-Authenticate", 'Bearer realm="a17", error="invalid"'),
@@ -138,7 +124,6 @@ def test_a_url_is_kept_without_the_credentials_in_it(url: str, kept: str | None)
         ("Authorization", f"Key 17:{KEY}"),
         ("Authorization", f"SharedAccessSignature sr=a%2Fb&sig={KEY}&se=12&skn=name"),
         ("X-License", KEY),
-        ("Sec-WebSocket-Protocol", f"token,{KEY}"),
         ("Referer", f"https://a/?api_key={KEY}"),
         ("X-Target-Url", f"https://u:{KEY}@a/"),
         ("X-Target-Url", f"/?next=https%3A%2F%2Fa%2F%3Ftoken%3D{KEY}"),

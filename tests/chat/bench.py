@@ -34,7 +34,7 @@ from tui_host.errors import JSON, ServerError
 from tui_host.llm.messages import Text, ToolCall, ToolResult
 from tui_host.llm.model_client import ModelClient
 from tui_host.servers.catalog import Content, Progress, ServerStatus, Tool, ToolOutput
-from tui_host.settings.schema import Limits, ModelRef, Provider, Settings, Template
+from tui_host.settings.schema import ModelRef, Provider, Settings, Template, TurnLimits
 
 T = TypeVar("T")
 NUMBERS: JSON = {
@@ -201,7 +201,7 @@ class Bench:
             return replace(await plain(model), dialect=dialect)
 
         self.services.provider = find
-        self.services.settings = replace(self.services.settings, limits=Limits(**limits))
+        self.services.settings = replace(self.services.settings, limits=TurnLimits(**limits))
 
     async def until(self, condition: Callable[[], bool]) -> None:
         while not condition():
@@ -248,7 +248,7 @@ def made(url: str, tmp_path: Path, *, approver: Approver | None = None, policy: 
         return provider
 
     services = Services(
-        settings=Settings(config_dir=tmp_path, data_dir=tmp_path, limits=Limits(steps=6, retries=0)),
+        settings=Settings(config_dir=tmp_path, data_dir=tmp_path, limits=TurnLimits(steps=6, retries=0)),
         recorder=recorder,
         pool=pool,  # pyright: ignore[reportArgumentType] - the double has what the turn uses
         client=ModelClient(recorder, {}),

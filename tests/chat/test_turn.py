@@ -19,7 +19,7 @@ from tui_host.chat.policy import Policy, Question, Refuse, StepLimit
 from tui_host.chat.step import Retries
 from tui_host.chat.turn import Turn
 from tui_host.errors import ModelError, ServerError
-from tui_host.settings.schema import Action, Limits, Rule
+from tui_host.settings.schema import Action, Rule, TurnLimits
 
 THIRD = (
     "math.add runs for the third time in this turn with the same arguments / "
@@ -172,7 +172,7 @@ async def test_a_permission_for_the_session_waits_for_the_changed_tools(
 async def test_a_server_that_is_not_ready_in_time_is_gone_on_without(bench: Make) -> None:
     at = bench()
     at.pool.connects = True
-    at.services.settings = replace(at.services.settings, limits=Limits(connect_wait=0))
+    at.services.settings = replace(at.services.settings, limits=TurnLimits(connect_wait=0))
     assert (await at.ask("hello")).stop == "done"
     remedy = "once it is ready, press up and enter to ask again; limits.connect_wait sets the wait"
     assert at.notes() == [f"continued without math: still connecting / {remedy}"]
@@ -379,7 +379,7 @@ async def test_a_request_is_sent_again_only_where_that_may_help(
 ) -> None:
     async with peer(*answers) as there:
         at = bench(url=there.url)
-        at.services.settings = replace(at.services.settings, limits=Limits(retries=retries))
+        at.services.settings = replace(at.services.settings, limits=TurnLimits(retries=retries))
         result = await at.ask("hello")
     assert (result.stop, len(there.requests)) == (stop, len(answers))
     assert [note.kind for note in at.items(NoteItem)] == kinds
@@ -389,7 +389,7 @@ async def test_a_request_is_sent_again_only_where_that_may_help(
 async def test_the_wait_can_be_stopped(bench: Make) -> None:
     async with peer(refuses("429 Slow", "", "retry-after: 100\r\n")) as there:
         at = bench(url=there.url)
-        at.services.settings = replace(at.services.settings, limits=Limits(retries=3))
+        at.services.settings = replace(at.services.settings, limits=TurnLimits(retries=3))
         async with at.asking("hello") as turn:
             await at.until(lambda: at.session.activity.waits == "retry")
             turn.stop()

@@ -11,7 +11,7 @@ from tests.capture.stores import FIRST, keep_session
 from tests.host.test_host import configured, serving, until
 from tui_host.capture.store.store import Store
 from tui_host.host import store_cleanup as pruning
-from tui_host.settings.schema import Store as StoreSettings
+from tui_host.settings.schema import StoreLimits
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def an_old_session(folder: Path) -> None:
 
 async def test_a_session_older_than_keep_goes_in_the_background_and_one_that_is_open_stays(tmp_path: Path) -> None:
     an_old_session(tmp_path)
-    settings = replace(configured(tmp_path), store=StoreSettings(keep=3600))
+    settings = replace(configured(tmp_path), store=StoreLimits(keep=3600))
 
     async with serving(settings) as host:
         store = host.store
@@ -44,7 +44,7 @@ async def test_a_session_older_than_keep_goes_in_the_background_and_one_that_is_
 async def test_what_went_for_its_size_is_told_with_the_limit(tmp_path: Path) -> None:
     an_old_session(tmp_path)
 
-    async with serving(replace(configured(tmp_path), store=StoreSettings(max=50_000))) as host:
+    async with serving(replace(configured(tmp_path), store=StoreLimits(max=50_000))) as host:
         await until(lambda: host.notices)
 
         assert host.notices == ["1 old session was deleted: 1 by [store] max = 50KB"]
@@ -65,7 +65,7 @@ async def test_what_cannot_be_removed_is_told(tmp_path: Path) -> None:
     store.run(lambda connection: connection.execute(trigger))
     store.close()
 
-    async with serving(replace(configured(tmp_path), store=StoreSettings(keep=3600))) as host:
+    async with serving(replace(configured(tmp_path), store=StoreLimits(keep=3600))) as host:
         await until(lambda: host.notices)
 
         assert "could not be deleted" in host.notices[0]

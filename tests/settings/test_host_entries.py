@@ -89,9 +89,7 @@ def test_what_is_not_imported_is_said() -> None:
     entry = only(json.dumps({"mcpServers": {"a b": {**value, **more}}}))
     assert entry.name == "a-b"
     assert list(entry.notes) == [
-        "env.GONE is removed there; here it is simply not passed on",
         "mcp-remote is not needed here: tui-host servers add NAME https://a.example/mcp",
-        "timeout = 60000 is taken for milliseconds",
         "switched off there",
         "autoApprove is not imported (read): every call is asked about",
         "not imported: envFile",

@@ -11,7 +11,18 @@ from tests.settings.reading import read, write
 from tui_host.errors import SettingsError
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.model_options import Options
-from tui_host.settings.schema import DIALECTS, THEMES, Limits, ModelRef, Price, Rule, ServerSpec, Store, Template, Ui
+from tui_host.settings.schema import (
+    DIALECTS,
+    THEMES,
+    ModelRef,
+    Price,
+    Rule,
+    ServerSpec,
+    StoreLimits,
+    Template,
+    TurnLimits,
+    Ui,
+)
 
 CONTRACT = """
 model = "deepseek/deepseek-chat"
@@ -66,7 +77,7 @@ def test_the_contracts_example_is_read_whole(tmp_path: Path) -> None:
     assert not settings.servers["docs"].enabled
     assert settings.servers["sums"].bundled == "math"
     assert settings.rules == (Rule(server="time", tool="get_*", action="allow", where=str(tmp_path / "config.toml")),)
-    assert settings.store == Store(keep=90 * 86400, max=5 * 10**9)
+    assert settings.store == StoreLimits(keep=90 * 86400, max=5 * 10**9)
     assert settings.notices == ()
     assert not settings.default_servers
 
@@ -74,7 +85,7 @@ def test_the_contracts_example_is_read_whole(tmp_path: Path) -> None:
 def test_prices_are_read_by_model(tmp_path: Path) -> None:
     prices = '{ "deepseek-chat" = { input = 2, cached = 0.5, output = 8 } }'
     settings = read(tmp_path, f"[providers.deepseek]\nprices = {prices}")
-    price = Price(input=2, cached=0.5, cache_written=2, output=8)
+    price = Price(input=2, cached=0.5, output=8)
     assert settings.providers["deepseek"].prices == {"deepseek-chat": price}
 
 
@@ -92,7 +103,7 @@ def test_without_any_file_the_demo_model_and_the_bundled_servers_are_there(no_ho
     assert [spec.bundled for spec in settings.servers.values()] == ["math", "weather", "orders"]
     assert settings.providers["demo"].embedded
     assert settings.providers["demo"].models == DIALECTS
-    assert settings.limits == Limits(steps=25, connect_wait=10)
+    assert settings.limits == TurnLimits(steps=25, connect_wait=10)
     assert settings.config_dir.is_relative_to(no_home)
     assert settings.data_dir.is_relative_to(no_home)
     assert not settings.config_dir.exists(), "reading makes nothing"
@@ -162,7 +173,7 @@ def test_the_same_thing_in_two_places_is_told_and_the_persons_file_wins(tmp_path
     settings = read(tmp_path, text)
     assert settings.servers["time"].command == Template(text="mine")
     assert [rule.action for rule in settings.rules] == ["deny"]
-    assert len(settings.notices) == 3
+    assert len(settings.notices) == 2
     assert all("config.toml wins" in notice for notice in settings.notices)
 
 
@@ -179,7 +190,7 @@ def test_a_remembered_choice_that_is_gone_stops_nothing(tmp_path: Path) -> None:
     assert settings.model is None
     assert settings.protocol == "native"
     assert settings.ui.theme is None
-    assert len(settings.notices) == 3
+    assert len(settings.notices) == 2
 
 
 def test_the_themes_are_those_that_textual_has() -> None:
@@ -221,11 +232,13 @@ def test_a_certificates_file_is_relative_to_the_configuration(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("keep", "most", "store"),
     [
-        ("90d", "5GB", Store(keep=7776000, max=5 * 10**9)),
-        ("2w", "1 GiB", Store(keep=1209600, max=2**30)),
+        ("90d", "5GB", StoreLimits(keep=7776000, max=5 * 10**9)),
+        ("2w", "1 GiB", StoreLimits(keep=1209600, max=2**30)),
     ],
 )
-def test_durations_are_read_as_seconds_and_sizes_as_bytes(keep: str, most: str, store: Store, tmp_path: Path) -> None:
+def test_durations_are_read_as_seconds_and_sizes_as_bytes(
+    keep: str, most: str, store: StoreLimits, tmp_path: Path
+) -> None:
     assert read(tmp_path, f'[store]\nkeep = "{keep}"\nmax = "{most}"').store == store
 
 

@@ -18,9 +18,10 @@ from tui_host.settings.environment_references import (
     credential,
     resolve,
     resolve_headers,
-    resolve_json,
+    resolve_options,
     secrets_of,
 )
+from tui_host.settings.model_options import Options
 from tui_host.settings.schema import Provider, ServerSpec, Template
 
 CANARY = "canary-7f3a9c51"
@@ -79,10 +80,11 @@ def test_a_text_without_a_dollar_is_never_changed(text: str) -> None:
 
 
 def test_strings_in_json_are_filled_in_at_any_depth() -> None:
-    resolved = resolve_json({"a": ["${X}", 1, {"b": "${X}!"}], "${X}": None}, {"X": CANARY}, where="")
-    assert resolved == {"a": [CANARY, 1, {"b": f"{CANARY}!"}], "${X}": None}
-    with pytest.raises(SettingsError, match=r"extra\.a\.b: Y is not set"):
-        resolve_json({"a": {"b": "${Y}"}}, {}, where="extra")
+    given = Options(extra_body={"a": ["${X}", 1, {"b": "${X}!"}], "${X}": None})
+    filled = {"a": [CANARY, 1, {"b": f"{CANARY}!"}], "${X}": None}
+    assert resolve_options(given, {"X": CANARY}, where="p").extra_body == filled
+    with pytest.raises(SettingsError, match=r"p\.extra_body\.a\.b: Y is not set"):
+        resolve_options(Options(extra_body={"a": {"b": "${Y}"}}), {}, where="p")
 
 
 def test_a_secret_shows_itself_only_when_it_is_asked_to() -> None:

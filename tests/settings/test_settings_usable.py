@@ -51,14 +51,15 @@ def test_a_preset_needs_its_key() -> None:
         check_provider(PRESETS["openai"], NOTHING)
 
 
-def test_every_mistake_is_told_with_its_file_and_key() -> None:
-    provider = mine("https://${HOST}/v1", headers="Bearer ${TOKEN}", key="${KEY}")
+@pytest.mark.parametrize(
+    ("provider", "where", "what"),
+    [
+        (mine("https://${HOST}/v1"), "base_url", "HOST is not set"),
+        (mine(key="${KEY}"), "api_key", "the key has a character that is invalid in a header"),
+        (mine(headers="Bearer ${TOKEN}"), "headers.Authorization", "TOKEN is not set"),
+    ],
+)
+def test_a_mistake_is_told_with_its_file_and_key(provider: Provider, where: str, what: str) -> None:
     with pytest.raises(SettingsError) as caught:
         check_provider(provider, {"KEY": "clé"})
-    told = [caught.value, *caught.value.more]
-    assert [(error.where, error.what) for error in told] == [
-        ("config.toml: providers.mine.base_url", "HOST is not set"),
-        ("config.toml: providers.mine.api_key", "the key has a character that is invalid in a header"),
-        ("config.toml: providers.mine.headers.Authorization", "TOKEN is not set"),
-    ]
-    assert all(error.remedy for error in told)
+    assert (caught.value.where, caught.value.what) == (f"config.toml: providers.mine.{where}", what)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.tap.host_files import CLAUDE_CODE, SAMPLES
-from tui_host.errors import JSON
+from tui_host.errors import JSON, SettingsError
 from tui_host.settings.hosts.host_servers import servers_in
-from tui_host.settings.hosts.jsonc import BrokenJsonError, PlacedValue, parse
+from tui_host.settings.hosts.jsonc import PlacedValue, parse
 from tui_host.settings.hosts.known_hosts import KnownHost, known_host
 from tui_host.tap.stdio_arguments import read_stdio_arguments
 from tui_host.tap.tap_insertion import differences, install, uninstall
@@ -21,8 +21,8 @@ FORMS: dict[str, Callable[[str], str]] = {
     "CRLF": lambda text: text.replace("\n", "\r\n"),
     "BOM": lambda text: f"\ufeff{text}",
     "tabs": lambda text: text.replace("  ", "\t"),
-    "wide": lambda text: json.dumps(value_of(parse(text)), indent=4),
-    "in one line": lambda text: json.dumps(value_of(parse(text)), separators=(",", ":")),
+    "wide": lambda text: json.dumps(value_of(parse(text, "a.json")), indent=4),
+    "in one line": lambda text: json.dumps(value_of(parse(text, "a.json")), separators=(",", ":")),
 }
 """The same file as different hands and hosts leave it."""
 
@@ -32,15 +32,15 @@ def value_of(node: PlacedValue | None) -> JSON:
 
 
 def words_of(text: str, host: KnownHost) -> dict[tuple[str, ...], tuple[str, ...]]:
-    return {entry.place: entry.words for entry in servers_in(text, host) if entry.words}
+    return {entry.place: entry.words for entry in servers_in(text, host, "") if entry.words}
 
 
 def tapped(text: str, host: KnownHost, *names: str) -> str:
-    return install(text, servers_in(text, host), names, PROGRAM).text
+    return install(text, servers_in(text, host, ""), names, PROGRAM).text
 
 
 def untapped(text: str, host: KnownHost, *names: str) -> str:
-    return uninstall(text, servers_in(text, host), names).text
+    return uninstall(text, servers_in(text, host, ""), names).text
 
 
 def without_words(value: JSON) -> JSON:
@@ -67,7 +67,7 @@ def test_what_was_tapped_and_untapped_is_the_same_to_the_letter(name: str, sampl
         tap = read_stdio_arguments(after[place][1:])
         assert tap is not None
         assert (after[place][0], tap.name, tap.command) == (PROGRAM[0], place[-1], words)
-    assert without_words(value_of(parse(written))) == without_words(value_of(parse(text)))
+    assert without_words(value_of(parse(written, ""))) == without_words(value_of(parse(text, "a.json")))
     assert tapped(written, host) == written
     assert untapped(written, host) == text
 
@@ -77,7 +77,9 @@ def test_only_the_named_servers_are_tapped_in_every_project_that_has_them() -> N
 
     written = tapped(CLAUDE_CODE, host, "db")
 
-    assert [change.place for change in differences(servers_in(CLAUDE_CODE, host), servers_in(written, host))] == [
+    assert [
+        change.place for change in differences(servers_in(CLAUDE_CODE, host, ""), servers_in(written, host, ""))
+    ] == [
         ("projects", "/home/ann/shop", "mcpServers", "db"),
         ("projects", "/home/ann/wiki", "mcpServers", "db"),
     ]
@@ -122,7 +124,7 @@ def test_what_a_person_changed_since_stays(name: str, old: str, new: str) -> Non
 def test_what_cannot_be_tapped_is_left_as_it_is_with_a_reason(server: str, why: str) -> None:
     text = cursor(server)
 
-    outcome = install(text, servers_in(text, known_host("cursor")), (), PROGRAM)
+    outcome = install(text, servers_in(text, known_host("cursor"), ""), (), PROGRAM)
 
     assert (outcome.text, [server.why for server in outcome.skipped]) == (text, [why])
 
@@ -154,18 +156,15 @@ def test_taps_that_were_written_by_hand_are_taken_out_too() -> None:
         ('{"a": "\n"}', 1, 8),
         ('{"a": 1} {"b": 2}', 1, 10),
         ("{} /* never ends", 1, 4),
-        ("[" * 300 + "]" * 300, 1, 202),
     ],
 )
 def test_a_broken_file_is_told_by_line_and_column(text: str, line: int, column: int) -> None:
-    with pytest.raises(BrokenJsonError) as caught:
-        parse(text)
-
-    assert (caught.value.line, caught.value.column) == (line, column)
+    with pytest.raises(SettingsError, match=f"^a.json: line {line}, column {column}: not JSON"):
+        parse(text, "a.json")
 
 
 @pytest.mark.parametrize("text", ["", " \r\n", "\ufeff", "// nothing yet\n", "{}", "[]", "3", '{"mcpServers": null}'])
 def test_a_file_without_servers_has_nothing_to_tap(text: str) -> None:
-    outcome = install(text, servers_in(text, known_host("cursor")), (), PROGRAM)
+    outcome = install(text, servers_in(text, known_host("cursor"), ""), (), PROGRAM)
 
     assert (outcome.text, outcome.skipped) == (text, ())

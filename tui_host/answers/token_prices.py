@@ -36,8 +36,7 @@ def cost_of(usage: Usage, price: Price | None) -> tuple[float | None, float | No
     if price is None or usage.input_total is None:
         return None, None
     cached, written = usage.input_cached or 0, usage.cache_written or 0
-    plain = max(usage.input_total - cached - written, 0)
-    given = plain * price.input + cached * price.cached + written * price.cache_written
+    given = price.of_input(max(usage.input_total - cached - written, 0), cached, written)
     return given / _MILLION, (given + (usage.output_total or 0) * price.output) / _MILLION
 
 

@@ -12,7 +12,7 @@ from tui_host.errors import StoreError
 if TYPE_CHECKING:
     from tui_host.capture.store.retention import Pruned
     from tui_host.capture.store.store import Store
-    from tui_host.settings.schema import Store as StoreSettings
+    from tui_host.settings.schema import StoreLimits
 
 FIRST_SECONDS = 1.0
 """Delay after the program's start, in seconds: the start does not wait for the cleanup."""
@@ -21,7 +21,7 @@ _DURATIONS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
 _SIZES = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "KB": 1e3}
 
 
-async def keep_within(store: Store, settings: StoreSettings, stop: asyncio.Event, notices: list[str]) -> None:
+async def keep_within(store: Store, settings: StoreLimits, stop: asyncio.Event, notices: list[str]) -> None:
     """Delete sessions that exceed the limits, soon and then hourly, until cancelled. A failure is reported once and ends it.
 
     Args:
@@ -54,7 +54,7 @@ async def keep_within(store: Store, settings: StoreSettings, stop: asyncio.Event
         await anyio.sleep(PERIOD_SECONDS)
 
 
-def _told(pruned: Pruned, before_ns: int, settings: StoreSettings) -> Iterator[str]:
+def _told(pruned: Pruned, before_ns: int, settings: StoreLimits) -> Iterator[str]:
     """Say how many sessions each limit deleted; yields nothing if none were deleted."""
     gone = [old for old in pruned.gone if old.thing == "session"]
     aged = sum(old.time_ns < before_ns for old in gone)

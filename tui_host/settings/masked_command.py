@@ -14,43 +14,31 @@ HIDDEN = "•••"
 # An argument may be a program of many lines: each pattern scans a part only a few times.
 _OPTION = re.compile(r"-{1,2}[\w.-]+")
 _ASSIGNED = re.compile(r"(?<![\w.-])([\w.-]++)\s*+[=:]\s*(?=.)", re.DOTALL)
-_SCHEME = re.compile(r"((?:bearer|basic)\s+)(.+)", re.IGNORECASE | re.DOTALL)
+_SCHEME = re.compile(r"(?<=bearer )\S.*|(?<=basic )\S.*", re.IGNORECASE | re.DOTALL)
 _REFERENCE = re.compile(r"(?:(?:bearer|basic)\s+)?\$\{?[\w:.-]+\}?", re.IGNORECASE)
-_SIGNED = re.compile(r"eyJ[\w.-]{12,}")
-_LONG = re.compile(r"[\w+=]{24,}")
-# A long word of letters and digits counts as a key: names of options and packages are shorter.
-_LETTER, _DIGIT = re.compile(r"[A-Za-z]"), re.compile(r"[0-9]")
+# A long word of letters and digits counts as a key: names of options and packages are shorter. `eyJ` begins a signed token.
+_LONG = re.compile(r"eyJ[\w.-]{12,}|(?=[\w+=]*[A-Za-z])(?=[\w+=]*\d)[\w+=]{24,}", re.ASCII)
 
 
 def hide(words: Iterable[str]) -> Iterator[str]:
     """Yield the words of a command with likely secrets masked. References such as `${API_KEY}` stay."""
     is_value = False
     for word in words:
-        if is_value and not word.startswith("-"):
-            yield word if _REFERENCE.fullmatch(word) else HIDDEN
-        else:
-            yield _without(word)
+        yield _hidden(word) if is_value and not word.startswith("-") else _without(word)
         is_value = _OPTION.fullmatch(word) is not None and sensitivity(word) != "none"
 
 
 def _without(word: str) -> str:
-    for span in sorted(in_url(word), reverse=True):
-        if not _REFERENCE.fullmatch(word[span.start : span.end]):
-            word = f"{word[: span.start]}{HIDDEN}{word[span.end :]}"
+    for start, end, _ in sorted(in_url(word), reverse=True):
+        word = f"{word[:start]}{_hidden(word[start:end])}{word[end:]}"
     if "://" not in word:
-        secret_assignment = next(
-            (assignment for assignment in _ASSIGNED.finditer(word) if sensitivity(assignment[1]) != "none"), None
-        )
-        if secret_assignment is not None:
-            word = word[: secret_assignment.end()] + _value(word[secret_assignment.end() :])
-        word = _SCHEME.sub(lambda match: match[1] + _value(match[2]), word)
+        names = (match for match in _ASSIGNED.finditer(word) if sensitivity(match[1]) != "none")
+        if (secret := next(names, None)) is not None:
+            word = word[: secret.end()] + _hidden(word[secret.end() :])
+        word = _SCHEME.sub(lambda match: _hidden(match[0]), word)
     word = "".join(HIDDEN if is_key else piece for piece, is_key in pieces(word))
-    return _LONG.sub(_long, _SIGNED.sub(HIDDEN, word))
+    return _LONG.sub(HIDDEN, word)
 
 
-def _value(text: str) -> str:
+def _hidden(text: str) -> str:
     return text if _REFERENCE.fullmatch(text) else HIDDEN
-
-
-def _long(match: re.Match[str]) -> str:
-    return HIDDEN if _LETTER.search(match[0]) and _DIGIT.search(match[0]) else match[0]

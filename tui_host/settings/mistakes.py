@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import date, datetime, time
 
 from tui_host.errors import SettingsError, TuiHostError
+
+_KINDS = (
+    (bool, "true or false"),
+    (int, "an integer"),
+    (float, "a number"),
+    (str, "text"),
+    (list, "an array"),
+    (dict, "a table"),
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -24,6 +33,14 @@ class Report:
         """Add a mistake in an option of the command line."""
         self.mistake(what, option, remedy)
 
+    @contextmanager
+    def collecting(self) -> Generator[None]:
+        """Add an error that is raised inside as a mistake, and go on."""
+        try:
+            yield
+        except SettingsError as error:
+            self.mistakes.append(error)
+
     def raise_if_any(self) -> None:
         """Raise a `SettingsError` with all mistakes, if there are any: the first one, with the others in `more`."""
         if self.mistakes:
@@ -40,29 +57,18 @@ def shown(text: str, longest: int = 80) -> str:
     )
 
 
-_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
-    (bool, "true or false"),
-    (int, "an integer"),
-    (float, "a number"),
-    (str, "text"),
-    (list, "an array"),
-    (dict, "a table"),
-    ((datetime, date, time), "a date or time"),
-)
+def found_kind(value: object) -> str:
+    """Describe an unexpected value for an error message by its kind alone, since it may be secret."""
+    return f"found {next((word for kind, word in _KINDS if isinstance(value, kind)), 'a date or time')}"
 
 
-def describe_value(value: object, *, hidden: bool = False) -> str:
-    """Describe an unexpected value for an error message; `hidden` leaves out a value that may be secret."""
-    kind = next((word for types, word in _KINDS if isinstance(value, types)), type(value).__name__)
+def found_value(value: object) -> str:
+    """Describe an unexpected value that is no secret for an error message."""
     if isinstance(value, bool):
         return f"found {str(value).lower()}"
-    if hidden or not isinstance(value, (int, float, str)):
-        return f"found {kind}"
-    if isinstance(value, str):
-        return f'found "{shown(value)}" ({kind})'
-    # Python does not write an integer of thousands of digits.
-    is_huge = isinstance(value, int) and not -(10**18) < value < 10**18
-    return f"found {'a huge number' if is_huge else value} ({kind})"
+    if isinstance(value, int | float):
+        return f"found {value}"
+    return f'found "{shown(value)}"' if isinstance(value, str) else found_kind(value)
 
 
 def closest(name: str, known: Sequence[str]) -> str | None:

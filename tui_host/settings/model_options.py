@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from math import isfinite
 
 from tui_host.errors import JSON
 
@@ -42,9 +41,7 @@ class Options:
     """Options of a model exchange. None, or empty, leaves the choice to the provider.
 
     Attributes:
-        max_tokens: Largest number of tokens in an answer, including thinking.
         reasoning_effort: How much the model thinks, in the vendor's own words (`low`, `medium`, `high`).
-        stop: Texts at which the answer ends.
         others: Further options under the vendor's own names, sent unchanged.
         extra_body: Members merged last into the request's body.
     """
@@ -60,16 +57,12 @@ class Options:
 
     def over(self, below: Options) -> Options:
         """Return these options, completed from `below`. An option set under a vendor's own key counts as set."""
-        set_names = [name for name in _WIRE if value_of(self, name) is not None]
-        set_keys = {key for name in set_names for key in _WIRE[name]}
-        whole = replace(
-            below,
-            others={**_without(below.others, {*set_keys, *self.extra_body}), **self.others},
-            extra_body={**_without(below.extra_body, {*set_keys, *self.others}), **self.extra_body},
-        )
-        for name in set_names:
-            whole = with_value(whole, name, value_of(self, name))
-        return whole
+        own = {name: value for name in _WIRE if (value := value_of(self, name)) is not None}
+        keys = {key for name in own for key in _WIRE[name]}
+        others = {**_without(below.others, {*keys, *self.extra_body}), **self.others}
+        extra_body = {**_without(below.extra_body, {*keys, *self.others}), **self.extra_body}
+        shared = {name: value for name in _WIRE if (value := value_of(below, name)) is not None}
+        return options_of({**others, **shared, **own, "extra_body": extra_body})
 
     def on_wire(self, name: str) -> JSON:
         """Return the value sent for an option. A vendor's own key, or a key in `extra_body`, wins over the common name."""
@@ -80,12 +73,9 @@ class Options:
 
 
 def option_of(name: str, text: str) -> JSON:
-    """Parse an option's value as typed by the user.
+    """Parse an option's value as typed by the user; a `ValueError` says what is expected.
 
-    Several texts are separated by commas. If one has a comma, a line end or outer spaces, all are quoted, as in JSON.
-
-    Raises:
-        ValueError: The value is invalid; the error's text says what is expected.
+    Several texts stand between commas; all are in quotes, as in JSON, if one has a comma, a line end or outer spaces.
     """
     kind, typed = _KINDS[name], text.strip()
     parse: Mapping[str, Callable[[str], JSON]] = {
@@ -93,10 +83,11 @@ def option_of(name: str, text: str) -> JSON:
         _COUNT: int,
         _TEXT: str,
         _TEXTS: _texts,
-        _OBJECT: lambda typed: json.loads(typed, parse_constant=_refuse),
+        _OBJECT: json.loads,
     }
     with suppress(ValueError):
         value = parse[kind](typed)
+        json.dumps(value, allow_nan=False)  # Python reads NaN, which JSON does not have
         if _is(kind, value):
             return value
     raise ValueError('texts, with commas between them, or all in quotes: "a, b\\n"' if kind == _TEXTS else kind)
@@ -104,13 +95,10 @@ def option_of(name: str, text: str) -> JSON:
 
 def text_of(value: JSON) -> str:
     """Format an option's value in the way a user types it."""
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)[1:-1]
     if isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, list):
-        texts = list(map(str, value))
-        return ", ".join(
-            texts if all(map(_is_plain, texts)) else (json.dumps(text, ensure_ascii=False) for text in texts)
-        )
     return "" if value is None else str(value)
 
 
@@ -151,7 +139,7 @@ def _is(kind: str, value: JSON) -> bool:
     if isinstance(value, bool):
         return False  # true and false are numbers to Python
     if kind == _NUMBER:
-        return isinstance(value, int) or (isinstance(value, float) and isfinite(value))
+        return isinstance(value, int | float)
     if kind == _COUNT:
         return isinstance(value, int) and value >= 0
     if kind == _OBJECT:
@@ -174,12 +162,3 @@ def _texts(typed: str) -> JSON:
     if typed.startswith('"'):
         return json.loads(f"[{typed}]")
     return [text for text in map(str.strip, typed.split(",")) if text]
-
-
-def _is_plain(text: str) -> bool:
-    """Whether a text can stand between commas without quotes."""
-    return text == text.strip() and text.isprintable() and "," not in text and not text.startswith('"')
-
-
-def _refuse(constant: str) -> JSON:
-    raise ValueError(constant)  # JSON has no NaN, though Python reads it

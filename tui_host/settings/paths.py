@@ -1,7 +1,4 @@
-"""Paths of the configuration, the data, and the files that come with the program.
-
-A host waits while a tap finds the data folder, so most imports here are late.
-"""
+"""Paths of the configuration, the data, and the files that come with the program."""
 
 from __future__ import annotations
 
@@ -10,6 +7,8 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
+from tui_host.errors import SettingsError
+
 APP = "tui-host"
 CONFIG_FILE = "config.toml"
 DATABASE = "tui-host.db"
@@ -17,25 +16,21 @@ DATABASE = "tui-host.db"
 
 
 def default_config_dir() -> Path:
-    """Return the platform's configuration folder for this program, which may not exist; raises as `data_dir` does."""
-    import platformdirs
+    """Return the platform's configuration folder for this program, which may not exist."""
+    import platformdirs  # late, as below: a host waits while its tap starts, which is told its folder
 
     return _absolute(platformdirs.user_config_dir(APP, appauthor=False), "--config FILE")
 
 
 def default_data_dir() -> Path:
-    """Return the platform's data folder for this program, which may not exist; raises as `data_dir` does."""
+    """Return the platform's data folder for this program, which may not exist."""
     import platformdirs
 
     return _absolute(platformdirs.user_data_dir(APP, appauthor=False), "--data-dir DIR")
 
 
 def data_dir(typed: Path | None, environment: Mapping[str, str]) -> Path:
-    """Return the folder of the database: as typed, else from the environment, else the platform's default.
-
-    Raises:
-        SettingsError: The path is invalid, or the home folder is unknown; the working directory is never used instead.
-    """
+    """Return the folder of the database: as typed, else from the environment, else the platform's default."""
     if typed is not None:
         return whole(typed, "--data-dir")
     named = environment.get("TUI_HOST_DATA_DIR", "")
@@ -45,16 +40,11 @@ def data_dir(typed: Path | None, environment: Mapping[str, str]) -> Path:
 def whole(path: Path, where: str) -> Path:
     """Return a path that the user gave as an absolute path, or raise a `SettingsError` that says `where` it was given."""
     if "\0" in str(path):
-        from tui_host.errors import SettingsError
-
         raise SettingsError("a NUL character in the path", where, "give another path")
     try:
         return path.expanduser().absolute()
     except RuntimeError as error:
-        from tui_host.errors import SettingsError
-        from tui_host.settings.mistakes import shown
-
-        raise SettingsError(f"no home folder for {shown(str(path))}", where, "write the full path") from error
+        raise SettingsError("the path begins with ~, but no home folder is known", where, "write it whole") from error
 
 
 def shipped(name: str) -> Path:
@@ -70,37 +60,29 @@ def documents() -> Path:
 
 
 def ensure_private_dir(path: Path) -> None:
-    """Create a folder that only this user can read, or check that an existing folder is safe to write in.
-
-    An existing folder keeps its mode, but others lose permission to write: whoever can replace the database's files can
-    read what is written to them. Blocks on the disk.
-
-    Raises:
-        SettingsError: The folder belongs to another user, is shared by all users, is not a folder, or cannot be made.
-    """
-    from tui_host.errors import SettingsError
-
+    """Create a folder that only this user can read, or check that an existing folder is safe to write in."""
     try:
         for missing in reversed([folder for folder in (path, *path.parents) if not folder.exists()]):
             missing.mkdir(mode=0o700, exist_ok=True)
         status = path.stat()
+        what, remedy = "", "give a folder of your own"
         if not stat.S_ISDIR(status.st_mode):
-            raise SettingsError("not a folder", str(path), "give another path, or move the file away")
-        if status.st_uid != os.geteuid():
+            what, remedy = "not a folder", "give another path, or move the file away"
+        elif status.st_uid != os.geteuid():
             what = f"the folder belongs to another user (uid {status.st_uid})"
-            raise SettingsError(what, str(path), "give a folder of your own")
-        if status.st_mode & stat.S_ISVTX:
-            raise SettingsError("the folder is shared by all users", str(path), "give a folder of your own inside it")
+        elif status.st_mode & stat.S_ISVTX:
+            what = "the folder is shared by all users"
+        if what:
+            raise SettingsError(what, str(path), remedy)
+        # Whoever can replace the database's files can read what is written to them; otherwise the mode stays as it is.
         if status.st_mode & 0o022:
             path.chmod(0o700)
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise SettingsError(f"the folder cannot be used: {reason}", str(path), "give another path") from error
+        raise SettingsError(f"the folder cannot be used: {error.strerror}", str(path), "give another path") from error
 
 
 def _absolute(path: str, option: str) -> Path:
-    if not path.startswith("/"):  # also `~`, which stays where no home folder is known
-        from tui_host.errors import SettingsError
-
+    # A relative path would lead into the working directory. It is `~` where no home folder is known.
+    if not path.startswith("/"):
         raise SettingsError("no home folder is known", "HOME", f"set HOME to an absolute path, or give {option}")
     return Path(path)

@@ -11,14 +11,14 @@ from tui_host.settings.environment_references import resolve
 from tui_host.settings.mistakes import nearest, shown
 from tui_host.settings.rule_tables import matches
 from tui_host.settings.schema import ModelRef, Profile, Provider, Template
-from tui_host.settings.table_reader import Table
+from tui_host.settings.table_reader import SettingsTable
 
 _NAME = re.compile(r"[\w.-]{1,40}")
 
 
 def read_profile(
     name: str,
-    table: Table,
+    table: SettingsTable,
     providers: Mapping[str, Provider],
     servers: Sequence[str],
     environment: Mapping[str, str],
@@ -26,8 +26,7 @@ def read_profile(
     """Read a profile's table; mistakes go to the report. `servers` are all configured ones, also those disabled."""
     if not _NAME.fullmatch(name):
         table.mistake("", f'"{shown(name)}" is not a valid profile name', "use 1 to 40 letters, digits, dots, - and _")
-    model = _model(table, providers, environment)
-    profile = table.read(Profile, name=name, model=model, file=table.file)
+    profile = table.read(Profile(name=name, model=_model(table, providers, environment), file=table.file))
     for server in profile.servers or ():
         if server not in servers:
             table.mistake("servers", f'no server "{shown(server)}"', nearest(server, servers))
@@ -56,7 +55,7 @@ def read_model(text: str, providers: Mapping[str, Provider], mistake: Callable[[
     return None
 
 
-def _model(table: Table, providers: Mapping[str, Provider], environment: Mapping[str, str]) -> ModelRef | None:
+def _model(table: SettingsTable, providers: Mapping[str, Provider], environment: Mapping[str, str]) -> ModelRef | None:
     """Return the profile's model. If its variable is not set, adds a notice: users of other models are not affected."""
     text = table.text("model", table.data["model"]) if "model" in table else None
     if text is None:

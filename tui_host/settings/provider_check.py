@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from tui_host.errors import SettingsError
-from tui_host.settings.environment_references import Secret, credential, resolve, resolve_headers, resolve_json
-from tui_host.settings.mistakes import Report
+from tui_host.settings.environment_references import Secret, credential, resolve, resolve_headers, resolve_options
 from tui_host.settings.schema import Provider
 from tui_host.settings.urls import check_url, is_loopback
 
@@ -22,7 +21,7 @@ def address_of(provider: Provider, environment: Mapping[str, str]) -> str:
     return address
 
 
-def demand_key(provider: Provider, address: str, headers: Mapping[str, str], secret: Secret | None) -> None:
+def demand_key(provider: Provider, address: str, headers: Mapping[str, object], secret: Secret | None) -> None:
     """Raise a `SettingsError` for a preset without a key, unless it runs on this machine or a header holds a key."""
     variable = provider.key_variable
     if secret is not None or variable is None or _CREDENTIALS.intersection(map(str.lower, headers)):
@@ -39,7 +38,7 @@ def lacks_key(provider: Provider, environment: Mapping[str, str]) -> bool:
     except SettingsError:
         return False
     try:
-        demand_key(provider, address, dict.fromkeys(provider.headers, ""), secret)
+        demand_key(provider, address, provider.headers, secret)
     except SettingsError:
         return True
     return False
@@ -49,32 +48,15 @@ def check_provider(provider: Provider, environment: Mapping[str, str], *, chosen
     """Check everything in the configuration and the environment that a request to a provider needs.
 
     `chosen` is where the configuration chooses the provider: faults of a preset, which has no file, are reported there.
-
-    Raises:
-        SettingsError: The first mistake, with all others in `more`. Each mistake names file, key and remedy.
     """
     if provider.embedded:
         return
-    report = Report()
-    key = f"providers.{provider.name}"
-
-    def check(look: Callable[[], object]) -> None:
-        try:
-            look()
-        except SettingsError as error:
-            place = ": ".join(filter(None, (provider.file or chosen, error.where)))
-            report.mistake(error.what, place, error.remedy)
-
-    check(lambda: address_of(provider, environment))
-    check(lambda: credential(provider, environment))
-    has_both = not report.mistakes
-    for name, template in provider.headers.items():
-        one = {name: template}
-        check(lambda one=one: resolve_headers(one, environment, where=f"{key}.headers"))
-    for name, value in provider.options.extra_body.items():
-        where = f"{key}.extra_body.{name}"
-        check(lambda value=value, where=where: resolve_json(value, environment, where=where))
-    if has_both:
+    where = f"providers.{provider.name}"
+    try:
         address, secret = address_of(provider, environment), credential(provider, environment)
-        check(lambda: demand_key(provider, address, dict.fromkeys(provider.headers, ""), secret))
-    report.raise_if_any()
+        resolve_headers(provider.headers, environment, where=f"{where}.headers")
+        resolve_options(provider.options, environment, where=where)
+        demand_key(provider, address, provider.headers, secret)
+    except SettingsError as error:
+        place = ": ".join(filter(None, (provider.file or chosen, error.where)))
+        raise SettingsError(error.what, place, error.remedy) from None

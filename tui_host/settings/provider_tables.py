@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +11,9 @@ from tui_host.errors import SettingsError
 from tui_host.settings.environment_references import is_header_value, resolve
 from tui_host.settings.mistakes import shown
 from tui_host.settings.presets import PRESETS
-from tui_host.settings.schema import AS_INPUT, DEMO, REFERENCE, Price, Provider, Template
-from tui_host.settings.table_reader import Table
-from tui_host.settings.urls import check_url, parts_of
+from tui_host.settings.schema import DEMO, REFERENCE, Provider, Template
+from tui_host.settings.table_reader import SettingsTable
+from tui_host.settings.urls import check_url
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
@@ -22,22 +22,13 @@ _PATHS_OF_DIALECTS = ("/chat/completions", "/responses", "/messages", "/completi
 _CHAT_COMPLETIONS = {"ollama": ("Ollama", "/v1"), "gemini": ("Gemini", "/openai")}
 
 
-def read_provider(name: str, table: Table, environment: Mapping[str, str], folder: Path) -> Provider:
+def read_provider(name: str, table: SettingsTable, environment: Mapping[str, str], folder: Path) -> Provider:
     """Read a provider's table. Missing keys come from the preset with the same name; mistakes go to the report.
 
     References in the names of models and files are filled in; a relative `ca_file` starts at the configuration's `folder`.
     """
     preset = PRESETS.get(name, Provider(name=name, label=name))
-    read = table.read(
-        Provider,
-        name=name,
-        file=table.file,
-        label=preset.label,
-        dialect=preset.dialect,
-        base_url=preset.base_url,
-        key_variable=preset.key_variable,
-        default_model=preset.default_model,
-    )
+    read = table.read(replace(preset, preset=False, file=table.file))
     if name == DEMO:
         table.mistake("", f"{DEMO} is reserved for the embedded model", "choose another name")
     elif not _NAME.fullmatch(name):
@@ -47,25 +38,23 @@ def read_provider(name: str, table: Table, environment: Mapping[str, str], folde
     if read.api_key is not None:
         variable = read.key_variable or f"{re.sub('[^A-Za-z0-9]', '_', name).upper()}_API_KEY"
         notice_secret(table, "api_key", read.api_key, variable)
-    file = None if read.ca_file is None else Path(_filled(str(read.ca_file), environment))
     return replace(
         read,
         models=tuple(_filled(model, environment) for model in read.models),
         default_model=_filled(read.default_model or "", environment) or None,
         api_version=_filled(read.api_version or "", environment) or None,
-        prices={model: _filled_price(price) for model, price in read.prices.items()},
-        ca_file=None if file is None else folder / _expanded(file),
+        ca_file=None if read.ca_file is None else folder / _filled(str(read.ca_file), environment),
     )
 
 
-def _check_base_url(read: Provider, table: Table) -> None:
+def _check_base_url(read: Provider, table: SettingsTable) -> None:
     if "base_url" not in table:
         if not read.base_url.text:
             table.mistake("base_url", "missing", f"write it, or use the name of a preset: {', '.join(PRESETS)}")
         return
     if not read.base_url.text:
         return  # the reader has reported it
-    check_address(table, "base_url", read.base_url, read.headers, allow_http=read.allow_http)
+    check_address(table, "base_url", read.base_url, allow_http=read.allow_http)
     address = read.base_url.text.rstrip("/")
     path = next((path for path in _PATHS_OF_DIALECTS if address.endswith(path)), "")
     if path:
@@ -76,13 +65,6 @@ def _check_base_url(read: Provider, table: Table) -> None:
         table.mistake("base_url", what, f'remove {path}, or write dialect = "openai"')
 
 
-def _filled_price(price: Price) -> Price:
-    cached = price.input if price.cached == AS_INPUT else price.cached
-    return replace(
-        price, cached=cached, cache_written=price.input if price.cache_written == AS_INPUT else price.cache_written
-    )
-
-
 def _filled(text: str, environment: Mapping[str, str]) -> str:
     """Fill in references; returns the text unchanged if a variable is not set."""
     try:
@@ -91,48 +73,32 @@ def _filled(text: str, environment: Mapping[str, str]) -> str:
         return text
 
 
-def _expanded(path: Path) -> Path:
-    try:
-        return path.expanduser()
-    except RuntimeError:
-        return path
-
-
-def check_address(table: Table, key: str, url: Template, headers: Iterable[str], *, allow_http: bool) -> None:
-    """Check a URL. One with references is checked when it is used. Of two credentials only one could be sent."""
+def check_address(table: SettingsTable, key: str, url: Template, *, allow_http: bool) -> None:
+    """Check a URL. One with references is checked when it is used."""
     if not url.references:
         try:
             check_url(url.text, allow_http=allow_http)
         except SettingsError as error:
             table.mistake(key, error.what, error.remedy)
-    if "@" not in parts_of(url.text).netloc:
-        return
-    rivals = ["api_key"] if "api_key" in table else []
-    rivals += [f"headers.{name}" for name in headers if name.lower() == "authorization"]
-    if rivals:
-        table.mistake(key, f"has a user before the @, beside {rivals[0]}", "remove one of them: only one can be sent")
 
 
-def check_headers(table: Table, headers: Mapping[str, Template]) -> None:
+def check_headers(table: SettingsTable, headers: Mapping[str, Template]) -> None:
     """Check the names and the values of headers. A value with references is checked when it is used."""
     if not headers:
         return
     from tui_host.settings.sensitivity import sensitivity  # imported late: most files have no headers
 
-    inner, seen = table.inner("headers"), set[str]()
+    inner = table.inner("headers")
     for name, template in headers.items():
         if not _HEADER_NAME.fullmatch(name):
             inner.mistake(name, "not a valid header name", "use letters, digits and -")
-        if name.lower() in seen:
-            inner.mistake(name, "the same header twice", "remove one: case does not matter")
-        seen.add(name.lower())
         if not template.references and not is_header_value(template.text):
             inner.mistake(name, "a character that is invalid in a header", "write ASCII, on one line")
         if not template.references and sensitivity(name) == "remove":
             notice_secret(inner, name, template)
 
 
-def notice_secret(table: Table, key: str, template: Template, variable: str = "NAME") -> None:
+def notice_secret(table: SettingsTable, key: str, template: Template, variable: str = "NAME") -> None:
     """Warn of a secret that the file itself holds, be it as a reference's default; it is kept better in a variable."""
     if REFERENCE.sub(lambda match: match[2] or "", template.text).strip():
         remedy = f'write "${{{variable}}}" and set that variable instead'

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tui_host.settings.mistakes import Report, shown
 from tui_host.settings.schema import Rule
-from tui_host.settings.table_reader import Table
+from tui_host.settings.table_reader import SettingsTable
 
 _SERVER_PATTERN = re.compile(r"[\w*-]{1,80}")
 # What other programs' patterns have beside `*` stands in no tool's name that is meant.
@@ -19,23 +19,21 @@ def matches(name: str, pattern: str) -> bool:
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
 
 
-def read_rules(table: Table) -> Iterator[Rule]:
+def read_rules(table: SettingsTable) -> Iterator[Rule]:
     """Yield the rules of a file in order. An invalid rule is reported and skipped."""
     for entry in table.array("rules"):
-        rule = entry.read(Rule, where=table.file)
+        rule = entry.read(Rule(where=table.file))
         for key in ("server", "tool", "action"):
-            if key not in entry:
+            if not entry.data.get(key):
                 entry.mistake(key, "missing", "write server, tool and action; * stands for any characters")
-        if "server" in entry and not _SERVER_PATTERN.fullmatch(rule.server):
+        if rule.server and not _SERVER_PATTERN.fullmatch(rule.server):
             what = f'"{shown(rule.server)}" fits no server\'s name'
             entry.mistake("server", what, "use letters, digits, -, _ and *")
-        if entry.data.get("tool") == "":
-            entry.mistake("tool", "empty", "name the tool, or write * for all")
         if rule.server and rule.tool and "action" in entry:
             yield rule
 
 
-def read_patterns(patterns: Sequence[str], report: Report) -> tuple[str, ...]:
+def check_patterns(patterns: Sequence[str], report: Report) -> None:
     """Check the patterns of `--allow`. A pattern that cannot match any `SERVER.TOOL` is a mistake."""
     for pattern in patterns:
         server, dot, tool = pattern.partition(".")
@@ -46,7 +44,6 @@ def read_patterns(patterns: Sequence[str], report: Report) -> tuple[str, ...]:
             if tool and _SERVER_PATTERN.fullmatch(server):
                 remedy = f"write * for brackets and other signs: {shown(pattern_of(pattern))}"
             report.mistake(what, "--allow", remedy)
-    return tuple(patterns)
 
 
 def pattern_of(name: str) -> str:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 
 from tui_host.errors import SettingsError
 from tui_host.settings.mistakes import Report
 from tui_host.settings.paths import ensure_private_dir
-from tui_host.settings.schema import SavedChoices, Settings
-from tui_host.settings.toml_files import is_table, read_document, shown_path
+from tui_host.settings.schema import Settings
+from tui_host.settings.toml_files import is_table, read_toml, shown_path
 
 STATE_FILE = "state.toml"
-SWITCHES = "switches"
 
 
 def save_state(settings: Settings, choices: Mapping[str, object]) -> None:
@@ -23,12 +21,10 @@ def save_state(settings: Settings, choices: Mapping[str, object]) -> None:
 
     If two processes save at once, the later one wins and may undo the other's change.
     """
-    unknown = choices.keys() - {field.name for field in fields(SavedChoices)}
-    if unknown:
-        raise ValueError(f"not remembered: {', '.join(unknown)}")
+    kept = _read_state(settings)
     if not settings.config_dir.exists():
         ensure_private_dir(settings.config_dir)
-    write_toml(settings.config_dir / STATE_FILE, _changed(_read_state(settings), choices))
+    write_toml(settings.config_dir / STATE_FILE, _changed(kept, choices))
 
 
 def save_switches(settings: Settings, switches: Mapping[str, bool | None]) -> None:
@@ -37,12 +33,12 @@ def save_switches(settings: Settings, switches: Mapping[str, bool | None]) -> No
         key = f"servers.{name}.enabled"
         if key in settings.fixed:
             raise SettingsError(f"{key} is set there", str(settings.config_file), "change it in that file")
-    kept = _read_state(settings).get(SWITCHES)
-    save_state(settings, {SWITCHES: _changed(kept if is_table(kept) else {}, switches) or None})
+    kept = _read_state(settings).get("switches")
+    save_state(settings, {"switches": _changed(kept if is_table(kept) else {}, switches) or None})
 
 
 def write_toml(path: Path, table: Mapping[str, object]) -> None:
-    """Write a table to a TOML file, atomically; raises a `SettingsError` if it cannot be written."""
+    """Write a table to a TOML file, atomically."""
     import tomli_w
 
     try:
@@ -70,32 +66,27 @@ def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:
                 file.flush()
                 os.fsync(descriptor)
             new.replace(target)
-            _sync_folder(target.parent)
+            # Only with its folder synced does the new name survive a crash of the system.
+            folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 new.unlink()
     except OSError as error:
-        reason = error.strerror or type(error).__name__
         remedy = "check the folder's permissions and free space"
-        raise SettingsError(f"cannot be written: {reason}", shown_path(path), remedy) from error
+        raise SettingsError(f"cannot be written: {error.strerror}", shown_path(path), remedy) from error
 
 
 def _read_state(settings: Settings) -> Mapping[str, object]:
     report = Report()
-    document = read_document(settings.config_dir / STATE_FILE, report, needed=False)
+    document = read_toml(settings.config_dir / STATE_FILE, report, needed=False)
     report.raise_if_any()
-    return {} if document is None else document.values
+    return {} if document is None else document[0]
 
 
 def _changed(table: Mapping[str, object], values: Mapping[str, object]) -> dict[str, object]:
     """Return the table with values replaced, and without those that are None."""
     return {key: value for key, value in {**table, **values}.items() if value is not None}
-
-
-def _sync_folder(folder: Path) -> None:
-    """Sync a folder to the disk, so that a new name in the folder survives a crash."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,7 +1,8 @@
 """The configuration as frozen dataclasses. A field made by `setting` is a key of a file, and its own rule.
 
-To add a setting, add one field here. The reader takes the kind of the value from the annotation, reports what the rule
-forbids, and knows the key when it looks for the nearest one; a test compares the fields with `docs/configuration.md`.
+To add a setting, add one field here. Nothing else has to know it: the reader (`table_reader`) takes the kind of the value from
+the annotation and the limits from the rule, names the nearest key where one is misspelt, and a test compares the
+fields with `docs/configuration.md`. Fields without a rule are not in files: the program fills them in.
 """
 
 from __future__ import annotations
@@ -10,22 +11,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 from typing_extensions import override
 
-from tui_host.settings.field_rule import setting
 from tui_host.settings.model_options import Options
 
 Dialect = Literal["openai", "openai-responses", "anthropic", "gemini", "ollama"]
 Transport = Literal["stdio", "http", "sse"]
 Mode = Literal["auto", "legacy", "2026-07-28"]
 Action = Literal["allow", "ask", "deny"]
+_Value = TypeVar("_Value")
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
-ACTIONS: tuple[Action, ...] = get_args(Action)
-TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
-MODES: tuple[Mode, ...] = get_args(Mode)
 _SPOKEN = ("native", "cline", "cherry", "json", "function", "react", "hermes")
 PROTOCOLS: tuple[str, ...] = (*_SPOKEN, "hub", *(f"hub+{name}" for name in _SPOKEN[1:]))
 """All supported tool protocols. `hub` builds on `native`, and `hub+NAME` on the tool protocol NAME."""
@@ -33,29 +31,51 @@ LOG_LEVELS: tuple[str, ...] = ("debug", "info", "notice", "warning", "error", "c
 """The levels of a server's log messages, least severe first."""
 BUNDLED: tuple[str, ...] = ("math", "weather", "orders")
 """The bundled servers, in display order."""
+# The names of Textual's themes stand here, since the settings are read before Textual is imported.
 _THEMES = (
     "ansi-dark ansi-light atom-one-dark atom-one-light catppuccin-frappe catppuccin-latte catppuccin-macchiato "
     "catppuccin-mocha dracula flexoki gruvbox monokai nord rose-pine rose-pine-dawn rose-pine-moon solarized-dark "
     "solarized-light textual-dark textual-light tokyo-night"
 )
 THEMES = tuple(_THEMES.split())
-"""Names of Textual's themes, listed here to check a name without importing Textual."""
-AS_INPUT = -1.0
-"""Stands for a price that a file leaves out, until the provider is read: it is that of other input tokens."""
 DEMO = "demo"
 """Provider name of the demo model; no other provider may use it."""
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
 """A reference to an environment variable: group 1 is the name, group 2 the default (None without a default)."""
+LARGEST_NUMBER = 1e9
+
+
+def setting(
+    default: _Value,
+    *,
+    doc: str,
+    low: float = 0,
+    high: float = LARGEST_NUMBER,
+    choices: tuple[str, ...] = (),
+    unit: Literal["", "duration", "size"] = "",
+    apart: bool = False,
+) -> _Value:
+    """Return a dataclass field that a file can set, with its rule as metadata.
+
+    `doc` says what the field means, `low` and `high` bound a number, `choices` are the only texts (a `Literal` annotation
+    lists its own), and `unit` says how a number is written: `90d`, `5GB`. A field that is read `apart` has a function of its
+    own, which needs more than the table: a name, or other tables.
+    """
+    rule = {"doc": doc, "low": low, "high": high, "choices": choices, "unit": unit, "apart": apart}
+
+    def given() -> _Value:
+        return default
+
+    if isinstance(default, Mapping):  # dataclasses refuse a default that could be changed
+        return field(default_factory=given, metadata=rule)
+    return field(default=default, metadata=rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Template:
     """A string with references `${NAME}` and `${NAME:-default}` to environment variables, filled in when the string is used.
 
-    The repr shows only the names of the variables and hides other text, which may be a key.
-
-    Attributes:
-        literal: The text contains no references: it was typed as an argument, and the shell has expanded it.
+    A `literal` text has no references: it was typed as an argument, and the shell has expanded it.
     """
 
     text: str
@@ -63,6 +83,7 @@ class Template:
 
     @override
     def __repr__(self) -> str:
+        # The text may be a key, so that only the names of its variables are shown.
         names = "".join(f"${{{name}}}, " for name in self.references)
         return f"Template({names}{len(self.text)} characters)"
 
@@ -90,28 +111,29 @@ class Price:
 
     input: float = setting(0.0, doc="input tokens")
     output: float = setting(0.0, doc="output tokens")
-    cached: float = setting(AS_INPUT, doc="input tokens read from the cache; as others if it is not given")
-    cache_written: float = setting(AS_INPUT, doc="input tokens written to the cache; as others likewise")
+    cached: float | None = setting(None, doc="input tokens read from the cache; None if they cost as others do")
+    cache_written: float | None = setting(None, doc="input tokens written to the cache, likewise")
+
+    def of_input(self, plain: int, cached: int, cache_written: int) -> float:
+        """Return what so many million input tokens of each kind cost."""
+        read = self.input if self.cached is None else self.cached
+        written = self.input if self.cache_written is None else self.cache_written
+        return plain * self.input + cached * read + cache_written * written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
     """An endpoint that serves models.
 
-    Attributes:
-        key_variable: The preset's environment variable for the key; None for a provider without a preset.
-        preset: Whether the provider comes from the built-in table and not from a file.
-        embedded: Whether this is the demo model, whose process the host starts.
-        in_keyring: Whether `api_key` came from the system's keyring.
+    `key_variable` is the preset's environment variable for the key. A `preset` comes from the built-in table and not from a
+    file, and the one that is `embedded` is the demo model, whose process the host starts.
     """
 
     name: str
     dialect: str = setting("openai", choices=DIALECTS, doc="the wire format")
-    base_url: Template = setting(
-        Template(text=""), is_secret=True, doc="the URL before the dialect's path; empty for the demo model"
-    )
-    api_key: Template | None = setting(None, is_secret=True, doc="the key; None if the preset's variable may hold it")
-    headers: Mapping[str, Template] = setting({}, is_secret=True, doc="headers to send with each request")
+    base_url: Template = setting(Template(text=""), doc="the URL before the dialect's path; empty for the demo model")
+    api_key: Template | None = setting(None, doc="the key; None if the preset's variable may hold it")
+    headers: Mapping[str, Template] = setting({}, doc="headers to send with each request")
     options: Options = setting(Options(), doc="model options, which profile and session override; with extra_body")
     models: tuple[str, ...] = setting((), doc="the models to offer; if empty, the provider is asked")
     default_model: str | None = setting(None, doc="the model to start with, None if there is no obvious one")
@@ -119,7 +141,7 @@ class Provider:
     timeout: float = setting(600.0, low=0.001, doc="longest time between received bytes, in seconds")
     allow_http: bool = setting(False, doc="whether plain http to another machine is permitted")
     api_version: str | None = setting(None, doc="the API's version, for dialects that have one")
-    prices: Mapping[str, Price] = setting({}, record=Price, doc="the price of each model, by its name")
+    prices: Mapping[str, Price] = setting({}, doc="the price of each model, by its name")
     key_variable: str | None = None
     preset: bool = False
     label: str = ""
@@ -130,26 +152,21 @@ class Provider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSpec:
-    """The configuration of a server.
-
-    Attributes:
-        name: 1 to 40 letters of any script, digits, `-` and `_`, without `__`.
-        file: The file that configures the server, empty for a bundled or typed server.
-    """
+    """The configuration of a server. `file` is where it stands, empty for a bundled or typed server."""
 
     name: str
     command: Template | None = setting(None, doc="the program to start, for stdio")
     args: tuple[Template, ...] = setting((), doc="the program's arguments, passed without a shell")
     cwd: Template | None = setting(None, doc="the program's working directory; None for this program's own")
-    url: Template | None = setting(None, is_secret=True, doc="the address of a remote server")
+    url: Template | None = setting(None, doc="the address of a remote server")
     bundled: str | None = setting(None, choices=BUNDLED, doc="the name of a bundled server")
-    transport: Transport = setting("stdio", choices=TRANSPORTS, doc="how to connect; http if there is a URL")
-    env: Mapping[str, Template] = setting({}, is_secret=True, doc="environment variables to add for the program")
-    headers: Mapping[str, Template] = setting({}, is_secret=True, doc="headers to send with each request to `url`")
+    transport: Transport = setting("stdio", doc="how to connect; http if there is a URL")
+    env: Mapping[str, Template] = setting({}, doc="environment variables to add for the program")
+    headers: Mapping[str, Template] = setting({}, doc="headers to send with each request to `url`")
     enabled: bool = setting(True, doc="whether to connect at start")
     timeout: float = setting(60.0, doc="longest time for a request, in seconds; 0 for no limit")
     timeout_max: float = setting(600.0, low=0.001, doc="longest time for a call that reports progress, in seconds")
-    mode: Mode = setting("auto", choices=MODES, doc="which era of MCP to speak")
+    mode: Mode = setting("auto", doc="which era of MCP to speak")
     instructions: bool = setting(False, doc="whether the server's instructions are sent to the model")
     sampling: bool = setting(False, doc="whether the server may ask for answers of the model")
     roots: tuple[str, ...] = setting((), doc="folders whose paths the server may know")
@@ -157,7 +174,7 @@ class ServerSpec:
     watch: tuple[str, ...] = setting((), doc="patterns of files, relative to cwd or to `file`; a change restarts it")
     allow_http: bool = setting(False, doc="whether plain http to another machine is permitted")
     client_id: Template | None = setting(None, doc="the client's id at the authorization server; None to register")
-    client_secret: Template | None = setting(None, is_secret=True, doc="the secret that belongs to `client_id`")
+    client_secret: Template | None = setting(None, doc="the secret that belongs to `client_id`")
     client_metadata_url: str = setting("", doc="the address of a document that describes the client")
     redirect_port: int = setting(0, high=65535, doc="the port that a login returns to; 0 for any free port")
     file: str = field(default="", compare=False)
@@ -173,7 +190,7 @@ class Profile:
     )
     servers: tuple[str, ...] | None = setting(None, doc="names of the servers whose tools are offered")
     tools: tuple[str, ...] | None = setting(None, doc="patterns SERVER.TOOL of the tools to offer, with * as wildcard")
-    model: ModelRef | None = setting(None, doc="the model to switch to")
+    model: ModelRef | None = setting(None, apart=True, doc="the model to switch to")
     protocol: str | None = setting(None, choices=PROTOCOLS, doc="the tool protocol to switch to")
     options: Options = setting(Options(), doc="model options over the provider's; the session's override these")
     file: str = ""
@@ -185,13 +202,13 @@ class Rule:
 
     server: str = setting("", doc="a server's name, with * as wildcard")
     tool: str = setting("", doc="a tool's name, with * as wildcard")
-    action: Action = setting("ask", choices=ACTIONS, doc="what to do with a call that matches")
+    action: Action = setting("ask", doc="what to do with a call that matches")
     where: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Limits of a turn."""
+class TurnLimits:
+    """What bounds a turn."""
 
     steps: int = setting(25, low=1, doc="largest number of model exchanges in a turn")
     connect_wait: float = setting(
@@ -201,7 +218,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Store:
+class StoreLimits:
     """How long sessions are stored, and how large the database may grow."""
 
     keep: float | None = setting(None, unit="duration", doc="seconds to keep a session; None keeps sessions for ever")
@@ -223,13 +240,13 @@ class UserFile:
     model: str | None = setting(None, doc="the model to start with, PROVIDER/MODEL")
     protocol: str | None = setting(None, doc="the tool protocol to start with, one of `PROTOCOLS`")
     profile: str | None = setting(None, doc="the profile to start with")
-    providers: Mapping[str, Provider] = setting({}, doc="the providers by name")
-    servers: Mapping[str, ServerSpec] = setting({}, doc="the servers by name")
-    profiles: Mapping[str, Profile] = setting({}, doc="the profiles by name")
-    rules: tuple[Rule, ...] = setting((), doc="which calls are decided without asking")
-    limits: Limits = setting(Limits(), record=Limits, doc="limits of a turn")
-    store: Store = setting(Store(), record=Store, doc="how long sessions are stored")
-    ui: Ui = setting(Ui(), record=Ui, doc="the appearance of the app")
+    providers: Mapping[str, Provider] = setting({}, apart=True, doc="the providers by name")
+    servers: Mapping[str, ServerSpec] = setting({}, apart=True, doc="the servers by name")
+    profiles: Mapping[str, Profile] = setting({}, apart=True, doc="the profiles by name")
+    rules: tuple[Rule, ...] = setting((), apart=True, doc="which calls are decided without asking")
+    limits: TurnLimits = setting(TurnLimits(), doc="limits of a turn")
+    store: StoreLimits = setting(StoreLimits(), doc="how long sessions are stored")
+    ui: Ui = setting(Ui(), doc="the appearance of the app")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,12 +265,9 @@ class Settings:
     """The whole configuration, from files, environment and arguments.
 
     Attributes:
-        config_file: The configuration file that was read, None if there is none.
         model: The model to start with; None means the demo model.
         profile: Name of the profile to start with, empty for none; already applied to `model` and `protocol`.
         providers: The providers by name: configured ones first, then presets, then the demo model's.
-        servers: The servers by name, in the order of the files.
-        notices: Warnings, one sentence each, without secrets.
         default_servers: Whether the bundled servers are used, because no server is configured.
         fixed: Keys of remembered choices that `config.toml` overrides, such as `model` or `servers.NAME.enabled`.
         switches: Remembered switches by `SERVER` or `SERVER.TOOL`; those of servers are already applied to `servers`.
@@ -270,8 +284,8 @@ class Settings:
     servers: Mapping[str, ServerSpec] = field(default_factory=dict[str, ServerSpec])
     rules: tuple[Rule, ...] = ()
     allow: tuple[str, ...] = ()
-    limits: Limits = field(default_factory=Limits)
-    store: Store = field(default_factory=Store)
+    limits: TurnLimits = field(default_factory=TurnLimits)
+    store: StoreLimits = field(default_factory=StoreLimits)
     ui: Ui = field(default_factory=Ui)
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     notices: tuple[str, ...] = ()

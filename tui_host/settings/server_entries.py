@@ -11,7 +11,7 @@ from tui_host.settings.mistakes import Report
 from tui_host.settings.paths import ensure_private_dir
 from tui_host.settings.save import save_switches, write_toml
 from tui_host.settings.server_tables import read_server
-from tui_host.settings.table_reader import Table
+from tui_host.settings.table_reader import SettingsTable
 from tui_host.settings.toml_files import shown_path
 
 if TYPE_CHECKING:
@@ -23,22 +23,18 @@ FOLDER = "servers.d"
 def read_entry(name: str, table: Mapping[str, object]) -> tuple[ServerSpec, tuple[str, ...]]:
     """Return the server that a table describes, and the warnings about the table; raises a `SettingsError` with all mistakes."""
     report = Report()
-    spec = read_server(name, Table(data=table, file=f"servers.{name}", report=report))
+    spec = read_server(name, SettingsTable(data=table, file=f"servers.{name}", report=report))
     report.raise_if_any()
     return spec, tuple(report.notices)
-
-
-def entry_path(settings: Settings, name: str) -> Path:
-    """Return the path of a server's own file, which may not exist."""
-    return settings.config_dir / FOLDER / f"{name}.toml"
 
 
 def add_entry(settings: Settings, name: str, table: Mapping[str, object]) -> Path:
     """Write a server's own file; a switch remembered for an earlier server of that name is forgotten."""
     read_entry(name, table)
-    path = entry_path(settings, name)
+    path = settings.config_dir / FOLDER / f"{name}.toml"
     if name in settings.servers and not settings.default_servers:
-        raise SettingsError(f"there is a server {name} already", _place(settings, name), "choose another name")
+        where = settings.servers[name].file
+        raise SettingsError(f"there is a server {name} already", where, "choose another name")
     ensure_private_dir(path.parent)
     _forget_switches(settings, name)
     write_toml(path, table)
@@ -47,16 +43,16 @@ def add_entry(settings: Settings, name: str, table: Mapping[str, object]) -> Pat
 
 def remove_entry(settings: Settings, name: str) -> Path:
     """Delete a server's own file and return its path; a server that is configured elsewhere is a `SettingsError`."""
-    path = entry_path(settings, name)
+    path = settings.config_dir / FOLDER / f"{name}.toml"
     file = settings.servers[name].file
     if not file:
         raise SettingsError(f"{name} is a bundled server", "servers remove", f"tui-host servers disable {name}")
     if file != shown_path(path):
-        raise SettingsError(f"{name} is configured there", _place(settings, name), "remove it from that file")
+        raise SettingsError(f"{name} is configured there", f"{file}: servers.{name}", "remove it from that file")
     try:
         path.unlink()
     except OSError as error:
-        raise SettingsError(f"cannot be deleted: {error.strerror}", shown_path(path), "check its folder") from error
+        raise SettingsError(f"cannot be deleted: {error.strerror}", file, "check its folder") from error
     _forget_switches(settings, name)
     return path
 
@@ -66,8 +62,3 @@ def _forget_switches(settings: Settings, name: str) -> None:
     switches = {key: None for key in settings.switches if key.partition(".")[0] == name}
     if switches:
         save_switches(settings, switches)
-
-
-def _place(settings: Settings, name: str) -> str:
-    file = settings.servers[name].file
-    return file if file == shown_path(entry_path(settings, name)) else f"{file}: servers.{name}"

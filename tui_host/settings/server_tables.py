@@ -10,7 +10,7 @@ from tui_host.errors import SettingsError
 from tui_host.settings.mistakes import shown
 from tui_host.settings.provider_tables import check_address, check_headers, notice_secret
 from tui_host.settings.schema import ServerSpec, Template
-from tui_host.settings.table_reader import Table
+from tui_host.settings.table_reader import SettingsTable
 from tui_host.settings.urls import check_url, split
 
 SERVER_NAME = re.compile(r"(?!.*__)[\w-]{1,40}")
@@ -24,22 +24,32 @@ _LAUNCHERS = frozenset(["uvx", "npx", "bunx", "pipx", "uv", "npm", "bun", "deno"
 _SECRET_VARIABLE = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 
 
-def read_server(name: str, table: Table) -> ServerSpec:
+def read_server(name: str, table: SettingsTable) -> ServerSpec:
     """Read a server's table; mistakes go to the table's report."""
     if not SERVER_NAME.fullmatch(name):
         remedy = "use 1 to 40 letters of any script, digits, - and _, without __"
         table.mistake("", f'"{shown(name)}" is not a valid server name', remedy)
-    spec = table.read(ServerSpec, name=name, file=table.file, transport="http" if "url" in table else "stdio")
+    spec = table.read(ServerSpec(name=name, file=table.file, transport="http" if "url" in table else "stdio"))
     _check_ways(table, spec)
     if spec.url is not None:
-        check_address(table, "url", spec.url, spec.headers, allow_http=spec.allow_http)
+        check_address(table, "url", spec.url, allow_http=spec.allow_http)
     check_headers(table, spec.headers)
     for root in spec.roots:
         if not root.startswith(("/", "~/")):
             table.mistake("roots", f'found "{shown(root)}", which is not a full path', "write it from / or ~/ on")
-    _check_environment(table, spec)
-    _check_login(table, spec)
-    # These warn and do not refuse: a command may be right on the machine that runs it.
+    for variable, template in spec.env.items():
+        if not variable or "=" in variable or "\0" in variable:
+            table.inner("env").mistake(variable, "not a valid variable name", "use letters, digits and _")
+        elif _SECRET_VARIABLE.search(variable) and "${" not in template.text:
+            notice_secret(table.inner("env"), variable, template, shown(variable))
+    if spec.client_metadata_url and not spec.client_metadata_url.startswith("https://"):
+        what = f'found "{shown(spec.client_metadata_url)}"'
+        table.mistake("client_metadata_url", what, "write an https address with a path")
+    if spec.client_secret is not None:
+        if spec.client_id is None:
+            table.mistake("client_secret", "there is no client_id", "write the id that the secret belongs to")
+        if "${" not in spec.client_secret.text:
+            notice_secret(table, "client_secret", spec.client_secret)
     if spec.command is not None:
         _check_command(table, spec, spec.command.text)
     return spec
@@ -48,10 +58,7 @@ def read_server(name: str, table: Table) -> ServerSpec:
 def server_from_arguments(url_or_command: Sequence[str] | str) -> ServerSpec:
     """Return the server of `tui-host URL` or `tui-host -- COMMAND…`, under a name made from the URL or the command.
 
-    Both are used literally, without references or a shell. Plain http is permitted if typed.
-
-    Raises:
-        SettingsError: The URL is invalid, or there is no program.
+    Both are used literally, without references or a shell. Plain http is permitted: whoever types a URL sees its scheme.
     """
     if isinstance(url_or_command, str):
         check_url(url_or_command, allow_http=True, where="URL")
@@ -61,7 +68,7 @@ def server_from_arguments(url_or_command: Sequence[str] | str) -> ServerSpec:
             name=server_name(f"{parts.hostname}{port}"),
             transport="sse" if parts.path.rstrip("/").endswith("/sse") else "http",
             url=Template(text=url_or_command, literal=True),
-            allow_http=True,  # whoever types a URL sees its scheme
+            allow_http=True,
         )
     command, *args = url_or_command or ("",)
     if not command:
@@ -91,8 +98,8 @@ def _program(words: Sequence[str]) -> str:
     return PurePath(words[0]).name
 
 
-def _check_ways(table: Table, spec: ServerSpec) -> None:
-    """Check that one key says how to reach the server, and that the others fit it."""
+def _check_ways(table: SettingsTable, spec: ServerSpec) -> None:
+    """Check that one key says how to reach the server, and that the other keys fit it."""
     ways = [key for key in _WAYS if key in table]
     if not ways:
         table.mistake("", "no command, url or bundled", "set one of them to say how to reach the server")
@@ -113,28 +120,11 @@ def _check_ways(table: Table, spec: ServerSpec) -> None:
         table.mistake("transport", what, f"write {' or '.join(fitting)}")
 
 
-def _check_environment(table: Table, spec: ServerSpec) -> None:
-    for name, template in spec.env.items():
-        if not name or "=" in name or "\0" in name:
-            table.inner("env").mistake(name, "not a valid variable name", "use letters, digits and _")
-        elif _SECRET_VARIABLE.search(name) and "${" not in template.text:
-            notice_secret(table.inner("env"), name, template, shown(name))
+def _check_command(table: SettingsTable, spec: ServerSpec, text: str) -> None:
+    """Warn of a command that will not be found as it stands, and of credentials in its arguments.
 
-
-def _check_login(table: Table, spec: ServerSpec) -> None:
-    url = spec.client_metadata_url
-    if url and re.fullmatch(r"https://[^/?#\s]+/[^\s]+", url) is None:
-        table.mistake("client_metadata_url", f'found "{shown(url)}"', "write an https address with a path")
-    if spec.client_secret is None:
-        return
-    if spec.client_id is None:
-        table.mistake("client_secret", "there is no client_id", "write the id that the secret belongs to")
-    if "${" not in spec.client_secret.text:
-        notice_secret(table, "client_secret", spec.client_secret)
-
-
-def _check_command(table: Table, spec: ServerSpec, text: str) -> None:
-    """Warn of a command that will not be found as it stands, and of credentials in its arguments."""
+    Nothing is refused: a command may be right on the machine that runs it.
+    """
     if not text.strip():
         table.mistake("command", "empty", "write the program's name")
     elif text.startswith("~"):

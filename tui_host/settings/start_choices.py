@@ -14,10 +14,10 @@ from typing import TypeAlias, TypeVar
 
 from tui_host.errors import SettingsError
 from tui_host.settings.environment_references import resolve
-from tui_host.settings.mistakes import Report, nearest, shown, wrong_choice
+from tui_host.settings.mistakes import nearest, shown, wrong_choice
 from tui_host.settings.profile_tables import read_model
 from tui_host.settings.schema import PROTOCOLS, ModelRef, Profile, Provider, ServerSpec, Template
-from tui_host.settings.table_reader import Table
+from tui_host.settings.table_reader import SettingsTable
 
 Mistake: TypeAlias = Callable[[str, str], None]
 """Takes what is wrong with a value, and the remedy."""
@@ -51,12 +51,11 @@ class StartChoices:
     """What the choices are made from: what was typed, the user's own file, and what was remembered."""
 
     typed: Overrides
-    config: Table
-    state: Table
+    config: SettingsTable
+    state: SettingsTable
     providers: Mapping[str, Provider]
     profiles: Mapping[str, Profile]
     environment: Mapping[str, str]
-    report: Report
 
     def choose(self) -> tuple[Profile | None, ModelRef | None, str]:
         """Return profile, model and tool protocol; a model of None is the demo model."""
@@ -65,24 +64,15 @@ class StartChoices:
         profile = (typed or configured) if is_chosen else remembered
         own_model = None if profile is None else profile.model
         own_protocol = None if profile is None else profile.protocol
-
-        def read(text: str, mistake: Mistake) -> ModelRef | None:
-            is_over = self.typed.model is not None or (is_chosen and own_model is not None)
-            try:
-                text = resolve(Template(text=text), self.environment, where="").text
-            except SettingsError as error:
-                if self.typed.needs_model and not is_over:
-                    mistake(error.what, error.remedy)
-                return None
-            return read_model(text, self.providers, mistake)
-
-        model, configured_model, remembered_model = self._values("model", self.typed.model, read)
-        protocol, configured_protocol, remembered_protocol = self._values("protocol", self.typed.protocol, _protocol)
-        if is_chosen:
-            model, protocol = model or own_model, protocol or own_protocol
-        model = model or configured_model or remembered_model or own_model
-        protocol = protocol or configured_protocol or remembered_protocol or own_protocol
-        return profile, model, protocol or PROTOCOLS[0]
+        # An unset variable in a model that something else replaces is nobody's trouble.
+        needs_model = self.typed.needs_model and self.typed.model is None and not (is_chosen and own_model)
+        models = self._values("model", self.typed.model, partial(self._model, needed=needs_model))
+        protocols = self._values("protocol", self.typed.protocol, _protocol)
+        return (
+            profile,
+            _first(models, own_model, profile_wins=is_chosen),
+            _first(protocols, own_protocol, profile_wins=is_chosen) or PROTOCOLS[0],
+        )
 
     def _values(
         self, key: str, typed: str | None, read: Callable[[str, Mistake], _Value | None]
@@ -94,16 +84,32 @@ class StartChoices:
             self.state.notice(key, f"ignored, {what} ({remedy})")
 
         return (
-            None if typed is None else read(typed, partial(self.report.typed, f"--{key}")),
+            None if typed is None else read(typed, partial(self.config.report.typed, f"--{key}")),
             read(configured, partial(self.config.mistake, key)) if isinstance(configured, str) else None,
             read(remembered, ignored) if isinstance(remembered, str) and configured is None else None,
         )
+
+    def _model(self, text: str, mistake: Mistake, *, needed: bool) -> ModelRef | None:
+        try:
+            text = resolve(Template(text=text), self.environment, where="").text
+        except SettingsError as error:
+            if needed:
+                mistake(error.what, error.remedy)
+            return None
+        return read_model(text, self.providers, mistake)
 
     def _profile(self, name: str, mistake: Mistake) -> Profile | None:
         if name not in self.profiles:
             remedy = nearest(name, tuple(self.profiles)) if self.profiles else f"define [profiles.{shown(name)}] first"
             mistake(f'no profile "{shown(name)}"', remedy)
         return self.profiles.get(name)
+
+
+def _first(values: tuple[_Value | None, ...], of_profile: _Value | None, *, profile_wins: bool) -> _Value | None:
+    """Return the first value of typed, configured and remembered ones; the profile's stands behind the first or the last."""
+    typed, *others = values
+    order = (typed, of_profile, *others) if profile_wins else (typed, *others, of_profile)
+    return next((value for value in order if value is not None), None)
 
 
 def _protocol(name: str, mistake: Mistake) -> str | None:

@@ -7,9 +7,10 @@ see `login_storage`. Each function raises a `SettingsError` if the keyring is lo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from tui_host.errors import SettingsError
 from tui_host.settings.schema import Provider, Template
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
 
 SERVICE: Final = "tui-host"
-_T = TypeVar("_T")
 # Modules of the library's stand-ins for a missing keyring.
 _NONE = frozenset({"keyring.backends.fail", "keyring.backends.null"})
 
@@ -37,7 +37,7 @@ def keyring_name() -> str:
 
 def stored_key(provider: str) -> str | None:
     """Return a provider's key from the keyring, None if it has none."""
-    return _stored(provider, f"providers.{provider}.api_key") or None
+    return stored_login(provider, f"providers.{provider}.api_key")
 
 
 def with_stored_key(provider: Provider) -> Provider:
@@ -53,44 +53,38 @@ def with_key(provider: Provider, key: str) -> Provider:
 
 def store_key(provider: str, key: str) -> str:
     """Store a provider's key in the keyring; returns the keyring's name. A missing keyring is an error."""
-    backend = _backend()
-    if backend is None:
+    if not store_login(provider, key, f"providers.{provider}.api_key"):
         remedy = "set an environment variable instead"
         raise SettingsError("this system has no keyring", f"providers.{provider}", remedy)
-    _store(provider, key, f"providers.{provider}.api_key")
-    return backend.name
+    return keyring_name()
 
 
 def forget_key(provider: str) -> bool:
     """Delete a provider's key from the keyring; returns False if the keyring had none."""
-    return bool(stored_key(provider)) and _store(provider, None, f"providers.{provider}.api_key")
+    return bool(stored_key(provider)) and store_login(provider, None, f"providers.{provider}.api_key")
 
 
-def stored_login(user: str) -> str | None:
-    """Return a login from the keyring, None if it has none."""
-    return _stored(user, "")
-
-
-def store_login(user: str, login: str | None) -> bool:
-    """Store a login in the keyring, or delete it if None; returns False if there is no keyring."""
-    return _store(user, login, "")
-
-
-def _stored(user: str, where: str) -> str | None:
+def stored_login(user: str, where: str = "") -> str | None:
+    """Return what the keyring has for a user, None if it has nothing."""
     backend = _backend()
-    return None if backend is None else _asked(where, lambda: backend.get_password(SERVICE, user))
+    if backend is None:
+        return None
+    with _asking(where):
+        return backend.get_password(SERVICE, user) or None
 
 
-def _store(user: str, secret: str | None, where: str) -> bool:
+def store_login(user: str, secret: str | None, where: str = "") -> bool:
+    """Store a secret for a user in the keyring, or delete it if None; returns False if there is no keyring."""
     backend = _backend()
     if backend is None:
         return False
-    if secret is not None:
-        from keyring import set_password
+    from keyring import set_password
 
-        _asked(where, lambda: set_password(SERVICE, user, secret))
-    elif _stored(user, where) is not None:
-        _asked(where, lambda: backend.delete_password(SERVICE, user))
+    with _asking(where):
+        if secret is not None:
+            set_password(SERVICE, user, secret)
+        elif backend.get_password(SERVICE, user) is not None:
+            backend.delete_password(SERVICE, user)
     return True
 
 
@@ -100,15 +94,17 @@ def _backend() -> KeyringBackend | None:
         from keyring import get_keyring
     except ImportError:
         return None  # the library is missing, as a distribution may decide
-    backend = _asked("", get_keyring)
-    kind = type(backend)
-    return None if kind.__module__ in _NONE or "Plaintext" in kind.__name__ else backend
+    with _asking(""):
+        backend = get_keyring()
+        kind = type(backend)
+        return None if kind.__module__ in _NONE or "Plaintext" in kind.__name__ else backend
 
 
-def _asked(where: str, work: Callable[[], _T]) -> _T:
-    """Call the keyring and turn any exception into an error that does not show the key."""
+@contextmanager
+def _asking(where: str) -> Generator[None]:
+    """Turn any exception of the keyring into an error that does not show the key."""
     try:
-        return work()
+        yield
     except Exception as error:
         name, words = type(error).__name__, " ".join(str(error).split())[:200]
         what = "is locked" if name == "KeyringLocked" else "cannot be asked"

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-import stat
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeGuard
 
@@ -16,11 +13,11 @@ from tui_host.settings.mistakes import Report, shown
 
 LARGEST = 1_000_000
 """Largest configuration file, in bytes. A larger file is a mistake, such as a wrong path."""
-LONGEST_STATEMENT_LINES = 200
-"""A longer value of several lines, which is parsed anew with each of its lines, ends the search for lines of keys."""
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
-_ELEMENT = re.compile(r"(?:\[\d+\]| #\d+)$")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+(?:\[\d+\])?")
+_LONG_TEXT = re.compile(r'"""(?:\\.|.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
+_HEADER = re.compile(r"\s*(\[\[?)\s*(.*?)\s*\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r"\s*((?:[\w.-]|\"[^\"]*\")+)\s*=")
 
 
 def is_table(value: object) -> TypeGuard[dict[str, object]]:
@@ -33,16 +30,8 @@ def is_array(value: object) -> TypeGuard[list[object]]:
     return isinstance(value, list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TomlDocument:
-    """The values of a TOML file, and its text."""
-
-    values: Mapping[str, object]
-    text: str
-
-
-def read_document(path: Path, report: Report, *, needed: bool) -> TomlDocument | None:
-    """Read a TOML file; None if it cannot be read, or does not exist. A missing file is a mistake if it is needed."""
+def read_toml(path: Path, report: Report, *, needed: bool) -> tuple[dict[str, object], str] | None:
+    """Return the values of a TOML file, and its text; None without a file, which is a mistake if it is needed."""
     name = shown_path(path)
     try:
         with path.open("rb") as file:
@@ -50,15 +39,27 @@ def read_document(path: Path, report: Report, *, needed: bool) -> TomlDocument |
     except (FileNotFoundError, NotADirectoryError):
         if needed:
             report.mistake("no such file", name, "create it, or give another path")
-    except IsADirectoryError:
-        remedy = f"give the path of the file, such as {name}/config.toml"
-        report.mistake("found a folder, expected a file", name, remedy)
+        return None
     except OSError as error:
-        report.mistake(f"cannot be read: {error.strerror or type(error).__name__}", name, "check its permissions")
-    else:
-        if len(data) <= LARGEST:
-            return _parsed(data, name, report)
+        remedy = f"give the path of the file, such as {name}/config.toml" if path.is_dir() else "check its permissions"
+        report.mistake(f"cannot be read: {error.strerror}", name, remedy)
+        return None
+    if len(data) > LARGEST:
         report.mistake(f"more than {LARGEST:,} bytes", name, "give the path of a configuration file")
+        return None
+    try:
+        text = data.decode("utf-8-sig")
+        return tomllib.loads(text), text
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        report.mistake(f"not UTF-8: byte 0x{data[error.start]:02x}", f"{name}: line {line}", "save the file as UTF-8")
+    except (ValueError, RecursionError) as error:
+        what, place = str(error), _PLACE.search(str(error))
+        if place is not None:
+            what = what[: place.start()] + (f", at column {place[2]}" if place[2] else ", at the end")
+            last_line = data.rstrip().count(b"\n") + 1
+            name = f"{name}: line {place[1] or last_line}"
+        report.mistake(f"not TOML: {shown(what)}", name, "fix it; see https://toml.io for the format")
     return None
 
 
@@ -69,11 +70,10 @@ def files_of(folder: Path, report: Report) -> Iterator[tuple[str, Path]]:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        report.mistake(f"the folder cannot be read: {reason}", shown_path(folder), "check its permissions")
+        report.mistake(f"the folder cannot be read: {error.strerror}", shown_path(folder), "check its permissions")
         return
     for path in paths:
-        if path.suffix == ".toml" and not path.name.startswith(".") and _may_be_read(path):
+        if path.suffix == ".toml" and not path.name.startswith(".") and not path.is_dir():
             yield path.stem, path
 
 
@@ -89,73 +89,21 @@ def written_key(key: str) -> str:
 
 def line_of(source: str, path: str) -> int:
     """Return the line in which a key, or else the table around it, begins; 0 if that is not known."""
-    lines = _lines_of(source) if source else {}
-    while path and path not in lines:
-        whole = _ELEMENT.sub("", path)
-        path = path.rpartition(".")[0] if whole == path else whole
-    return lines.get(path, 0)
-
-
-@lru_cache(4)
-def _lines_of(source: str) -> dict[str, int]:
-    """Map each table and key to its line. Every statement is parsed by itself, so no text in quotes is taken for a key."""
-    lines: dict[str, int] = {}
-    counts = Counter[str]()
-    table, statement, first = "", "", 1
-    for number, line in enumerate(source.split("\n"), 1):
-        if not statement:
-            first = number
-        statement += f"{line}\n"
-        try:
-            values = tomllib.loads(statement)
-        except ValueError:
-            if number - first > LONGEST_STATEMENT_LINES:
-                return lines
-            continue  # the value goes on in the next line
-        if statement.lstrip().startswith("["):
-            *_, table = _paths(values, "")
-            if statement.lstrip().startswith("[["):
-                counts[table] += 1
-                table = f"{table} #{counts[table]}"
-            lines.setdefault(table, first)
-        else:
-            for path in _paths(values, f"{table}." if table else ""):
-                lines.setdefault(path, first)
-        statement = ""
-    return lines
-
-
-def _paths(values: Mapping[str, object], before: str, levels: int = 8) -> Iterator[str]:
-    for key, value in values.items():
-        path = f"{before}{written_key(key)}"
-        yield path
-        if is_table(value) and levels:
-            yield from _paths(value, f"{path}.", levels - 1)
-
-
-def _may_be_read(path: Path) -> bool:
-    """Whether the file can be read without waiting. An inaccessible file counts, so that its error is reported."""
-    try:
-        return stat.S_ISREG(path.stat().st_mode)
-    except OSError:
-        return True
-
-
-def _parsed(data: bytes, name: str, report: Report) -> TomlDocument | None:
-    try:
-        text = data.decode("utf-8-sig")
-        return TomlDocument(values=tomllib.loads(text), text=text)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        report.mistake(f"not UTF-8: byte 0x{data[error.start]:02x}", f"{name}: line {line}", "save the file as UTF-8")
-    except RecursionError:
-        report.mistake("tables or arrays nested too deeply", name, "flatten them")
-    except ValueError as error:
-        what, place = str(error), _PLACE.search(str(error))
-        where = name
-        if place is not None:
-            what = what[: place.start()] + (f", at column {place[2]}" if place[2] else ", at the end")
-            last_line = data.rstrip().count(b"\n") + 1
-            where = f"{name}: line {place[1] or last_line}"
-        report.mistake(f"not TOML: {shown(what)}", where, "fix it; see https://toml.io for the format")
-    return None
+    nearest, line, table = "", 0, ""
+    arrays = Counter[str]()
+    # What stands in a long text may look like a key, but is none.
+    plain = _LONG_TEXT.sub(lambda text: "\n" * text[0].count("\n"), source)
+    for number, written in enumerate(plain.split("\n"), 1):
+        header, key = _HEADER.match(written), _KEY.match(written)
+        if header is not None:
+            table = header[2]
+            arrays[table] += 1
+            if header[1] == "[[":
+                table = f"{table} #{arrays[table]}"
+        elif key is None:
+            continue
+        place = ".".join(filter(None, (table, "" if key is None else key[1])))
+        is_around = path == place or path.startswith((f"{place}.", f"{place}[", f"{place} #"))
+        if is_around and len(place) > len(nearest):
+            nearest, line = place, number
+    return line

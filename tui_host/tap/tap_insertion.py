@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from tui_host.settings.hosts.host_servers import Entry
+from tui_host.settings.hosts.host_servers import ServerEntry
 from tui_host.settings.hosts.jsonc import Edit, PlacedValue, after_space, edited
 from tui_host.tap.stdio_arguments import read_stdio_arguments
 
@@ -72,24 +72,20 @@ class ChangedFile:
     skipped: tuple[SkippedServer, ...]
 
 
-def install(text: str, servers: Iterable[Entry], names: Collection[str], program: Sequence[str]) -> ChangedFile:
+def install(text: str, servers: Iterable[ServerEntry], names: Collection[str], program: Sequence[str]) -> ChangedFile:
     """Insert a tap before the command of every server, or only of the named ones.
 
-    Args:
-        text: The text of the host's file.
-        servers: All servers in the file.
-        names: Names of the servers to change; empty for all.
-        program: The command that starts a stdio tap, without the server's name: `/…/tui-host tap stdio`.
+    `program` is the command that starts a stdio tap, without the server's name: `/…/tui-host tap stdio`.
     """
     return _changed(text, servers, names, lambda entry: _installed(text, entry, program))
 
 
-def uninstall(text: str, servers: Iterable[Entry], names: Collection[str]) -> ChangedFile:
+def uninstall(text: str, servers: Iterable[ServerEntry], names: Collection[str]) -> ChangedFile:
     """Remove the taps of all servers, or only of the named ones."""
     return _changed(text, servers, names, lambda entry: _uninstalled(text, entry))
 
 
-def differences(before: Iterable[Entry], after: Iterable[Entry]) -> tuple[ChangedServer, ...]:
+def differences(before: Iterable[ServerEntry], after: Iterable[ServerEntry]) -> tuple[ChangedServer, ...]:
     """Return the servers whose command or arguments differ."""
     later = {entry.place: entry for entry in after}
     pairs = [(entry, later[entry.place]) for entry in before if entry.place in later]
@@ -107,12 +103,15 @@ def differences(before: Iterable[Entry], after: Iterable[Entry]) -> tuple[Change
 
 
 def _changed(
-    text: str, servers: Iterable[Entry], names: Collection[str], change: Callable[[Entry], SkippedServer | list[Edit]]
+    text: str,
+    servers: Iterable[ServerEntry],
+    names: Collection[str],
+    change: Callable[[ServerEntry], SkippedServer | list[Edit]],
 ) -> ChangedFile:
     skipped: list[SkippedServer] = []
     edits: list[Edit] = []
     for entry in servers:
-        if not names or entry.name in names:
+        if not names or entry.place[-1] in names:
             needed = change(entry)
             if isinstance(needed, SkippedServer):
                 skipped.append(needed)
@@ -130,7 +129,7 @@ def tapped_from(words: Sequence[str]) -> int | None:
     return None
 
 
-def _installed(text: str, entry: Entry, program: Sequence[str]) -> SkippedServer | list[Edit]:
+def _installed(text: str, entry: ServerEntry, program: Sequence[str]) -> SkippedServer | list[Edit]:
     words = entry.words
     command = entry.node.members.get("command")
     if entry.url:
@@ -146,7 +145,7 @@ def _installed(text: str, entry: Entry, program: Sequence[str]) -> SkippedServer
     if _is_debugged(entry.node):
         return SkippedServer(place=entry.place, why="its host starts it under a debugger; remove «debug» first")
     arguments = entry.node.members.get("args")
-    before = [*program[1:], _peer(entry.name), "--"]
+    before = [*program[1:], _peer(entry.place[-1]), "--"]
     if arguments is not None and _is_like_ours(text, words, arguments, command):
         before.pop()  # taps do not need it, so its presence shows which `args` came with the tap
     inserted = [*map(_string, before), text[command.start : command.end]]
@@ -192,7 +191,7 @@ def _arguments_before(text: str, command: PlacedValue, inserted: Sequence[str]) 
     return Edit(start=command.key_start, end=command.key_start, text=f'"args"{colon}[{", ".join(inserted)}],{space}')
 
 
-def _uninstalled(text: str, entry: Entry) -> SkippedServer | list[Edit]:
+def _uninstalled(text: str, entry: ServerEntry) -> SkippedServer | list[Edit]:
     words = entry.words
     command = entry.node.members.get("command")
     arguments = entry.node.members.get("args")

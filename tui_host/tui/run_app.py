@@ -93,13 +93,13 @@ def open_files(paths: Sequence[Path], settings: Settings) -> int:
     """
     from tui_host.capture.store.temporary_store import fleeting_folder
     from tui_host.settings.paths import DATABASE
-    from tui_host.settings.schema import Store
+    from tui_host.settings.schema import StoreLimits
     from tui_host.tui.incoming_files import Incoming
 
     check_terminal("tui-host sessions import FILE, then tui-host sessions show last")
     with fleeting_folder() as folder:
         incoming = Incoming(paths, folder / DATABASE, settings)
-        return run_app(replace(settings, servers={}, store=Store()), incoming=incoming)
+        return run_app(replace(settings, servers={}, store=StoreLimits()), incoming=incoming)
 
 
 def _write_utf8() -> None:

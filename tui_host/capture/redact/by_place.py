@@ -31,11 +31,8 @@ from tui_host.capture.redact.by_value import Kept
 from tui_host.capture.redact.login_bodies import with_plain_names
 from tui_host.errors import JSON
 from tui_host.settings.credential_places import (
-    PROTOCOLS,
-    Span,
-    beside_origin,
+    CredentialSpan,
     credential_in,
-    credentials_in_protocols,
     in_url,
     is_given,
     parts_of_credential,
@@ -254,20 +251,13 @@ def _is_by_form(value: str) -> bool:
     return any(map(is_random, _RUN.findall(value)))
 
 
-def in_header(name: str, value: str, also: Collection[str]) -> list[Span]:
+def in_header(name: str, value: str, also: Collection[str]) -> list[CredentialSpan]:
     """Return where credentials are in a header's value, without the scheme."""
     if name in also or sensitivity(name, value, "header") == "remove":
         scheme, space, _ = value.partition(" ")
         start = len(scheme) + 1 if space and scheme.lower() in SCHEMES else 0
-        return [Span(start, len(value), name)]
-    if name == "origin":
-        return beside_origin(value)
-    if name == PROTOCOLS:
-        return [
-            Span(at := value.index(credential), at + len(credential), place)
-            for place, credential in credentials_in_protocols(value)
-        ]
-    several = [Span(*match.span(), name) for match in several_in(name, value)]
+        return [CredentialSpan(start, len(value), name)]
+    several = [CredentialSpan(*match.span(), name) for match in several_in(name, value)]
     return several or in_url(value, REDIRECT_KEYS if name == "location" else ())
 
 
@@ -285,8 +275,6 @@ def _shown_by_header(name: str, value: str) -> tuple[tuple[str, str], ...]:
         credential = credential_in(value).strip()
         parts = ((name, part) for part in parts_of_credential(value))
         return ((name, credential), *parts, *_in_basic(value, credential))
-    if name == PROTOCOLS:
-        return tuple(credentials_in_protocols(value))
     if is_one:
         return ()
     return (*_in_urls(value), *((name, match[0]) for match in several_in(name, value)))

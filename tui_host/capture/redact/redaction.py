@@ -23,7 +23,7 @@ from tui_host.capture.redact.by_value import BY_VALUE_FROM, KnownSecrets, Snapsh
 from tui_host.capture.redact.coded import request_without
 from tui_host.capture.redact.stream_redactor import StreamRedactor
 from tui_host.errors import JSON
-from tui_host.settings.credential_places import Span, in_url
+from tui_host.settings.credential_places import CredentialSpan, in_url
 
 if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
@@ -202,7 +202,7 @@ class Redactor:
             taken_out: list[Redaction] = []
             spans = in_header(name, value, self._headers)
             if not spans and self._is_short_secret(value):
-                spans = [Span(0, len(value), name)]
+                spans = [CredentialSpan(0, len(value), name)]
             text = self._by_value(self._without(value, spans, taken_out), taken_out)
             result = results[name, value] = text, taken_out
         found += result[1]
@@ -212,13 +212,13 @@ class Redactor:
         url = self._without(url, in_url(url), found)
         if any(len(value) < BY_VALUE_FROM for value in self._known.names):
             short = [match for match in _SEGMENT.finditer(url) if self._is_short_secret(match[0])]
-            url = self._without(url, [Span(*match.span(), "url") for match in short], found)
+            url = self._without(url, [CredentialSpan(*match.span(), "url") for match in short], found)
         return self._by_value(url, found)
 
     def _is_short_secret(self, text: str) -> bool:
         return EXACT_FROM <= len(text) < BY_VALUE_FROM and text in self._known.names
 
-    def _without(self, text: str, spans: Iterable[Span], found: list[Redaction]) -> str:
+    def _without(self, text: str, spans: Iterable[CredentialSpan], found: list[Redaction]) -> str:
         pieces: list[str] = []
         end = 0
         for span in sorted(spans):

@@ -16,7 +16,6 @@ from tui_host.servers.catalog import describe, identity
 from tui_host.settings.hosts import host_files as files
 from tui_host.settings.hosts.host_entries import HostEntry, host_of, read_host_entries
 from tui_host.settings.hosts.host_files import HostFile
-from tui_host.settings.hosts.jsonc import BrokenJsonError
 from tui_host.settings.hosts.known_hosts import HOSTS, PASTED, KnownHost, files_of
 from tui_host.settings.masked_command import hide
 from tui_host.settings.paths import whole
@@ -155,12 +154,9 @@ def _candidates(words: Sequence[str], settings: Settings) -> Iterator[_Candidate
 
 
 def _read(file: HostFile, host: KnownHost, folder: Path | None) -> Iterator[_Candidate]:
-    try:
-        entries = read_host_entries(file.text, host, folder)
-    except BrokenJsonError as error:
-        raise file.broken(error) from None
-    for entry in entries:
-        yield _Candidate(entry=entry, host=host.title, file=shown_path(file.path))
+    where = shown_path(file.path)
+    for entry in read_host_entries(file.text, host, folder, where=where):
+        yield _Candidate(entry=entry, host=host.title, file=where)
 
 
 def _named_apart(candidates: Iterator[_Candidate], settings: Settings) -> Iterator[_Candidate]:

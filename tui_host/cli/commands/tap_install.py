@@ -18,8 +18,7 @@ from tui_host.cli.answerers import ask_on_terminal
 from tui_host.errors import JSON, SettingsError
 from tui_host.settings.hosts import host_files as files
 from tui_host.settings.hosts.host_files import HostFile
-from tui_host.settings.hosts.host_servers import Entry, servers_in
-from tui_host.settings.hosts.jsonc import BrokenJsonError
+from tui_host.settings.hosts.host_servers import servers_in
 from tui_host.settings.hosts.known_hosts import TAPPED, KnownHost, files_of, known_host
 from tui_host.settings.masked_command import hide
 from tui_host.settings.mistakes import nearest
@@ -176,22 +175,16 @@ def own_command(started: Path, interpreter: Path) -> tuple[str, ...]:
 
 def _planned(file: HostFile, host: KnownHost, names: Sequence[str], program: Sequence[str]) -> _Plan:
     """Plan to write taps that `program` starts, or to remove taps without a program."""
-
-    def servers_of(text: str) -> tuple[Entry, ...]:
-        try:
-            return servers_in(text, host)
-        except BrokenJsonError as error:
-            raise file.broken(error) from None
-
-    servers = servers_of(file.text)
+    where = shown_path(file.path)
+    servers = servers_in(file.text, host, where)
     outcome = install(file.text, servers, names, program) if program else uninstall(file.text, servers, names)
     return _Plan(
         file=file,
         data=outcome.text.encode(),
         untapped=uninstall(file.text, servers, ()).text.encode(),
-        changes=differences(servers, servers_of(outcome.text)),
+        changes=differences(servers, servers_in(outcome.text, host, where)),
         skipped=outcome.skipped,
-        names=frozenset(entry.name for entry in servers),
+        names=frozenset(entry.place[-1] for entry in servers),
     )
 
 

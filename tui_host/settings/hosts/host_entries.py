@@ -5,13 +5,14 @@ Source: each host's documentation, and for Cline, Cherry Studio, Gemini CLI, Goo
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tui_host.errors import JSON, SettingsError
+from tui_host.errors import SettingsError
 from tui_host.settings.hosts.host_servers import servers_in
 from tui_host.settings.hosts.jsonc import parse
 from tui_host.settings.hosts.known_hosts import HOSTS, PASTED, KnownHost
@@ -32,7 +33,9 @@ _WORDS_READ = (
 _READ = frozenset((*_WORDS_READ.split(), *PASTED.urls, *_APPROVALS))
 _REFERENCE = re.compile(r"\$\{(env:|input:)?([A-Za-z_][\w.-]*)\}|\$\{/\}")
 _BARE_REFERENCE = re.compile(r"\$([A-Za-z_]\w*)")
-_WRAPPER = re.compile(r"mcp-remote(?:@.*)?")
+
+_Place = tuple[str, ...]
+_Values = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,51 +71,51 @@ def host_of(path: Path, files: Mapping[Path, KnownHost]) -> tuple[KnownHost, Pat
     return replace(PASTED, is_toml=path.suffix == ".toml"), None
 
 
-def read_host_entries(text: str, host: KnownHost, folder: Path | None = None) -> tuple[HostEntry, ...]:
+def read_host_entries(
+    text: str, host: KnownHost, folder: Path | None = None, *, where: str = ""
+) -> tuple[HostEntry, ...]:
     """Return the servers in the text of a host's file; `PASTED` stands for any host, `folder` is the project's.
 
-    Raises:
-        BrokenJsonError: The text is not JSON.
-        SettingsError: The text is not TOML.
+    A text that is neither JSON nor TOML is a `SettingsError`, with `where` as the name of the file.
     """
-    found = _in_toml(text, host) if host.is_toml else _in_json(text, host)
-    return tuple(_entry(place, _HostServer(value=value, host=host, folder=folder)) for place, value in found)
+    found = _in_toml(text, host) if host.is_toml else _in_json(text, host, where)
+    return tuple(_entry(place, _Translation(values=values, host=host, folder=folder)) for place, values in found)
 
 
-def _in_toml(text: str, host: KnownHost) -> Iterator[tuple[tuple[str, ...], Mapping[str, object]]]:
+def _in_toml(text: str, host: KnownHost) -> Iterator[tuple[_Place, _Values]]:
     try:
         servers = tomllib.loads(text).get("mcp_servers")
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"not TOML: {error}", host.title, "fix it first; nothing was added") from None
-    for name, value in servers.items() if is_table(servers) else ():
-        if is_table(value):
-            yield ("mcp_servers", name), value
+    for name, values in servers.items() if is_table(servers) else ():
+        if is_table(values):
+            yield ("mcp_servers", name), values
 
 
-def _in_json(text: str, host: KnownHost) -> Iterator[tuple[tuple[str, ...], Mapping[str, object]]]:
-    entries = servers_in(text, host)
+def _in_json(text: str, host: KnownHost, where: str) -> Iterator[tuple[_Place, _Values]]:
+    entries = servers_in(text, host, where)
     for entry in entries:
         outer, inner = entry.outer.value, entry.node.value
         if is_table(outer) and is_table(inner):
             yield entry.place, {name: value for name, value in outer.items() if name != host.inside} | inner
-    root = parse(text)
+    root = parse(text, where)
     if entries or host is not PASTED or root is None or not is_table(root.value):
         return
     ways = {*_COMMANDS, *PASTED.urls}  # bare entries: an entry alone, or an object of entries
     if ways & root.value.keys():
         yield (), root.value
     else:
-        for name, value in root.value.items():
-            if is_table(value) and ways & value.keys():
-                yield (name,), value
+        for name, values in root.value.items():
+            if is_table(values) and ways & values.keys():
+                yield (name,), values
 
 
-def _entry(place: tuple[str, ...], server: _HostServer) -> HostEntry:
+def _entry(place: _Place, server: _Translation) -> HostEntry:
     table = {**server.table(), "enabled": False}
-    typed = place[-1] if place else _name_of(table)
-    name = typed if SERVER_NAME.fullmatch(typed) else server_name(typed)
-    if name != typed:
-        server.notes.append(f"named {typed} there")
+    name = place[-1] if place else _name_of(table)
+    if not SERVER_NAME.fullmatch(name):
+        server.notes.append(f"named {name} there")
+        name = server_name(name)
     try:
         if not server.problem:
             _, warnings = read_entry(name, table)
@@ -122,7 +125,7 @@ def _entry(place: tuple[str, ...], server: _HostServer) -> HostEntry:
     return HostEntry(name=name, place=place, table=table, notes=tuple(server.notes), problem=server.problem)
 
 
-def _name_of(table: Mapping[str, object]) -> str:
+def _name_of(table: _Values) -> str:
     args = table.get("args")
     words = [str(table.get("command")), *(map(str, args) if is_array(args) else ())]
     try:
@@ -132,15 +135,10 @@ def _name_of(table: Mapping[str, object]) -> str:
 
 
 @dataclass(slots=True, kw_only=True)
-class _HostServer:
-    """A server as its host describes it.
+class _Translation:
+    """A server as its host describes it; `notes` and `problem` are filled in while our own table is made."""
 
-    Attributes:
-        notes: What the user has to know, collected while the table is made.
-        problem: Why the server cannot be imported.
-    """
-
-    value: Mapping[str, object]
+    values: _Values
     host: KnownHost
     folder: Path | None
     notes: list[str] = field(default_factory=list[str])
@@ -157,54 +155,53 @@ class _HostServer:
         elif self._text(*_COMMANDS):
             table = self._program()
         elif url:
-            table = self._remote(url)
+            table = {"url": self._filled(self._text(url)), "headers": self._headers()}
             if transport == "sse" or (not transport and url == "url" and self.host.url_is_sse):
                 table["transport"] = "sse"
         else:
             self.problem = "it has no command and no URL"
-        if seconds := self._seconds():
-            table["timeout"] = seconds
+        seconds = self.values.get("timeout") or self.values.get("tool_timeout_sec")
+        if isinstance(seconds, (int, float)) and seconds > 0:
+            table["timeout"] = seconds / 1000 if self.host.milliseconds or seconds > MOST_SECONDS else seconds
         self._note_what_is_left()
         return {key: value for key, value in table.items() if value or key == "args"}
 
     def _program(self) -> dict[str, object]:
         args = [self._filled(str(word)) for word in self._array("args")]
-        variables = {name: f"${{{name}}}" for name in map(str, self._array("env_vars"))}
-        table: dict[str, object] = {
-            "command": self._filled(self._text(*_COMMANDS)),
-            "args": args,
-            "env": self._texts("env") | self._texts("envs") | variables,
-            "cwd": self._filled(self._text("cwd")),
-        }
-        if any(map(_WRAPPER.fullmatch, args)):
+        if any(word.partition("@")[0] == "mcp-remote" for word in args):
             url = next((word for word in args if word.startswith(("http://", "https://"))), "its URL")
             self.notes.append(f"mcp-remote is not needed here: tui-host servers add NAME {url}")
-        return table
+        return {
+            "command": self._filled(self._text(*_COMMANDS)),
+            "args": args,
+            "env": self._texts("env") | self._texts("envs") | {str(v): f"${{{v}}}" for v in self._array("env_vars")},
+            "cwd": self._filled(self._text("cwd")),
+        }
 
-    def _remote(self, url: str) -> dict[str, object]:
+    def _headers(self) -> dict[str, str]:
         headers = self._texts("headers") | self._texts("http_headers")
         headers |= {name: f"${{{variable}}}" for name, variable in self._texts("env_http_headers").items()}
         if variable := self._text("bearer_token_env_var"):
             headers["Authorization"] = f"Bearer ${{{variable}}}"
-        return {"url": self._filled(self._text(url)), "headers": headers}
+        return headers
 
     def _text(self, *names: str) -> str:
-        values = (self.value.get(name) for name in names)
+        values = (self.values.get(name) for name in names)
         return next((value for value in values if isinstance(value, str)), "")
 
     def _array(self, name: str) -> list[object]:
-        value = self.value.get(name)
+        value = self.values.get(name)
         return value if is_array(value) else []
 
     def _texts(self, name: str) -> dict[str, str]:
-        values = self.value.get(name)
-        texts: dict[str, str] = {}
-        for key, value in values.items() if is_table(values) else ():
-            if value is None:
-                self.notes.append(f"{name}.{key} is removed there; here it is simply not passed on")
-            else:
-                texts[key] = self._filled(str(value).lower() if isinstance(value, bool) else str(value))
-        return texts
+        """Return a table of texts; a number or a flag counts as its text, and null as nothing."""
+        values = self.values.get(name)
+        texts = values.items() if is_table(values) else ()
+        return {
+            key: self._filled(value if isinstance(value, str) else json.dumps(value))
+            for key, value in texts
+            if value is not None
+        }
 
     def _filled(self, text: str) -> str:
         """Write the host's references in our form; unknown ones stay."""
@@ -214,44 +211,28 @@ class _HostServer:
 
     def _reference(self, match: re.Match[str]) -> str:
         kind, name = match[1], match[2]
-        variable = re.sub(r"\W", "_", name or "")
-        if kind == "input:":
-            self.notes.append(f"set the environment variable {variable.upper()}, which {self.host.title} asks for")
-            return f"${{{variable.upper()}}}"
-        if kind == "env:":
-            return f"${{{variable}}}"
         if name in {None, "pathSeparator"}:
             return "/"
-        if name == "userHome":
-            return "${HOME}"
-        if name not in {"workspaceFolder", "workspaceFolderBasename"}:
-            return f"${{{variable}}}"
-        if self.folder is None:
+        variable = re.sub(r"\W", "_", name)
+        if kind == "input:":
+            variable = variable.upper()
+            self.notes.append(f"set the environment variable {variable}, which {self.host.title} asks for")
+        elif name == "userHome":
+            variable = "HOME"
+        elif name in {"workspaceFolder", "workspaceFolderBasename"} and self.folder is not None:
+            return str(self.folder) if name == "workspaceFolder" else self.folder.name
+        elif name.startswith("workspaceFolder"):
             self.notes.append("it depends on the host's open folder: replace ${workspaceFolder} by a path")
-            return f"${{{name}}}"
-        return str(self.folder) if name == "workspaceFolder" else self.folder.name
-
-    def _seconds(self) -> float:
-        for name in ("timeout", "tool_timeout_sec"):
-            value = self.value.get(name)
-            if isinstance(value, (int, float)) and value > 0:
-                if self.host.milliseconds:
-                    return value / 1000
-                if value <= MOST_SECONDS:
-                    return value
-                self.notes.append(f"{name} = {value:g} is taken for milliseconds")
-                return value / 1000
-        return 0
+        return f"${{{variable}}}"
 
     def _note_what_is_left(self) -> None:
-        if any(self.value.get(name) is state for name, state in _OFF):
+        if any(self.values.get(name) is state for name, state in _OFF):
             self.notes.append("switched off there")
         for name in _APPROVALS:
-            listed = self.value.get(name)
+            listed = self.values.get(name)
             if listed:
                 words = ", ".join(map(str, listed)) if is_array(listed) else "every tool"
                 self.notes.append(f"{name} is not imported ({words}): every call is asked about")
-        empty: tuple[JSON, ...] = (None, [], {}, "")
-        left = [name for name, value in self.value.items() if name not in _READ and value not in empty]
+        left = [name for name, value in self.values.items() if name not in _READ and value not in (None, [], {}, "")]
         if left:
             self.notes.append(f"not imported: {', '.join(left)}")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import stat
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tui_host.errors import SettingsError
-from tui_host.settings.hosts.jsonc import BrokenJsonError
 from tui_host.settings.save import write_private
 from tui_host.settings.toml_files import shown_path
 
@@ -20,17 +17,11 @@ BACKUP = ".before-tap"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFile:
-    """A host's configuration file and its content when it was read.
-
-    Attributes:
-        mode: The permission bits.
-        names: Number of hard links.
-    """
+    """A host's configuration file, its content when it was read, and its permission bits."""
 
     path: Path
     data: bytes
     mode: int = 0o600
-    names: int = 1
 
     @property
     def text(self) -> str:
@@ -48,11 +39,6 @@ class HostFile:
         real = self.path.resolve()
         return real.with_name(f"{real.name}{BACKUP}")
 
-    def broken(self, error: BrokenJsonError) -> SettingsError:
-        """Return the error for a file that is not JSON."""
-        where = f"{shown_path(self.path)}: line {error.line}, column {error.column}"
-        return SettingsError(f"not JSON: {error}", where, "fix it first; nothing was written")
-
 
 def read(path: Path) -> HostFile:
     """Read a whole configuration file, or raise a `SettingsError`."""
@@ -62,10 +48,10 @@ def read(path: Path) -> HostFile:
             raise SettingsError("not a file", shown_path(path), "give the path of the host's configuration file")
         if status.st_size > LIMIT:
             raise SettingsError(f"longer than {LIMIT >> 20} MiB", shown_path(path), "give the path of the host's file")
-        return HostFile(path=path, data=path.read_bytes(), mode=stat.S_IMODE(status.st_mode), names=status.st_nlink)
+        return HostFile(path=path, data=path.read_bytes(), mode=stat.S_IMODE(status.st_mode))
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise SettingsError(f"cannot be read: {reason}", shown_path(path), "check its path and permissions") from error
+        what = f"cannot be read: {error.strerror}"
+        raise SettingsError(what, shown_path(path), "check its path and permissions") from error
 
 
 def has_changed(file: HostFile, untapped: bytes) -> bool:
@@ -77,9 +63,6 @@ def replace_content(file: HostFile, data: bytes, untapped: bytes) -> Path | None
     """Write new content; returns the backup, None if it went because the file has its content again.
 
     The backup is the file without taps as long as nobody edits the file, else its content before this change.
-
-    Raises:
-        SettingsError: The file has changed since it was read, is read-only, or cannot be written.
     """
     if read(file.path).data != file.data:
         raise SettingsError("changed while you looked", shown_path(file.path), "try again; nothing was written")
@@ -88,38 +71,11 @@ def replace_content(file: HostFile, data: bytes, untapped: bytes) -> Path | None
         raise SettingsError("read-only", shown_path(file.path), remedy)
     backup = file.backup
     kept = backup.read_bytes() if backup.is_file() else None
+    if kept is None or kept not in (untapped, data):
+        write_private(backup, file.data)
+    write_private(file.path, data, file.mode)
     # With nothing but taps added since, the file without them is the backup's content, which is then no longer needed.
     if kept == data:
-        _write(file, data)
         backup.unlink()
         return None
-    if kept is None or kept != untapped:
-        write_private(backup, file.data)
-    _write(file, data)
     return backup
-
-
-def _write(file: HostFile, data: bytes) -> None:
-    """Replace the file's content. A file with several hard links is overwritten in place, so that all links keep it."""
-    if file.names == 1:
-        write_private(file.path, data, file.mode)
-        return
-    try:
-        try:
-            _overwrite(file.path, data)
-        except OSError:
-            with suppress(OSError):
-                _overwrite(file.path, file.data)
-            raise
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        remedy = "check its permissions and the free space"
-        raise SettingsError(f"cannot be written: {reason}", shown_path(file.path), remedy) from error
-
-
-def _overwrite(path: Path, data: bytes) -> None:
-    with path.open("r+b") as opened:
-        opened.write(data)
-        opened.truncate()
-        opened.flush()
-        os.fsync(opened.fileno())

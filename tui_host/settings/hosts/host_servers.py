@@ -10,11 +10,11 @@ from tui_host.settings.hosts.known_hosts import ANY, KnownHost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ServerEntry:
     """A server entry in a host's configuration file.
 
     Attributes:
-        place: The keys that lead to the entry.
+        place: The keys that lead to the entry; the last is the host's name for the server.
         node: The object that holds the server's command or URL.
         url: The URL of a remote server, else empty.
         outer: The whole entry; `node` itself, or the object around `node`.
@@ -24,11 +24,6 @@ class Entry:
     node: PlacedValue
     url: str
     outer: PlacedValue
-
-    @property
-    def name(self) -> str:
-        """The host's name for the server."""
-        return self.place[-1]
 
     @property
     def words(self) -> tuple[str, ...] | None:
@@ -49,9 +44,9 @@ class Entry:
         return "null" if arguments.value is None else "[]"
 
 
-def servers_in(text: str, host: KnownHost) -> tuple[Entry, ...]:
-    """Return all server entries in the text of a host's file; raises a `BrokenJsonError` if the text is not JSON."""
-    root = parse(text)
+def servers_in(text: str, host: KnownHost, where: str) -> tuple[ServerEntry, ...]:
+    """Return all server entries in the text of a host's file; `where` names the file if its text is not JSON."""
+    root = parse(text, where)
     return tuple(
         _entry((*place, name), node, host)
         for keys in host.servers
@@ -61,12 +56,12 @@ def servers_in(text: str, host: KnownHost) -> tuple[Entry, ...]:
     )
 
 
-def _entry(place: tuple[str, ...], outer: PlacedValue, host: KnownHost) -> Entry:
+def _entry(place: tuple[str, ...], outer: PlacedValue, host: KnownHost) -> ServerEntry:
     inner = outer.members.get(host.inside)
     node = inner if inner is not None and isinstance(inner.value, dict) else outer
     urls = (node.members[key].value for key in host.urls if key in node.members)
     url = next((url for url in urls if isinstance(url, str)), "")
-    return Entry(place=place, node=node, url="" if "command" in node.members else url, outer=outer)
+    return ServerEntry(place=place, node=node, url="" if "command" in node.members else url, outer=outer)
 
 
 def _below(

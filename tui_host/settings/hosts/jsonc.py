@@ -12,10 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from tui_host.errors import JSON
-
-DEPTH = 200
-"""Deepest nesting to accept; no host's file has ten levels."""
+from tui_host.errors import JSON, SettingsError
 
 _SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = r'"(?:[^"\\]|\\.)*"'
@@ -24,28 +21,15 @@ _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
 _TOKEN = re.compile(rf"{_STRING}|[{{}}\[\]]|[^\s{{}}\[\],:\"]+", re.DOTALL)
 
 
-class BrokenJsonError(ValueError):
-    """The text is not JSON. `line` and `column` of the fault count from 1."""
-
-    def __init__(self, what: str, text: str, at: int) -> None:
-        super().__init__(what)
-        self.line = text.count("\n", 0, at) + 1
-        self.column = at - text.rfind("\n", 0, at)
-
-
 @dataclass(slots=True, kw_only=True)
 class PlacedValue:
-    """A value and its position; `end` is the position after it.
+    """A value and its position; `end` is the position after it, `key_start` that of its key in an object.
 
-    Attributes:
-        value: The value without positions, None for JSON's `null`.
-        members: The members of an object; of a key that occurs more than once the last, as JSON readers do.
-        elements: The elements of an array.
-        key_start: The position of the key, if the value is a member of an object.
+    Of a key that occurs more than once, `members` has the last value, as JSON readers do.
     """
 
     start: int
-    end: int = 0
+    end: int
     value: JSON = None
     members: dict[str, PlacedValue] = field(default_factory=dict[str, "PlacedValue"])
     elements: list[PlacedValue] = field(default_factory=list["PlacedValue"])
@@ -63,12 +47,9 @@ class Edit:
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
     """Apply edits that do not overlap; text outside the edits stays unchanged."""
-    pieces: list[str] = []
-    at = 0
-    for edit in sorted(edits, key=lambda edit: edit.start):
-        pieces += (text[at : edit.start], edit.text)
-        at = edit.end
-    return "".join((*pieces, text[at:]))
+    for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
+        text = f"{text[: edit.start]}{edit.text}{text[edit.end :]}"
+    return text
 
 
 def after_space(text: str, at: int) -> int:
@@ -77,63 +58,48 @@ def after_space(text: str, at: int) -> int:
     return at if space is None else space.end()
 
 
-def parse(text: str) -> PlacedValue | None:
-    """Parse a text; None if it contains only space and comments.
-
-    Raises:
-        BrokenJsonError: The text is not JSON, even if comments and trailing commas are allowed.
-    """
+def parse(text: str, where: str) -> PlacedValue | None:
+    """Parse the text of a file; None if it contains only space and comments. `where` names the file if it is no JSON."""
     plain = _TRAILING_COMMA.sub(_blank, _COMMENT.sub(_blank, text))
     if not plain.strip(" \t\r\n"):
         return None
+    remedy = "fix it first; nothing was written"
     try:
-        json.loads(plain, parse_int=float, parse_constant=_refuse)  # a longer integer than Python reads is JSON too
+        json.loads(plain)
+        tokens = _TOKEN.finditer(plain)
+        return _value(tokens, next(tokens))
     except json.JSONDecodeError as error:
-        raise BrokenJsonError(error.msg, text, error.pos) from None
-    except (ValueError, RecursionError) as error:
-        raise BrokenJsonError(str(error), text, 0) from None
-    tokens = _TOKEN.finditer(plain)
-    return _value(plain, tokens, next(tokens))
+        place = f"{where}: line {error.lineno}, column {error.colno}"
+        raise SettingsError(f"not JSON: {error.msg}", place, remedy) from None
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, and nesting without end
+        raise SettingsError(f"not JSON: {error}", where, remedy) from None
 
 
-def _value(plain: str, tokens: Iterator[re.Match[str]], token: re.Match[str], depth: int = 0) -> PlacedValue:
+def _value(tokens: Iterator[re.Match[str]], token: re.Match[str]) -> PlacedValue:
     """Read the value that begins with a token of a text that is valid JSON; commas and colons are no tokens."""
-    if depth > DEPTH:
-        raise BrokenJsonError("nested too deeply", plain, token.start())
     node = PlacedValue(start=token.start(), end=token.end())
     # The loops and the calls below read from one iterator, so each loop goes on behind the value that a call has read.
     if token[0] == "{":
         for key in tokens:
+            node.end = key.end()
             if key[0] == "}":
-                node.end = key.end()
                 break
-            member = _value(plain, tokens, next(tokens), depth + 1)
+            member = _value(tokens, next(tokens))
             member.key_start = key.start()
             node.members[str(json.loads(key[0]))] = member
         node.value = {name: member.value for name, member in node.members.items()}
     elif token[0] == "[":
         for element in tokens:
+            node.end = element.end()
             if element[0] == "]":
-                node.end = element.end()
                 break
-            node.elements.append(_value(plain, tokens, element, depth + 1))
+            node.elements.append(_value(tokens, element))
         node.value = [element.value for element in node.elements]
     else:
-        node.value = _scalar(token[0])
+        node.value = json.loads(token[0])
     return node
-
-
-def _scalar(token: str) -> JSON:
-    try:
-        return json.loads(token)
-    except ValueError:  # an integer has more digits than Python converts; its text stays unchanged
-        return float(token)
 
 
 def _blank(match: re.Match[str]) -> str:
     """Replace a comment or a comma by as many spaces; strings stay."""
     return match[0] if match[0].startswith('"') else re.sub(r"[^\r\n]", " ", match[0])
-
-
-def _refuse(constant: str) -> JSON:
-    raise ValueError(f"{constant} is no JSON")

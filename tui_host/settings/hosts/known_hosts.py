@@ -39,10 +39,8 @@ class KnownHost:
         project_files: Files in a project's folder, often shared; used only if the user names one.
         servers: The keys that lead to an object with the servers by name.
         inside: A member of a server's object that may hold the command or URL in the object's place.
-        urls: Names of members that hold a server's URL.
         url_is_sse: Whether a server behind a plain `url` speaks the older transport, HTTP+SSE.
         is_toml: Whether the files are TOML. Such files are only read.
-        milliseconds: Whether `timeout` is in milliseconds.
         has_bare_references: Whether `$NAME` stands for a variable, as `${NAME}` does.
         note: What a user of this host has to know.
     """
