@@ -6,8 +6,6 @@ import json
 import signal
 from pathlib import Path
 
-import pytest
-
 from tests.cli.desk import desk, loud
 from tests.kit.bodies import asks, text
 from tests.kit.peer import hangs, head
@@ -98,30 +96,6 @@ def test_a_signal_ends_it_and_what_was_done_so_far_is_told(program: Programs, tm
         ended = running.wait()
     assert (ended.code, ended.left) == (130, ())
     assert [[run["stop"] for run in column["runs"]] for column in columns_of(ended)] == [["done"], ["stopped"]]
-
-
-@pytest.mark.parametrize(
-    ("words", "remedies"),
-    [
-        (
-            ("hi", "--with", "nobody/m", "--with", "mine"),
-            ('no provider "nobody"', 'found "mine", expected PROVIDER/MODEL (write mine/MODEL)'),
-        ),
-        (("hi", "--with", "demo/openai:clin"), ('demo has no model "openai:clin"',)),
-        (("hi", "--with", "mine/m", "--with", "mine/m:native"), ("twice",)),
-        (("hi",), ("--with",)),
-    ],
-    ids=["no provider", "no protocol", "twice", "nobody"],
-)
-def test_wrong_use_ends_with_two_and_asks_nobody(
-    program: Programs, tmp_path: Path, words: tuple[str, ...], remedies: tuple[str, ...]
-) -> None:
-    with desk(program, tmp_path) as place:
-        ended = place.run("compare", *words, "--json")
-        assert place.provider.requests == []
-    assert (ended.code, ended.out) == (2, b"")
-    for line, remedy in zip(ended.err.splitlines(), remedies, strict=True):
-        assert remedy in line
 
 
 def _list(value: JSON) -> list[dict[str, JSON]]:

@@ -50,5 +50,3 @@ def _in_and_out(program: Programs, folder: Path, url: str) -> None:
         assert "there was no login" in place.run("servers", "logout", "guarded").err
         refused = place.run("call", "guarded", "echo")
         assert "it needs a login (run tui-host servers login guarded)" in refused.err
-        unknown = place.run("servers", "login", "guardian")
-        assert unknown.code == 2

@@ -1,4 +1,4 @@
-"""`call`, `read` and `prompt`: one request to a server, by the person's own consent."""
+"""Calls, reads and prompts: what they print, what they point out, what servers ask meanwhile, and the calls of the official suite."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.desk import Desk, desk
+from tests.cli.desk import Desk, desk, rule
+from tests.kit.bodies import asks, text
+from tests.kit.mcp_server import mcp_server, tool
 from tests.kit.program import Programs
-from tests.servers.running import SDK_SERVER, sdk_configured
+from tests.servers.running import ASKING_SERVER, SDK_SERVER, sdk_command, sdk_configured
+from tui_host.cli.commands.conformance import sample
+from tui_host.errors import JSON
 
 RICH = SDK_SERVER.parent / "rich_server.py"
 OFF = "enabled = false\n"
@@ -62,13 +66,10 @@ def test_a_result_that_does_not_fit_the_output_schema_is_told(place: Desk) -> No
     assert place.run("call", "--json", "rich", "nothing").json["output_errors"] != []
 
 
-def test_an_unknown_tool_and_malformed_json_name_the_remedy(place: Desk) -> None:
+def test_an_unknown_tool_names_the_remedy(place: Desk) -> None:
     unknown = place.run("call", "own", "ecko")
     assert (unknown.code, unknown.out) == (1, b"")
     assert "own: no tool ecko (did you mean echo?)" in unknown.err
-    malformed = place.run("call", "own", "echo", "{'text': 1}")
-    assert (malformed.code, malformed.out) == (2, b"")
-    assert "the arguments are not JSON" in malformed.err
 
 
 def test_a_resource_is_printed_exactly(place: Desk, tmp_path: Path) -> None:
@@ -82,6 +83,179 @@ def test_a_resource_is_printed_exactly(place: Desk, tmp_path: Path) -> None:
 def test_a_prompt_is_filled_in(place: Desk) -> None:
     ended = place.run("prompt", "own", "greet", "name=Ann")
     assert (ended.code, ended.out) == (0, b"user: hello Ann\n")
-    wrong = place.run("prompt", "own", "greet", "name")
-    assert (wrong.code, wrong.out) == (2, b"")
-    assert "name has no value (write KEY=VALUE)" in wrong.err
+
+
+# What is pointed out beside the answer
+
+
+NUMBER = {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}
+COLOURS = {"type": "object", "properties": {"colour": {"type": "string"}, "size": {"type": "integer"}}}
+
+
+def form(schema: object) -> list[dict[str, object]]:
+    """Steps of a tool that asks for a form and tells what was answered."""
+    params = {"message": "Really?", "requestedSchema": schema}
+    return [{"ask": "elicitation/create", "params": params}, {"answers": True}]
+
+
+SCRIPT = {
+    "instructions": "Add one\nat a time.",
+    "tools": [tool("add", inputSchema=NUMBER), tool("confirm"), tool("paint"), tool("get[1]")],
+    "prompts": [{"name": "greet", "description": "Greets."}, {"name": "part", "description": "Parts."}],
+    "on": {
+        "tools/call add": [{"text": "added"}],
+        "tools/call confirm": form({"type": "object", "properties": {}}),
+        "tools/call paint": form(COLOURS),
+        "tools/call get[1]": [{"text": "got"}],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def odd(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Generator[Desk]:
+    answers = [asks(("odd__get_1_", "{}")), text("well")] * 3
+    servers = mcp_server(SCRIPT).table("odd")
+    rules = rule("odd.ad", "deny") + rule("odd.pai*", "ask") + rule("*.delete_*", "deny")
+    with desk(program, tmp_path_factory.mktemp("odd"), *answers, servers=servers, more=rules) as found:
+        yield found
+
+
+FIELDS = "the fields are colour, size"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["add", '{"n": 1}'], 0, []),
+        (["add", '{"n": "1"}'], 0, ["the arguments do not fit the schema of add: n: '1' is not of type 'number'"]),
+        (["add"], 0, ["the arguments do not fit the schema of add: 'n' is a required property"]),
+        (["confirm"], 0, ["odd asked to confirm (Really?): declined: --confirm accepts"]),
+        (["confirm", "--confirm"], 0, []),
+        (["paint", "--elicit", "colour=red", "--elicit", "size=3"], 0, []),
+        (
+            ["paint"],
+            0,
+            ["odd asked for colour, size (Really?): declined: nothing was given; --elicit FIELD=VALUE answers"],
+        ),
+        (
+            ["paint", "--elicit", "size=3", "--elicit", "color=red"],
+            1,
+            [
+                "odd asked for colour, size (Really?): declined: it has no field color (did you mean colour?)",
+                f"--elicit color: no form has this field; {FIELDS}",
+            ],
+        ),
+        (["paint", "--elicit", "size=3", "--elicit", "x=1"], 1, [f"--elicit x: no form has this field; {FIELDS}"]),
+    ],
+    ids=str,
+)
+def test_a_call_points_out_what_was_not_meant(odd: Desk, words: list[str], code: int, told: list[str]) -> None:
+    ended = odd.run("call", "odd", *words)
+    assert (ended.code, ended.told.splitlines()) == (code, [f"tui-host: {line}" for line in told])
+
+
+def test_a_refused_call_is_allowed_by_the_pattern_that_is_told(odd: Desk) -> None:
+    lost = f"tui-host: the rule deny odd.ad in {odd.folder}/config.toml matches no tool of its server"
+    lost += " (compare it with the tools' names in f3)\n"
+    ended = odd.ask("go")
+    refused = "a call was refused, because nobody can be asked here (allow with --allow 'odd.get*1*')"
+    assert (ended.code, ended.told) == (3, f"{lost}tui-host: odd.'get[1]': {refused}\n")
+    ended = odd.ask("go", "--allow", "odd.get*1*", "--allow", "odd.paintt")
+    assert ended.code == 0
+    assert ended.told == f"{lost}tui-host: --allow odd.paintt fits no tool of odd (did you mean paint?)\n"
+
+
+def test_check_says_the_instructions_and_names_the_prompts(odd: Desk) -> None:
+    lines = odd.run("servers", "check", "odd").text.splitlines()
+    assert "  instructions: Add one␊at a time." in lines
+    assert "  prompts: greet, part" in lines
+
+
+# What servers ask is answered by flags
+
+
+FRAMES = ASKING_SERVER.with_name("question_server.py")
+BOOK = ("asking__book", '{"train":"IC 1"}')
+
+
+def asking() -> str:
+    return sdk_configured("asking", program=ASKING_SERVER)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_ask_fills_in_a_form_by_its_flags(program: Programs, tmp_path: Path, mode: str) -> None:
+    servers = f'{asking()}mode = "{mode}"\n'
+    with desk(program, tmp_path, asks(BOOK), text("booked"), servers=servers) as place:
+        ended = place.ask("--yes", "--elicit", "seats=3", "--elicit", "window=no", "--elicit", "elsewhere=1", "go")
+        assert ended.code == 0, ended.err
+        assert "IC 1: 3 plants False" in str(place.provider.messages(-1))
+
+
+def test_ask_declines_what_no_flag_answers_and_says_so(program: Programs, tmp_path: Path) -> None:
+    wished = asks(BOOK, ("asking__ask_the_model", "{}"))
+    with desk(program, tmp_path, wished, text("well"), servers=asking()) as place:
+        ended = place.ask("--yes", "go")
+        assert ended.code == 0, ended.err
+        assert (
+            "asking asked for seats, meal, window (Which seats?): declined: nothing was given; --elicit FIELD=VALUE answers"
+            in ended.err
+        )
+        assert len(place.provider.requests) == 2
+
+
+def test_ask_lets_a_server_ask_the_model_and_know_a_folder(program: Programs, tmp_path: Path) -> None:
+    wished = asks(("asking__ask_the_model", "{}"), ("asking__folders", "{}"))
+    with desk(program, tmp_path, wished, text("blue"), text("well"), servers=asking()) as place:
+        ended = place.ask("--yes", "--sampling", "--root", tmp_path, "go")
+        assert ended.code == 0, ended.err
+        told = str(place.provider.messages(-1))
+        assert "mine/m: blue" in told
+        assert tmp_path.as_uri() in told
+
+
+def test_a_call_tells_what_was_refused_and_what_the_server_logged(program: Programs, tmp_path: Path) -> None:
+    frames = f"[servers.frames]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(FRAMES))}]\n"
+    with desk(program, tmp_path, servers=frames) as place:
+        ended = place.run("call", "frames", "undeclared")
+        assert "frames: its question was refused: this mode of elicitation was not declared" in ended.err
+        ended = place.run("call", "frames", "logs")
+        assert 'log debug: l: {"n": 2999}' in ended.err
+        assert "2,700 earlier log messages are not shown" in ended.err
+
+
+# As the official suite runs it, which itself is in tests/interop
+
+
+def conform(place: Desk, *server: object, calls: JSON) -> tuple[int, str]:
+    context = json.dumps({"name": "own", "toolCalls": calls})
+    ended = place.program.run("conformance", *place.places, *server, env={"MCP_CONFORMANCE_CONTEXT": context})
+    return ended.code, ended.told
+
+
+def test_the_calls_of_the_context_are_made_and_end_in_order(place: Desk) -> None:
+    own = ("--", *sdk_command("stdio"))
+    assert conform(place, *own, calls=[{"name": "add", "arguments": {"a": 1, "b": 2}}]) == (0, "")
+    code, told = conform(place, *own, calls=[{"name": "subtract", "arguments": {}}])
+    assert (code, "no tool subtract" in told) == (1, True)
+
+
+def test_a_call_that_the_server_refuses_is_told_and_is_not_the_exit_code(place: Desk) -> None:
+    refused = {"code": -32602, "message": "no network references"}
+    server = mcp_server({"tools": [tool("look")], "on": {"tools/call": [{"error": refused}]}})
+    code, told = conform(place, "--", *server.argv, calls=[{"name": "look", "arguments": {}}])
+    assert (code, "error -32602: no network references" in told) == (0, True)
+
+
+def test_a_sample_prefers_defaults_and_leaves_out_what_may_be_left_out() -> None:
+    schema: JSON = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "default": "Ann"},
+            "age": {"type": "integer", "minimum": 18},
+            "role": {"type": "string", "oneOf": [{"const": "a", "title": "A"}]},
+            "note": {"type": "string"},
+        },
+        "required": ["age", "role"],
+    }
+    assert sample(schema) == {"name": "Ann", "age": 18, "role": "a"}
+    assert sample(schema, optional=True) == {"name": "Ann", "age": 18, "role": "a", "note": "text"}

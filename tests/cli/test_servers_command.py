@@ -135,12 +135,6 @@ def test_named_servers_alone_are_checked_also_those_that_are_not_enabled(place: 
     assert sum("it runs only as a task" in line for line in lines) == 1
 
 
-def test_a_server_that_is_not_configured_is_wrong_use(place: Desk) -> None:
-    ended = place.run("servers", "check", "good", "goood")
-    assert (ended.code, ended.out) == (2, b"")
-    assert ended.err.startswith("tui-host: servers: no server goood (choose from good, exits")
-
-
 def test_what_is_bundled_is_listed_where_nothing_is_configured(program: Programs) -> None:
     ended = program.run("servers", "list", "--json")
     assert json.loads(ended.out) == {
@@ -166,7 +160,6 @@ def test_check_says_what_could_be_better_and_checks_real_calls(program: Programs
         noisy = place.run("servers", "check", "noisy")
         assert noisy.code == 1
         assert "mistake: 2 lines on standard output are no JSON-RPC: «\ufffd\ufffd\ufffd starting up»" in noisy.text
-        assert place.run("servers", "check", "--call", "add", "{}").code == 2
         lost = place.run("servers", "check", "refused")
         assert (lost.code, lost.text.partition(" (")[0]) == (1, "refused: failed  connection refused")
         assert "try 1" not in lost.text

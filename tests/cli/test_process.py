@@ -1,0 +1,286 @@
+"""The program as a process: whole, on standard streams of any kind, and ended by a signal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Generator
+from dataclasses import dataclass
+from fcntl import ioctl
+from pathlib import Path
+
+import pytest
+
+from tests.capture.drafts import wait_until
+from tests.cli.desk import Desk, desk, loud, server
+from tests.kit.bodies import asks, chunk, text
+from tests.kit.peer import hangs, head
+from tests.kit.program import Ended, Programs, Reader, plain_environment
+from tui_host.cli.output import cells, clipped, padded
+from tui_host.errors import JSON
+
+QUESTION = "what is (6 × 5 + 7) / 2?"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    ended: Ended
+    exported: Ended
+
+
+@pytest.fixture(scope="module")
+def asked(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "config.toml").write_text('[limits]\nconnect_wait = 240\n[servers.math]\nbundled = "math"\n')
+    places = ("--config", folder / "config.toml", "--data-dir", folder)
+    ended = program.run("ask", "--json", "--allow", "math.*", QUESTION, *places)
+    return Asked(ended, program.run("sessions", "export", "last", *places))
+
+
+def test_the_demo_model_reckons_with_the_bundled_server(asked: Asked) -> None:
+    found = asked.ended.json
+    assert (asked.ended.code, found["stop"], found["steps"]) == (0, "done", 4)
+    assert isinstance(found["answer"], str)
+    assert "**18.5**" in found["answer"]
+    calls = found["calls"]
+    assert isinstance(calls, list)
+    told: list[JSON] = []
+    for call in calls:
+        assert isinstance(call, dict)
+        assert isinstance(call["result"], dict)
+        told.append([call["server"], call["tool"], call["sent"], call["result"]["structuredContent"]])
+    assert told == [
+        ["math", "multiply", {"a": 6, "b": 5}, {"result": 30}],
+        ["math", "add", {"a": 30, "b": 7}, {"result": 37}],
+        ["math", "divide", {"a": 37, "b": 2}, {"result": 18.5}],
+    ]
+    usage = found["usage"]
+    assert isinstance(usage, dict)
+    for name in ("input", "output"):
+        count = usage[name]
+        assert isinstance(count, int)
+        assert count > 0
+
+
+def test_the_installed_command_asks_and_answers(program: Programs, tmp_path: Path) -> None:
+    script = Path(sys.executable).with_name("tui-host")
+    with desk(program, tmp_path, text("from ", "far")) as place:
+        ran = subprocess.run(
+            [script, "ask", "hello", *place.places],
+            capture_output=True,
+            env=plain_environment(tmp_path) | {"MY_KEY": "12345678"},
+            stdin=subprocess.DEVNULL,
+            timeout=90,
+            check=False,
+        )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"from far\n", b"")
+
+
+# Standard streams that are closed or full or gone
+
+
+@pytest.fixture(scope="module")
+def place(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Generator[Desk]:
+    with desk(program, tmp_path_factory.mktemp("streams"), text("kept")) as found:
+        assert found.ask("remember").code == 0
+        yield found
+
+
+def shell(place: Desk, line: str) -> tuple[int, bytes, str]:
+    """A line of the shell, with the program as `$T`; its exit code, standard output and standard error."""
+    arguments = " ".join(map(str, place.places))
+    environment = plain_environment(place.folder) | {
+        "T": f"{sys.executable} -m tui_host {arguments}",
+        "PYTHONPATH": str(Path(__file__).parent.parent.parent),
+    }
+    ran = subprocess.run(["/bin/bash", "-c", line], capture_output=True, env=environment, timeout=90, check=False)
+    return ran.returncode, ran.stdout, ran.stderr.decode()
+
+
+def test_a_reader_that_has_gone_is_no_error(place: Desk) -> None:
+    code, out, err = shell(
+        place, "set -o pipefail; $T sessions export last | head -c 20 | wc -c; echo ${PIPESTATUS[0]}"
+    )
+    assert (code, out.split(), err) == (0, [b"20", b"0"], "")
+    code, out, err = shell(place, "$T ask --help | true; echo ${PIPESTATUS[0]}")
+    assert (code, out, err) == (0, b"0\n", "")
+
+
+def test_an_output_that_is_full_or_closed_is_told(place: Desk) -> None:
+    code, _, err = shell(place, "$T sessions list > /dev/full")
+    assert (code, err) == (
+        1,
+        "tui-host: standard output: cannot be written: No space left on device (redirect it to another place)\n",
+    )
+    code, _, err = shell(place, "$T sessions list --json >&-")
+    assert code == 1
+    assert err.startswith("tui-host: standard output: closed")
+    assert shell(place, "$T sessions show nope 2>&-")[0] == 1
+
+
+def test_a_reader_of_ask_that_has_gone_ends_it_quietly(place: Desk) -> None:
+    place.provider.answers += [text("nobody reads this")]
+    mine, end = os.pipe()
+    os.close(mine)
+    running = place.program.start("ask", "hello", *place.places, env={"MY_KEY": "12345678"}, stdout=end)
+    os.close(end)
+    ended = running.wait()
+    assert (ended.code, ended.err, ended.left) == (0, "", ())
+
+
+def test_a_question_that_nobody_can_mean_is_refused_by_its_size(place: Desk) -> None:
+    before = len(place.provider.requests)
+    ended = place.ask("-", stdin="问".encode() * ((64 << 20) // 3 + 1))  # the limit cuts a character
+    assert (ended.code, ended.out) == (2, b"")
+    assert ended.err == "tui-host: ask -: the text is longer than 67,108,864 bytes (send less)\n"
+    assert len(place.provider.requests) == before
+
+
+def test_an_answer_is_made_visible_on_a_terminal_and_in_a_pipe(place: Desk) -> None:
+    place.provider.answers += [text("\x1b[2Jclear"), text("\x1b[2Jclear")]
+    master, slave = pty.openpty()
+    reader = Reader(master)
+    running = place.program.start("ask", "hello", *place.places, env={"MY_KEY": "12345678"}, stdout=slave)
+    os.close(slave)
+    assert running.wait().code == 0
+    assert reader.whole() == "␛[2Jclear\r\n".encode()
+    assert place.ask("hello").out == "␛[2Jclear\n".encode()
+
+
+@pytest.mark.parametrize("words", [["--help"], ["ask", "--help"], ["tap", "stdio", "--help"], ["demo-model", "--help"]])
+def test_help_is_plain_text_also_where_colours_are_asked_for(place: Desk, words: list[str]) -> None:
+    """As Python's own from 3.14 on would not be."""
+    said = place.program.run(*words, env={"FORCE_COLOR": "1"})
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith(b"usage: tui-host")
+    assert b"\x1b" not in said.out
+
+
+@pytest.mark.parametrize(
+    ("text", "width"), [("abc", 3), ("天气", 4), ("é", 1), ("e\u0301", 1), ("ｶﾞ", 2), ("", 0), ("🙂", 2)]
+)
+def test_a_text_is_as_wide_as_a_terminal_draws_it(text: str, width: int) -> None:
+    assert cells(text) == width
+    assert cells(padded(text, 9)) == 9
+    assert cells(clipped(text * 9, 8)) <= 8
+
+
+# Signals
+
+
+HUP, INT, TERM = signal.SIGHUP, signal.SIGINT, signal.SIGTERM
+ALL = pytest.mark.parametrize(("number", "code"), [(HUP, 129), (INT, 130), (TERM, 143)], ids=["HUP", "INT", "TERM"])
+
+
+@ALL
+def test_while_the_model_hangs(program: Programs, tmp_path: Path, number: signal.Signals, code: int) -> None:
+    with desk(program, tmp_path, hangs(head() + chunk({"content": "so far"})), text("on")) as place:
+        running = place.start("ask", "--json", "hello")
+        running.until(lambda: place.provider.requests, "a request")
+        running.until(lambda: b"so far" in place.files(), "the answer's beginning on the disk")
+        running.signal(number)
+        ended = running.wait()
+        wait_until(lambda: place.provider.ended > 0)
+        found = ended.json
+        assert (ended.code, ended.left, ended.err) == (code, (), "")
+        assert (found["stop"], found["answer"], found["steps"], found["error"]) == ("stopped", "so far", 1, None)
+        # The session stays one that can be gone on with, and the model sees that its answer was cut.
+        if number == INT:
+            assert place.run("ask", "--session", "last", "go on").code == 0
+            said = [str(message["content"]) for message in place.provider.messages(-1)]
+            assert said[:2] == ["hello", "so far"]
+            assert any("stopped" in words for words in said[2:])
+
+
+@ALL
+def test_while_a_tool_hangs(program: Programs, tmp_path: Path, number: signal.Signals, code: int) -> None:
+    called = tmp_path / "called"
+    with desk(program, tmp_path, asks(("loud__shout", '{"a":1}')), servers=loud(called)) as place:
+        running = place.start("ask", "--json", "--yes", "hello")
+        running.until(called.exists, "the call")
+        running.signal(number)
+        ended = running.wait()
+    assert (ended.code, ended.left, ended.told) == (code, (), "")
+    assert (ended.json["stop"], ended.json["answer"]) == ("stopped", None)
+    calls = ended.json["calls"]
+    assert isinstance(calls, list)
+    [call] = calls
+    assert isinstance(call, dict)
+    assert (call["asked"], call["sent"], call["decision"], call["by"]) == ({"a": 1}, {"a": 1}, "approved", "flag")
+    assert call["result"] is None
+
+
+def test_while_servers_are_waited_for_which_is_told(program: Programs, tmp_path: Path) -> None:
+    servers = server("mute", "no-initialize") + server("good", "good")
+    with desk(program, tmp_path, servers=servers) as place:
+        running = place.start("ask", "--json", "hello")
+        running.until_shown("tui-host: waiting for mute to connect\n")
+        running.signal(INT)
+        ended = running.wait()
+        assert (ended.code, ended.left, ended.json["stop"], ended.json["steps"]) == (130, (), "stopped", 0)
+        assert place.provider.requests == []
+
+
+def test_while_a_question_waits_on_the_terminal(program: Programs, tmp_path: Path) -> None:
+    with desk(program, tmp_path, asks(("loud__shout", "{}")), servers=loud()) as place:
+        running = place.start("ask", "hello", terminal=True)
+        running.until_shown("reject with a reason: ")
+        running.type("\x03")  # the terminal makes SIGINT of it
+        ended = running.wait()
+        assert (ended.code, ended.left) == (130, ())
+        shown = place.run("sessions", "show", "last").text
+    assert "not decided" in shown
+
+
+def test_while_standard_input_is_read(program: Programs, tmp_path: Path) -> None:
+    mine, end = os.pipe()
+    running = program.start("ask", "-", "--json", "--data-dir", tmp_path, stdin=mine)
+    with os.fdopen(mine), os.fdopen(end, "wb") as stdin:
+        stdin.write(b"never ended")
+        stdin.flush()
+        running.until(lambda: _waiting_in(mine) == 0 and running.is_asleep, "it waits for more")
+        running.signal(INT)
+        ended = running.wait()
+    assert (ended.code, ended.err, ended.json["stop"], ended.json["session"]) == (130, "", "stopped", None)
+
+
+def test_while_a_server_is_checked(program: Programs, tmp_path: Path) -> None:
+    with desk(program, tmp_path, servers=server("mute", "no-initialize")) as place:
+        running = place.start("servers", "check")
+        running.until_shown("waiting for mute")
+        running.signal(TERM)
+        ended = running.wait()
+    assert (ended.code, ended.out, ended.left) == (143, b"", ())
+
+
+def test_a_servers_own_children_do_not_outlive_the_program_either(program: Programs, tmp_path: Path) -> None:
+    servers = server("grand", "grandchild")
+    with desk(program, tmp_path, hangs(head()), servers=servers) as place:
+        running = place.start("ask", "hello")
+        running.until(lambda: place.provider.requests, "a request")
+        running.signal(TERM)
+        ended = running.wait()
+    assert (ended.code, ended.left) == (143, ())
+
+
+def test_what_a_killed_program_leaves_ends_by_itself(program: Programs, tmp_path: Path) -> None:
+    with desk(program, tmp_path, hangs(head()), servers=server("good", "good")) as place:
+        running = place.start("ask", "--model", "demo/openai", "error hang")
+        running.until(lambda: b"error hang" in place.files() and _children(running.pid) >= 3, "all its children")
+        running.signal(signal.SIGKILL)
+        ended = running.wait()
+    assert (ended.code, ended.left) == (-9, ())
+
+
+def _waiting_in(pipe: int) -> int:
+    """Bytes that nobody has read yet."""
+    return struct.unpack("i", ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
+
+
+def _children(pid: int) -> int:
+    return sum(len(path.read_text().split()) for path in Path(f"/proc/{pid}/task").glob("*/children"))
