@@ -174,7 +174,6 @@ def test_check_says_the_instructions_and_names_the_prompts(odd: Desk) -> None:
 # What servers ask is answered by flags
 
 
-FRAMES = ASKING_SERVER.with_name("question_server.py")
 BOOK = ("asking__book", '{"train":"IC 1"}')
 
 
@@ -214,8 +213,13 @@ def test_ask_lets_a_server_ask_the_model_and_know_a_folder(program: Programs, tm
 
 
 def test_a_call_tells_what_was_refused_and_what_the_server_logged(program: Programs, tmp_path: Path) -> None:
-    frames = f"[servers.frames]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(FRAMES))}]\n"
-    with desk(program, tmp_path, servers=frames) as place:
+    line = {"level": "debug", "logger": "l", "data": {"n": 2999}}
+    on = {
+        "tools/call undeclared": [{"ask": "elicitation/create", "params": {"mode": "telepathy"}}, {"text": "asked"}],
+        "tools/call logs": [{"notify": "notifications/message", "params": line, "times": 3000}, {"text": "logged"}],
+    }
+    frames = mcp_server({"tools": [tool("undeclared"), tool("logs")], "on": on})
+    with desk(program, tmp_path, servers=frames.table("frames")) as place:
         ended = place.run("call", "frames", "undeclared")
         assert "frames: its question was refused: this mode of elicitation was not declared" in ended.err
         ended = place.run("call", "frames", "logs")

@@ -1,4 +1,4 @@
-"""An MCP server behind a small authorization server, both on one port, in both eras, with what a test makes of them."""
+"""An MCP server behind a small authorization server, both on one port, with what a test makes of them, and a person who logs in."""
 
 from __future__ import annotations
 
@@ -10,11 +10,19 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from tests.kit.peer import Exchange, Peer
-from tests.servers.raw_http import TOOLS, raw_http, well_behaved
-from tui_host.errors import JSON
+import anyio
+from anyio import to_thread
+from typing_extensions import override
 
-JSON_TYPE = {"Content_Type": "application/json"}
+from tests.kit.mcp_http import mcp_http
+from tests.kit.peer import Exchange, Peer, Script, peer
+from tests.servers.running import FINE, Running, remote, started
+from tui_host.cli.commands.conformance import visit
+from tui_host.errors import JSON
+from tui_host.servers.server_questions import Answering, Declines, Login
+from tui_host.settings.login_storage import Logins
+
+Tokens = dict[str, str]
 
 
 @dataclass(kw_only=True)
@@ -22,34 +30,28 @@ class LoginServer:
     """Both servers.
 
     Attributes:
-        era: The era of MCP.
+        era: The era of MCP, as the kit's scripts name it.
         issuer: What the authorization server calls itself, behind its origin.
-        registers: Whether it registers clients.
         client: What it adds to the record of a registered client.
-        clients: The known clients, each with its secret.
         scope: The scope that calls need.
         challenge: What the server's refusals say, besides where its metadata are.
-        prm: Where the server's metadata are.
-        asm: Where the authorization server's metadata are.
-        resource: What the server's metadata say besides, or instead.
-        metadata: What the authorization server's metadata say besides, or instead.
+        prm, asm: Where the server's metadata are, and the authorization server's.
+        resource, metadata: What they say besides, or instead.
         granted: The scope that the next tokens have; if empty, the scope that was asked for.
         lifetime: Seconds for which a token is said to be valid.
         forgot: The answer to an unknown client at the token endpoint, as `STATUS CODE`; empty where it is not looked at.
         rotates: Whether a token that renews is good once, and its second use ends the login.
         losing: Number of renewals whose answer is lost.
         valid: The tokens that are taken, each with its scope.
-        steps: The steps of logins, as `GET /path`.
         answer: What the authorization server answers the browser besides, or instead.
-        authorizations: The parameters of the browser's visits.
         exchanges: The `Authorization` header and the form of each request for a token.
     """
 
-    era: str = "stateful"
+    era: str = "handshake"
     issuer: str = ""
     registers: bool = True
     client: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
-    clients: dict[str, str] = field(default_factory=dict[str, str])
+    clients: list[str] = field(default_factory=list[str])
     scope: str = ""
     challenge: str = ""
     prm: str = "/.well-known/oauth-protected-resource/mcp"
@@ -61,7 +63,7 @@ class LoginServer:
     forgot: str = ""
     rotates: bool = False
     losing: int = 0
-    valid: dict[str, str] = field(default_factory=dict[str, str])
+    valid: Tokens = field(default_factory=dict[str, str])
     steps: list[str] = field(default_factory=list[str])
     answer: Mapping[str, str] = field(default_factory=dict[str, str])
     authorizations: list[Mapping[str, str]] = field(default_factory=list[Mapping[str, str]])
@@ -78,109 +80,104 @@ class LoginServer:
     def origin(self) -> str:
         return self.server.origin
 
-    async def serve(self, asked: Exchange) -> None:
-        parts = urlsplit(asked.request.path)
-        if parts.path != "/mcp":
-            self.steps.append(f"{asked.request.method} {parts.path}")
-        match parts.path:
-            case self.prm:
-                issuer = f"{self.origin}{self.issuer}"
-                await self._tell(asked, {"resource": self.url, "authorization_servers": [issuer], **self.resource})
-            case self.asm:
-                await self._tell(asked, self._metadata())
-            case "/register":
-                known = json.loads(asked.request.body)
-                self.clients[client := f"client{len(self.clients)}"] = ""
-                await self._tell(asked, {**known, **self.client, "client_id": client}, "201 Created")
-            case "/authorize":
-                await self._authorize(asked, dict(parse_qsl(parts.query)))
-            case "/token":
-                await self._token(asked, dict(parse_qsl(asked.request.body.decode())))
-            case "/mcp":
-                await self._mcp(asked)
-            case _:
-                await asked.respond("404 Not Found")
+    def script(self) -> Script:
+        mcp = mcp_http({**FINE, "era": self.era})
 
-    def _metadata(self) -> JSON:
-        places: dict[str, JSON] = {f"{name}_endpoint": f"{self.origin}/{path}" for name, path in self._places()}
-        return {
+        async def serve(asked: Exchange) -> None:
+            parts = urlsplit(asked.request.path)
+            if parts.path == "/mcp":
+                if not await self._refused(asked):
+                    await mcp(asked)
+                return
+            self.steps.append(f"{asked.request.method} {parts.path}")
+            if parts.path == "/authorize":
+                await self._authorize(asked, dict(parse_qsl(parts.query)))
+            elif parts.path == "/token":
+                await self._token(asked, dict(parse_qsl(asked.request.body.decode())))
+            else:
+                await tell(asked, self._documents(parts.path, asked.request.json))
+
+        return serve
+
+    def _documents(self, path: str, body: Mapping[str, JSON]) -> JSON:
+        """What stands at a path, or is made there; nothing at any other."""
+        if path == self.prm:
+            return {
+                "resource": self.url,
+                "authorization_servers": [f"{self.origin}{self.issuer}"],
+                **self.resource,
+            }
+        if path == "/register":
+            self.clients.append(f"client{len(self.clients)}")
+            return {**body, **self.client, "client_id": self.clients[-1]}
+        places = {"authorization": "authorize", "token": "token"} | (
+            {"registration": "register"} if self.registers else {}
+        )
+        return path == self.asm and {
             "issuer": f"{self.origin}{self.issuer}",
             "code_challenge_methods_supported": ["S256"],
             "response_types_supported": ["code"],
-            **places,
+            **{f"{name}_endpoint": f"{self.origin}/{place}" for name, place in places.items()},
             **self.metadata,
         }
-
-    def _places(self) -> list[tuple[str, str]]:
-        places = [("authorization", "authorize"), ("token", "token")]
-        return [*places, ("registration", "register")] if self.registers else places
 
     async def _authorize(self, asked: Exchange, query: Mapping[str, str]) -> None:
         self.authorizations.append(query)
         code = f"code-of-the-login-{len(self._codes)}"
         self._codes[code] = query
         answer = {"code": code, "state": query["state"], **self.answer}
-        where = f"{query['redirect_uri']}?{urlencode({name: value for name, value in answer.items() if value})}"
-        await asked.respond("302 Found", Location=where)
+        await asked.respond("302 Found", Location=f"{query['redirect_uri']}?{urlencode(answer)}")
 
     async def _token(self, asked: Exchange, form: Mapping[str, str]) -> None:
         self.exchanges.append((asked.request.headers.get("authorization", ""), form))
+        is_renewal = form["grant_type"] == "refresh_token"
         if self.forgot and form["client_id"] not in self.clients:
             status, _, code = self.forgot.partition(" ")
-            await self._tell(asked, {"error": code}, f"{status} Refused")
+            await tell(asked, {"error": code}, f"{status} Refused")
             return
-        if form["grant_type"] == "refresh_token":
-            scope = self.valid.get(form["refresh_token"])
-            if self.rotates and self.valid.pop(form["refresh_token"], None) is None:
-                self.valid.clear()
-        else:
-            query = self._codes.pop(form["code"])
-            digest = hashlib.sha256(form["code_verifier"].encode()).digest()
-            assert base64.urlsafe_b64encode(digest).decode().rstrip("=") == query["code_challenge"]
-            assert (form["redirect_uri"], form["resource"]) == (query["redirect_uri"], self.url)
-            scope = self.granted or query.get("scope", "")
+        scope = self._renewed(form["refresh_token"]) if is_renewal else self._granted(form)
         if scope is None:
-            await self._tell(asked, {"error": "invalid_grant"}, "400 Bad Request")
+            await tell(asked, {"error": "invalid_grant"}, "400 Bad Request")
             return
-        if self.losing and form["grant_type"] == "refresh_token":
+        if self.losing and is_renewal:
             self.losing -= 1
             return
         self._issued += 1
         token, renewal = f"access-token-{self._issued}-Aa", f"refresh-token-{self._issued}-Bb"
         self.valid |= {token: scope, renewal: scope}
-        given: JSON = {
-            "access_token": token,
-            "token_type": "bearer",
-            "expires_in": self.lifetime,
-            "refresh_token": renewal,
-        }
-        await self._tell(asked, given)
+        given: JSON = {"access_token": token, "token_type": "bearer", "expires_in": self.lifetime}
+        await tell(asked, {**given, "refresh_token": renewal})
 
-    async def _mcp(self, asked: Exchange) -> None:
+    def _renewed(self, token: str) -> str | None:
+        scope = self.valid.get(token)
+        if self.rotates and self.valid.pop(token, None) is None:
+            self.valid.clear()
+        return scope
+
+    def _granted(self, form: Mapping[str, str]) -> str:
+        query = self._codes.pop(form["code"])
+        digest = hashlib.sha256(form["code_verifier"].encode()).digest()
+        assert base64.urlsafe_b64encode(digest).decode().rstrip("=") == query["code_challenge"]
+        assert (form["redirect_uri"], form["resource"]) == (query["redirect_uri"], self.url)
+        return self.granted or query.get("scope", "")
+
+    async def _refused(self, asked: Exchange) -> bool:
+        """Refuse a request without a token, or a call without its scope."""
         token = asked.request.headers.get("authorization", "").removeprefix("Bearer ")
-        place = f'resource_metadata="{self.origin}{self.prm}"' if not self.challenge else self.challenge
+        place = self.challenge or f'resource_metadata="{self.origin}{self.prm}"'
+        lacks_scope = asked.request.rpc == "tools/call" and self.scope not in self.valid.get(token, "")
         if token not in self.valid:
             await asked.respond("401 Unauthorized", WWW_Authenticate=f"Bearer {place}")
-        elif asked.request.rpc == "tools/call" and self.scope not in self.valid[token]:
+        elif lacks_scope:
             missing = f'Bearer error="insufficient_scope", scope="{self.scope}", {place}'
             await asked.respond("403 Forbidden", WWW_Authenticate=missing)
-        elif self.era == "stateful":
-            await well_behaved(asked)
-        elif asked.request.rpc == "server/discover":
-            await asked.result(_complete({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}))
-        elif asked.request.rpc == "tools/list":
-            await asked.result(_complete({"tools": TOOLS}))
-        else:
-            await asked.result({"resultType": "complete", "content": [{"type": "text", "text": "fine"}]})
-
-    @staticmethod
-    async def _tell(asked: Exchange, value: JSON, status: str = "200 OK") -> None:
-        await asked.respond(status, json.dumps(value).encode(), **JSON_TYPE)
+        return token not in self.valid or lacks_scope
 
 
-def _complete(result: Mapping[str, JSON]) -> JSON:
-    info: JSON = {"name": "guarded", "version": "1"}
-    return {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "serverInfo": info, **result}
+async def tell(asked: Exchange, value: JSON, status: str = "200 OK") -> None:
+    await asked.respond(
+        status if value else "404 Not Found", json.dumps(value).encode(), Content_Type="application/json"
+    )
 
 
 @asynccontextmanager
@@ -189,6 +186,47 @@ async def login_server(**knobs: object) -> AsyncGenerator[LoginServer]:
     login = LoginServer()
     for name, value in knobs.items():
         setattr(login, name, value)
-    async with raw_http(everything=login.serve) as server:
-        login.server = server
+    async with peer(always=login.script(), path="/mcp") as login.server:
         yield login
+
+
+class Person(Declines):
+    """Logs in with a browser that reaches the listener, or pastes the address; or `leaves`, where the browser said that the client is unknown."""
+
+    def __init__(self, *, pastes: bool = False, leaves: bool = False) -> None:
+        self.logins: list[Login] = []
+        self._pastes = pastes
+        self._leaves = leaves
+
+    @property
+    def reasons(self) -> list[str]:
+        return [login.reason for login in self.logins]
+
+    @override
+    async def log_in(self, login: Login) -> str | None:
+        self.logins.append(login)
+        if self._leaves:
+            return None
+        place = await to_thread.run_sync(visit, login.url)
+        assert place is not None
+        if self._pastes:
+            return place
+        await to_thread.run_sync(visit, place)
+        await anyio.sleep_forever()
+        return None
+
+
+@asynccontextmanager
+async def connected(
+    server: LoginServer, person: Declines, logins: Logins | None = None, **more: object
+) -> AsyncGenerator[Running]:
+    answering = Answering(answerer=lambda: person, logins=logins or Logins())
+    async with started(remote("guarded", server.url, **more), answering=answering) as running:
+        yield running
+
+
+async def state_of(server: LoginServer, person: Declines, logins: Logins | None = None, **more: object) -> str:
+    """Connect, and return the status in words."""
+    async with connected(server, person, logins, **more) as running:
+        status = running.status("guarded")
+        return status.detail or status.state

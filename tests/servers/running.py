@@ -18,7 +18,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.kit.mcp_server import mcp_server
+from tests.kit.mcp_http import mcp_http
+from tests.kit.mcp_server import mcp_server, tool
+from tests.kit.peer import Answer, Peer, peer
 from tests.servers.hostile import hostile_server
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
@@ -36,6 +38,8 @@ ASKING_SERVER = Path(__file__).parent / "asking_server.py"
 BUNDLED_SERVER = Path(__file__).parent / "bundled_server.py"
 SDK_SERVER = Path(__file__).parent / "sdk_server.py"
 FORKED_SERVER = Path(__file__).parent / "forked_server.py"
+FINE: Mapping[str, object] = {"tools": [tool("echo")], "on": {"tools/call": [{"text": "fine"}]}}
+"""A server whose one tool says that all is fine."""
 END_SECONDS = 45
 """The Contract has six; a machine that does much else takes more, and a pool that waits for a server takes for ever."""
 
@@ -138,6 +142,16 @@ async def started(
 def remote(name: str, url: str, **more: object) -> ServerSpec:
     spec = ServerSpec(name=name, transport="http", url=Template(text=url, literal=True))
     return replace(spec, **more)
+
+
+@asynccontextmanager
+async def behind_url(**by_hand: Answer) -> AsyncGenerator[tuple[Peer, Running]]:
+    """The server that says that all is fine, over HTTP, with what it answers otherwise, and a pool with it alone, as `raw`."""
+    async with (
+        peer(always=mcp_http(FINE, **by_hand), path="/mcp") as there,
+        started(remote("raw", there.url)) as running,
+    ):
+        yield there, running
 
 
 def made_with_sdk(name: str, *, program: Path = SDK_SERVER, **more: object) -> ServerSpec:

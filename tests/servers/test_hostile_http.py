@@ -11,24 +11,12 @@ from contextlib import suppress
 import anyio
 import pytest
 
-from tests.kit.peer import Exchange, Script
-from tests.servers.raw_http import EVENTS, raw_http, well_behaved
-from tests.servers.running import Running, hostile, listening, remote, started
+from tests.kit.mcp_http import mcp_http
+from tests.kit.peer import Answer, Exchange, Peer, Script, cuts, give, head, peer, response, rpc
+from tests.servers.running import FINE, Running, behind_url, hostile, listening, remote, started
 from tui_host.errors import JSON, ServerError
 
-
-def once(script: Script) -> Script:
-    """Misbehave in the first call alone."""
-    done: list[bool] = []
-
-    async def first(asked: Exchange) -> None:
-        if done:
-            await well_behaved(asked)
-        else:
-            done.append(True)
-            await script(asked)
-
-    return first
+Behind = tuple[Peer, Running]
 
 
 def answering(status: str, body: bytes = b"", **headers: str) -> Script:
@@ -40,11 +28,11 @@ def answering(status: str, body: bytes = b"", **headers: str) -> Script:
     return script
 
 
-def bomb(head: bytes, size: int, kind: str) -> Script:
+def bomb(begin: bytes, size: int, kind: str) -> Script:
     """Answer with blanks beyond all bounds, compressed."""
 
     async def script(asked: Exchange) -> None:
-        body = gzip.compress(head + b" " * size, 1)
+        body = gzip.compress(begin + b" " * size, 1)
         await asked.respond("200 OK", body, Content_Type=kind, Content_Encoding="gzip")
 
     return script
@@ -54,40 +42,33 @@ def in_json(status: str, **members: JSON) -> Script:
     """Answer the call with a JSON-RPC message of these members."""
 
     async def script(asked: Exchange) -> None:
-        value = {"jsonrpc": "2.0", "id": asked.request.json["id"], **members}
-        await asked.respond(status, json.dumps(value).encode(), Content_Type="application/json")
+        body = rpc(id=asked.request.json["id"], **members)
+        await asked.respond(status, body, Content_Type="application/json")
 
     return script
 
 
-def in_events(*pieces: bytes) -> Script:
-    """Answer with a stream of these bytes, which the end of the connection ends."""
+def once(answer: Answer) -> Script:
+    """Answer so the first time alone, and then as usual."""
+    left, usual = [answer], mcp_http(FINE)
 
     async def script(asked: Exchange) -> None:
-        await asked.send(EVENTS)
-        for piece in pieces:
-            await asked.link.send(piece)
+        await give(left.pop() if left else usual, asked)
 
     return script
-
-
-async def dropped(asked: Exchange) -> None:
-    await asked.link.aclose()
-
-
-async def half_a_body(asked: Exchange) -> None:
-    head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n"
-    await asked.link.send(head.encode() + b'{"jsonrpc":"2.0",')
-    await asked.link.aclose()
 
 
 IN_JSON, ZIPPED = {"Content_Type": "application/json"}, {"Content_Encoding": "gzip"}
 MANY_PARTS: JSON = {"content": [{"type": "text", "text": "a"}] * 30_000}
 PAGE = b"<html><script>var x = 1;</script><body><h1>Sign in to \x1b[2JHotel WiFi</h1></body></html>"
 MOVED = "307 Temporary Redirect"
-FAULTS: dict[str, tuple[Script, str]] = {
-    "dropped": (dropped, "the answer was lost: Server disconnected .*; the tool may have run"),
-    "half a body": (half_a_body, "the answer was lost: peer closed connection .*; the tool may have run"),
+NO_MESSAGE = "the answer was lost: the answer is no JSON-RPC message; the tool may have run$"
+FAULTS: dict[str, tuple[Answer, str]] = {
+    "dropped": (cuts(), "the answer was lost: Server disconnected .*; the tool may have run"),
+    "half a body": (
+        cuts(response(b'{"jsonrpc":"2.0",' + b" " * 500)[:-400]),
+        "the answer was lost: peer closed connection .*; the tool may have run",
+    ),
     "bad gzip": (answering("200 OK", b"\x1f\x8bnonsense", **IN_JSON, **ZIPPED), "broken"),
     "a gzip bomb": (bomb(b" ", 100_000_000, "application/json"), "decodes to more than"),
     "a login page": (
@@ -106,21 +87,15 @@ FAULTS: dict[str, tuple[Script, str]] = {
     "nowhere": (answering(MOVED, Location="http://[::x/%zz"), "HTTP 307"),
     "accepted": (answering("202 Accepted"), "202"),
     "an error": (in_json("400 Bad Request", error={"code": -32602, "message": "no such city"}), "no such city"),
-    "no JSON": (
-        answering("200 OK", b'{"jsonrpc":"2.0",', **IN_JSON),
-        "the answer was lost: the answer is no JSON-RPC message; the tool may have run$",
-    ),
-    "a batch": (
-        answering("200 OK", b'[{"jsonrpc":"2.0","id":1,"result":{}}]', **IN_JSON),
-        "the answer was lost: the answer is no JSON-RPC message; the tool may have run",
-    ),
+    "no JSON": (answering("200 OK", b'{"jsonrpc":"2.0",', **IN_JSON), NO_MESSAGE),
+    "a batch": (answering("200 OK", b'[{"jsonrpc":"2.0","id":1,"result":{}}]', **IN_JSON), NO_MESSAGE),
     "many parts": (in_json("200 OK", result=MANY_PARTS), "parts or more"),
     "a compressed stream": (  # it would be 30 MB of one line where the SDK unpacked it
         bomb(b"data: ", 30_000_000, "text/event-stream; charset=utf-8"),
         r"its event stream is compressed \(gzip\); we asked for identity",
     ),
     "a stream without an answer": (
-        in_events(b": nothing to say\n\n"),
+        [head(), b": nothing to say\n\n"],
         "the answer was lost: .* without a response; the tool may have run",
     ),
 }
@@ -131,14 +106,13 @@ async def as_asked(asked: Exchange) -> None:
     params = asked.request.json["params"]
     arguments = params.get("arguments") if isinstance(params, dict) else None
     name = arguments.get("fault") if isinstance(arguments, dict) else None
-    await FAULTS.get(str(name), (well_behaved, ""))[0](asked)
+    await give(FAULTS.get(str(name), (mcp_http(FINE), ""))[0], asked)
 
 
 @pytest.fixture(scope="module")
 async def raw() -> AsyncGenerator[Running]:
     """One connection that lives through every fault."""
-    async with raw_http(call=as_asked) as server, started(remote("raw", server.url)) as running:
-        assert running.status("raw").state == "ready", running.status("raw").detail
+    async with behind_url(**{"tools/call": as_asked}) as (server, running):
         yield running
         assert not any(asked.path == "/steal" for asked in server.requests)
 
@@ -151,57 +125,36 @@ async def test_a_fault_in_one_call_is_told_and_the_next_call_works(raw: Running,
         assert (await raw.call("raw")).content[0].text == "fine"
 
 
-SURROGATE = b'{"content":[{"type":"text","text":"a\\ud800b"}]}'
-
-
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
 async def test_half_of_a_surrogate_pair_is_replaced_and_the_result_kept(kind: str) -> None:
     async def script(asked: Exchange) -> None:
-        body = b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (json.dumps(asked.request.json["id"]).encode(), SURROGATE)
+        result: JSON = {"content": [{"type": "text", "text": "a\ud800b"}]}
+        body = rpc(id=asked.request.json["id"], result=result)
         await asked.respond("200 OK", body if kind[0] == "a" else b"data: %s\n\n" % body, Content_Type=kind)
 
-    async with raw_http(call=script) as server, started(remote("raw", server.url)) as running:
-        with anyio.fail_after(90):
-            assert (await running.call("raw")).content[0].text == "a\ufffdb"
+    async with behind_url(**{"tools/call": script}) as (_, running):
+        assert (await running.call("raw")).content[0].text == "a\ufffdb"
 
 
-@pytest.mark.parametrize(
-    ("session", "capabilities", "state", "words"),
-    [("s1", {}, "ready", "it declares no tools, so it was not asked for any")],
-)
-async def test_a_beginning_that_is_odd_is_said_in_words(
-    session: str, capabilities: JSON, state: str, words: str
-) -> None:
-    async def script(asked: Exchange) -> None:
-        if asked.request.rpc != "initialize":
-            await well_behaved(asked)
-            return
-        info: JSON = {"name": "odd", "version": "1"}
-        result: JSON = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}
-        await asked.result(result, Mcp_Session_Id=session)
-
-    async with raw_http(everything=script) as server, started(remote("raw", server.url)) as running:
-        status = running.status("raw")
-        assert status.state == state
-        assert words in f"{status.detail} {status.notices}"
+async def test_a_server_that_declares_no_tools_is_not_asked_for_any() -> None:
+    async with (
+        peer(always=mcp_http({"capabilities": {}}), path="/mcp") as server,
+        started(remote("raw", server.url)) as running,
+    ):
+        assert running.status("raw").notices == ("it declares no tools, so it was not asked for any",)
 
 
 NOISE = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":[%s]}}\n\n'
-UNREADABLE = NOISE % b",".join([b"1"] * 30_000)
-READABLE = NOISE % b"1"
-STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n"
+UNREADABLE, READABLE = NOISE % b",".join([b"1"] * 30_000), NOISE % b"1"
 
 
 async def test_an_unreadable_message_in_a_stream_of_the_server_s_own_costs_itself_alone() -> None:
     async def script(asked: Exchange) -> None:
-        if asked.request.method != "GET":
-            await well_behaved(asked)
-            return
-        await asked.link.send(STREAM + b"\r\n" + READABLE + UNREADABLE + READABLE)
+        await asked.send(head() + READABLE + UNREADABLE + READABLE)
         with suppress(anyio.EndOfStream, anyio.BrokenResourceError):  # either is the end that is waited for
             await asked.link.receive()
 
-    async with raw_http(everything=script) as server, started(remote("raw", server.url)) as running:
+    async with behind_url(GET=script) as (_, running):
         await running.until(lambda: len(running.status("raw").log) == 2)
         assert running.status("raw").malformed == 1
         assert (await running.call("raw")).content[0].text == "fine"
@@ -214,9 +167,8 @@ async def test_a_refused_connection_is_one_line() -> None:
         async with started(remote("gone", f"http://127.0.0.1:{port}/mcp"), hostile("good", "good")) as running:
             await running.until(lambda: " of 10 in " in running.status("gone").detail)
             status = running.status("gone")
-            assert status.state == "lost"
+            assert (status.state, status.notices) == ("lost", ())  # it is told once
             assert "refused" in status.detail
-            assert status.notices == ()  # it is told once
             assert "\n" not in status.detail
             assert running.status("good").state == "ready"
 
@@ -233,28 +185,19 @@ async def test_a_call_to_a_server_that_has_gone_is_told_as_not_sent() -> None:
 
 
 async def test_a_server_that_is_no_mcp_server_is_told_by_its_own_words() -> None:
-    async with (
-        raw_http(everything=answering("403 Forbidden", b"members only")) as server,
-        started(remote("raw", server.url)) as running,
-    ):
+    async with behind_url(POST=answering("403 Forbidden", b"members only")) as (_, running):
         assert running.status("raw").detail.startswith("HTTP 403 Forbidden: members only")
 
 
 FORGOTTEN = [
-    ("404 Not Found", b""),
-    (
-        "400 Bad Request",
-        b'{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}',
-    ),
+    answering("404 Not Found"),
+    in_json("400 Bad Request", error={"code": -32000, "message": "Bad Request: No valid session ID provided"}),
 ]
 
 
-@pytest.mark.parametrize(("status", "body"), FORGOTTEN, ids=["404", "400"])
-async def test_a_call_refused_for_a_lost_session_is_sent_again_over_a_new_one(status: str, body: bytes) -> None:
-    async def forgotten(asked: Exchange) -> None:
-        await asked.respond(status, body, Content_Type="application/json")
-
-    async with raw_http(call=once(forgotten)) as server, started(remote("raw", server.url)) as running:
+@pytest.mark.parametrize("forgotten", FORGOTTEN, ids=["404", "400"])
+async def test_a_call_refused_for_a_lost_session_is_sent_again_over_a_new_one(forgotten: Script) -> None:
+    async with behind_url(**{"tools/call": once(forgotten)}) as (server, running):
         output = await running.call("raw", arguments=b'{"a":1.0}')
         assert (output.content[0].text, output.is_resent) == ("fine", True)
         assert running.status("raw").connection == "raw#2"
@@ -264,46 +207,36 @@ async def test_a_call_refused_for_a_lost_session_is_sent_again_over_a_new_one(st
         assert not (await running.call("raw")).is_resent
 
 
-async def test_a_call_is_sent_again_once_at_most() -> None:
-    async def forgotten(asked: Exchange) -> None:
-        await asked.respond("404 Not Found")
-
-    async with raw_http(call=forgotten) as server, started(remote("raw", server.url)) as running:
-        with pytest.raises(
-            ServerError, match=r"no longer knows the session \(HTTP 404 Not Found\); nothing ran"
-        ) as caught:
+@pytest.mark.parametrize(
+    ("answer", "words", "times"),
+    [
+        (answering("404 Not Found"), r"no longer knows the session \(HTTP 404 Not Found\); nothing ran", 2),
+        (answering("400 Bad Request", b"bad"), "HTTP 400 Bad Request: bad; the tool was not run", 1),
+    ],
+    ids=["once at most", "not for any refusal"],
+)
+async def test_a_call_is_sent_again_for_a_lost_session_alone_and_once(answer: Script, words: str, times: int) -> None:
+    async with behind_url(**{"tools/call": answer}) as (server, running):
+        with pytest.raises(ServerError, match=words):
             await running.call("raw")
-        assert not caught.value.sent
-        assert "URL" not in str(caught.value) or "correct" not in str(caught.value)
-        assert sum(asked.rpc == "tools/call" for asked in server.requests) == 2
-
-
-async def test_a_refusal_that_does_not_name_the_session_is_not_sent_again() -> None:
-    async def refuses(asked: Exchange) -> None:
-        await asked.respond("400 Bad Request", b"bad arguments")
-
-    async with raw_http(call=refuses) as server, started(remote("raw", server.url)) as running:
-        with pytest.raises(ServerError, match="HTTP 400 Bad Request: bad arguments; the tool was not run"):
-            await running.call("raw")
-        assert sum(asked.rpc == "tools/call" for asked in server.requests) == 1
-        assert running.status("raw").connection == "raw#1"
+        assert server.count("tools/call") == times
 
 
 async def test_a_call_beside_one_that_is_sent_again_is_not_cut_down() -> None:
-    answer = anyio.Event()
+    answer, usual = anyio.Event(), mcp_http(FINE)
 
     async def call(asked: Exchange) -> None:
         if b"slow" in asked.request.body:
             await answer.wait()
             await asked.result({"content": [{"type": "text", "text": "slow but here"}]})
-        elif asked.request.headers.get("mcp-session-id") == "s1" and not answer.is_set():
+        elif not answer.is_set():
             answer.set()
             await asked.respond("404 Not Found")
         else:
-            await well_behaved(asked)
+            await usual(asked)
 
     results: list[str] = []
-    async with raw_http(call=call) as server, started(remote("raw", server.url)) as running:
+    async with behind_url(**{"tools/call": call}) as (server, running):
 
         async def slow() -> None:
             results.append((await running.call("raw", arguments=b'{"slow":true}', call="call_2")).content[0].text)
@@ -315,23 +248,20 @@ async def test_a_call_beside_one_that_is_sent_again_is_not_cut_down() -> None:
     assert results == ["slow but here"]
 
 
-async def test_a_slow_answer_is_given_up_at_the_limit_and_cancelled() -> None:
+async def test_a_call_that_is_given_up_is_cancelled() -> None:
     async def slow(asked: Exchange) -> None:
-        await anyio.sleep(30)  # the misbehaviour itself: nothing waits for its end
+        await asked.link.until_closed()
 
-    async with raw_http(call=slow) as server, started(remote("raw", server.url)) as running:
-        with anyio.fail_after(90):
-            async with anyio.create_task_group() as group:
-                group.start_soon(running.call, "raw")
-                await running.until(lambda: any(asked.rpc == "tools/call" for asked in server.requests))
-                group.cancel_scope.cancel()
-            await running.until(lambda: any(asked.rpc == "notifications/cancelled" for asked in server.requests))
+    async with behind_url(**{"tools/call": slow}) as (server, running):
+        async with anyio.create_task_group() as group:
+            group.start_soon(running.call, "raw")
+            await server.until(lambda there: there.count("tools/call"))
+            group.cancel_scope.cancel()
+        await server.until(lambda there: there.count("notifications/cancelled"))
 
 
 async def test_a_credential_goes_where_it_is_configured_and_a_redirect_does_not_carry_it_away() -> None:
-    async with raw_http() as thief:
-        moved = answering(MOVED, Location=thief.url)
-        async with raw_http(everything=moved) as server, started(remote("raw", server.url)) as running:
-            assert running.status("raw").state == "failed"
-            assert "change the URL" in running.status("raw").detail
+    async with peer(path="/mcp") as thief, behind_url(POST=answering(MOVED, Location=thief.url)) as (_, running):
+        assert running.status("raw").state == "failed"
+        assert "change the URL" in running.status("raw").detail
         assert thief.requests == []

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.servers.login_person import Person, connected
-from tests.servers.login_server import LoginServer, login_server
+from tests.servers.login_server import LoginServer, Person, connected, login_server, state_of
 from tui_host.errors import JSON, ServerError
 from tui_host.settings.login_storage import Logins
 from tui_host.settings.schema import Template
@@ -24,10 +23,7 @@ BASIC = f"Basic {base64.b64encode(b'client0:the-secret-of-the-client').decode()}
 
 
 async def log_in(server: LoginServer, document: str = "") -> str:
-    """Connect, and return the status in words."""
-    async with connected(server, Person(pastes=True), client_metadata_url=document) as running:
-        status = running.status("guarded")
-        return status.detail or status.state
+    return await state_of(server, Person(pastes=True), client_metadata_url=document)
 
 
 @pytest.mark.parametrize(
@@ -120,28 +116,25 @@ async def test_given_credentials_are_sent_as_the_server_takes_them_and_to_no_oth
     }
     logins = Logins()
     async with login_server(registers=False) as server:
-        async with connected(server, Person(), logins, **given) as running:
-            assert running.status("guarded").state == "ready"
+        assert await state_of(server, Person(), logins, **given) == "ready"
         assert server.exchanges[0][0] == BASIC
         server.valid.clear()
         server.issuer = "/other"
         server.asm = f"{ASM}/other"
         server.steps.clear()
-        async with connected(server, Person(), logins, **given) as running:
-            assert f"moved to the authorization server {server.origin}/other" in running.status("guarded").detail
+        moved = f"moved to the authorization server {server.origin}/other"
+        assert moved in await state_of(server, Person(), logins, **given)
         assert server.steps.count("GET /authorize") == 0
 
 
 async def test_a_changed_authorization_server_means_a_new_registration() -> None:
     logins = Logins()
     async with login_server() as server:
-        async with connected(server, Person(), logins):
-            pass
+        await state_of(server, Person(), logins)
         server.valid.clear()
         server.issuer = "/other"
         server.asm = f"{ASM}/other"
-        async with connected(server, Person(), logins) as running:
-            assert running.status("guarded").state == "ready"
+        assert await state_of(server, Person(), logins) == "ready"
         assert [query["client_id"] for query in server.authorizations] == ["client0", "client1"]
         assert logins.load(server.url)["issuer"] == f"{server.origin}/other"
 
@@ -169,8 +162,7 @@ async def test_a_changed_authorization_server_means_a_new_registration() -> None
 )
 async def test_what_is_not_to_be_trusted_is_refused_by_its_step(knobs: Mapping[str, object], words: str) -> None:
     async with login_server(**knobs) as server:
-        async with connected(server, Person(pastes=True)) as running:
-            status = running.status("guarded")
-            assert re.search(words, status.detail), status.detail
-        assert "oops" not in status.detail
+        told = await log_in(server)
+        assert re.search(words, told), told
+        assert "oops" not in told
         assert server.valid == {}

@@ -7,12 +7,10 @@ from urllib.parse import urlsplit
 
 import anyio
 import pytest
-from typing_extensions import override
 
-from tests.servers.login_person import Person, connected
-from tests.servers.login_server import LoginServer, login_server
+from tests.servers.login_server import LoginServer, Person, connected, login_server, state_of
 from tui_host.errors import ServerError
-from tui_host.servers.server_questions import Declines, Login
+from tui_host.servers.server_questions import Declines
 from tui_host.settings.login_storage import FILE, StoredLogins
 from tui_host.settings.schema import Template
 
@@ -24,20 +22,19 @@ FIRST = [
     "GET /authorize",
     "POST /token",
 ]
+AGAIN = "the server no longer takes the last login"
 
 
-@pytest.mark.parametrize("era", ["stateful", "stateless"])
+@pytest.mark.parametrize("era", ["handshake", "discover"])
 @pytest.mark.parametrize("pastes", ["", "pastes"])
 async def test_the_person_logs_in_once_and_a_restart_does_not_ask_again(era: str, pastes: str, tmp_path: Path) -> None:
     logins, person = StoredLogins(tmp_path), Person(pastes=bool(pastes))
     async with login_server(era=era) as server:
         async with connected(server, person, logins) as running:
-            assert running.status("guarded").state == "ready"
             assert (await running.call("guarded")).content[0].text == "fine"
-            assert server.steps == FIRST
+            assert (server.steps, person.reasons) == (FIRST, ["the first login"])
             (notice,) = running.status("guarded").notices
             assert FILE in notice
-            assert [login.reason for login in person.logins] == ["the first login"]
             kept = b"".join(record.draft.data for record in running.records("guarded"))
             heads = "".join(str(record.draft.head) for record in running.records("guarded"))
             requests = [record.draft.head for record in running.records("guarded", kind="request")]
@@ -48,19 +45,16 @@ async def test_the_person_logs_in_once_and_a_restart_does_not_ask_again(era: str
             assert secret not in heads
         assert visited[1 : len(FIRST) + 1] == FIRST
         assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
-        async with connected(server, person, logins) as running:
-            assert (await running.call("guarded")).content[0].text == "fine"
+        assert await state_of(server, person, logins) == "ready"
         assert server.steps == FIRST
 
 
 async def test_an_expired_token_is_renewed_without_the_person(tmp_path: Path) -> None:
     logins, person = StoredLogins(tmp_path), Person(pastes=True)
     async with login_server(lifetime=-1) as server:
-        async with connected(server, person, logins):
-            pass
+        await state_of(server, person, logins)
         server.lifetime = 3600
         async with connected(server, person, logins) as running:
-            assert running.status("guarded").state == "ready"
             for token in [token for token in server.valid if token.startswith("access")]:
                 del server.valid[token]
             assert (await running.call("guarded")).content[0].text == "fine"
@@ -68,93 +62,70 @@ async def test_an_expired_token_is_renewed_without_the_person(tmp_path: Path) ->
         assert server.steps[len(FIRST) :].count("POST /token") == len(server.steps) - len(FIRST) >= 2
 
 
+async def expired(server: LoginServer, path: Path, person: Declines) -> int:
+    """Keep a login whose token has expired; returns how many tokens were given."""
+    await state_of(server, person, StoredLogins(path))
+    server.lifetime = 3600
+    return len(server.exchanges)
+
+
 async def test_of_two_processes_one_renews_the_login_and_the_other_takes_it_over(tmp_path: Path) -> None:
     async with login_server(lifetime=-1, rotates=True) as server:
-        async with connected(server, Person(), StoredLogins(tmp_path)):
-            pass
-        server.lifetime, renewed = 3600, len(server.exchanges)
+        given = await expired(server, tmp_path, Person())
         async with (
             connected(server, Declines(), StoredLogins(tmp_path)) as first,
             connected(server, Declines(), StoredLogins(tmp_path)) as second,
         ):
             for running in (first, second):
                 assert (await running.call("guarded")).content[0].text == "fine"
-        assert len(server.exchanges) == renewed + 1
-
-
-async def renew(server: LoginServer, path: Path, running: list[str]) -> None:
-    async with connected(server, Declines(), StoredLogins(path)) as at:
-        running.append(at.status("guarded").detail or at.status("guarded").state)
+        assert len(server.exchanges) == given + 1
 
 
 async def test_processes_that_renew_at_once_wait_for_each_other(tmp_path: Path) -> None:
     states: list[str] = []
+
+    async def renew() -> None:
+        states.append(await state_of(server, Declines(), StoredLogins(tmp_path)))
+
     async with login_server(lifetime=-1, rotates=True) as server:
-        async with connected(server, Person(), StoredLogins(tmp_path)):
-            pass
-        server.lifetime, renewed = 3600, len(server.exchanges)
+        given = await expired(server, tmp_path, Person())
         async with anyio.create_task_group() as group:
             for _ in range(3):
-                group.start_soon(renew, server, tmp_path, states)
-        assert (states, len(server.exchanges)) == (["ready"] * 3, renewed + 1)
+                group.start_soon(renew)
+        assert (states, len(server.exchanges)) == (["ready"] * 3, given + 1)
 
 
 async def test_a_renewal_whose_answer_is_lost_asks_for_a_login_once(tmp_path: Path) -> None:
     person = Person()
     async with login_server(lifetime=-1, rotates=True) as server:
-        async with connected(server, person, StoredLogins(tmp_path)):
-            pass
-        server.lifetime, server.losing = 3600, 1
-        async with connected(server, person, StoredLogins(tmp_path)) as running:
-            assert running.status("guarded").state == "ready"
-        assert [login.reason for login in person.logins] == [
-            "the first login",
-            "the server no longer takes the last login",
-        ]
+        await expired(server, tmp_path, person)
+        server.losing = 1
+        assert await state_of(server, person, StoredLogins(tmp_path)) == "ready"
+        assert person.reasons == ["the first login", AGAIN]
 
 
-@pytest.mark.parametrize("forgot", ["401 invalid_client", "400 invalid_client"])
+@pytest.mark.parametrize("forgot", ["401 invalid_client", "400 invalid_client", "400 invalid_grant"])
 async def test_a_client_that_was_forgotten_is_registered_anew_once(forgot: str, tmp_path: Path) -> None:
+    logins = StoredLogins(tmp_path)
     async with login_server(forgot=forgot) as server:
-        for _ in range(2):
-            async with connected(server, Person(), StoredLogins(tmp_path)) as running:
-                assert running.status("guarded").state == "ready"
-            server.clients.clear()
-            server.valid.clear()
-        assert server.steps.count("POST /register") == 2
-
-
-async def test_a_login_that_never_returned_is_begun_with_a_new_registration(tmp_path: Path) -> None:
-    class Leaves(Person):
-        @override
-        async def log_in(self, login: Login) -> str | None:
-            return None  # the browser said that the client is unknown
-
-    async with login_server(forgot="400 invalid_grant") as server:
-        async with connected(server, Person(), StoredLogins(tmp_path)):
-            pass
+        assert await state_of(server, Person(), logins) == "ready"
         server.clients.clear()
         server.valid.clear()
-        async with connected(server, Leaves(), StoredLogins(tmp_path)) as running:
-            assert "it was given up" in running.status("guarded").detail
-        async with connected(server, Person(), StoredLogins(tmp_path)) as running:
-            assert running.status("guarded").state == "ready"
+        assert "it was given up" in await state_of(server, Person(leaves=True), logins)
+        assert server.steps.count("POST /register") == 2
+        assert await state_of(server, Person(), logins) == "ready"
         assert server.steps.count("POST /register") == 3
 
 
 async def test_a_renewal_that_is_refused_for_a_while_costs_no_login(tmp_path: Path) -> None:
     async with login_server(lifetime=-1) as server:
-        async with connected(server, Person(), StoredLogins(tmp_path)):
-            pass
+        await expired(server, tmp_path, Person())
         server.forgot = "503 busy"
         server.clients.clear()
-        async with connected(server, Declines(), StoredLogins(tmp_path)) as running:
-            place = f"{server.origin}/token"
-            words = f"HTTP 401 Unauthorized: the login failed at {place}: HTTP 503 Service Unavailable: busy"
-            assert running.status("guarded").detail == f"{words} (reconnect to try again)"
+        words = f"HTTP 401 Unauthorized: the login failed at {server.origin}/token: HTTP 503 Service Unavailable: busy"
+        assert await state_of(server, Declines(), StoredLogins(tmp_path)) == f"{words} (reconnect to try again)"
         server.forgot = ""
-        async with connected(server, Declines(), StoredLogins(tmp_path)) as running:
-            assert running.status("guarded").state == "ready"
+        assert await state_of(server, Declines(), StoredLogins(tmp_path)) == "ready"
 
 
 async def test_a_stream_of_the_older_transport_asks_for_the_login_too() -> None:
@@ -163,52 +134,43 @@ async def test_a_stream_of_the_older_transport_asks_for_the_login_too() -> None:
 
 
 async def test_a_login_of_another_process_is_taken_over(tmp_path: Path) -> None:
-    logins, first, second = StoredLogins(tmp_path), Person(), Person()
-    async with login_server() as server, connected(server, first, logins) as running:
+    first, second = Person(), Person()
+    async with login_server() as server, connected(server, first, StoredLogins(tmp_path)) as running:
         server.valid.clear()
-        async with connected(server, second, StoredLogins(tmp_path)):
-            assert [login.reason for login in second.logins] == ["the server no longer takes the last login"]
+        await state_of(server, second, StoredLogins(tmp_path))
         assert (await running.call("guarded")).content[0].text == "fine"
-        assert len(first.logins) == 1
+        assert (second.reasons, len(first.logins)) == ([AGAIN], 1)
 
 
 async def test_without_a_person_the_status_names_the_remedy() -> None:
-    async with login_server() as server, connected(server, Declines()) as running:
-        status = running.status("guarded")
-        assert (status.state, server.steps) == ("failed", [])
-        assert status.detail == "HTTP 401 Unauthorized: it needs a login (run tui-host servers login guarded)"
+    async with login_server() as server:
+        words = "HTTP 401 Unauthorized: it needs a login (run tui-host servers login guarded)"
+        assert (await state_of(server, Declines()), server.steps) == (words, [])
 
 
 async def test_a_call_steps_up_to_further_scopes_once() -> None:
     person = Person()
     async with login_server(scope="mcp:write") as server, connected(server, person) as running:
         assert (await running.call("guarded")).content[0].text == "fine"
-        assert [login.reason for login in person.logins] == ["the first login", "further permissions: mcp:write"]
+        assert person.reasons == ["the first login", "further permissions: mcp:write"]
         server.scope = "mcp:never"
         server.answer = {"error": "access_denied"}
         with pytest.raises(ServerError, match=r"in the browser at .* answered access_denied"):
             await running.call("guarded")
 
 
-async def refused(server: LoginServer, person: Declines) -> str:
-    async with connected(server, person) as running:
-        assert running.status("guarded").state == "failed"
-        return running.status("guarded").detail
-
-
 async def test_the_step_that_failed_is_named() -> None:
     async with login_server(metadata={"code_challenge_methods_supported": []}) as server:
-        assert "does not announce PKCE (S256)" in await refused(server, Person())
+        assert "does not announce PKCE (S256)" in await state_of(server, Person())
         assert server.steps == FIRST[:2]
     async with login_server(answer={"error": "access_denied"}) as server:
-        assert f"the login failed in the browser at {server.origin}: " in await refused(server, Person())
+        assert f"the login failed in the browser at {server.origin}: " in await state_of(server, Person())
         assert server.steps.count("GET /authorize") == 1  # the probe's refusal asks, that of initialize does not
 
 
 async def test_given_credentials_come_before_a_registration_and_are_named_where_there_is_none() -> None:
-    async with login_server(clients={"mine": ""}, registers=False) as server:
+    async with login_server(registers=False) as server:
         given = Template(text="mine", literal=True)
-        async with connected(server, Person(), client_id=given) as running:
-            assert running.status("guarded").state == "ready"
-        assert "set client_id and redirect_port of servers.guarded" in await refused(server, Person())
+        assert await state_of(server, Person(), client_id=given) == "ready"
+        assert "set client_id and redirect_port of servers.guarded" in await state_of(server, Person())
         assert "POST /register" not in server.steps

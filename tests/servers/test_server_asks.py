@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,18 +12,18 @@ import pytest
 from typing_extensions import override
 
 from tests.answers.chained import steps_of
+from tests.kit.mcp_server import tool
 from tests.servers.answers import Scripted
-from tests.servers.running import ASKING_SERVER, hostile, listening, made_with_sdk, remote, started
+from tests.servers.running import ASKING_SERVER, listening, made_with_sdk, remote, scripted, started
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.record import Place
 from tui_host.chat.schema_check import misfits as misfits_now
 from tui_host.errors import JSON, ServerError
-from tui_host.servers.catalog import Progress
+from tui_host.servers.catalog import Progress, ToolOutput
 from tui_host.servers.server_questions import Answering, Elicitation, ElicitationAnswer, SamplingAnswer, SamplingRequest
 from tui_host.servers.server_requests import CallClock
-from tui_host.settings.schema import ServerSpec, Template
+from tui_host.settings.schema import ServerSpec
 
-FRAMES = Path(__file__).parent / "question_server.py"
 WAYS = [("stdio", "auto"), ("stdio", "legacy"), ("http", "auto"), ("http", "legacy")]
 
 
@@ -42,6 +42,76 @@ def asking() -> ServerSpec:
 def spec(request: pytest.FixtureRequest, http_url: str, asking: ServerSpec) -> ServerSpec:
     kind, mode = request.param
     return replace(asking, mode=mode) if kind == "stdio" else remote("sdk", http_url, mode=mode)
+
+
+FORM = {"message": "How many?", "requestedSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}}
+TIMES = {"createdAt": "2026-07-28T00:00:00Z", "lastUpdatedAt": "2026-07-28T00:00:00Z"}
+CAPABILITIES: Mapping[str, object] = {"tools": {}, "logging": {}}
+ANSWERS = {"answers": True}
+
+
+def asks(method: str = "elicitation/create", params: object = FORM, **more: object) -> Mapping[str, object]:
+    return {"ask": method, "params": params, **more}
+
+
+def at_once(times: int = 1, method: str = "elicitation/create", params: object = FORM) -> Mapping[str, object]:
+    """Ask without waiting for the answer."""
+    return asks(method, params, times=times, wait=False)
+
+
+def takes_back(question: str) -> Mapping[str, object]:
+    return {"notify": "notifications/cancelled", "params": {"requestId": question}}
+
+
+def logs(level: str, times: int) -> Mapping[str, object]:
+    params = {"level": level, "logger": "l", "data": {"n": times}}
+    return {"notify": "notifications/message", "params": params, "times": times}
+
+
+def task(status: str, **more: object) -> Mapping[str, object]:
+    kind = "task" if not more else "complete"
+    state = {"resultType": kind, "taskId": "t1", "status": status, "ttlMs": None, "pollIntervalMs": 50}
+    return {"result": {**state, **TIMES, **more}}
+
+
+HANDSHAKE: Mapping[str, Sequence[object]] = {
+    "many": [at_once(33), asks("ping", {}), ANSWERS],
+    "pings": [at_once(499, "ping", {}), asks("ping", {}), ANSWERS],
+    "withdraw": [
+        *(at_once(), asks("ping", {}), takes_back("q1"), at_once(), takes_back("q3")),
+        *(asks(params={**FORM, "message": "The last?"}), ANSWERS),
+    ],
+    "undeclared": [asks("roots/list"), asks("sampling/createMessage"), asks(params={"mode": "telepathy"}), ANSWERS],
+    "two": [at_once(), asks(), ANSWERS],
+    "logs": [logs("error", 3), logs("debug", 2997), {"text": "logged"}],
+}
+QUESTION = {"q": {"method": "elicitation/create", "params": {"mode": "form", **FORM}}}
+AGAIN = {"result": {"resultType": "input_required", "requestState": "again"}}
+STATELESS: Mapping[str, Sequence[object]] = {
+    "state_only": [
+        [{"result": {"resultType": "input_required", "requestState": "one"}}],
+        [{"result": {"resultType": "input_required", "requestState": "two"}}],
+        [{"text": "twice"}],
+    ],
+    "endless": [AGAIN],
+    "task": [task("working")],
+}
+
+
+def frames(tools: Mapping[str, Sequence[object]] = HANDSHAKE, **on: Sequence[object]) -> ServerSpec:
+    """A server whose tools are what it asks of its client."""
+    calls = {f"tools/call {name}": steps for name, steps in tools.items()}
+    era = "handshake" if tools is HANDSHAKE else "discover"
+    tasks = {f"tasks/{name}": steps for name, steps in on.items()}
+    return scripted(
+        "frames", {"era": era, "capabilities": CAPABILITIES, "tools": [*map(tool, tools)], "on": {**calls, **tasks}}
+    )
+
+
+def told(output: ToolOutput) -> Mapping[str, JSON]:
+    """What the client answered, by the server's questions; an error as its code."""
+    answers = mapping(json.loads(output.content[0].text))
+    return {question: mapping(answer).get("code", answer) for question, answer in answers.items()}
 
 
 async def misfits(schema: JSON, value: JSON) -> list[str] | None:
@@ -152,8 +222,9 @@ async def test_a_question_about_a_page_closes_when_the_server_says_that_the_visi
 
 async def test_open_questions_block_no_ping_and_close_with_their_call() -> None:
     person = Scripted()
-    async with started(asking_frames(), answering=Answering(answerer=lambda: person)) as at:
-        assert (await at.call("frames", "many")).content[0].text == "-32000 {}"
+    async with started(frames(), answering=Answering(answerer=lambda: person)) as at:
+        answers = told(await at.call("frames", "many"))
+        assert answers == {"q33": -32000, "q34": {}}
         await at.until(lambda: at.status("frames").questions == 0)
         assert (person.most, person.closed) == (1, 1)
         closed = [line for line in at.lines("frames", "out") if b'"action":"cancel"' in line]
@@ -161,8 +232,8 @@ async def test_open_questions_block_no_ping_and_close_with_their_call() -> None:
 
 
 async def test_hundreds_of_pings_at_once_are_all_answered() -> None:
-    async with started(asking_frames()) as at:
-        assert (await at.call("frames", "pings")).content[0].text == "500 answered"
+    async with started(frames()) as at:
+        assert len(told(await at.call("frames", "pings"))) == 500
 
 
 async def test_a_request_that_the_server_takes_back_closes_its_question_and_is_not_answered() -> None:
@@ -173,18 +244,19 @@ async def test_a_request_that_the_server_takes_back_closes_its_question_and_is_n
             return await super().elicit(request)
 
     person = Patient()
-    async with started(asking_frames(), answering=Answering(answerer=lambda: person, misfits=misfits)) as at:
-        assert (await at.call("frames", "withdraw")).content[0].text == "b {'action': 'accept', 'content': {'n': 1}}"
+    async with started(frames(), answering=Answering(answerer=lambda: person, misfits=misfits)) as at:
+        answers = told(await at.call("frames", "withdraw"))
+        assert answers == {"q2": {}, "q4": {"action": "accept", "content": {"n": 1}}}
         assert person.closed >= 1
         assert at.status("frames").questions == 0
 
 
 async def test_log_messages_are_kept_by_level_and_counted() -> None:
-    async with started(asking_frames()) as at:
+    async with started(frames()) as at:
         await at.call("frames", "logs")
         status = at.status("frames")
         assert dict(status.log_counts) == {"error": 3, "debug": 2997}
-        assert (len(status.log), status.log[-1].text, status.log[-1].logger) == (300, '{"n": 2999}', "l")
+        assert (len(status.log), status.log[-1].text, status.log[-1].logger) == (300, '{"n": 2997}', "l")
 
 
 async def test_a_level_of_the_log_is_asked_for_when_it_is_set(spec: ServerSpec) -> None:
@@ -195,15 +267,16 @@ async def test_a_level_of_the_log_is_asked_for_when_it_is_set(spec: ServerSpec) 
 
 
 async def test_a_server_of_the_handshake_is_told_the_level_once() -> None:
-    async with started(replace(asking_frames(), log_level="error")) as at:
+    async with started(replace(frames(), log_level="error")) as at:
         await at.until(lambda: any(b'"logging/setLevel"' in line for line in at.lines("frames", "out")))
         levels = [line for line in at.lines("frames", "out") if b'"logging/setLevel"' in line]
         assert [b'"level":"error"' in line for line in levels] == [True]
 
 
 async def test_what_was_not_declared_is_refused_with_its_code_and_told() -> None:
-    async with started(asking_frames()) as at:
-        assert (await at.call("frames", "undeclared")).content[0].text == "-32601 -32601 -32602"
+    async with started(frames()) as at:
+        answers = told(await at.call("frames", "undeclared"))
+        assert answers == {"q1": -32601, "q2": -32601, "q3": -32602}
         notices = " ".join(at.status("frames").notices)
         assert "sampling = true in its entry" in notices
         assert 'roots = ["PATH"]' in notices
@@ -213,18 +286,18 @@ async def test_what_was_not_declared_is_refused_with_its_code_and_told() -> None
 @pytest.mark.parametrize("way", ["answer", "pool"])
 async def test_all_questions_of_a_server_are_declined_at_once(way: str) -> None:
     person = Scripted(ElicitationAnswer(action="decline", for_all=True) if way == "answer" else None)
-    async with started(asking_frames(), answering=Answering(answerer=lambda: person)) as at:
-        output: list[str] = []
+    async with started(frames(), answering=Answering(answerer=lambda: person)) as at:
+        answers: list[JSON] = []
 
         async def call() -> None:
-            output.append((await at.call("frames", "two")).content[0].text)
+            answers.append(told(await at.call("frames", "two")))
 
         async with anyio.create_task_group() as group:
             group.start_soon(call)
             if way == "pool":
                 await at.until(lambda: at.status("frames").questions == 2)
                 at.pool.server("frames").decline_all()
-        assert output == ["{'action': 'decline'} {'action': 'decline'}"]
+        assert answers == [{"q1": {"action": "decline"}, "q2": {"action": "decline"}}]
         assert len(person.questions) == 1
         assert any("declined until it is connected again" in notice for notice in at.status("frames").notices)
 
@@ -240,9 +313,10 @@ async def test_the_time_that_the_person_takes_is_no_silence_of_the_server() -> N
             return ElicitationAnswer(action="decline")
 
     person = Slow()
-    async with started(asking_frames(), answering=Answering(answerer=lambda: person)) as at:
+    async with started(frames(), answering=Answering(answerer=lambda: person)) as at:
         at.limit("frames", 2)
-        assert (await at.call("frames", "two")).content[0].text == "{'action': 'decline'} {'action': 'decline'}"
+        answers = told(await at.call("frames", "two"))
+        assert answers == {"q1": {"action": "decline"}, "q2": {"action": "decline"}}
 
 
 async def test_a_clock_counts_the_time_for_which_it_was_stopped() -> None:
@@ -267,15 +341,15 @@ async def test_a_failing_answerer_tells_the_server_nothing_of_it() -> None:
         async def elicit(self, request: Elicitation) -> ElicitationAnswer:
             raise ValueError("internal words")
 
-    async with started(asking_frames(), answering=Answering(answerer=Broken)) as at:
-        assert (await at.call("frames", "two")).content[0].text == "-32603 -32603"
+    async with started(frames(), answering=Answering(answerer=Broken)) as at:
+        assert told(await at.call("frames", "two")) == {"q1": -32603, "q2": -32603}
         assert b"internal words" not in b"".join(at.lines("frames", "out"))
         assert any("was not answered" in notice for notice in at.status("frames").notices)
 
 
 async def test_a_result_with_a_state_alone_asks_nothing_and_the_call_is_sent_again() -> None:
     person = Scripted()
-    async with started(asking_frames("stateless"), answering=Answering(answerer=lambda: person)) as at:
+    async with started(frames(STATELESS), answering=Answering(answerer=lambda: person)) as at:
         assert (await at.call("frames", "state_only", b'{"a":1.0}', call="rounds")).content[0].text == "twice"
         assert person.questions == []
         calls = [line for line in at.lines("frames", "out") if b'"tools/call"' in line]
@@ -287,48 +361,47 @@ async def test_a_result_with_a_state_alone_asks_nothing_and_the_call_is_sent_aga
 
 
 async def test_a_call_is_sent_again_ten_times_at_most() -> None:
-    async with started(asking_frames("stateless")) as at:
+    async with started(frames(STATELESS)) as at:
         with pytest.raises(ServerError, match="asked for more input 11 times"):
             await at.call("frames", "endless")
         assert sum(b'"tools/call"' in line for line in at.lines("frames", "out")) == 11
 
 
 async def test_a_task_is_polled_and_its_question_answered_once() -> None:
-    person = Scripted({"n": 5})
-    told: list[Progress] = []
-    async with started(asking_frames("stateless"), answering=Answering(answerer=lambda: person)) as at:
-        output = await at.call("frames", "task", call="long", on_progress=told.append)
-        assert json.loads(output.content[0].text) == {"q": {"action": "accept", "content": {"n": 5}}}
+    person, reported = Scripted({"n": 5}), list[Progress]()
+    done = task("completed", result={"content": [{"type": "text", "text": "done"}]})
+    polls = [[task("input_required", inputRequests=QUESTION)], [done]]
+    spec = frames(STATELESS, get=polls, update=[{"result": {}}])
+    async with started(spec, answering=Answering(answerer=lambda: person)) as at:
+        output = await at.call("frames", "task", call="long", on_progress=reported.append)
+        assert output.content[0].text == "done"
         assert len(person.questions) == 1
-        assert [progress.message for progress in told] == [
-            "s, task working",
-            "s, task input_required",
-            "s, task completed",
-        ]
-        assert b'"extensions":{"io.modelcontextprotocol/tasks":{}}' in at.lines("frames", "out")[0]
-        polls = [record for record in at.records("frames", kind="frame") if b'"tasks/' in record.draft.data]
-        assert {record.draft.place.call for record in polls} == {"long"}
+        states = ["working", "input_required", "completed"]
+        assert [progress.message for progress in reported] == [f"s, task {state}" for state in states]
+        sent = at.lines("frames", "out")
+        assert b'"extensions":{"io.modelcontextprotocol/tasks":{}}' in sent[0]
+        answer = b'"inputResponses":{"q":{"action":"accept","content":{"n":5}}}'
+        assert [answer in line for line in sent if b"tasks/update" in line] == [True]
+        about = [record for record in at.records("frames", kind="frame") if b'"tasks/' in record.draft.data]
+        assert {record.draft.place.call for record in about} == {"long"}
 
 
 async def test_a_failed_task_fails_its_call() -> None:
-    async with started(asking_frames("stateless")) as at:
+    failed = task("failed", error={"code": -32603, "message": "no luck"})
+    async with started(frames(STATELESS, get=[failed])) as at:
         with pytest.raises(ServerError, match="no luck"):
-            await at.call("frames", "failing_task")
+            await at.call("frames", "task")
 
 
 async def test_a_stopped_call_cancels_its_task() -> None:
-    async with started(asking_frames("stateless")) as at, anyio.create_task_group() as group:
-        group.start_soon(at.call, "frames", "endless_task")
+    working = task("working", statusMessage="digging")
+    async with started(frames(STATELESS, get=[working])) as at, anyio.create_task_group() as group:
+        group.start_soon(at.call, "frames", "task")
         await at.until(lambda: any(b"tasks/get" in line for line in at.lines("frames", "out")))
         group.cancel_scope.cancel()
     assert any(b'"tasks/cancel","params":' in line for line in at.lines("frames", "out"))
 
 
 async def test_tasks_are_not_declared_to_a_server_of_the_handshake() -> None:
-    async with started(replace(asking_frames(), mode="legacy")) as at:
+    async with started(replace(frames(), mode="legacy")) as at:
         assert b"extensions" not in b"".join(at.lines("frames", "out"))
-
-
-def asking_frames(*words: str) -> ServerSpec:
-    args = tuple(Template(text=word, literal=True) for word in (str(FRAMES), *words))
-    return replace(hostile("frames", "good"), args=args)
