@@ -27,8 +27,7 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Message, Text
-from tui_host.llm.model_client import ModelClient
-from tui_host.llm.protocols.tool_protocol import ToolProtocol
+from tui_host.llm.model_client import ModelClient, Stream
 from tui_host.settings.schema import Provider, Template
 
 PLACE = Place(session="20261121-134501-x7k2q", turn=1, step=1)
@@ -65,7 +64,7 @@ class Ours:
         fold = Fold(provider="mine", model="m", call_id=str)
         ask = Ask(model="m", messages=(QUESTION,))
         try:
-            async with client.stream(provider, ask, place=PLACE, reader=ToolProtocol().reader(())) as stream:
+            async with Stream(client=client, provider=provider, ask=ask, place=PLACE) as stream:
                 async for events in stream.batches():
                     for event in events:
                         fold.add(event)

@@ -22,7 +22,7 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.redact.stream_redactor import BEGINNING
 from tui_host.llm import answer_stream
 from tui_host.llm.fold import Fold
-from tui_host.llm.model_client import ModelClient
+from tui_host.llm.model_client import ModelClient, Stream
 from tui_host.settings.load import Overrides, load
 
 SECRETS = {
@@ -108,7 +108,7 @@ async def _streamed(redactor: Redactor, *pieces: bytes) -> tuple[list[str], str]
     kept = Recorder(None, redactor, capture="c")
     client, fold, texts = ModelClient(kept, {}), Fold(provider="mine", model="m", call_id=str), list[str]()
     async with peer([head(), *pieces, chunk(finish="stop"), DONE]) as served:
-        async with client.stream(provider_at(served.url), ASK, place=PLACE) as stream:
+        async with Stream(client=client, provider=provider_at(served.url), ask=ASK, place=PLACE) as stream:
             async for events in stream.batches():
                 for read in events:
                     fold.add(read)

@@ -41,7 +41,7 @@ async def asked(
     client = ModelClient(kept or recorder(), environment or {})
     try:
         with anyio.fail_after(90):
-            return await told(client.stream(provider_at(url, **more), ASK, place=PLACE))
+            return await told(Stream(client=client, provider=provider_at(url, **more), ask=ASK, place=PLACE))
     finally:
         await client.aclose()
 
@@ -58,7 +58,7 @@ async def told_with_error(url: str) -> tuple[Fold, ModelError | None]:
     client = ModelClient(recorder(), {})
     try:
         with anyio.fail_after(90):
-            async with client.stream(provider_at(url), ASK, place=PLACE) as stream:
+            async with Stream(client=client, provider=provider_at(url), ask=ASK, place=PLACE) as stream:
                 async for events in stream.batches():
                     for found in events:
                         fold.add(found)

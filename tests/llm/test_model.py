@@ -16,7 +16,7 @@ from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.record import Place
 from tui_host.errors import ModelError
 from tui_host.llm.fold import Fold
-from tui_host.llm.model_client import ModelClient
+from tui_host.llm.model_client import ModelClient, Stream
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import Template
 
@@ -148,7 +148,7 @@ async def test_cancelling_an_answer_closes_the_connection_at_once(sent: bytes) -
     async with peer(script) as there, anyio.create_task_group() as group:
 
         async def ask() -> None:
-            await told(client.stream(provider_at(there.url), ASK, place=PLACE))
+            await told(Stream(client=client, provider=provider_at(there.url), ask=ASK, place=PLACE))
 
         group.start_soon(ask)
         with anyio.fail_after(90):
@@ -182,7 +182,10 @@ async def test_a_connection_that_stays_open_after_the_end_does_not_hold_the_answ
         await stream.send(head() + chunk({"content": "x"}) + chunk(finish="stop") + DONE)
         await asks.wait()
 
-    async with peer(script) as there, client.stream(provider_at(there.url), ASK, place=PLACE) as stream:
+    async with (
+        peer(script) as there,
+        Stream(client=client, provider=provider_at(there.url), ask=ASK, place=PLACE) as stream,
+    ):
         fold = Fold(provider="p", model="m", call_id=str)
         with anyio.fail_after(90):
             async for events in stream.batches():

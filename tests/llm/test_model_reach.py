@@ -17,7 +17,7 @@ from tests.llm.asking import ASK, PLACE, asked, refused, told
 from tests.llm.peer import head, peer, recorder, saying
 from tests.llm.streams import RECORDED
 from tui_host.errors import ModelError
-from tui_host.llm.model_client import ModelClient
+from tui_host.llm.model_client import ModelClient, Stream
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import Provider, Template
 
@@ -63,7 +63,7 @@ async def test_a_preset_without_its_key_is_not_asked() -> None:
     client = ModelClient(recorder(), {})
 
     with pytest.raises(ModelError, match="DEEPSEEK_API_KEY is not set") as caught:
-        await told(client.stream(provider, ASK, place=PLACE))
+        await told(Stream(client=client, provider=provider, ask=ASK, place=PLACE))
 
     assert "set the environment variable DEEPSEEK_API_KEY" in caught.value.remedy
 

@@ -51,10 +51,13 @@ class ModelSampler:
 
     async def sample(self, request: SamplingRequest, place: Place) -> SamplingAnswer:
         """Ask the model, in an exchange with the place of the server's call."""
+        from tui_host.llm.model_client import Stream
+
         name, _, model = request.model.partition("/")
         provider = await self._provider(ModelRef(provider=name, model=model))
         fold = Fold(provider=name, model=model, call_id=lambda number: f"sampled_{number + 1}")
-        async with self._client().stream(provider, sampling_ask(request, model), place=place) as stream:
+        ask = sampling_ask(request, model)
+        async with Stream(client=self._client(), provider=provider, ask=ask, place=place) as stream:
             async for events in stream.batches():
                 for event in events:
                     fold.add(event)

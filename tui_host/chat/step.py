@@ -123,6 +123,8 @@ class Step:
         self.close("cut" if self.is_broken else "done")
 
     async def _exchange(self) -> ModelError | None:
+        from tui_host.llm.model_client import Stream
+
         request, ask = self.request, self.request.ask
         reader = request.protocol.reader(request.offer.known)
         told = new_results(request.history)
@@ -138,8 +140,14 @@ class Step:
             self._record(self._links.of_offer(exchange, self._newly_offered()))
             self._record(self._links.of_request(exchange, spans))
 
-        stream = self._services.client.stream(
-            self._provider, ask, place=self._place, reader=reader, prepare=prepare, began=began
+        stream = Stream(
+            client=self._services.client,
+            provider=self._provider,
+            ask=ask,
+            place=self._place,
+            reader=reader,
+            prepare=prepare,
+            began=began,
         )
         self._wait_for(stream, "model", f"{self._provider.name}/{ask.model}")
         try:

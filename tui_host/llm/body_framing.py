@@ -34,13 +34,7 @@ _TOLERANT = json.JSONDecoder(strict=False)
 
 
 class BodyDecoder:
-    """Reads a response from pieces of any size.
-
-    Args:
-        reading: The dialect's part.
-        content_type: As announced; shown in errors, but not relied on.
-        framing: How the dialect streams.
-    """
+    """Reads a response from pieces of any size. The announced type is shown in errors, but not relied on."""
 
     def __init__(self, reading: AnswerReader, content_type: str = "", framing: Framing = "sse") -> None:
         self._reading = reading
@@ -88,16 +82,12 @@ class BodyDecoder:
         if not head or (len(head) < len(_BOM) and _BOM.startswith(head)):
             return
         opened = _OPENED.match(head)
-        if self._framing == "lines":
-            if opened is not None and opened.end() == len(head):  # a line, or pretty-printed
-                return
-            self._is_whole = opened is not None and head[opened.end() :][:1] == b"\n"
-        else:
-            self._is_whole = opened is not None
-        self._is_whole = self._is_whole or head[:1] == b"<"
-        if self._is_whole:
-            return
-        if self._framing == "lines":
+        after = b"" if opened is None else head[opened.end() :][:1]
+        if self._framing == "lines" and opened is not None and not after:
+            return  # a line, or a pretty-printed answer
+        if head[:1] == b"<" or (opened is not None and (self._framing == "sse" or after == b"\n")):
+            self._is_whole = True
+        elif self._framing == "lines":
             self._splitter = LineDecoder()
         else:
             self._splitter = ListDecoder() if head[:1] == b"[" else SseDecoder()

@@ -40,39 +40,44 @@ Range: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldedCall:
-    """A call read out of a response.
-
-    Attributes:
-        spans: The bytes of the call in the response, in order; adjacent events are joined to a range.
-        complete: Whether the arguments are all there: not cut by the token limit, the stream's end, or a limit of ours.
-            While the answer is streaming, the last call is not complete.
-    """
+    """A call read out of a response."""
 
     call: ToolCall
-    spans: tuple[Range, ...]
-    complete: bool = True
+    spans: tuple[Range, ...]  # its bytes in the response, in order; adjacent events are joined
+    complete: bool = True  # nothing is missing; while the answer is streaming, its last call is not complete
 
 
 @dataclass(slots=True)
-class _Words:
+class _Part:
+    """Words, or a call if it has an index."""
+
+    index: int = -1
     pieces: list[str] = field(default_factory=list[str])
-    is_thinking: bool = False
     written: str = ""
-    has_ended: bool = False
     echo: JSON = None
+    is_thinking: bool = False
+    has_ended: bool = False
     tag: str = ""
-
-
-@dataclass(slots=True)
-class _Call:
-    index: int
     wire_id: str = ""
     name: str = ""
-    pieces: list[str] = field(default_factory=list[str])
     size: int = 0
     spans: list[Range] = field(default_factory=list[Range])
-    written: str = ""
-    echo: JSON = None
+
+    @property
+    def text(self) -> str:
+        """The pieces, joined in place; surrogate pairs split between two events become characters."""
+        if len(self.pieces) != 1:
+            self.pieces = ["".join(self.pieces)]
+        text = self.pieces[0]
+        if text.isascii() or _SURROGATE.search(text) is None:
+            return text
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+    def extend(self, start: int, end: int) -> None:
+        """Add bytes to a call."""
+        if self.spans and start <= self.spans[-1][1] + _BETWEEN_EVENTS:
+            start, end = self.spans[-1][0], max(end, self.spans.pop()[1])
+        self.spans.append((start, end))
 
 
 class Fold:
@@ -100,13 +105,13 @@ class Fold:
         self.malformed: list[CallMalformed] = []
         self.cut_off: list[CutOff] = []  # the model's words after its call, which are not part of the answer
         self.options: tuple[str, ...] = ()  # the answers to choose from that a question to the user proposes
-        self._blocks: list[_Words | _Call] = []
-        self._calls: dict[int, _Call] = {}
+        self._parts: list[_Part] = []
+        self._calls: dict[int, _Part] = {}
 
     @property
     def has_begun(self) -> bool:
         """Whether anything of an answer has come: words, thinking, a call, or a broken call."""
-        return bool(self._blocks or self.malformed or self.cut_off)
+        return bool(self._parts or self.malformed or self.cut_off)
 
     def add(self, event: ModelEvent) -> None:
         """Add an event to the message."""
@@ -124,7 +129,7 @@ class Fold:
             case PartEnded():
                 self._end_part(event)
             case TextRead():
-                self._blocks.append(_Words(pieces=[event.text], written=event.written, has_ended=True))
+                self._parts.append(_Part(pieces=[event.text], written=event.written, has_ended=True))
                 self.options = event.options
             case TextWasThinking():
                 self._text_was_thinking()
@@ -155,31 +160,28 @@ class Fold:
             case _:
                 raise TypeError(event)
 
-    def _words(self, *, thinking: bool) -> _Words:
-        last = self._blocks[-1] if self._blocks else None
-        if isinstance(last, _Words) and last.is_thinking == thinking and not last.has_ended:
-            return last
-        block = _Words(is_thinking=thinking)
-        self._blocks.append(block)
-        return block
+    def _words(self, *, thinking: bool) -> _Part:
+        last = self._parts[-1] if self._parts else None
+        if last is None or last.index >= 0 or last.is_thinking != thinking or last.has_ended:
+            last = _Part(is_thinking=thinking)
+            self._parts.append(last)
+        return last
 
     def _end_part(self, event: PartEnded) -> None:
-        is_thinking = event.kind == "thinking"
-        words = (block for block in reversed(self._blocks) if isinstance(block, _Words) and block.is_thinking)
-        # Data for the thinking may come when the text has begun.
-        block = next((block for block in words if is_thinking and not block.has_ended), None)
-        block = block or self._words(thinking=is_thinking)
-        block.has_ended, block.echo, block.written = True, event.echo, event.written
+        part = None
+        if event.kind == "thinking":  # data for the thinking may come when the text has begun
+            part = next((part for part in reversed(self._parts) if part.is_thinking and not part.has_ended), None)
+        part = part or self._words(thinking=event.kind == "thinking")
+        part.has_ended, part.echo, part.written = True, event.echo, event.written
 
     def _text_was_thinking(self) -> None:
         """Turn all text so far, and the calls extracted from it, into thinking."""
-        for number, block in enumerate(self._blocks):
-            if isinstance(block, _Words):
-                block.is_thinking = True
-            elif block.written:
-                self._blocks[number] = _Words(is_thinking=True, pieces=[block.written])
-                del self._calls[block.index]
-        self._blocks += [_Words(is_thinking=True, pieces=[cut.text]) for cut in self.cut_off]
+        for part in self._parts:
+            if part.index >= 0 and part.written:
+                del self._calls[part.index]
+                part.index, part.pieces, part.written = -1, [part.written], ""
+            part.is_thinking = part.index < 0
+        self._parts += [_Part(is_thinking=True, pieces=[cut.text]) for cut in self.cut_off]
         self.cut_off.clear()
         self.malformed.clear()
         self.options = ()
@@ -190,14 +192,14 @@ class Fold:
             if len(self._calls) >= MOST_CALLS:
                 self.has_calls_left_out = True
                 return
-            call = self._calls[event.index] = _Call(event.index)
-            self._blocks.append(call)
+            call = self._calls[event.index] = _Part(event.index)
+            self._parts.append(call)
         call.wire_id = event.wire_id or call.wire_id
         call.name = event.name or call.name
         call.written = event.written or call.written
         if event.echo is not None:
             call.echo = event.echo
-        _extend(call.spans, event.start, event.end)
+        call.extend(event.start, event.end)
 
     def _arguments(self, event: CallArguments) -> None:
         call = self._calls.get(event.index)
@@ -209,30 +211,30 @@ class Fold:
         call.size += len(event.text)
         if call.size <= MOST_ARGUMENTS:  # what is longer is incomplete JSON, so it cannot run by mistake
             call.pieces.append(event.text)
-            _extend(call.spans, event.start, event.end)
+            call.extend(event.start, event.end)
 
     @property
     def text(self) -> str:
         """The answer's text so far."""
-        return "".join(text for text, _ in self.runs)
+        return "".join(part.text for part in self._parts if part.index < 0 and not part.is_thinking)
 
     @property
     def thinking(self) -> str:
         """The thinking so far."""
-        return "".join(thinking for _, thinking in self.runs)
+        return "".join(part.text for part in self._parts if part.is_thinking)
 
     @property
     def runs(self) -> Sequence[tuple[str, str]]:
         """Text and thinking so far, split at the calls."""
         runs = [("", "")]
-        for block in self._blocks:
+        for part in self._parts:
             text, thinking = runs[-1]
-            if isinstance(block, _Call):
+            if part.index >= 0:
                 runs.append(("", ""))
-            elif block.is_thinking:
-                runs[-1] = text, thinking + _whole(block.pieces)
+            elif part.is_thinking:
+                runs[-1] = text, thinking + part.text
             else:
-                runs[-1] = text + _whole(block.pieces), thinking
+                runs[-1] = text + part.text, thinking
         return runs
 
     @property
@@ -246,7 +248,7 @@ class Fold:
                 id=self._call_id(number),
                 wire_id=call.wire_id,
                 name=call.name,
-                arguments=_whole(call.pieces),
+                arguments=call.text,
                 echo=self._echo_of(call),
                 written=call.written,
             )
@@ -259,33 +261,17 @@ class Fold:
         """Return the answer as an assistant message, with the parts in the order in which they began."""
         calls = iter(self.calls)
         parts: list[Part] = []
-        for block in self._blocks:
-            if isinstance(block, _Call):
+        for part in self._parts:
+            if part.index >= 0:
                 parts.append(next(calls).call)
-                continue
-            text, of = _whole(block.pieces), {"provider": self._provider, "model": self._model}
-            if block.is_thinking and (text or block.echo is not None):
-                parts.append(Thinking(text=text, echo=block.echo, tag=block.tag, **of))
-            elif text or block.echo is not None:
-                parts.append(Text(text=text, echo=self._echo_of(block), written=block.written))
+            elif (part.text or part.echo is not None) and part.is_thinking:
+                thinking = Thinking(
+                    text=part.text, provider=self._provider, model=self._model, echo=part.echo, tag=part.tag
+                )
+                parts.append(thinking)
+            elif part.text or part.echo is not None:
+                parts.append(Text(text=part.text, echo=self._echo_of(part), written=part.written))
         return Message(role="assistant", parts=tuple(parts), stop=self.stop, turn=turn)
 
-    def _echo_of(self, block: _Words | _Call) -> Echo | None:
-        return None if block.echo is None else Echo(provider=self._provider, model=self._model, value=block.echo)
-
-
-def _whole(pieces: list[str]) -> str:
-    """Join the pieces in place and return the text; surrogate pairs split between two events become characters."""
-    if len(pieces) != 1:
-        pieces[:] = ["".join(pieces)]
-    text = pieces[0]
-    if text.isascii() or _SURROGATE.search(text) is None:
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-
-
-def _extend(spans: list[Range], start: int, end: int) -> None:
-    if spans and start <= spans[-1][1] + _BETWEEN_EVENTS:
-        spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
-    else:
-        spans.append((start, end))
+    def _echo_of(self, part: _Part) -> Echo | None:
+        return None if part.echo is None else Echo(provider=self._provider, model=self._model, value=part.echo)

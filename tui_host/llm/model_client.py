@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from http.cookiejar import DefaultCookiePolicy
 from types import TracebackType
@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 import httpx
+from anyio.abc import TaskGroup
 
 from tui_host.capture import content_codings as codings
 from tui_host.capture.http.httpx_tap import BEGAN, RecordingTransport, exchange_of, observed
@@ -47,16 +48,6 @@ _LIST_BYTES = 16 << 20
 _REFUSAL_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """The connections to use for a request: directly, or through a proxy."""
-
-    provider: str
-    is_tls: bool
-    ca_file: str
-    proxy: str | None
-
-
 class ModelClient:
     """Talks to providers and records every byte. One object for the whole program, safe for concurrent turns.
 
@@ -67,27 +58,8 @@ class ModelClient:
     def __init__(self, recorder: Recording, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self._recorder = recorder
-        self._clients: dict[_Way, httpx.AsyncClient] = {}
+        self._clients: dict[tuple[object, ...], httpx.AsyncClient] = {}  # by provider and way to it
         self._short_ids: set[str] = set()  # providers that have refused the ids which they gave themselves
-
-    def stream(
-        self,
-        provider: Provider,
-        ask: Ask,
-        *,
-        place: Place,
-        reader: Reader | None = None,
-        prepare: Callable[[Outgoing], None] | None = None,
-        began: Callable[[str, Outgoing], None] | None = None,
-    ) -> Stream:
-        """Return a stream of an answer; the request is sent with the first iteration.
-
-        Args:
-            reader: The tool protocol's, for this answer; None leaves the events as they are.
-            prepare: Called with the request in a thread, before sending.
-            began: Called with the exchange's id and the request, once that is recorded, before it is sent.
-        """
-        return Stream(self, provider, ask, place, reader=reader or Reader(), prepare=prepare, began=began)
 
     async def list_models(self, provider: Provider) -> tuple[str, ...]:
         """Return the models reported by a provider, in its order. Raises `ModelError` if it is unreachable or refuses."""
@@ -159,17 +131,15 @@ class ModelClient:
             await client.aclose()
 
     async def _client(self, provider: Provider, outgoing: Outgoing) -> httpx.AsyncClient:
-        way = _Way(
-            provider=provider.name,
-            is_tls=urlsplit(outgoing.url).scheme == "https",
-            ca_file=str(provider.ca_file or self._environment.get("SSL_CERT_FILE") or ""),
-            proxy=proxy_for(outgoing.url, self._environment),
-        )
+        is_tls = urlsplit(outgoing.url).scheme == "https"
+        ca_file = str(provider.ca_file or self._environment.get("SSL_CERT_FILE") or "")
+        proxy = proxy_for(outgoing.url, self._environment)
+        way = (provider.name, is_tls, ca_file, proxy)
         if way not in self._clients:
             try:
                 # Reading the system's certificates would block the event loop noticeably.
-                context = await anyio.to_thread.run_sync(_context, way)
-                inner = httpx.AsyncHTTPTransport(verify=context, trust_env=False, proxy=way.proxy)
+                context = await anyio.to_thread.run_sync(_context, is_tls or (proxy or "").startswith("https"), ca_file)
+                inner = httpx.AsyncHTTPTransport(verify=context, trust_env=False, proxy=proxy)
             except httpx.InvalidURL as error:  # its text may contain part of the password
                 what, remedy = "the proxy's address is no URL", "correct the proxy in the environment"
                 raise ModelError(what, where(provider, outgoing), remedy) from error
@@ -201,6 +171,15 @@ class ModelClient:
         return error
 
 
+def _unprepared(_: Outgoing) -> None:
+    """Do nothing more before a request is sent."""
+
+
+def _unheard(_: str, __: Outgoing) -> None:
+    """Leave a request that is on its way alone."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
 class Stream:
     """One answer as batches of events: iterate over `batches`, within `async with`.
 
@@ -208,30 +187,20 @@ class Stream:
     or that broke off, raises ModelError after its last event, a `Stopped` with the reason.
     """
 
-    def __init__(
-        self,
-        client: ModelClient,
-        provider: Provider,
-        ask: Ask,
-        place: Place,
-        *,
-        reader: Reader,
-        prepare: Callable[[Outgoing], None] | None,
-        began: Callable[[str, Outgoing], None] | None,
-    ) -> None:
-        """Made by `ModelClient.stream`, which says what the parameters are."""
-        self._client = client
-        self._provider = provider
-        self._ask = ask
-        self._place = place
-        self._reader = reader
-        self._prepare = prepare
-        self._began = began
-        self._exchange: str | None = None
-        self._response: httpx.Response | None = None
-        self._body: BodyAhead | None = None
-        self._made = time.monotonic()
-        self._group = anyio.create_task_group()
+    client: ModelClient
+    provider: Provider
+    ask: Ask
+    place: Place
+    reader: Reader = field(default_factory=Reader)  # the tool protocol's, for this answer
+    prepare: Callable[[Outgoing], None] = _unprepared  # called with the request in a thread, before sending
+    began: Callable[[str, Outgoing], None] = _unheard  # called with the exchange's id once the request is recorded
+    _response: httpx.Response | None = None
+    _body: BodyAhead | None = None
+    _made: float = field(default_factory=time.monotonic)
+    _group: TaskGroup = field(default_factory=anyio.create_task_group)
+    _batches: AsyncGenerator[Sequence[ModelEvent]] = field(init=False)
+
+    def __post_init__(self) -> None:
         self._batches = self._run()
 
     @property
@@ -264,22 +233,16 @@ class Stream:
             await self._group.__aexit__(None, None, None)
 
     async def _run(self) -> AsyncGenerator[Sequence[ModelEvent]]:
-        outgoing = await self._client.written(self._provider, self._ask)
-        if self._prepare is not None:
-            await anyio.to_thread.run_sync(self._prepare, outgoing)
-
-        def has_begun(exchange: str) -> None:
-            self._exchange = exchange
-            if self._began is not None:
-                self._began(exchange, outgoing)
-
-        response = await self._client.send(self._provider, outgoing, self._place, began=has_begun)
-        self._response = response
+        outgoing = await self.client.written(self.provider, self.ask)
+        await anyio.to_thread.run_sync(self.prepare, outgoing)
+        response = self._response = await self.client.send(
+            self.provider, outgoing, self.place, began=lambda exchange: self.began(exchange, outgoing)
+        )
         fault: Exception | None = None
         body = self._body = BodyAhead(response.aiter_raw())
         self._group.start_soon(body.run)
         try:
-            answer = AnswerBody(self._provider, response, self._reader)
+            answer = AnswerBody(self.provider, response, self.reader)
             try:
                 while answer.stop is None and not answer.is_made_up and (data := await body.take()):
                     events = answer.feed(data + await body.rest_of_secret(observed(response)))
@@ -297,8 +260,8 @@ class Stream:
             await close(response)
         error = self._error(outgoing, answer, fault)
         if error is not None:
-            error.where = where(self._provider, outgoing)
-            error.status, error.exchange = response.status_code, self._exchange
+            error.where = where(self.provider, outgoing)
+            error.status, error.exchange = response.status_code, exchange_of(response)
             raise error from fault
 
     def _error(self, outgoing: Outgoing, answer: AnswerBody, fault: Exception | None) -> ModelError | None:
@@ -309,7 +272,7 @@ class Stream:
         elif answer.stop != "cut":
             return None
         elif fault is not None:
-            error = fault_of(self._provider, outgoing, fault, answer.size)
+            error = fault_of(self.provider, outgoing, fault, answer.size)
             error.passes = not answer.size and isinstance(fault, httpx.RemoteProtocolError | httpx.ReadError)
         else:
             error = ModelError(f"the answer broke off after {answer.size:,} bytes, without an end", remedy="try again")
@@ -330,10 +293,10 @@ def _request(
     )
 
 
-def _context(way: _Way) -> ssl.SSLContext:
-    if not way.is_tls and (way.proxy is None or not way.proxy.startswith("https")):
+def _context(is_tls: bool, ca_file: str) -> ssl.SSLContext:  # noqa: FBT001 - called in a thread
+    if not is_tls:
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used, so loading certificates is needless
-    return ssl.create_default_context(cafile=way.ca_file) if way.ca_file else httpx.create_ssl_context(trust_env=False)
+    return ssl.create_default_context(cafile=ca_file) if ca_file else httpx.create_ssl_context(trust_env=False)
 
 
 async def _body(response: httpx.Response, limit: int) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.cherry import Cherry
@@ -60,14 +61,7 @@ class UnreadCall:
 def unread_call(
     text: str, tools: Sequence[ToolSpec], *, besides: str = "native", is_thinking: bool = False
 ) -> UnreadCall | None:
-    """Return the call of a known tool in a whole answer, or in its thinking; None if there is none.
-
-    Args:
-        text: The answer or the thinking.
-        tools: The tools that the model may know.
-        besides: The tool protocol that has read the answer.
-        is_thinking: Whether the text is the thinking, in which no protocol looks for calls.
-    """
+    """Return the call of a known tool in a whole answer that the protocol `besides` has read, or in its thinking."""
     text = text[-_MOST:].strip()
     plain = _FENCE.sub("", text)
     is_native = besides == "native"
@@ -98,8 +92,7 @@ def _unread(form: str, helps: str, *, is_thinking: bool) -> UnreadCall:
 
 
 def _names_a_tool(text: str, tools: Sequence[ToolSpec]) -> bool:
-    words = [word[0] for word, _ in zip(_NAME.finditer(text), range(_MOST_NAMES), strict=False)]
-    return any(tool_meant(word, tools) is not None for word in words)
+    return any(tool_meant(word[0], tools) is not None for word in islice(_NAME.finditer(text), _MOST_NAMES))
 
 
 def _behind_words(text: str, tools: Sequence[ToolSpec]) -> UnreadCall | None:

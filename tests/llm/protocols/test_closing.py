@@ -13,7 +13,7 @@ from tests.llm.streams import chunk
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.llm.answer_stream import CLOSED, MADE_UP_LIMIT
 from tui_host.llm.fold import Fold
-from tui_host.llm.model_client import ModelClient
+from tui_host.llm.model_client import ModelClient, Stream
 from tui_host.llm.protocols.table import protocol
 
 
@@ -30,7 +30,9 @@ async def test_an_answer_that_goes_on_behind_its_call_is_closed_by_the_host(name
     reader = protocol(name).reader(TOOLS)
     with anyio.fail_after(90):
         async with peer(goes_on) as there:
-            async with client.stream(provider_at(there.url), ASK, place=PLACE, reader=reader) as stream:
+            async with Stream(
+                client=client, provider=provider_at(there.url), ask=ASK, place=PLACE, reader=reader
+            ) as stream:
                 async for events in stream.batches():
                     for event in events:
                         fold.add(event)
