@@ -171,14 +171,6 @@ class ModelClient:
         return error
 
 
-def _unprepared(_: Outgoing) -> None:
-    """Do nothing more before a request is sent."""
-
-
-def _unheard(_: str, __: Outgoing) -> None:
-    """Leave a request that is on its way alone."""
-
-
 @dataclass(slots=True, kw_only=True, eq=False)
 class Stream:
     """One answer as batches of events: iterate over `batches`, within `async with`.
@@ -192,8 +184,8 @@ class Stream:
     ask: Ask
     place: Place
     reader: Reader = field(default_factory=Reader)  # the tool protocol's, for this answer
-    prepare: Callable[[Outgoing], None] = _unprepared  # called with the request in a thread, before sending
-    began: Callable[[str, Outgoing], None] = _unheard  # called with the exchange's id once the request is recorded
+    prepare: Callable[[Outgoing], None] = lambda _outgoing: None  # called with the request in a thread, before sending
+    began: Callable[[str, Outgoing], None] = lambda _exchange, _outgoing: None  # called once it is recorded
     _response: httpx.Response | None = None
     _body: BodyAhead | None = None
     _made: float = field(default_factory=time.monotonic)

@@ -20,8 +20,8 @@ Ending: TypeAlias = Literal["open", "end", "length"]
 CUT = "the call was cut at the token limit"
 
 
-class BrokenCall(Exception):  # noqa: N818 - it is a finding
-    """A call too broken to run, with a reason that the model can understand."""
+class BrokenCall(Exception):  # noqa: N818 - a finding, whose text is a reason that the model can understand
+    """A call too broken to run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,6 @@ is code. Text after a call is held too: if another call follows, it belongs to t
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -56,33 +55,6 @@ _Step: TypeAlias = list[ModelEvent] | None
 """What held text gave. None if more text must come first."""
 
 
-class HeldText:
-    """Pieces of text that are searched as one text and given out with their bytes."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.end = 0  # of the bytes so far
-        self._pieces: deque[Piece] = deque()
-
-    def add(self, piece: Piece) -> None:
-        self.text += piece.text
-        self.end = piece.end
-        self._pieces.append(piece)
-
-    def take(self, size: int) -> Piece:
-        """Return the first `size` characters as one piece, with the bytes of all pieces that they came in."""
-        first = self._pieces[0]
-        left, end = min(size, len(self.text)), first.end
-        text, self.text = self.text[:left], self.text[left:]
-        while left > 0:
-            piece = self._pieces.popleft()
-            end = piece.end
-            if len(piece.text) > left:
-                self._pieces.appendleft(replace(piece, text=piece.text[left:]))
-            left -= len(piece.text)
-        return replace(first, text=text, end=end)
-
-
 class HeldReader(Reader):
     """Reads an answer. A call by the vendor's own function calling is a fault, since no tool was declared there."""
 
@@ -94,7 +66,9 @@ class HeldReader(Reader):
         self._begin()
 
     def _begin(self) -> None:
-        self._held = HeldText()
+        self._text = ""  # what is held, from byte `_start` on
+        self._start = 0
+        self._last: Piece = TextDelta(text="", start=0, end=0)
         self._look: Callable[[str], _Step] = self._in_text  # reads held text; what it is inside of
         self._tried = 0  # characters of the block that were looked at in vain
         self._ending: Ending = "open"
@@ -142,7 +116,7 @@ class HeldReader(Reader):
         self._ending = "end" if self._ending == "open" else self._ending
         events = self._scan()
         if self._answer:
-            end = self._held.end
+            end = self._last.end
             events.append(PartEnded(kind="text", start=end, end=end, written=self._answer.rstrip()))
             self._answer, self._look = "", self._cut_rest
         events += self._cut_waiting()
@@ -155,13 +129,25 @@ class HeldReader(Reader):
     def _read(self, event: Piece) -> list[ModelEvent]:
         events: list[ModelEvent] = []
         for start in range(0, len(event.text), _SLICE):  # short pieces are cheap to search
-            self._held.add(replace(event, text=event.text[start : start + _SLICE]))
+            self._hold(replace(event, text=event.text[start : start + _SLICE]))
             events += self._scan()
         return events
 
+    def _hold(self, piece: Piece) -> None:
+        self._start = self._start if self._text else piece.start
+        self._text, self._last = self._text + piece.text, piece
+
+    def _take(self, size: int) -> Piece:
+        """Return the first characters of the held text as one piece, with the bytes of all that they may have come in."""
+        taken = replace(self._last, text=self._text[:size], start=self._start)
+        self._text = self._text[size:]
+        if len(self._text) <= len(self._last.text):
+            self._start = self._last.start
+        return taken
+
     def _scan(self) -> list[ModelEvent]:
         events: list[ModelEvent] = []
-        while text := self._held.text:
+        while text := self._text:
             if self._ending == "open" and self._tried > 4 * len(text) + (1 << 16):
                 break  # so that a long block, looked at again and again, takes linear time
             step = self._look(text)
@@ -217,7 +203,7 @@ class HeldReader(Reader):
         if kind in {"call", "made_up"}:
             return self._turn_to(self._in_block if kind == "call" else self._cut_rest)
         self._tag = ""
-        words = self._held.take(sign.end())
+        words = self._take(sign.end())
         self._line = words.text.rpartition("\n")[2]
         if kind == "answer":
             self._answer, self._look = words.text, self._in_answer
@@ -231,7 +217,7 @@ class HeldReader(Reader):
         if parsed is None:
             return None
         self._turn_to(self._in_text)
-        words = self._held.take(max(1, parsed.size))
+        words = self._take(max(1, parsed.size))
         if not parsed.found and not parsed.fault:
             return [] if parsed.is_dropped else self._give(words)
         events: list[ModelEvent] = [*self._waiting]
@@ -263,11 +249,11 @@ class HeldReader(Reader):
         if self._ending == "open" and (closing is None or closing.end() == len(text)):  # more marks may follow
             return None
         end, size = (len(text), len(text)) if closing is None else closing.span()
-        fence = self._held.take(size)
+        fence = self._take(size)
         inner = HeldReader(self._grammar, self._tools)
         inner._calls = self._calls
         inner._ending = self._ending if closing is None else "end"
-        inner._held.add(replace(fence, text=fence.text[body:end]))
+        inner._hold(replace(fence, text=fence.text[body:end]))
         events = inner.finish()
         self._turn_to(self._in_text)
         is_one = inner._calls <= self._calls + 1
@@ -295,16 +281,16 @@ class HeldReader(Reader):
         held = beginning_of(closing, text) if not found and self._ending == "open" else 0
         events = self._say(len(said) - held)
         if found:
-            self._held.take(len(closing))
+            self._take(len(closing))
             self._turn_to(self._in_text)
         return events if found or events else None
 
     def _in_answer(self, text: str) -> _Step:
         self._answer += text
-        return [self._held.take(len(text))]
+        return [self._take(len(text))]
 
     def _say(self, size: int) -> list[ModelEvent]:
-        return self._give(self._held.take(size)) if size else []
+        return self._give(self._take(size)) if size else []
 
     def _give(self, piece: Piece) -> list[ModelEvent]:
         """Give out text, as thinking where it is; after a call it waits for another call."""
@@ -320,7 +306,7 @@ class HeldReader(Reader):
         """Cut off what follows the last call; other hosts show it."""
         if self._is_anywhere:
             return self._say(len(text))
-        self._waiting.append(self._held.take(len(text)))
+        self._waiting.append(self._take(len(text)))
         return self._cut_waiting()
 
     def _cut_waiting(self) -> list[ModelEvent]:
