@@ -7,9 +7,9 @@ from tui_host.llm.messages import Ask
 from tui_host.llm.model_request import credential_place, join, model_request, models_request
 from tui_host.settings.environment_references import Secret
 from tui_host.settings.presets import PRESETS
-from tui_host.settings.proxy import proxy_for
 from tui_host.settings.schema import Provider, Template
 from tui_host.settings.system_keyring import with_key
+from tui_host.settings.urls import proxy_for
 
 ASK = Ask(model="m", messages=())
 

@@ -40,8 +40,8 @@ from tui_host.llm.model_request import credential_place, model_request, models_r
 from tui_host.llm.outgoing import Outgoing
 from tui_host.llm.protocols.tool_protocol import Reader
 from tui_host.llm.provider_faults import SHORT_IDS, failure
-from tui_host.settings.proxy import proxy_for
 from tui_host.settings.schema import Provider
+from tui_host.settings.urls import proxy_for
 
 LIST_SECONDS: Final = 15.0
 _LIST_BYTES = 16 << 20

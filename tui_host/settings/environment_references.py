@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -119,7 +120,7 @@ def secrets_of(settings: Settings) -> tuple[Secret, ...]:
         templates += [*spec.headers.values(), *spec.env.values(), *spec.args, spec.url, spec.client_secret]
         secrets += _written(spec)
     for owner in (*settings.providers.values(), *settings.profiles.values()):
-        templates += _strings(owner.options.extra_body)
+        templates.append(Template(text=json.dumps(dict(owner.options.extra_body))))
     return tuple(dict.fromkeys((*secrets, *_given(templates, settings.environment))))
 
 
@@ -160,14 +161,6 @@ def _written(spec: ServerSpec) -> Iterator[Secret]:
     variables = {name: template.text for name, template in spec.env.items()}
     for name, value in (*in_words(words), *in_variables(variables)):
         yield Secret(name, value)
-
-
-def _strings(value: JSON) -> Iterator[Template]:
-    if isinstance(value, str):
-        yield Template(text=value)
-    elif isinstance(value, Mapping | Sequence):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _strings(item)
 
 
 def _set(variable: str) -> str:

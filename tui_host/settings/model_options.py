@@ -40,10 +40,7 @@ SETTABLE = tuple(_KINDS)
 class Options:
     """Options of a model exchange. None, or empty, leaves the choice to the provider.
 
-    Attributes:
-        reasoning_effort: How much the model thinks, in the vendor's own words (`low`, `medium`, `high`).
-        others: Further options under the vendor's own names, sent unchanged.
-        extra_body: Members merged last into the request's body.
+    `others` are sent unchanged under the vendor's own names, and `extra_body` is merged last into the request's body.
     """
 
     temperature: float | None = None

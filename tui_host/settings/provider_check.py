@@ -23,10 +23,8 @@ def address_of(provider: Provider, environment: Mapping[str, str]) -> str:
 
 def demand_key(provider: Provider, address: str, headers: Mapping[str, object], secret: Secret | None) -> None:
     """Raise a `SettingsError` for a preset without a key, unless it runs on this machine or a header holds a key."""
-    variable = provider.key_variable
-    if secret is not None or variable is None or _CREDENTIALS.intersection(map(str.lower, headers)):
-        return
-    if not is_loopback(urlsplit(address).hostname or ""):
+    if _needs_key(provider, address, headers, secret):
+        variable = provider.key_variable
         remedy = f"set the environment variable {variable} and start again, or choose a model with f4, which asks for the key"
         raise SettingsError(f"{variable} is not set", f"providers.{provider.name}", remedy)
 
@@ -37,11 +35,13 @@ def lacks_key(provider: Provider, environment: Mapping[str, str]) -> bool:
         address, secret = address_of(provider, environment), credential(provider, environment)
     except SettingsError:
         return False
-    try:
-        demand_key(provider, address, provider.headers, secret)
-    except SettingsError:
-        return True
-    return False
+    return _needs_key(provider, address, provider.headers, secret)
+
+
+def _needs_key(provider: Provider, address: str, headers: Mapping[str, object], secret: Secret | None) -> bool:
+    if secret is not None or provider.key_variable is None or _CREDENTIALS.intersection(map(str.lower, headers)):
+        return False
+    return not is_loopback(urlsplit(address).hostname or "")
 
 
 def check_provider(provider: Provider, environment: Mapping[str, str], *, chosen: str = "") -> None:

@@ -264,22 +264,17 @@ class SavedChoices:
 class Settings:
     """The whole configuration, from files, environment and arguments.
 
-    Attributes:
-        model: The model to start with; None means the demo model.
-        profile: Name of the profile to start with, empty for none; already applied to `model` and `protocol`.
-        providers: The providers by name: configured ones first, then presets, then the demo model's.
-        default_servers: Whether the bundled servers are used, because no server is configured.
-        fixed: Keys of remembered choices that `config.toml` overrides, such as `model` or `servers.NAME.enabled`.
-        switches: Remembered switches by `SERVER` or `SERVER.TOOL`; those of servers are already applied to `servers`.
+    `profile` is already applied to `model` and `protocol`, and `switches`, by `SERVER` or `SERVER.TOOL`, to `servers`.
     """
 
     config_dir: Path
     data_dir: Path
     config_file: Path | None = None
-    model: ModelRef | None = None
+    model: ModelRef | None = None  # the demo model without one
     protocol: str = PROTOCOLS[0]
     profile: str = ""
     profiles: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
+    # Configured ones first, then presets, then the demo model's.
     providers: Mapping[str, Provider] = field(default_factory=dict[str, Provider])
     servers: Mapping[str, ServerSpec] = field(default_factory=dict[str, ServerSpec])
     rules: tuple[Rule, ...] = ()
@@ -289,6 +284,6 @@ class Settings:
     ui: Ui = field(default_factory=Ui)
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     notices: tuple[str, ...] = ()
-    default_servers: bool = False
-    fixed: frozenset[str] = frozenset()
+    default_servers: bool = False  # the bundled ones, because none is configured
+    fixed: frozenset[str] = frozenset()  # keys of remembered choices that `config.toml` overrides
     switches: Mapping[str, bool] = field(default_factory=dict[str, bool])

@@ -1,18 +1,25 @@
-"""Reads servers from the configuration and from the command line."""
+"""Reads servers from the configuration and from the command line, and adds and removes those in files of their own.
+
+Such a file is `servers.d/NAME.toml`; the user's own file is never changed.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from pathlib import PurePath
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
 
 from tui_host.errors import SettingsError
-from tui_host.settings.mistakes import shown
+from tui_host.settings.mistakes import Report, shown
+from tui_host.settings.paths import ensure_private_dir
 from tui_host.settings.provider_tables import check_address, check_headers, notice_secret
-from tui_host.settings.schema import ServerSpec, Template
+from tui_host.settings.save import save_switches, write_toml
+from tui_host.settings.schema import ServerSpec, Settings, Template
 from tui_host.settings.table_reader import SettingsTable
+from tui_host.settings.toml_files import shown_path
 from tui_host.settings.urls import check_url, split
 
+FOLDER = "servers.d"
 SERVER_NAME = re.compile(r"(?!.*__)[\w-]{1,40}")
 _WAYS = ("command", "url", "bundled")
 _NEEDS = {
@@ -141,3 +148,47 @@ def _check_command(table: SettingsTable, spec: ServerSpec, text: str) -> None:
     for name, _ in in_words(argument.text for argument in spec.args):
         remedy = 'write "${NAME}" for it and set that variable instead'
         table.notice("args", f"the file contains a credential itself ({shown(name)}); {remedy}")
+
+
+def read_entry(name: str, table: Mapping[str, object]) -> tuple[ServerSpec, tuple[str, ...]]:
+    """Return the server that a table describes, and the warnings about the table; raises a `SettingsError` with all mistakes."""
+    report = Report()
+    spec = read_server(name, SettingsTable(data=table, file=f"servers.{name}", report=report))
+    report.raise_if_any()
+    return spec, tuple(report.notices)
+
+
+def add_entry(settings: Settings, name: str, table: Mapping[str, object]) -> Path:
+    """Write a server's own file; a switch remembered for an earlier server of that name is forgotten."""
+    read_entry(name, table)
+    path = settings.config_dir / FOLDER / f"{name}.toml"
+    if name in settings.servers and not settings.default_servers:
+        where = settings.servers[name].file
+        raise SettingsError(f"there is a server {name} already", where, "choose another name")
+    ensure_private_dir(path.parent)
+    _forget_switches(settings, name)
+    write_toml(path, table)
+    return path
+
+
+def remove_entry(settings: Settings, name: str) -> Path:
+    """Delete a server's own file and return its path; a server that is configured elsewhere is a `SettingsError`."""
+    path = settings.config_dir / FOLDER / f"{name}.toml"
+    file = settings.servers[name].file
+    if not file:
+        raise SettingsError(f"{name} is a bundled server", "servers remove", f"tui-host servers disable {name}")
+    if file != shown_path(path):
+        raise SettingsError(f"{name} is configured there", f"{file}: servers.{name}", "remove it from that file")
+    try:
+        path.unlink()
+    except OSError as error:
+        raise SettingsError(f"cannot be deleted: {error.strerror}", file, "check its folder") from error
+    _forget_switches(settings, name)
+    return path
+
+
+def _forget_switches(settings: Settings, name: str) -> None:
+    """Forget the switches of a server and of its tools."""
+    switches = {key: None for key in settings.switches if key.partition(".")[0] == name}
+    if switches:
+        save_switches(settings, switches)

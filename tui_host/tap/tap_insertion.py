@@ -25,21 +25,11 @@ _LEAD = re.compile(r"[ \t\r\n]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedServer:
-    """A server's command before and after a change.
-
-    Attributes:
-        place: The keys that lead to the server.
-        before: Its command and arguments before the change.
-        after: Its command and arguments after the change.
-        no_arguments_before: How the file writes an empty argument list before the change, if it does.
-        no_arguments_after: How the file writes an empty argument list after the change, if it does.
-    """
+    """A server's command and arguments before and after a change, and the keys that lead to it."""
 
     place: tuple[str, ...]
     before: tuple[str, ...]
     after: tuple[str, ...]
-    no_arguments_before: str = ""
-    no_arguments_after: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,13 +80,7 @@ def differences(before: Iterable[ServerEntry], after: Iterable[ServerEntry]) -> 
     later = {entry.place: entry for entry in after}
     pairs = [(entry, later[entry.place]) for entry in before if entry.place in later]
     return tuple(
-        ChangedServer(
-            place=old.place,
-            before=old.words or (),
-            after=new.words or (),
-            no_arguments_before=old.no_arguments,
-            no_arguments_after=new.no_arguments,
-        )
+        ChangedServer(place=old.place, before=old.words or (), after=new.words or ())
         for old, new in pairs
         if (old.words or ()) != (new.words or ())
     )

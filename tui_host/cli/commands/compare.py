@@ -37,7 +37,7 @@ from tui_host.cli.hosting import (
 from tui_host.errors import JSON, SettingsError, TuiHostError
 from tui_host.host.host import Host
 from tui_host.settings.mistakes import Report, shown
-from tui_host.settings.profile_tables import read_model
+from tui_host.settings.provider_tables import read_model
 from tui_host.settings.schema import PROTOCOLS
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from tui_host.settings.hosts.host_files import HostFile
 from tui_host.settings.hosts.known_hosts import HOSTS, PASTED, KnownHost, files_of
 from tui_host.settings.masked_command import hide
 from tui_host.settings.paths import whole
-from tui_host.settings.server_entries import add_entry, read_entry
-from tui_host.settings.server_tables import server_name
+from tui_host.settings.server_tables import add_entry, read_entry, server_name
 from tui_host.settings.table_reader import is_table
 from tui_host.settings.toml_files import shown_path
 

@@ -46,13 +46,11 @@ class _Plan:
         lines = [f"--- {path}", f"+++ {path}"]
         for change in self.changes:
             lines.append(f"@@ {_place(change.place)} @@")
-            sides = (("-", change.before, change.no_arguments_before), ("+", change.after, change.no_arguments_after))
-            for sign, words, none in sides:
-                shown = [json.dumps(word, ensure_ascii=False) for word in hide(words)]
-                arguments = f"[{', '.join(shown[1:])}]" if shown[1:] else none
-                lines.append(f'{sign}  "command": {shown[0]}{"," if arguments else ""}')
+            for sign, words in (("-", change.before), ("+", change.after)):
+                command, *arguments = (json.dumps(word, ensure_ascii=False) for word in hide(words))
+                lines.append(f'{sign}  "command": {command}{"," if arguments else ""}')
                 if arguments:
-                    lines.append(f'{sign}  "args": {arguments}')
+                    lines.append(f'{sign}  "args": [{", ".join(arguments)}]')
         return "\n".join((*lines, "")) if self.changes else ""
 
     def to_json(self, copies: Mapping[Path, Path | None]) -> dict[str, JSON]:

@@ -16,8 +16,7 @@ from tui_host.errors import SettingsError
 from tui_host.settings.hosts.host_servers import servers_in
 from tui_host.settings.hosts.jsonc import parse
 from tui_host.settings.hosts.known_hosts import HOSTS, PASTED, KnownHost
-from tui_host.settings.server_entries import read_entry
-from tui_host.settings.server_tables import SERVER_NAME, server_from_arguments, server_name
+from tui_host.settings.server_tables import SERVER_NAME, read_entry, server_from_arguments, server_name
 from tui_host.settings.toml_files import is_array, is_table
 
 MOST_SECONDS = 3600
@@ -40,21 +39,13 @@ _Values = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostEntry:
-    """A server of another host.
+    """A server of another host, with our own table for it, in which it is switched off."""
 
-    Attributes:
-        name: A valid name made from the host's name for the server.
-        place: The keys that lead to the entry in the file.
-        table: The table for a file of its own; switched off.
-        notes: What the user has to know: what is not imported, secrets that are written out.
-        problem: Why the server cannot be imported, empty if it can.
-    """
-
-    name: str
+    name: str  # a valid one, made from the host's name for the server
     place: tuple[str, ...]
     table: Mapping[str, object]
-    notes: tuple[str, ...] = ()
-    problem: str = ""
+    notes: tuple[str, ...] = ()  # what is not imported, and secrets that are written out
+    problem: str = ""  # why the server cannot be imported, if it cannot
 
 
 def host_of(path: Path, files: Mapping[Path, KnownHost]) -> tuple[KnownHost, Path | None]:

@@ -11,19 +11,12 @@ from tui_host.settings.hosts.known_hosts import ANY, KnownHost
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerEntry:
-    """A server entry in a host's configuration file.
+    """A server entry in a host's configuration file."""
 
-    Attributes:
-        place: The keys that lead to the entry; the last is the host's name for the server.
-        node: The object that holds the server's command or URL.
-        url: The URL of a remote server, else empty.
-        outer: The whole entry; `node` itself, or the object around `node`.
-    """
-
-    place: tuple[str, ...]
-    node: PlacedValue
+    place: tuple[str, ...]  # the keys that lead to it; the last is the host's name for the server
+    node: PlacedValue  # what holds the server's command or URL: the whole entry, or an object inside it
     url: str
-    outer: PlacedValue
+    outer: PlacedValue  # the whole entry
 
     @property
     def words(self) -> tuple[str, ...] | None:
@@ -34,14 +27,6 @@ class ServerEntry:
         nodes = [command, *([] if arguments is None else arguments.elements)]
         words = [node.value for node in nodes if isinstance(node.value, str)]
         return tuple(words) if len(words) == len(nodes) else None
-
-    @property
-    def no_arguments(self) -> str:
-        """How the file writes an empty argument list (`null` or `[]`); empty if it has no `args`, or arguments."""
-        arguments = self.node.members.get("args")
-        if arguments is None or arguments.value not in (None, []):
-            return ""
-        return "null" if arguments.value is None else "[]"
 
 
 def servers_in(text: str, host: KnownHost, where: str) -> tuple[ServerEntry, ...]:

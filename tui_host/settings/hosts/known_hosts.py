@@ -15,7 +15,6 @@ from tui_host.errors import SettingsError
 from tui_host.settings.mistakes import nearest, shown
 
 FLATPAKS = "/.var/app/"
-"""Part of the path of every file in a Flatpak."""
 ANY = "*"
 """Stands for any key in `servers`."""
 _VSCODES = (  # the snap uses the first
@@ -31,31 +30,19 @@ _OF_CLINE = "User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownHost:
-    """A host, the paths of its configuration files, and where they list servers.
+    """A host, the paths of its configuration files, and where they list servers."""
 
-    Attributes:
-        name: The name to type; empty for text of any host.
-        files: Patterns of the user's own files; `{…}` names an entry of `_places`.
-        project_files: Files in a project's folder, often shared; used only if the user names one.
-        servers: The keys that lead to an object with the servers by name.
-        inside: A member of a server's object that may hold the command or URL in the object's place.
-        url_is_sse: Whether a server behind a plain `url` speaks the older transport, HTTP+SSE.
-        is_toml: Whether the files are TOML. Such files are only read.
-        has_bare_references: Whether `$NAME` stands for a variable, as `${NAME}` does.
-        note: What a user of this host has to know.
-    """
-
-    name: str
+    name: str  # to type; empty for text of any host
     title: str
-    files: tuple[str, ...]
-    project_files: tuple[str, ...] = ()
-    servers: tuple[tuple[str, ...], ...] = (("mcpServers",),)
-    inside: str = ""
+    files: tuple[str, ...]  # patterns, in which `{…}` names an entry of `_places`
+    project_files: tuple[str, ...] = ()  # in a project's folder, often shared; used only if the user names one
+    servers: tuple[tuple[str, ...], ...] = (("mcpServers",),)  # keys that lead to an object with the servers by name
+    inside: str = ""  # a member of a server's object that may hold the command or URL in the object's place
     urls: tuple[str, ...] = ("url",)
-    url_is_sse: bool = False
-    is_toml: bool = False
+    url_is_sse: bool = False  # a server behind a plain `url` speaks the older transport, HTTP+SSE
+    is_toml: bool = False  # such files are only read
     milliseconds: bool = False
-    has_bare_references: bool = False
+    has_bare_references: bool = False  # `$NAME` stands for a variable, as `${NAME}` does
     note: str = ""
 
 

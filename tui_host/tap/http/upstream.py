@@ -15,8 +15,7 @@ from typing_extensions import override
 
 from tui_host.capture.http.client_faults import words_of
 from tui_host.errors import SettingsError
-from tui_host.settings.proxy import proxy_for
-from tui_host.settings.urls import shown, split
+from tui_host.settings.urls import proxy_for, shown, split
 from tui_host.tap.http.address_scope import Reach, is_this_machine
 from tui_host.tap.http.happy_eyeballs import connected
 from tui_host.tap.message_heads import RequestHead, request_bytes
