@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tui_host.chat.attachments import MOST_TEXT, check_together, read_attached, unmarked
+from tui_host.chat.attachments import MOST_TEXT, read_attached, unmarked
 from tui_host.chat.images import LARGEST_IMAGE_BYTES
 from tui_host.chat.session import message_parts
 from tui_host.errors import TuiHostError
@@ -72,14 +71,6 @@ def test_what_cannot_be_sent_is_refused_in_words(
         made(tmp_path / "it")
     with pytest.raises(TuiHostError, match=words):
         read_attached(str(tmp_path / "it"))
-
-
-def test_what_is_too_much_together_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.png").write_bytes(PNG)
-    one = replace(read_attached(str(tmp_path / "a.png")), size=17_000_000)
-    check_together([one])
-    with pytest.raises(TuiHostError, match=r"34\.0 MB together; the limit for a message is 32 MB"):
-        check_together([one, one])
 
 
 def test_a_mark_that_stands_for_nothing_any_more_is_a_name_again() -> None:

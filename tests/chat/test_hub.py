@@ -80,8 +80,8 @@ async def test_a_tool_that_there_is_not_is_told_and_nothing_is_sent(bench: Make)
 @pytest.mark.parametrize(
     ("protocol", "tool", "told"),
     [
-        ("hub", "hub__list", "there is no tool hub__list (there is list_tools"),
-        ("hub", "math__ad", "there is no tool math__ad (there is math__add by way of invoke_tool"),
+        ("hub", "hub__list", "there is no tool hub__list (list_tools names those that there are)"),
+        ("hub", "math__ad", "there is no tool math__ad (list_tools names those that there are)"),
         ("hub", "math__add", 'call invoke_tool with {"name": "math__add", "params": {…}}'),
         ("hub+cline", "add", 'call hub invoke_tool with {"name": "math__add", "params": {…}}'),
     ],

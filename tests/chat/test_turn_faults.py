@@ -79,7 +79,7 @@ CASES = {
     "unreadable": Case(
         answer=[head(), b'data: {"error":' + DEEP + b"}\n\n", DONE],
         stop="error",
-        before=["1 part of the answer could not be read; the inspector shows it / "],
+        before=["parts of the answer that could not be read: 1; the inspector shows them / "],
         note="the response holds no readable answer / look at the response in the inspector, and try again",
         again=True,
     ),
@@ -107,7 +107,7 @@ CASES = {
             *says("hi")[1:],
         ],
         stop="done",
-        note="2 parts of the answer could not be read; the inspector shows them / ",
+        note="parts of the answer that could not be read: 2; the inspector shows them / ",
         text="hi",
     ),
 }

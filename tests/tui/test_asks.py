@@ -13,8 +13,8 @@ from textual.widgets import Static
 
 from tests.kit.app import NARROW, OFF, PATIENT, Running, running
 from tests.servers.running import ASKING_SERVER, sdk_configured
+from tui_host.chat.calls import call_directly
 from tui_host.chat.conversation import NoteItem
-from tui_host.chat.direct_call import call_directly
 from tui_host.errors import JSON
 from tui_host.servers.catalog import ToolOutput
 from tui_host.servers.server_questions import Elicitation, ElicitationAnswer, Login, SamplingAnswer, SamplingRequest

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 MOST_TEXT = 1_000_000
 """Largest text file to attach, in bytes: few context windows hold more."""
-MOST_TOGETHER = 32_000_000
-"""Largest total of all files of a message, in bytes."""
 LINKED = "address only"
 """The kind of a resource of which the message contains only the address."""
 _NAME_CHARACTERS = 80
@@ -99,7 +97,8 @@ def _attached_content(server: str, uri: str, content: Content) -> Attached:
 def _check_size(name: str, kind: str, size: int, remedy: str) -> None:
     most, words = (MOST_TEXT, "a text") if kind == "text" else (LARGEST_IMAGE_BYTES, "an image")
     if size > most:
-        raise TuiHostError(f"{name} is larger than {_round_size(most)}, the limit for {words}", remedy=remedy)
+        limit = size_words(most).replace(".0", "")
+        raise TuiHostError(f"{name} is larger than {limit}, the limit for {words}", remedy=remedy)
 
 
 def linked_resource(server: str, uri: str, about: str = "") -> Attached:
@@ -127,10 +126,6 @@ def _framed(kind: str, attributes: str, text: str) -> str:
     return f"\n\n<{tag} {attributes}>\n{text.rstrip()}\n</{tag}>"
 
 
-def _round_size(size: int) -> str:
-    return size_words(size).replace(".0", "")
-
-
 def _bytes(path: Path, name: str) -> bytes:
     """Read a file up to one byte beyond the size limit."""
     try:
@@ -143,14 +138,6 @@ def _bytes(path: Path, name: str) -> bytes:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a path"
         raise TuiHostError(f"{name} cannot be read: {reason}", remedy="choose another file") from error
-
-
-def check_together(attached: Sequence[Attached]) -> None:
-    """Refuse attached files whose total size is too large."""
-    size = sum(file.size for file in attached)
-    if size > MOST_TOGETHER:
-        limit = f"the limit for a message is {_round_size(MOST_TOGETHER)}"
-        raise TuiHostError(f"the files have {size_words(size)} together; {limit}", remedy="leave some out")
 
 
 def with_marks(text: str, attached: Sequence[Attached]) -> str:

@@ -1,7 +1,8 @@
-"""Reads, decides and runs the calls of a step, and returns their results. A call runs as soon as it is approved."""
+"""Reads, decides and runs the calls of a step, each as soon as it is approved; and runs those that the user makes without a model."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -23,31 +24,35 @@ from tui_host.chat.turn_result import Outcome
 from tui_host.errors import JSON, ServerError, TuiHostError
 from tui_host.llm.messages import Text, ToolCall, ToolResult
 from tui_host.llm.tool_names import nearest
+from tui_host.servers.catalog import READ
 from tui_host.servers.catalog_changes import changed_parts
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from tui_host.capture.record import Place
+    from tui_host.capture.recorder import Recorder
     from tui_host.chat.next_request import NextRequest
     from tui_host.chat.session import Session
     from tui_host.chat.step import Services
     from tui_host.llm.fold import FoldedCall
     from tui_host.servers.catalog import Progress, Tool, ToolOutput
+    from tui_host.servers.pool import Pool
 
 EQUAL_CALLS = 3
-"""Number of equal calls in a turn from which the user is warned."""
+"""Number of equal calls in a turn at which the user is warned."""
 MOST_ASKED = 16
 """Largest number of calls shown to the user at once; further calls follow once these are decided."""
 
-NOBODY = "refused: nobody was there to decide"
+BY_YOU, NOBODY = "called by you", "refused: nobody was there to decide"
+SentCall: TypeAlias = tuple[str, str, bytes]
 _Undecided: TypeAlias = tuple[Outcome, CallRequest]
 
 
 class Calls:
     """All calls of a step, with an outcome for each, in the order of the answer.
 
-    `repeats` counts the turn's equal calls, and those with equal answers; `stop` ends the turn.
+    `repeats` counts the turn's equal calls; `stop` ends the turn.
     """
 
     def __init__(
@@ -56,7 +61,7 @@ class Calls:
         session: Session,
         request: NextRequest,
         *,
-        repeats: Counter[tuple[object, ...]],
+        repeats: Counter[SentCall],
         stop: Callable[[], None],
     ) -> None:
         self._services = services
@@ -282,7 +287,8 @@ class Calls:
         await anyio.lowlevel.checkpoint_if_cancelled()  # if the turn was stopped since, send nothing
         outcome.began = True
         sent = (outcome.server, outcome.tool, decision.arguments)
-        if self._count(*sent) == EQUAL_CALLS and decision.by == "flag":  # no person sees each call before it runs
+        self._repeats[sent] += 1
+        if self._repeats[sent] == EQUAL_CALLS and decision.by == "flag":  # no person sees each call before it runs
             what = f"{outcome.server}.{outcome.tool} runs for the third time in this turn with the same arguments"
             self._session.note(what, remedy="without the flag that allows it, each call is asked about")
         began = time.perf_counter()
@@ -293,7 +299,7 @@ class Calls:
             outcome.fault, outcome.sent = str(error), error.sent
             if not error.sent:
                 outcome.item = replace(outcome.item, sent="")
-            self._answered(outcome, result, sent, began)
+            self._answered(outcome, result, began)
         else:
             outcome.output = output.raw
             outcome.item = replace(
@@ -303,22 +309,15 @@ class Calls:
                 page=outcome.request.tool.page if outcome.request is not None else "",
                 words=f"{decision.words}; {wording.SENT_AGAIN}" if output.is_resent else outcome.item.words,
             )
-            self._answered(outcome, wording.result_of(outcome.call, output), sent, began)
+            self._answered(outcome, wording.result_of(outcome.call, output), began)
             await self._check_output(outcome, output)
 
-    def _answered(self, outcome: Outcome, result: ToolResult, sent: tuple[str, str, bytes], began: float) -> None:
+    def _answered(self, outcome: Outcome, result: ToolResult, began: float) -> None:
         outcome.milliseconds = (time.perf_counter() - began) * 1000
         outcome.is_error = result.is_error
         outcome.result = self._told(outcome, result)
-        text = wording.text_of(result)
-        equal = self._count(*sent, text)
-        notice = f"{equal} equal calls in this turn, each with this same answer" if equal >= EQUAL_CALLS else ""
-        state = "failed" if result.is_error else "done"
-        self._show(outcome, state=state, result=text, milliseconds=outcome.milliseconds, notice=notice)
-
-    def _count(self, *key: object) -> int:
-        self._repeats[key] += 1
-        return self._repeats[key]
+        state, text = "failed" if result.is_error else "done", wording.text_of(result)
+        self._show(outcome, state=state, result=text, milliseconds=outcome.milliseconds)
 
     async def _call(self, outcome: Outcome, decision: Decision) -> ToolOutput:
         def progressed(progress: Progress) -> None:
@@ -370,6 +369,48 @@ class Calls:
             self._record(outcome, decision, state="stopped")
         outcome.result = self._told(outcome, wording.error_of(outcome.call, text))
         return outcome.result
+
+
+async def call_directly(
+    pool: Pool,
+    recorder: Recorder,
+    session: Session,
+    tool: Tool,
+    arguments: bytes,
+    *,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> ToolOutput:
+    """Call a tool, or read a resource, in a turn of its own; `arguments` are the canonical bytes to send. It needs no approval."""
+    text, server, name = arguments.decode(), tool.server, tool.name
+    value: JSON = json.loads(text)
+    uri = mapping(value).get("uri") if name == READ else None
+    session.begin_turn(f"read {server} {uri}" if uri else f"call {server}.{name} {text}")
+    call = ToolCall(id=f"direct_{session.turn}", wire_id="", name=f"{server}.{name}", arguments=text)
+    decision = Decision(
+        verdict="approved", by="person", arguments=arguments, fingerprint=tool.fingerprint, words=BY_YOU
+    )
+    item = CallItem(turn=session.turn, step=1, call=call.id, server=server, tool=name, asked=text, sent=text)
+    item = replace(item, state="running", decision=decision.verdict, by=decision.by, words=BY_YOU)
+    number = session.conversation.add(item)
+    outcome = Outcome(call=call, item=item, server=server, tool=name, asked=value, decision=decision, sent=True)
+    place = session.place(step=1, call=call.id)
+    recorder.append(outcome.record(place))
+    began = time.perf_counter()
+    # What stands if this is cancelled while the server works.
+    item = replace(item, state="failed", result="stopped; the tool may have run")
+    try:
+        output = await pool.call(
+            server, name, arguments, place=place, fingerprint=tool.fingerprint, on_progress=on_progress
+        )
+        state, result = "failed" if output.is_error else "done", "\n".join(block.text for block in output.content)
+        item = replace(item, state=state, result=result)
+    except ServerError as error:
+        item = replace(item, result=str(error))
+        raise
+    finally:
+        session.conversation.put(number, replace(item, milliseconds=(time.perf_counter() - began) * 1000))
+        session.save()
+    return output
 
 
 def described(tool: Tool, arguments: JSON) -> Tool:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from tui_host.capture.link import Link, Relation, Span, offered_link
 from tui_host.capture.record import Draft, Place
 from tui_host.capture.visible import line
-from tui_host.llm.messages import Text, ToolCall, ToolResult
+from tui_host.chat.result_words import text_of
+from tui_host.llm.messages import ToolCall, ToolResult
 from tui_host.llm.protocols.tool_protocol import Injected
 from tui_host.llm.request_writing import TextSpan, text_spans
 
@@ -101,7 +102,7 @@ class Links:
             spans[:0] = [(start - len(begin) + part.start, start - len(begin) + part.end) for part in parts]
             if len(spans) >= len(new_results):
                 for result, (first, last) in zip(new_results, spans[-len(new_results) :], strict=True):
-                    yield self._link("told", _in_request(first, last), _words(result), result.call)
+                    yield self._link("told", _in_request(first, last), text_of(result), result.call)
                 return
 
     def _in_text(self, outgoing: Outgoing, results: Mapping[str, ToolResult]) -> Iterator[Link]:
@@ -124,12 +125,8 @@ class Links:
                 yield self._link(relation, _in_request(*span), piece.words)
             elif piece.call in results:
                 result = results[piece.call]
-                words = f"({piece.note}) {_words(result)}" if piece.note else _words(result)
+                words = f"({piece.note}) {text_of(result)}" if piece.note else text_of(result)
                 yield self._link("told", _in_request(*span), words, result.call)
-
-
-def _words(result: ToolResult) -> str:
-    return next((block.text for block in result.content if isinstance(block, Text)), "")
 
 
 def _in_request(start: int, end: int) -> Span:

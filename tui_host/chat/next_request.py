@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.json.narrowing import mapping, number_or_zero
 from tui_host.chat import result_words as wording
 from tui_host.chat.active_profile import instruction_pieces, offers
 from tui_host.chat.call_arguments import read_arguments
@@ -65,8 +65,8 @@ class Hub:
             raise self._refused(call.name, spoken)
         given = read_arguments(call.arguments)
         if own.name == LIST:
-            limit, offset = _count(given.get("limit"), USUALLY_LISTED), _count(given.get("offset"), 0)
-            return self._listed(limit, offset)
+            limit, offset = number_or_zero(given.get("limit")), number_or_zero(given.get("offset"))
+            return self._listed(limit if limit > 0 else USUALLY_LISTED, max(offset, 0))
         tool = self._tool(given.get("name"))
         if own.name == INSPECT:
             return f"{tool.name}: {tool.description}\n\nArguments: {_json(tool.schema)}"
@@ -77,10 +77,7 @@ class Hub:
         if tool is not None:
             params = f'{{"name": {_json(tool.name)}, "params": {{…}}}}'
             return TuiHostError(f"{name} is not offered by itself", remedy=f"call {spoken(INVOKE)} with {params}")
-        near = nearest(name, (*self.specs, *self._tools.values()))
-        ways = [f"{tool} by way of {spoken(INVOKE)}" if tool in self._tools else spoken(tool) for tool in near]
-        remedy = f"there is {', '.join(ways)}" if ways else f"{spoken(LIST)} names those that there are"
-        return TuiHostError(f"there is no tool {spoken(name)}", remedy=remedy)
+        return TuiHostError(f"there is no tool {spoken(name)}", remedy=f"{spoken(LIST)} names those that there are")
 
     def _listed(self, limit: int, offset: int) -> str:
         some = list(self._tools.values())[offset : offset + min(limit, MOST_LISTED)]
@@ -113,10 +110,6 @@ def _params(given: Mapping[str, JSON], tool: ToolSpec) -> JSON:
     if not isinstance(params, Mapping):
         raise TuiHostError("params is not a JSON object")
     return params
-
-
-def _count(value: JSON, usual: int) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else usual
 
 
 def _json(value: JSON) -> str:
@@ -305,14 +298,9 @@ def _given(messages: Sequence[Message]) -> Iterator[Injected]:
                 start += len(part.text)
 
 
-def host_message(text: str, *, turn: int) -> Message:
-    """Make a message by the host that takes the place of the model's answer."""
-    return Message(role="assistant", parts=(Text(text=text),), turn=turn, source="host")
-
-
-def host_note(text: str, *, turn: int) -> Message:
-    """Make a message by the host for the model, in the role of the user."""
-    return Message(role="user", parts=(Text(text=text),), turn=turn, source="host")
+def host_message(text: str, *, turn: int, role: Literal["assistant", "user"] = "assistant") -> Message:
+    """Make a message by the host: in the place of the model's answer, or as the user for the model."""
+    return Message(role=role, parts=(Text(text=text),), turn=turn, source="host")
 
 
 def complete_history(messages: Iterable[Message]) -> list[Message]:

@@ -238,14 +238,11 @@ def content_bytes(content: Content) -> bytes:
 
 def suggested_name(content: Content, tool: str, number: int) -> str:
     """Suggest a file name, from the resource's address or from the tool's name. Contains no folder."""
-    last = content.uri.partition("?")[0].rstrip("/").rpartition("/")[2]
-    stem, dot, ending = last.rpartition(".")
-    if dot and stem and len(ending) <= 5:
-        name, suffix = stem, f".{ending}"
-    else:
+    name = content.uri.partition("?")[0].rstrip("/").rpartition("/")[2] or f"{tool}-{number}"
+    if not Path(name).suffix:
         guessed = mimetypes.guess_extension(content.media_type.partition(";")[0].strip())
-        name, suffix = last or f"{tool}-{number}", guessed or (".bin" if content.data else ".txt")
-    return f"{_UNFIT.sub('-', name).strip('.-')[:_NAME_CHARACTERS] or 'content'}{_UNFIT.sub('-', suffix)}"
+        name += guessed or (".bin" if content.data else ".txt")
+    return _UNFIT.sub("-", name).strip(".-")[-_NAME_CHARACTERS:] or "content"
 
 
 def save_content(name: str, data: bytes, *, replaces: bool) -> Path:

@@ -80,7 +80,6 @@ class Session:
     Attributes:
         omitted_turns: Number of the last turn that requests leave out, with all earlier turns; 0 if none is left out.
         refused_images: Last turn whose images are left out of requests to a model that refused them, by `PROVIDER/MODEL`.
-        offered: Connections whose tools this process has already offered to the model.
         is_direct: Whether all turns so far were requests to servers without a model.
         asked: Models named in a session recorded elsewhere, as text. Such a session takes no new turn.
     """

@@ -14,10 +14,10 @@ from anyio import to_thread
 
 from tui_host.chat import result_words as wording
 from tui_host.chat.active_profile import AppliedProfile, apply_profile, offers
-from tui_host.chat.calls import Calls
+from tui_host.chat.calls import Calls, SentCall
 from tui_host.chat.conversation import SummaryItem
 from tui_host.chat.images import refused_images
-from tui_host.chat.next_request import build_request, host_message, host_note, session_protocol
+from tui_host.chat.next_request import build_request, host_message, session_protocol
 from tui_host.chat.policy import StepLimit
 from tui_host.chat.step import Step
 from tui_host.chat.turn_result import TurnResult
@@ -99,7 +99,7 @@ class Turn:
         self._protocol = ToolProtocol()  # replaced by the session's tool protocol when the turn begins
         self._offer: Offer | None = None  # of the last step, used again until the tools change
         self._mistakes = CallMistakes()
-        self._repeats: Counter[tuple[object, ...]] = Counter()
+        self._repeats: Counter[SentCall] = Counter()
         self._scope = anyio.CancelScope()
         # Both stand only as long as their answer or results are not in the history: what an early end must still keep.
         self._step: Step | None = None
@@ -202,11 +202,8 @@ class Turn:
         seconds = self._services.settings.limits.connect_wait
         missing = await pool.settled(seconds, lambda server: offers(profile, server))
         if missing:
-            they = "it is" if len(missing) == 1 else "they are"
-            session.note(
-                f"continued without {', '.join(missing)}: still connecting",
-                remedy=f"once {they} ready, press up and enter to ask again; limits.connect_wait sets the wait",
-            )
+            remedy = "once connected, press up and enter to ask again; limits.connect_wait sets the wait"
+            session.note(f"continued without {', '.join(missing)}: still connecting", remedy=remedy)
         ready = [status.name for status in pool.statuses() if status.state == "ready"]
         for rule in session.policy.unmatched_rules(ready, pool.tools()):
             what = f"the rule {rule.action} {rule.server}.{rule.tool} in {rule.where} matches no tool of its server"
@@ -245,8 +242,7 @@ class Turn:
         if message is not None:
             session.say(message)
         if fold.unreadable:
-            words, shown = ("1 part", "it") if fold.unreadable == 1 else (f"{fold.unreadable:,} parts", "them")
-            session.note(f"{words} of the answer could not be read; the inspector shows {shown}")
+            session.note(f"parts of the answer that could not be read: {fold.unreadable:,}; the inspector shows them")
         for run in fold.vendor_runs:
             session.note(f"{session.model.provider} {run.words}")
         if fold.sources:
@@ -265,7 +261,7 @@ class Turn:
         message = step.message(calls=False)
         if message is not None:
             session.say(replace(message, stop="cut"))
-            session.say(host_note(wording.ANSWER_CUT, turn=session.turn))
+            session.say(host_message(wording.ANSWER_CUT, turn=session.turn, role="user"))
         broke_off = ModelError("the answer broke off before its end", session.model.provider, "try again")
         error = step.error or broke_off
         refused = refused_images(step.request.history, error)
@@ -336,9 +332,9 @@ class Turn:
         """Report faulty calls to the model (results report `invalid` ones) and the user. Raises ModelError after too many in a row."""
         session, mistakes = self._session, self._mistakes
         if mistakes.calls_behind:
-            session.say(host_note(wording.not_run_behind_of(mistakes.calls_behind), turn=session.turn))
+            session.say(host_message(wording.not_run_behind_of(mistakes.calls_behind), turn=session.turn, role="user"))
         if mistakes.repeats == MOST_SAME:
-            session.say(host_note(wording.same_call_of(MOST_SAME), turn=session.turn))
+            session.say(host_message(wording.same_call_of(MOST_SAME), turn=session.turn, role="user"))
             what = f"the same call with the same arguments, {MOST_SAME} times in a row"
             session.note(what, remedy="the model was told")
         reasons = [malformed.reason for malformed in fold.malformed]
@@ -348,7 +344,7 @@ class Turn:
             what = f"the model's calls could not be read {mistakes.malformed} times in a row: {wrong[0]}"
             raise ModelError(what, session.model.provider, "choose another tool protocol, or another model")
         if reasons:
-            session.say(host_note(self._protocol.correction(reasons, tools), turn=session.turn))
+            session.say(host_message(self._protocol.correction(reasons, tools), turn=session.turn, role="user"))
             remedy = f"the model was told, correction {mistakes.malformed} of {MOST_CORRECTIONS}"
             session.note(f"a call could not be read: {'; '.join(reasons)}", remedy=remedy)
 
@@ -361,7 +357,7 @@ class Turn:
         # Vendors want user and assistant in turn: after a result or a question the host speaks in the model's place.
         match session.messages.last.role:
             case "assistant":
-                session.say(host_note(wording.ANSWER_STOPPED, turn=session.turn))
+                session.say(host_message(wording.ANSWER_STOPPED, turn=session.turn, role="user"))
             case "tool":
                 session.say(host_message(wording.TURN_STOPPED, turn=session.turn))
             case _:

@@ -26,13 +26,10 @@ class Outcome:
     Attributes:
         number: The item's number in the chat, None until it is shown.
         asked: The arguments as JSON once they are read, before that as the model wrote them.
-        request: The call to decide, None if the call cannot be made.
         sent: Whether the arguments may have reached the server; `began` whether sending has begun.
         result: What the model is told, `output` the result as the server sent it.
-        by_host: Whether the host answered the call itself, without a server and without a decision.
         misfits: Errors by the tool's schema, `output_misfits` by its output schema; None if not checked.
         resolved_from: The name that the model wrote, if it was not the offered name.
-        fault: Why an approved call has no result.
     """
 
     call: ToolCall

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_host.chat.active_profile import apply_profile, local_time
-from tui_host.chat.attachments import Attached, check_together, read_attached, with_marks
+from tui_host.chat.attachments import Attached, read_attached, with_marks
 from tui_host.chat.next_request import session_protocol
 from tui_host.chat.policy import Refuse
 from tui_host.chat.turn_result import TurnResult
@@ -143,8 +143,6 @@ class _AskRun:
 
 def _attachments(paths: Sequence[str]) -> tuple[Attached, ...]:
     try:
-        attached = tuple(map(read_attached, paths))
-        check_together(attached)
+        return tuple(map(read_attached, paths))
     except TuiHostError as error:
         raise SettingsError(error.what, "--attach", error.remedy) from error
-    return attached

@@ -19,7 +19,6 @@ from typing_extensions import override
 
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.chat.call_arguments import canonical
-from tui_host.chat.direct_call import call_directly
 from tui_host.cli import diagnostics, options
 from tui_host.cli.answerers import FlagAnswerer
 from tui_host.cli.hosting import LIST_SECONDS, host_of, only_server, opened, run_host, say
@@ -66,6 +65,8 @@ def run(args: Namespace, settings: Settings) -> int:
 
 async def _use(host: Host, context: Mapping[str, JSON]) -> int:
     """Call what the suite wants to see called, else every tool, and fill in the prompts without arguments."""
+    from tui_host.chat.calls import call_directly  # brings anyio, which the first frame need not wait for
+
     status = await only_server(host)
     (pool, recorder), session = opened(host), host.sessions.new()
     await pool.listed(LIST_SECONDS)

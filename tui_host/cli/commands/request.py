@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from tui_host.chat.call_arguments import LIMIT, canonical, read_arguments
-from tui_host.chat.direct_call import call_directly
 from tui_host.cli import diagnostics, options, output
 from tui_host.cli.answerers import FlagAnswerer, given_text, with_flags
 from tui_host.cli.commands.server_check import output_faults
@@ -115,6 +114,8 @@ class _Request:
 
     async def _call(self, session: Session, status: ServerStatus) -> None:
         """Call the tool, or read the resource."""
+        from tui_host.chat.calls import call_directly  # brings anyio, which the first frame need not wait for
+
         (pool, recorder), tool = opened(self._host), self._tool(status)
         # Sent all the same: the schema may be wrong, and what the server says then is worth seeing.
         for misfit in await self._host.misfits(tool.schema, self._sent) or ():

@@ -19,7 +19,7 @@ from tui_host.answers.sheet import SheetLine
 from tui_host.capture.json.narrowing import short
 from tui_host.capture.visible import line, visible
 from tui_host.chat.call_arguments import canonical, pretty, read_arguments
-from tui_host.chat.direct_call import call_directly
+from tui_host.chat.calls import call_directly
 from tui_host.chat.schema_form import text_of, whole_field
 from tui_host.errors import JSON, TuiHostError
 from tui_host.servers.catalog import READ, expand

@@ -127,12 +127,11 @@ class Attaching:
 
     async def _attach(self, paths: Sequence[str], word: str) -> None:
         """Read files, and insert their marks; report files that cannot be sent."""
-        from tui_host.chat.attachments import check_together, read_attached
+        from tui_host.chat.attachments import read_attached
 
         try:
             with self._telling():
                 files = [await asyncio.to_thread(read_attached, path) for path in paths]
-                check_together([*self.marks.found(self._prompt.text), *files])
                 self._put(files, word)
         finally:
             self.reading -= 1
@@ -206,7 +205,7 @@ class Attaching:
         self._prompt.run_worker(self._read_resource(offers, way), group=READING)
 
     async def _read_resource(self, offers: ServerOffers, way: str) -> None:
-        from tui_host.chat.attachments import attached_resource, check_together
+        from tui_host.chat.attachments import attached_resource
         from tui_host.tui.widgets.prompt.server_offers import UNWATCH, WATCH
 
         server, uri, word = self._resource
@@ -221,7 +220,6 @@ class Attaching:
                     self._prompt.notify(f"The chat tells no more when {line(uri, 120)} changes.", markup=False)
                     return
                 attached = attached_resource(server, uri, await pool.read(server, uri, place=session.place()))
-                check_together([*self.marks.found(self._prompt.text), *attached])
                 self._put(attached, word)
                 if way == WATCH:
                     await watches.begin(session, server, uri)
