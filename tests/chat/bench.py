@@ -18,8 +18,12 @@ from tests.capture.codings import undone
 from tests.kit import bodies
 from tests.kit.bodies import Call
 from tests.kit.peer import PATIENCE, head
+from tui_host.answers.call_chain import chain_of
+from tui_host.answers.chain_steps import CallStep
+from tui_host.answers.recorded_wires import RecordedWires
+from tui_host.answers.steps import made as finished
 from tui_host.capture.http.exchange import fold_exchanges
-from tui_host.capture.link import Link, read_link
+from tui_host.capture.link import Link, Relation, read_link
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
@@ -37,11 +41,8 @@ from tui_host.servers.catalog import Content, Progress, ServerStatus, Tool, Tool
 from tui_host.settings.schema import ModelRef, Provider, Settings, Template, TurnLimits
 
 T = TypeVar("T")
-NUMBERS: JSON = {
-    "type": "object",
-    "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
-    "required": ["a", "b"],
-}
+NUMBER: JSON = {"type": "number"}
+NUMBERS: JSON = {"type": "object", "properties": {"a": NUMBER, "b": NUMBER}, "required": ["a", "b"]}
 OPERATIONS: dict[str, Callable[[float, float], float]] = {
     "add": lambda a, b: a + b,
     "multiply": lambda a, b: a * b,
@@ -51,9 +52,14 @@ SUM = ("math__add", '{"a":6,"b":5}')
 SECRET = "hunter2-hunter2"  # noqa: S105 - one that the tests give away
 
 
+def adding(name: str, description: str = "") -> Tool:
+    description = description or f"{name} two numbers"
+    return Tool(server="math", name=name, schema=NUMBERS, fingerprint=f"{name} {description}", description=description)
+
+
 @dataclass(slots=True)
 class Sums:
-    """Servers as the turn loop sees them."""
+    """Servers as the turn loop sees them: a pool's methods, with what the one server does."""
 
     sent: list[tuple[str, bytes]] = field(default_factory=list[tuple[str, bytes]])
     gives: ToolOutput | None = None
@@ -62,14 +68,8 @@ class Sums:
     hangs: bool = False
     began: anyio.Event = field(default_factory=anyio.Event)
     connects: bool = False
-    lists: Callable[[], bool] | None = None
-    """Lists the changed tools that the server has announced; whether they came in time."""
-    offered: list[Tool] = field(
-        default_factory=lambda: [
-            Tool(server="math", name=name, schema=NUMBERS, fingerprint=name, description=f"{name} two numbers")
-            for name in OPERATIONS
-        ]
-    )
+    lists: Callable[[], bool] | None = None  # lists the changed tools that were announced; whether they came in time
+    offered: list[Tool] = field(default_factory=lambda: list(map(adding, OPERATIONS)))
 
     def tools(self) -> tuple[Tool, ...]:
         return tuple(self.offered)
@@ -80,12 +80,6 @@ class Sums:
     def statuses(self) -> tuple[ServerStatus, ...]:
         return (ServerStatus(name="math", state="ready", connection="math#1", tools=self.tools()),)
 
-    def redefine(self, name: str, description: str) -> None:
-        self.offered = [
-            replace(tool, description=description, fingerprint=f"{name} {description}") if tool.name == name else tool
-            for tool in self.offered
-        ]
-
     async def listed(self, seconds: float) -> None:
         """Nothing is to be listed."""
 
@@ -94,10 +88,9 @@ class Sums:
         return self.lists is None
 
     async def listed_again(self, server: str) -> bool:
-        if self.lists is None:
-            return self.has_current_tools(server)
-        is_current, self.lists = self.lists(), None
-        return is_current
+        del server
+        lists, self.lists = self.lists, None
+        return lists is None or lists()
 
     async def settled(self, seconds: float, wants: Callable[[str], bool]) -> tuple[str, ...]:
         if not self.connects or not wants("math"):
@@ -123,14 +116,10 @@ class Sums:
         self.sent.append((f"{server}.{tool}", arguments))
         on_progress(Progress(progress=1, total=2, message="half of it"))
         self.began.set()
-        if self.hangs:
-            await anyio.sleep_forever()
-        if self.gives is not None:
-            return self.gives
         value = json.loads(arguments)
-        if value["a"] == "hang":
+        if self.hangs or value.get("a") == "hang":
             await anyio.sleep_forever()
-        return text_output(f"{OPERATIONS[tool](value['a'], value['b']):g}")
+        return self.gives or text_output(f"{OPERATIONS[tool](value['a'], value['b']):g}")
 
 
 def text_output(text: str) -> ToolOutput:
@@ -144,9 +133,11 @@ class Answers(Refuse):
         self._answer = answer
         self._limit = limit
         self.seen: list[Question] = []
+        self.portions: list[tuple[int, int]] = []  # how many questions were put together, and how many were to come
 
     @override
     async def decide(self, questions: Sequence[Question]) -> None:
+        self.portions.append((len(questions), questions[0].later))
         for question in questions:
             if len(self.seen) < self._limit:
                 self.seen.append(question)
@@ -193,8 +184,8 @@ class Bench:
                 group.start_soon(turn.run)
                 yield turn
 
-    def speaking(self, dialect: str, **limits: int) -> None:
-        """Let the provider speak another dialect."""
+    def speaking(self, dialect: str = "openai", **limits: int) -> None:
+        """Let the provider speak another dialect, and turns have other limits."""
         plain = self.services.provider
 
         async def find(model: ModelRef) -> Provider:
@@ -207,22 +198,25 @@ class Bench:
         while not condition():
             await anyio.sleep(0.001)
 
+    def items(self, kind: type[T]) -> list[T]:
+        return [item for item in self.session.conversation if isinstance(item, kind)]
+
     def notes(self) -> list[str]:
         """The host's notes and error cards, whole: what, and what to do."""
         return [f"{note.what} / {note.remedy}" for note in self.items(NoteItem)]
 
-    def items(self, kind: type[T]) -> list[T]:
-        return [item for item in self.session.conversation.items if isinstance(item, kind)]
+    def parts(self, kind: type[T]) -> list[T]:
+        """The parts of one kind in the history."""
+        return [part for message in self.session.messages for part in message.parts if isinstance(part, kind)]
 
     def said(self) -> list[tuple[str, str]]:
         """The texts of the history: who, and what."""
-        parts = [(message.role, part) for message in self.session.messages for part in message.parts]
-        return [(role, part.text) for role, part in parts if isinstance(part, Text)]
+        messages = self.session.messages
+        return [(each.role, part.text) for each in messages for part in each.parts if isinstance(part, Text)]
 
     def told(self) -> list[str]:
         """What the model is told of its calls, in order."""
-        parts = [part for message in self.session.messages for part in message.parts]
-        return [text_of(part) for part in parts if isinstance(part, ToolResult)]
+        return [text_of(part) for part in self.parts(ToolResult)]
 
     @property
     def records(self) -> Sequence[Record]:
@@ -237,6 +231,13 @@ class Bench:
     def links(self) -> list[Link]:
         found = (read_link(record.draft.data) for record in self.records if record.draft.kind == "link")
         return [link for link in found if link is not None]
+
+    def linked(self, relation: Relation) -> list[bytes]:
+        """The bytes that links of one kind name, in order."""
+        exchanges = fold_exchanges(self.records)
+        links = [link for link in self.links() if link.relation == relation]
+        wholes = [undone(exchanges["c1", link.span.exchange or ""], link.span.side)[0] for link in links]
+        return [b"".join(link.span.pieces(whole)) for link, whole in zip(links, wholes, strict=True)]
 
 
 def made(url: str, tmp_path: Path, *, approver: Approver | None = None, policy: Policy | None = None) -> Bench:
@@ -260,14 +261,8 @@ def made(url: str, tmp_path: Path, *, approver: Approver | None = None, policy: 
 
 
 def session_of(policy: Policy) -> Session:
-    return Session(
-        id="s1",
-        source="ask",
-        created_ns=1,
-        model=ModelRef(provider="demo", model="openai"),
-        protocol="native",
-        policy=policy,
-    )
+    model = ModelRef(provider="demo", model="openai")
+    return Session(id="s1", source="ask", created_ns=1, model=model, protocol="native", policy=policy)
 
 
 def asks(*called: tuple[str, str], text: str = "", finish: str = "") -> list[bytes]:
@@ -287,11 +282,25 @@ def refuses(status: str, message: str = "", more: str = "") -> list[bytes]:
     return [head(status, kind="application/json", more=more), body]
 
 
+def chain(at: Bench, number: str = "1.1.1", dialect: str = "openai") -> dict[str, CallStep]:
+    """The steps of a call's chain, by what happened."""
+    provider = Provider(name="demo", base_url=Template(text=""), dialect=dialect)
+    found = finished(chain_of(RecordedWires(at.records, {"demo": provider}), number))
+    assert found is not None
+    return {step.happened: step for step in found.steps}
+
+
 # What holds whatever happened.
+
+FOLLOWS = {
+    "system": {""},
+    "user": {"", "system", "assistant"},
+    "assistant": {"user", "tool"},
+}
+"""What a message may stand behind, by its role, at the strictest of the services."""
 
 
 def check_requests(bodies: Sequence[bytes]) -> None:
-    """Every request is one that the strictest of the services takes."""
     for messages in (value["messages"] for value in map(json.loads, bodies) if "stream_options" in value):
         waiting: list[str] = []
         before = ""
@@ -303,14 +312,7 @@ def check_requests(bodies: Sequence[bytes]) -> None:
                 assert message["content"]
             else:
                 is_images = before == "tool" and isinstance(message["content"], list)
-                assert is_images or (before, role) in {
-                    ("", "system"),
-                    ("", "user"),
-                    ("system", "user"),
-                    ("user", "assistant"),
-                    ("assistant", "user"),
-                    ("tool", "assistant"),
-                }
+                assert is_images or before in FOLLOWS[role]
                 asked = message.get("tool_calls", [])
                 assert message["content"] or asked
                 waiting = [call["id"] for call in asked]
@@ -323,32 +325,29 @@ def check_requests(bodies: Sequence[bytes]) -> None:
 
 def check_links(at: Bench) -> None:
     """The bytes that each link names are exactly the call's, or its result's, in what is kept."""
-    exchanges = fold_exchanges(at.records)
     kept = at.recorder.redactor.text
-    parts = [part for message in at.session.messages for part in message.parts]
-    known = {part.id: part for part in parts if isinstance(part, ToolCall)}
-    results = {part.call.id: part for part in parts if isinstance(part, ToolResult)}
-    assert len(known) == sum(isinstance(part, ToolCall) for part in parts), "a call's id is its own"
-    for link in at.links() if at.session.protocol == "native" else ():  # `linked` looks at those of plain text
-        exchange = exchanges["c1", link.span.exchange or ""]
-        pieces = link.span.pieces(undone(exchange, link.span.side)[0])
-        if link.relation == "told":
-            said = json.loads(b"".join(pieces))
-            assert said["role"] == "tool"
-            text = re.sub("[\ud800-\udfff]", "\ufffd", kept(text_of(results[link.call])))
-            assert said["content"].startswith(text)
-        elif link.call in known:
-            call = known[link.call]
-            assert call_in(pieces) == (kept(call.name), kept(call.arguments))
-    asked = [link.call for link in at.links() if link.relation == "asked"]
-    assert len(set(asked)) == len(asked), "one link for each call"
-    assert set(known) <= set(asked)
+    calls = at.parts(ToolCall)
+    known, results = {call.id: call for call in calls}, {part.call.id: part for part in at.parts(ToolResult)}
+    assert len(known) == len(calls), "a call's id is its own"
+    links = [link for link in at.links() if link.relation in {"asked", "told"}]
+    if at.session.protocol == "native":  # those of plain text are looked at where they are made
+        told, asked = at.linked("told"), at.linked("asked")
+        for link in links:
+            if link.relation == "told":
+                said = json.loads(told.pop(0))
+                text = re.sub("[\ud800-\udfff]", "\ufffd", kept(text_of(results[link.call])))
+                assert (said["role"], said["content"].startswith(text)) == ("tool", True)
+            elif link.call in known:
+                assert call_in(asked.pop(0)) == (kept(known[link.call].name), kept(known[link.call].arguments))
+    of_calls = [link.call for link in links if link.relation == "asked"]
+    assert len(set(of_calls)) == len(of_calls), "one link for each call"
+    assert set(known) <= set(of_calls)
 
 
-def call_in(pieces: Sequence[bytes]) -> tuple[str, str]:
+def call_in(events: bytes) -> tuple[str, str]:
     """Name and arguments of the call that these bytes are: events with nothing else, or a call alone."""
     name = arguments = ""
-    for line in b"\n".join(pieces).splitlines():
+    for line in events.splitlines():
         value = json.loads(line.removeprefix(b"data: ") or b"{}")
         for choice in value.get("choices", ()):
             (value,) = choice["delta"]["tool_calls"]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -25,19 +26,19 @@ def demo_url() -> Iterator[str]:
         process.terminate()
 
 
+@dataclass
 class Make:
     """Makes sessions."""
 
-    def __init__(self, demo_url: str, folder: Path) -> None:
-        self.made: list[Bench] = []
-        self._demo_url = demo_url
-        self._folder = folder
+    demo_url: str
+    folder: Path
+    made: list[Bench] = field(default_factory=list[Bench])
 
     def __call__(
         self, *, approver: Approver | None = None, yes: bool = False, policy: Policy | None = None, url: str = ""
     ) -> Bench:
         policy = policy or Policy((), allow_all=yes)
-        self.made.append(made(url or self._demo_url, self._folder, approver=approver, policy=policy))
+        self.made.append(made(url or self.demo_url, self.folder, approver=approver, policy=policy))
         return self.made[-1]
 
     @asynccontextmanager
@@ -62,6 +63,5 @@ async def bench(demo_url: str, tmp_path: Path) -> AsyncIterator[Make]:
     yield make
     for at in make.made:
         await at.services.client.aclose()
-    for at in make.made:
         check_requests(at.requests())
         check_links(at)

@@ -1,34 +1,59 @@
-"""The conversation tells what changed, keeps what is final, closes what was left open, and shows no secret."""
+"""The items of a chat: what a view learns of them, how they come back from the store, and what never stands in them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from tests.chat.bench import session_of
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, SummaryItem, UserItem
+from tui_host.capture.store.store import Store
+from tui_host.chat.conversation import (
+    AnswerItem,
+    CallItem,
+    Conversation,
+    Item,
+    NoteItem,
+    SummaryItem,
+    UserItem,
+    item_from_text,
+    item_to_text,
+    title_of,
+)
 from tui_host.chat.policy import Policy
+from tui_host.chat.session import Session
+from tui_host.chat.stored_messages import Messages, message_from_text, message_to_text
+from tui_host.errors import StoreError
+from tui_host.host.session_storage import StoreKeeper, stored_session
+from tui_host.llm.messages import Message, Text
+
+STORED = Path(__file__).with_name("stored.jsonl").read_text("utf-8").rstrip("\n").split("\n")
+"""One of each kind, as versions up to 7a9113cf wrote them."""
+TALK = [
+    UserItem(turn=1, text="one \u4e2d"),
+    AnswerItem(turn=1, step=1, text="first", state="done"),
+    UserItem(turn=2, text="two"),
+    AnswerItem(turn=2, step=1, text="half"),
+]
 
 
-def call(number: str, **more: str) -> CallItem:
+def call(number: str, **more: object) -> CallItem:
     return replace(CallItem(turn=1, step=1, call=number, server="s", tool="t", asked="{}"), **more)
 
 
-def test_a_view_learns_what_changed_since_it_looked() -> None:
-    conversation = Conversation()
-    for text in ("a", "b"):
-        conversation.add(UserItem(turn=1, text=text))
-    seen = conversation.revision
-    assert conversation.changed_since(seen) == []
-    conversation.put(0, UserItem(turn=1, text="A"))
-    conversation.add(UserItem(turn=2, text="c"))
-    assert (conversation.changed_since(seen), conversation.changed_since(0)) == ([0, 2], [0, 1, 2])
+def message(text: str) -> Message:
+    return Message(role="user", parts=(Text(text=text),))
 
 
-def test_what_streams_is_made_when_somebody_looks_and_kept_when_it_is_final() -> None:
+def test_a_view_learns_what_changed_and_what_streams_is_made_when_it_looks() -> None:
     kept: list[Item] = []
     conversation = Conversation(keep=lambda _, item: kept.append(item))
+    conversation.add(UserItem(turn=1, text="a"))
     number = conversation.add(AnswerItem(turn=1, step=1))
+    seen = conversation.revision
+    assert conversation.changed_since(seen) == []
     made: list[str] = []
 
     def make() -> Item:
@@ -37,21 +62,11 @@ def test_what_streams_is_made_when_somebody_looks_and_kept_when_it_is_final() ->
 
     for _ in range(1000):
         conversation.grow(number, make)
-    assert made == []
+    conversation.add(UserItem(turn=2, text="c"))
+    assert (conversation.changed_since(seen), conversation.changed_since(0), made) == ([1, 2], [0, 1, 2], [])
     assert (conversation[number], made) == (AnswerItem(turn=1, step=1, text="so far"), ["made"])
     conversation.put(number, AnswerItem(turn=1, step=1, text="all", state="done"))
-    assert kept == [AnswerItem(turn=1, step=1), AnswerItem(turn=1, step=1, text="all", state="done")]
-
-
-def test_what_an_earlier_process_left_open_is_told_as_cut() -> None:
-    half = AnswerItem(turn=1, step=1, text="half")
-    conversation = Conversation([half, call("a", state="waiting"), call("b", state="running")])
-    conversation.close_open()
-    assert list(conversation) == [
-        replace(half, state="cut"),
-        call("a", state="stopped", words="not decided: the program ended"),
-        call("b", state="failed", words="cut: the program ended; it may have run"),
-    ]
+    assert [item.text for item in kept if isinstance(item, AnswerItem)] == ["", "all"]
 
 
 def test_no_secret_is_shown_however_it_comes_in() -> None:
@@ -63,7 +78,6 @@ def test_no_secret_is_shown_however_it_comes_in() -> None:
     number = shown.add(call("1", asked='{"a":"hunter2-hunter2"}'))
     shown.put(number, replace(shown[number], result="HUNTER hunter2-hunter2"), keep=False)
     shown.add(NoteItem(turn=1, kind="error", what="401: hunter2-hunter2 is wrong"))
-
     assert "hunter2-hunter2" not in repr(list(shown))
     assert repr(list(shown)).count("⟨secret:TOKEN⟩") == 6
     assert shown[answer] is shown[answer]
@@ -78,3 +92,112 @@ def test_a_session_goes_on_with_the_number_of_its_last_step() -> None:
     assert session.step == 3
     session.begin_turn("more")
     assert session.step == 0
+
+
+def test_a_title_is_the_first_line_cut_short() -> None:
+    assert [title_of("\n\n  hello\nworld"), len(title_of("x" * 200)), title_of("  ")] == ["hello", 60, "untitled"]
+
+
+# What is stored.
+
+
+def again(text: str) -> str:
+    if text.startswith('{"item"'):
+        return item_to_text(item_from_text(text))
+    found = message_from_text(text)
+    return "" if found is None else message_to_text(found)
+
+
+def test_what_an_earlier_version_stored_is_read_and_written_as_it_was() -> None:
+    assert [again(text) for text in STORED] == STORED
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"role":"queen","parts":[]}', '{"role":"user"}', "[" * 9000])
+def test_what_is_no_message_is_passed_over(text: str) -> None:
+    assert message_from_text(text) is None
+
+
+@pytest.mark.parametrize("text", ['{"item":"hologram","turn":1}', "[]", '{"item":"user","turn":1}', '{"item"'])
+def test_an_item_that_cannot_be_read_is_told_in_its_place(text: str) -> None:
+    assert item_from_text(text) == NoteItem(turn=0, kind="note", what="this version cannot show this item")
+
+
+def test_parts_and_members_of_a_later_version_are_passed_over() -> None:
+    text = '{"role":"user","parts":[{"part":"smell"},{"part":"text","text":"a","colour":"red"}],"mood":1}'
+    assert message_from_text(text) == message("a")
+
+
+def test_messages_of_earlier_are_read_when_somebody_looks_and_not_when_one_is_added() -> None:
+    read: list[str] = []
+
+    def stored() -> list[str]:
+        read.append("read")
+        return [message_to_text(message("a")), '{"role":"queen","parts":[]}', message_to_text(message("b"))]
+
+    messages = Messages(stored=3, read=stored)
+    assert messages
+    assert messages.append(message("c")) == 3  # what could not be read keeps its number
+    assert (messages.last, read) == (message("c"), [])
+    assert list(messages) == list(map(message, "abc"))
+    assert (read, messages.append(message("d"))) == (["read"], 4)
+
+
+def unread(conversation: Conversation) -> list[bool]:
+    return [conversation.unread(number) is not None for number in range(len(conversation))]
+
+
+def test_a_stored_item_is_read_when_it_is_looked_at_and_then_stays_the_same() -> None:
+    conversation = Conversation(list(map(item_to_text, TALK)))
+    assert (conversation.said(1), conversation.said(10)) == (["two"], ["one \u4e2d", "two"])
+    assert unread(conversation) == [False, True, False, True]  # no answer is read for what the person said
+    assert next(iter(reversed(conversation.items))) == TALK[3]
+    assert conversation[1] is conversation[1]
+    assert (list(conversation.items), conversation.items[-2:], conversation.revision) == (TALK, TALK[2:], 1)
+    with pytest.raises(IndexError):
+        _ = conversation.items[4]
+
+
+def test_what_an_earlier_process_left_open_is_told_as_cut_and_only_the_last_turn_is_read_for_it() -> None:
+    items = [
+        *TALK[:3],
+        replace(TALK[3], turn=2),
+        call("a", turn=2, state="waiting"),
+        call("b", turn=2, state="running"),
+    ]
+    conversation = Conversation(list(map(item_to_text, items)))
+    conversation.close_open()
+    assert unread(conversation)[0]
+    assert list(conversation)[3:] == [
+        AnswerItem(turn=2, step=1, text="half", state="cut"),
+        call("a", turn=2, state="stopped", words="not decided: the program ended"),
+        call("b", turn=2, state="failed", words="cut: the program ended; it may have run"),
+    ]
+
+
+def reopened(store: Store, session: Session) -> Session:
+    store.run(lambda _: None)  # the writer has come this far
+    return stored_session(store, store.sessions.find(session.id), Policy(()))
+
+
+def test_a_session_is_kept_from_its_first_word_and_goes_on_under_the_numbers_that_follow(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "t.db")
+    first = session_of(Policy(()))
+    first.begin_turn("early bird")
+    first.keep_in(StoreKeeper(store))  # only now is the store open
+    first.conversation.add(AnswerItem(turn=1, step=3, text="1", state="done"))
+    first.omitted_turns, first.refused_images = 1, {"demo/openai": 1}
+    first.save()
+    second = reopened(store, first)
+    assert (second.title, second.turn, second.step) == ("early bird", 1, 3)
+    assert (second.omitted_turns, second.refused_images) == (1, {"demo/openai": 1})
+    assert list(second.conversation.items) == list(first.conversation.items)
+    assert not second.messages.is_loaded  # not before the model is to be told them
+    second.begin_turn("two")
+    third = reopened(store, second)
+    assert [message.parts for message in second.messages] == [(Text(text="early bird"),), (Text(text="two"),)]
+    assert list(third.messages) == list(second.messages)
+    fourth = reopened(store, third)
+    store.sessions.remove(first.id)
+    with pytest.raises(StoreError, match="no longer stored"):
+        fourth.messages.load()
+    store.close()

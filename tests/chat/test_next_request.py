@@ -1,23 +1,54 @@
-"""What a request holds besides the conversation: tools that nobody offers, where the history calls them."""
+"""What a request holds besides the conversation: the offered tools, those that stand behind the hub, and what was called before."""
 
 from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.chat.bench import asks, says
 from tests.chat.conftest import Make
-from tui_host.chat.conversation import NoteItem
+from tests.llm.protocols.answers import call
+from tui_host.chat.conversation import CallItem
+from tui_host.chat.next_request import HUB, INSPECT, INVOKE, LIST, Offer, offer_of
 from tui_host.chat.policy import Policy
 from tui_host.errors import JSON
+from tui_host.llm.schema_adaptation import SchemaRules
+from tui_host.llm.tool_names import OPENAI_NAMES, TEXT_NAMES, NameRule
+from tui_host.servers.catalog import Tool
 from tui_host.settings.schema import Rule
 
-SUM = '{"a":6,"b":5}'
+SUM = '{"name": "math__add", "params": {"a": 6, "b": 5}}'
+ADD = Tool(server="math", name="add", schema={"type": "object", "properties": {}})
+LOOK = Tool(server="weather", name="look", description="looks")
+
+
+def offer(*tools: Tool, rule: NameRule = OPENAI_NAMES, is_hub: bool = False, before: Offer | None = None) -> Offer:
+    return offer_of(tools, rule, SchemaRules(), is_hub=is_hub, before=before)
+
+
+def test_the_same_catalog_is_the_same_offer_and_whatever_has_changed_another() -> None:
+    before, hub = offer(ADD, LOOK), offer(ADD, LOOK, is_hub=True)
+    assert offer(ADD, LOOK, before=before) is before
+    assert offer(ADD, LOOK, is_hub=True, before=hub) is hub
+    stares = Tool(server="weather", name="look", description="stares")
+    for tools in ((ADD,), (LOOK, ADD), (ADD, stares)):
+        assert offer(*tools, before=before) is not before
+    assert offer(ADD, LOOK, rule=NameRule(limit=12), before=before) is not before
+    assert offer(ADD, LOOK, is_hub=True, before=before) is not before
+
+
+def test_a_name_that_the_vendor_refuses_stands_in_the_description() -> None:
+    found = Tool(server="天气", name="查询", description="查天气")
+    bare = Tool(server="天气", name="天气_查询")
+    assert [spec.description for spec in offer(found, bare, LOOK).specs] == ["查询: 查天气", "天气_查询", "looks"]
+    in_words = offer(found, bare, rule=TEXT_NAMES).specs
+    assert [(spec.name, spec.description) for spec in in_words] == [("天气__查询", "查天气"), ("天气__天气_查询", "")]
 
 
 async def test_a_history_with_calls_and_no_tools_names_those_that_were_called(bench: Make) -> None:
-    async with bench.hearing(
-        asks(("math__add", SUM)), says("11"), asks(("math__add", SUM)), says("no"), yes=True
-    ) as at:
+    called = asks(("math__add", '{"a":6,"b":5}'))
+    async with bench.hearing(called, says("11"), called, says("no"), yes=True) as at:
         await at.ask("add")
         at.pool.offered = []
         result = await at.ask("and again")
@@ -34,9 +65,70 @@ async def test_a_rule_without_a_tool_is_told_before_the_first_request(bench: Mak
     async with bench.hearing(says("hi"), policy=policy) as at:
         await at.ask("hello")
         await at.ask("hello")
-    assert [(note.what, note.remedy) for note in at.items(NoteItem)] == [
-        (
-            "the rule deny math.delete* in config.toml matches no tool of its server",
-            "compare it with the tools' names in f3",
-        )
-    ]
+    what = "the rule deny math.delete* in config.toml matches no tool of its server"
+    assert at.notes() == [f"{what} / compare it with the tools' names in f3"]
+
+
+# Three tools stand for all: what is listed the host answers, what is invoked is decided on and sent as the call that it is.
+
+
+async def test_the_inner_call_is_the_one_that_is_decided_and_sent(bench: Make) -> None:
+    answers = (asks((LIST, "{}")), asks((INSPECT, '{"name": "math__add"}')), asks((INVOKE, SUM)), says("It is 11."))
+    async with bench.hearing(*answers, yes=True, protocol="hub") as at:
+        result = await at.ask("what is 6 + 5?")
+    assert (result.stop, result.answer, at.pool.sent) == ("done", "It is 11.", [("math.add", b'{"a":6,"b":5}')])
+    outcomes = [(outcome.server, outcome.tool, outcome.asked) for outcome in result.outcomes]
+    assert outcomes == [("math", "add", {"a": 6, "b": 5})]
+    items = [(item.server, item.tool, item.state) for item in at.items(CallItem)]
+    assert items == [("hub", LIST, "done"), ("hub", INSPECT, "done"), ("math", "add", "done")]
+    first, *_, last = [json.loads(body) for body in at.requests()]
+    assert [tool["function"]["name"] for tool in first["tools"]] == [LIST, INSPECT, INVOKE]
+    told = [message["content"] for message in last["messages"] if message["role"] == "tool"]
+    assert told[0].startswith("Total: 3 tools, offset 0, returned 3\n\n- math__add: add two numbers")
+    assert ('"required": ["a", "b"]' in told[1], told[2]) == (True, "11")
+
+
+RUN = [("math.add", b'{"a":6,"b":5}')]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "called", "arguments", "sent", "told"),
+    [
+        ("hub", INVOKE, '{"name": "math__add", "arguments": {"a": 6, "b": 5}}', RUN, "11"),
+        ("hub", INVOKE, '{"name": "add", "params": {"a": 6, "b": 5}}', RUN, "11"),
+        ("hub", INVOKE, '{"name": "math__add"}', [], 'Error: params is missing: math__add requires ["a", "b"].'),
+        ("hub", INVOKE, '{"name": "math__add", "params": 3}', [], "Error: params is not a JSON object."),
+        ("hub", INVOKE, '{"name": "math__power", "params": {}}', [], "Error: there is no tool 'math__power'"),
+        ("hub", INSPECT, "{}", [], "Error: there is no tool 'None' (list_tools names all)."),
+        ("hub", "hub__list", "{}", [], "Error: there is no tool hub__list (list_tools names those that there are)."),
+        ("hub", "math__add", "{}", [], 'call invoke_tool with {"name": "math__add", "params": {…}}'),
+        ("hub+cline", "add", "{}", [], 'call hub invoke_tool with {"name": "math__add", "params": {…}}'),
+    ],
+)
+async def test_what_is_invoked_runs_only_whole_and_by_way_of_the_hub(
+    bench: Make, protocol: str, called: str, arguments: str, sent: list[tuple[str, bytes]], told: str
+) -> None:
+    spoken = protocol.partition("+")[2]
+    asked = says(call(spoken, called, arguments)) if spoken else asks((called, arguments))
+    async with bench.hearing(asked, says("So."), yes=True, protocol=protocol) as at:
+        await at.ask("what is 6 + 5?")
+    assert at.pool.sent == sent
+    assert told in json.loads(at.requests()[1])["messages"][-1]["content"]
+    assert [item.state for item in at.items(CallItem)] == ["done" if sent else "invalid"]
+
+
+async def test_it_stands_over_any_other_tool_protocol(bench: Make) -> None:
+    invoked = call("hermes", INVOKE, SUM, server=HUB)
+    async with bench.hearing(says(invoked), says("It is 11."), yes=True, protocol="hub+hermes") as at:
+        result = await at.ask("what is 6 + 5?")
+    assert (result.answer, at.pool.sent) == ("It is 11.", RUN)
+    body = json.loads(at.requests()[0])
+    assert "tools" not in body
+    assert f'"name": "{LIST}"' in body["messages"][0]["content"]
+
+
+async def test_what_nobody_allows_is_not_run_inside_either(bench: Make) -> None:
+    async with bench.hearing(asks((INVOKE, SUM)), says("no"), protocol="hub") as at:
+        result = await at.ask("what is 6 + 5?")
+    assert at.pool.sent == []
+    assert [outcome.decision.verdict for outcome in result.outcomes if outcome.decision is not None] == ["rejected"]

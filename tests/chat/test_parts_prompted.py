@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from typing_extensions import override
 
-from tests.chat.bench import Answers, Bench, asks, says
+from tests.chat.bench import Bench, says
 from tests.chat.conftest import Make
-from tests.llm.protocols.answers import PLAIN, SUM, call, made_up
+from tests.llm.protocols.answers import PLAIN, call, made_up
 from tests.llm.recorded.wire import event
+from tests.tui.details_drawn import drawn
 from tests.tui.inspector_wires import Wires
 from tui_host.answers.bodies import body_of
 from tui_host.answers.steps import made
@@ -30,12 +31,9 @@ def wires_of(at: Bench) -> Wires:
     return wires
 
 
-def drawn(wires: Wires, row: Row, *paths: str) -> str:
+def text_of(wires: Wires, row: Row, *paths: str) -> str:
     """The page with these entries flipped."""
-    page = made(parts_page(wires, row, set(paths)))
-    page.fit(140)
-    page.advance(10.0)
-    return "\n".join("".join(text for text, _ in page.draw(number)) for number in range(len(page)))
+    return "\n".join(drawn(parts_page(wires, row, set(paths)), 140))
 
 
 def rows_of(wires: Wires, kind: str) -> list[Row]:
@@ -50,33 +48,20 @@ async def test_parts_tell_what_was_put_in_read_out_and_cut(bench: Make, name: st
     first, second = rows_of(wires, "request")
     messages = "/messages"
 
-    whole = drawn(wires, second, *(f"{messages}/{place}" for place in _keys(wires, second)))
+    whole = text_of(wires, second, *(f"{messages}/{place}" for place in _keys(wires, second)))
     assert "added by the tool protocol: " in whole
     assert "lists the tools" in whole
     assert "teaches the tool protocol" in whole
     assert "the result of math.add" in whole
-    assert "the result of math.add" not in drawn(
+    assert "the result of math.add" not in text_of(
         wires, first, *(f"{messages}/{place}" for place in _keys(wires, first))
     )
 
-    answered = drawn(wires, rows_of(wires, "response")[0])
+    answered = text_of(wires, rows_of(wires, "response")[0])
     assert 'became the call  math.add {"a": 6, "b": 5}' in answered
     assert "text after the call, left out  " in answered
     assert made(describe(wires, rows_of(wires, "response")[0])).words.startswith('asks math.add {"a": 6')
     assert {found for row in wires.ladder.rows for found in row.calls} == {"1.1.1"}, "what is of no call joins no rows"
-
-
-@pytest.mark.parametrize("name", ["native", "cline", "react"])
-async def test_parts_show_what_the_model_asked_beside_what_an_edit_ran(bench: Make, name: str) -> None:
-    first = says(call(name)) if name != "native" else asks(("math__add", SUM))
-    async with bench.hearing(first, says("It is 12."), protocol=name) as at:
-        at.services.approver = Answers(lambda question: question.approve(edited=b'{"a":6,"b":6}'))
-        await at.ask("what is 6 + 5?")
-    wires = wires_of(at)
-    lines = [line.strip() for line in drawn(wires, rows_of(wires, "request")[1]).splitlines()]
-    place = next(number for number, line in enumerate(lines) if line.startswith("the model asks"))
-    assert '{"a": 6, "b": 5}' in lines[place]
-    assert any('edited by the user: ran with {"a":6,"b":6}' in line for line in lines[place - 4 : place + 2])
 
 
 async def test_the_run_of_a_vendor_s_own_tool_is_a_row_and_stands_in_parts_with_its_sources() -> None:
@@ -93,7 +78,7 @@ async def test_the_run_of_a_vendor_s_own_tool_is_a_row_and_stands_in_parts_with_
     response = wires.response(wires.request(b"{}", 1.0, exchange="x"), 1.1, body)
     link = Link(relation="vendor", call="", span=Span(exchange="x", start=0, end=9), words="ran its own web_search")
     wires.append(Draft(wire="host", kind="link", data=link.to_bytes()), 1.2)
-    lines = [line.strip() for line in drawn(wires, wires.end(response, 1.3)).splitlines()]
+    lines = [line.strip() for line in text_of(wires, wires.end(response, 1.3)).splitlines()]
     assert lines[1:4] == ["the vendor ran its own web_search: weather", "▾ sources (1)", "A page  https://a.example/"]
     row = wires.ladder.rows[-1]
     assert (row.kind, tabs_of(row), b"ran its own" in body_of(wires, row).data) == ("vendor", ("Raw",), True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import anyio
 import pytest
 from typing_extensions import override
 
-from tests.chat.bench import SUM, Answers, Silent, asks, refuses, says, text_output
+from tests.chat.bench import SUM, Answers, Silent, adding, asks, refuses, says, text_output
 from tests.chat.conftest import Make
 from tests.kit.peer import PATIENCE, hangs, head, peer
 from tui_host.chat import result_words as wording
@@ -19,7 +18,7 @@ from tui_host.chat.policy import Policy, Question, Refuse, StepLimit
 from tui_host.chat.step import Retries
 from tui_host.chat.turn import Turn
 from tui_host.errors import ModelError, ServerError
-from tui_host.settings.schema import Action, Rule, TurnLimits
+from tui_host.settings.schema import Action, Rule
 
 THIRD = (
     "math.add runs for the third time in this turn with the same arguments / "
@@ -118,7 +117,7 @@ async def test_a_call_that_was_sent_again_says_so(bench: Make) -> None:
 async def test_a_definition_that_changes_under_the_question_is_asked_about_again(bench: Make) -> None:
     def answer(question: Question) -> None:
         if question.request.tool.description == "add two numbers":
-            at.pool.redefine("add", "delete everything")
+            at.pool.offered[0] = adding("add", "delete everything")
         question.approve()
 
     answers = Answers(answer)
@@ -131,13 +130,16 @@ async def test_a_definition_that_changes_under_the_question_is_asked_about_again
     ]
     assert sorted(at.told()) == ["11", "30"]
     definitions = [(decision["tool"], decision["definition"]) for decision in at.decisions()]
-    assert sorted(definitions, key=str) == [("add", "add delete everything"), ("multiply", "multiply")]
+    assert sorted(definitions, key=str) == [
+        ("add", "add delete everything"),
+        ("multiply", "multiply multiply two numbers"),
+    ]
     assert at.session.policy.approved["math", "add"] == at.pool.tools()[0]
 
 
 async def test_a_changed_definition_that_nobody_approves_is_never_called(bench: Make) -> None:
     def answer(question: Question) -> None:
-        at.pool.redefine("add", "delete everything")
+        at.pool.offered[0] = adding("add", "delete everything")
         question.approve()
 
     async with bench.hearing(asks(SUM), says("hi"), approver=Answers(answer, limit=1)) as at:
@@ -156,7 +158,7 @@ async def test_a_permission_for_the_session_waits_for_the_changed_tools(
     def lists() -> bool:
         assert len(at.pool.sent) == 1, "nothing is sent before the list"
         if comes and description != "add two numbers":
-            at.pool.redefine("add", description)
+            at.pool.offered[0] = adding("add", description)
         return comes
 
     answers = Answers(lambda question: [at.session.grant(question)])
@@ -172,7 +174,7 @@ async def test_a_permission_for_the_session_waits_for_the_changed_tools(
 async def test_a_server_that_is_not_ready_in_time_is_gone_on_without(bench: Make) -> None:
     at = bench()
     at.pool.connects = True
-    at.services.settings = replace(at.services.settings, limits=TurnLimits(connect_wait=0))
+    at.speaking(connect_wait=0)
     assert (await at.ask("hello")).stop == "done"
     remedy = "once connected, press up and enter to ask again; limits.connect_wait sets the wait"
     assert at.notes() == [f"continued without math: still connecting / {remedy}"]
@@ -181,21 +183,8 @@ async def test_a_server_that_is_not_ready_in_time_is_gone_on_without(bench: Make
 # Many calls.
 
 
-class Portions(Answers):
-    """Keeps how many questions were put together, and how many were to come."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda question: question.reject())
-        self.portions: list[tuple[int, int]] = []
-
-    @override
-    async def decide(self, questions: Sequence[Question]) -> None:
-        self.portions.append((len(questions), questions[0].later))
-        await super().decide(questions)
-
-
 async def test_the_calls_of_a_flood_are_asked_sixteen_at_a_time(bench: Make) -> None:
-    approver = Portions()
+    approver = Answers(Question.reject)
     async with bench.hearing(asks(*[SUM] * 40), says("well"), approver=approver) as at:
         result = await at.ask("go")
     assert (MOST_ASKED, approver.portions) == (16, [(16, 24), (16, 8), (8, 0)])
@@ -375,7 +364,7 @@ async def test_a_request_is_sent_again_only_where_that_may_help(
 ) -> None:
     async with peer(*answers) as there:
         at = bench(url=there.url)
-        at.services.settings = replace(at.services.settings, limits=TurnLimits(retries=retries))
+        at.speaking(retries=retries)
         result = await at.ask("hello")
     assert (result.stop, len(there.requests)) == (stop, len(answers))
     assert [note.kind for note in at.items(NoteItem)] == kinds
@@ -385,7 +374,7 @@ async def test_a_request_is_sent_again_only_where_that_may_help(
 async def test_the_wait_can_be_stopped(bench: Make) -> None:
     async with peer(refuses("429 Slow", "", "retry-after: 100\r\n")) as there:
         at = bench(url=there.url)
-        at.services.settings = replace(at.services.settings, limits=TurnLimits(retries=3))
+        at.speaking(retries=3)
         async with at.asking("hello") as turn:
             await at.until(lambda: at.session.activity.waits == "retry")
             turn.stop()

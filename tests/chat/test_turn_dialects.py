@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.codings import undone
-from tests.chat.bench import Answers, Bench, made, text_output
+from tests.chat.bench import Answers, Bench, chain, made, text_output
 from tests.kit.peer import head, peer
 from tests.llm.recorded import anthropic
 from tests.llm.recorded.case import TEXT, THOUGHT, WEATHER, Recorded
 from tests.llm.recorded.every import EVERY
-from tui_host.capture.http.exchange import fold_exchanges
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.chat.conversation import CallItem, SummaryItem
 from tui_host.chat.policy import Approver, Policy
@@ -74,15 +72,13 @@ async def test_a_tool_is_asked_for_run_told_and_linked_at_the_bytes_that_say_so(
     assert not [echo for echo in echoes if echo not in bodies[1]]
     assert bodies[1].startswith(bodies[0].rstrip(b"]}"))
 
-    exchanges = fold_exchanges(at.records)
-    found: dict[str, bytes] = {}
-    for link in at.links():
-        if link.relation in {"asked", "told"}:
-            held = undone(exchanges["c1", link.span.exchange or ""], link.span.side)[0]
-            found[link.relation] = b"".join(link.span.pieces(held))
-    assert (b"math__add" in found["asked"], THOUGHT.encode() in found["asked"]) == (True, False)
-    assert isinstance(json.loads(found["told"]), dict)
-    assert (b"21 C" in found["told"], b"weather?" in found["told"]) == (True, False)
+    (called,), (told,) = at.linked("asked"), at.linked("told")
+    assert (b"math__add" in called, THOUGHT.encode() in called) == (True, False)
+    assert isinstance(json.loads(told), dict)
+    assert (b"21 C" in told, b"weather?" in told) == (True, False)
+    steps = chain(at, dialect=recorded.dialect)
+    assert ("Paris" in steps["asked"].value, "21 C" in steps["told"].value, TEXT in steps["said"].value) == (True,) * 3
+    assert (bool(steps["asked"].pieces), bool(steps["told"].pieces), steps["decided"].state) == (True, True, "as asked")
 
     # What is kept of an answer is sent as if it had never been away.
     kept = [message_from_text(message_to_text(message)) for message in at.session.messages]

@@ -3,113 +3,71 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
 
-from tests.chat.bench import SUM, asks, refuses, says, text_output
+from tests.chat.bench import SUM, asks, refuses, says
 from tests.chat.conftest import Make
 from tests.kit.bodies import DONE, chunk, event
 from tests.kit.peer import head, peer
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
-from tui_host.chat.result_words import output_text, result_of, shortened, text_of
-from tui_host.llm.messages import Image, ToolCall
-from tui_host.servers.catalog import Content, ToolOutput
 
 DEEP = b"[" * 700 + b"]" * 700
 HALF = asks(SUM, text="I say")[:-2]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Case:
     """An answer, and how the turn then ends: its last note whole, those before it, and whether it may be tried again."""
 
     answer: Sequence[bytes]
     stop: str
     note: str
-    before: Sequence[str] = ()
     text: str | None = None
     again: bool = False
-    goes_on_with: str = ""
-    """What the next request says of the answer."""
+    before: Sequence[str] = ()
+    goes_on_with: str = ""  # what the next request says of the answer
+
+
+NO_KEY = "401: no such key / check the credential: providers.demo.api_key, which is not set"
+CUT = f"the answer broke off after {sum(map(len, HALF[1:])):,} bytes, without an end / try again"
+UNREADABLE = [head(), b'data: {"error":' + DEEP + b"}\n\n", DONE]
+PARTLY = [head(), b'data: {"choices":[{"delta":{"content":' + DEEP + b"}}]}\n\n", b"data: {no\n\n", *says("hi")[1:]]
+NONE_READ = "the response holds no readable answer / look at the response in the inspector, and try again"
+TOLD_OF_HALF = "[The connection broke off here; the previous answer is not complete.]"
+HTML = "a page of HTML came instead of an answer: <html>hello</html> / try again"
+SLOW = refuses("429 Too Many Requests", "slow", "retry-after: 7\r\n")
+
+
+def unread(count: int) -> str:
+    return f"parts of the answer that could not be read: {count}; the inspector shows them / "
 
 
 CASES = {
-    "429": Case(
-        answer=refuses("429 Too Many Requests", "slow", "retry-after: 7\r\n"),
-        stop="error",
-        note="429: slow / try again in 7 s",
-        again=True,
-    ),
-    "401": Case(
-        answer=refuses("401 Unauthorized", "no such key"),
-        stop="error",
-        note="401: no such key / check the credential: providers.demo.api_key, which is not set",
-        again=True,
-    ),
-    "500": Case(answer=refuses("500 Oh"), stop="error", note="500, without a word / try again in a while", again=True),
-    "html": Case(
-        answer=[head(kind="text/html"), b"<html>hello</html>"],
-        stop="error",
-        note="a page of HTML came instead of an answer: <html>hello</html> / try again",
-        again=True,
-    ),
-    "error": Case(
-        answer=[head(), event({"error": {"message": "out of cards"}})],
-        stop="error",
-        note="out of cards / try again",
-        again=True,
-    ),
+    "429": Case(SLOW, "error", "429: slow / try again in 7 s", again=True),
+    "401": Case(refuses("401 Unauthorized", "no such key"), "error", NO_KEY, again=True),
+    "500": Case(refuses("500 Oh"), "error", "500, without a word / try again in a while", again=True),
+    "html": Case([head(kind="text/html"), b"<html>hello</html>"], "error", HTML, again=True),
+    "error": Case([head(), event({"error": {"message": "no cards"}})], "error", "no cards / try again", again=True),
     "no end": Case(
-        answer=[head(), b"data: {}\n\n"],
-        stop="error",
-        note="the answer broke off after 10 bytes, without an end / try again",
+        [head(), b"data: {}\n\n"],
+        "error",
+        "the answer broke off after 10 bytes, without an end / try again",
         again=True,
     ),
-    "half": Case(
-        answer=HALF,
-        stop="error",
-        note=f"the answer broke off after {sum(map(len, HALF[1:])):,} bytes, without an end / try again",
-        text="I say",
-        again=True,
-        goes_on_with="[The connection broke off here; the previous answer is not complete.]",
-    ),
-    "unreadable": Case(
-        answer=[head(), b'data: {"error":' + DEEP + b"}\n\n", DONE],
-        stop="error",
-        before=["parts of the answer that could not be read: 1; the inspector shows them / "],
-        note="the response holds no readable answer / look at the response in the inspector, and try again",
-        again=True,
-    ),
-    "length": Case(
-        answer=says("so far", "length"), stop="length", note="the answer reached the token limit / ", text="so far"
-    ),
+    "half": Case(HALF, "error", CUT, "I say", again=True, goes_on_with=TOLD_OF_HALF),
+    "unreadable": Case(UNREADABLE, "error", NONE_READ, before=[unread(1)], again=True),
+    "length": Case(says("so far", "length"), "length", "the answer reached the token limit / ", "so far"),
     "refused": Case(
-        answer=says("no", "content_filter"),
-        stop="refused",
-        note="the provider refused to answer (content_filter) / ",
-        text="no",
+        says("no", "content_filter"), "refused", "the provider refused to answer (content_filter) / ", "no"
     ),
-    "empty": Case(answer=says(""), stop="done", note="the answer is empty / ", again=True),
+    "empty": Case(says(""), "done", "the answer is empty / ", again=True),
     "only thinking": Case(
-        answer=[head(), chunk({"reasoning_content": "hm"}), *says("")[1:]],
-        stop="done",
-        note="the answer is empty / ",
-        again=True,
+        [head(), chunk({"reasoning_content": "hm"}), *says("")[1:]], "done", "the answer is empty / ", again=True
     ),
-    "a part": Case(
-        answer=[
-            head(),
-            b'data: {"choices":[{"delta":{"content":' + DEEP + b"}}]}\n\n",
-            b"data: {no\n\n",
-            *says("hi")[1:],
-        ],
-        stop="done",
-        note="parts of the answer that could not be read: 2; the inspector shows them / ",
-        text="hi",
-    ),
+    "a part": Case(PARTLY, "done", unread(2), "hi"),
 }
 
 
@@ -211,32 +169,3 @@ async def test_calls_that_cannot_be_run_end_the_turn_after_three_corrections(
     assert "4 times in a row" in result.error.what
     told = [message["content"] for message in json.loads(at.requests()[2])["messages"] if message["role"] == "tool"]
     assert [reason in text for text in told] == [True, True]
-
-
-# What a result is told as.
-
-PNG = "iVBORw0KGgo="
-CALL = ToolCall(id="1.1.1", wire_id="", name="x", arguments="{}")
-NAN = ToolOutput(content=(Content(kind="text", text=" "),), structured={"a": math.nan}, has_structured=True)
-RESULTS: list[tuple[ToolOutput | Content, str]] = [
-    (ToolOutput(content=()), "(no content)"),
-    (NAN, '{"a": NaN}'),
-    (Content(kind="audio", media_type="audio/wav", data="AAAA"), "[audio: audio/wav, 3 bytes]"),
-    (Content(kind="resource_link", text="a file", uri="file:///a"), "[link: a file (file:///a)]"),
-    (Content(kind="resource", text="words", uri="file:///a"), "words"),
-    (Content(kind="resource", uri="file:///a", data="AAAA"), "[resource: unknown type, 3 bytes, file:///a]"),
-    (text_output("x" * 60_000), "x" * 25_000 + "\n[... 10,000 characters left out ...]\n" + "x" * 25_000),
-]
-
-
-def test_a_result_is_told_as_text() -> None:
-    for output, text in RESULTS:
-        assert output_text(output if isinstance(output, ToolOutput) else ToolOutput(content=(output,))) == text
-
-
-def test_an_image_goes_along_and_an_error_is_called_one() -> None:
-    image = Content(kind="image", media_type="image/png", data=PNG, text="image")
-    result = result_of(CALL, ToolOutput(content=(image, Content(kind="text", text="bad")), is_error=True))
-    assert result.content[1] == Image(media_type="image/png", data=PNG)
-    assert text_of(result) == "Error: [image: image/png, 8 bytes]\n\nbad"
-    assert (result.is_error, shortened("short"), text_of(None)) == (True, "short", "")

@@ -10,15 +10,11 @@ import anyio
 import pytest
 
 from tests.answers.chained import steps_of
-from tests.chat.bench import SECRET, SUM, Answers, Bench, asks, refuses, says, text_output
+from tests.chat.bench import SECRET, SUM, Answers, asks, chain, refuses, says, text_output
 from tests.chat.conftest import Make
-from tests.chat.test_turn_dialects import asked, each_dialect
 from tests.kit.peer import PATIENCE
 from tests.llm.protocols.answers import call
-from tests.llm.recorded.case import TEXT, Recorded
-from tui_host.answers.call_chain import chain_of
 from tui_host.answers.chain_page import chain_page
-from tui_host.answers.chain_steps import CallStep
 from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.answers.steps import made
 from tui_host.capture.ladder.ladder import Ladder
@@ -26,7 +22,6 @@ from tui_host.capture.record import Record
 from tui_host.chat.policy import Question
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
-from tui_host.settings.schema import Provider, Template
 
 TWO = 'call math.add {"a": 1, "b": 2}\ncall math.multiply {"a":3,"b":4}'
 
@@ -37,14 +32,6 @@ def decide(question: Question) -> None:
         question.approve(edited=b'{"a":5,"b":5}')
     else:
         question.reject("too many")
-
-
-def chain(at: Bench, number: str = "1.1.1", dialect: str = "openai") -> dict[str, CallStep]:
-    """The steps of a call's chain, by what happened."""
-    provider = Provider(name="demo", base_url=Template(text=""), dialect=dialect)
-    found = made(chain_of(RecordedWires(at.records, {"demo": provider}), number))
-    assert found is not None
-    return {step.happened: step for step in found.steps}
 
 
 async def test_what_was_edited_rejected_or_invalid_is_linked_as_the_model_asked_it(bench: Make) -> None:
@@ -67,14 +54,6 @@ async def test_what_was_edited_rejected_or_invalid_is_linked_as_the_model_asked_
     wires = RecordedWires(at.records, {})
     sheet = made(chain_page(wires, next(row for row in wires.ladder.rows if row.kind == "response")))
     assert [(line.key, line.opened) for line in sheet.lines] == [("1.1.1", True), ("1.1.2", False)]
-
-
-@each_dialect
-async def test_a_chain_shows_what_was_asked_and_told_in_every_dialect(recorded: Recorded, tmp_path: Path) -> None:
-    at, _, _ = await asked(recorded, tmp_path, recorded.thinking.body, recorded.text.body)
-    steps = chain(at, dialect=recorded.dialect)
-    assert ("Paris" in steps["asked"].value, "21 C" in steps["told"].value, TEXT in steps["said"].value) == (True,) * 3
-    assert (bool(steps["asked"].pieces), bool(steps["told"].pieces), steps["decided"].state) == (True, True, "as asked")
 
 
 @pytest.mark.parametrize("protocol", ["cline", "json", "react"])

@@ -9,7 +9,6 @@ import pytest
 from tests.chat.bench import Answers, Bench, asks, says
 from tests.chat.conftest import Make
 from tests.llm.protocols.answers import PLAIN, call, made_up
-from tui_host.capture.link import Relation
 from tui_host.chat.conversation import CallItem, NoteItem
 from tui_host.chat.policy import Question
 from tui_host.errors import SettingsError
@@ -23,17 +22,6 @@ def texts(at: Bench, number: int) -> list[tuple[str, str]]:
     body = json.loads(at.requests()[number])
     assert "tools" not in body
     return [(message["role"], message["content"]) for message in body["messages"]]
-
-
-def linked(at: Bench, relation: Relation) -> list[bytes]:
-    """The bytes that links of one kind name, in order."""
-    sides: dict[tuple[str, str | None], bytes] = {}
-    for record in at.records:
-        if record.draft.kind in {"request", "chunk"}:
-            key = ("request" if record.draft.kind == "request" else "response", record.draft.exchange)
-            sides[key] = sides.get(key, b"") + record.draft.data
-    links = [link for link in at.links() if link.relation == relation]
-    return [piece for link in links for piece in link.span.pieces(sides[link.span.side, link.span.exchange])]
 
 
 async def test_a_call_in_words_is_run_and_its_result_told_in_words(bench: Make) -> None:
@@ -53,7 +41,7 @@ async def test_what_the_model_makes_up_behind_its_call_is_cut_and_not_sent_back(
         result = await at.ask(ASKED)
 
     assert (result.answer, texts(at, 1)[2]) == ("It is 11.", ("assistant", CALL))
-    assert len(linked(at, "cut")) == 1
+    assert len(at.linked("cut")) == 1
     kinds = [type(item) for item in at.session.conversation]
     assert kinds.index(NoteItem) == kinds.index(CallItem) + 1, "it stands below the call that it followed"
     made = f"{len(invented)} characters that the model made up"
@@ -162,7 +150,7 @@ async def test_the_result_of_an_edited_call_says_what_ran_and_the_call_stays_as_
     assert texts(at, 1)[-2] == ("assistant", call(name))
     result = 'edited by the user: ran with {"a":6,"b":6}\n12'
     assert (json.dumps(result) if name == "hermes" else result) in texts(at, 1)[-1][1]
-    assert [text for text in linked(at, "told") if b"edited by the user" in text] != []
+    assert [text for text in at.linked("told") if b"edited by the user" in text] != []
 
 
 @pytest.mark.parametrize(
@@ -237,4 +225,4 @@ async def test_a_resource_is_asked_for_decided_and_told_as_a_call_is(bench: Make
     named = "[resource: image/png, 8 bytes, math://table]"
     assert content[0]["text"] == f"[access_mcp_resource for 'math'] Result:\n{named}"
     assert content[1]["image_url"]["url"] == "data:image/png;base64,iVBORw0KGgo="
-    assert linked(at, "told") == [named.encode()]
+    assert at.linked("told") == [named.encode()]

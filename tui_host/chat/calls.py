@@ -253,7 +253,7 @@ class Calls:
             for question in questions:
                 question.answer(question.request.decided("rejected", "default", NOBODY))
         finally:
-            for question in questions:
+            for question in questions:  # a key pressed late must not decide a call of a turn that has ended
                 question.void()
             self._session.questions = []
         self._session.wait_for("tools")
@@ -297,7 +297,7 @@ class Calls:
         except ServerError as error:
             result = wording.error_of(outcome.call, f"Error: {error}")
             outcome.fault, outcome.sent = str(error), error.sent
-            if not error.sent:
+            if not error.sent:  # it never left: neither the chat nor the history may say that it ran
                 outcome.item = replace(outcome.item, sent="")
             self._answered(outcome, result, began)
         else:
@@ -339,10 +339,8 @@ class Calls:
             current_place.reset(token)
 
     async def _check_output(self, outcome: Outcome, output: ToolOutput) -> None:
-        """Check the structured content against the tool's output schema, after the result is shown.
-
-        A failed call owes no structured content. Source: MCP 2025-11-25, Tools, Output Schema.
-        """
+        """Check the structured content against the tool's output schema, after the result is shown."""
+        # A failed call owes no structured content. Source: MCP 2025-11-25, Tools, Output Schema.
         schema = None if outcome.request is None else outcome.request.tool.output_schema
         if not isinstance(schema, Mapping | bool) or output.is_error:
             return

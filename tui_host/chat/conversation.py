@@ -45,8 +45,6 @@ class CallItem:
         server: Empty for an unknown tool, whose name as written is in `tool`.
         asked: The arguments exactly as the model wrote them; `sent` as they went to the server.
         decision: `approved`, `edited`, `rejected`, `stopped`, `invalid`; `by` whom: `person`, `rule`, `flag`, `default`; in `words`.
-        contents: What the result contains besides plain text: kind, type, size, and what the model is not told.
-        notice: A warning for the user, such as the third equal call with an equal answer.
     """
 
     turn: int
@@ -74,10 +72,9 @@ class CallItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteItem:
-    """A message from the host: an error, as a card with the provider's own message, or a plain note.
+    """A message from the host: an error, as a card with the provider's own message, a plain note, or what happened to a `server`.
 
-    `again`: the retry key sends the request again. `is_full`: the conversation can go on without its oldest turns. `server`: what
-    happened to this server, which says nothing about the turn.
+    `again`: the retry key sends the request again. `is_full`: the conversation can go on without its oldest turns.
     """
 
     turn: int
@@ -138,10 +135,9 @@ def without_secrets(item: Item, redact: Callable[[str], str]) -> Item:
 
 
 class Conversation(Sequence[Item]):
-    """The items of a session, with revision numbers by which a view finds the changed items.
+    """The items of a session, with revision numbers by which a view finds the changed items. Each passes through `redact`; `keep` stores it.
 
-    A stored item is kept as text from `item_to_text` and parsed on first access: a session may have thousands. Each item passes
-    through `redact`; `keep` stores it.
+    A stored item is kept as text from `item_to_text` and parsed on first access: a session may have thousands.
     """
 
     def __init__(

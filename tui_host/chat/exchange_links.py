@@ -87,10 +87,8 @@ class Links:
         return Draft(wire="host", kind="link", place=place, data=link.to_bytes())
 
     def _in_messages(self, outgoing: Outgoing, dialect: Dialect, new_results: Sequence[ToolResult]) -> Iterator[Link]:
-        """Find results that are separate messages. Searches from the end, so that earlier results are not read again.
-
-        Yields nothing if the user's own options replace the conversation.
-        """
+        """Find results that are separate messages; nothing if the user's own options replace the conversation."""
+        # From the end: in a long conversation, reading all earlier results again would hold up each request.
         stream = self.redactor.stream()
         kept = stream.feed(outgoing.body)[0] + stream.flush()[0]
         begin = b'{"%s":[' % outgoing.growing.name.encode()

@@ -19,7 +19,6 @@ LARGEST_IMAGE_BYTES = 20_000_000
 """No provider accepts larger images."""
 MOST_PIXELS = 8_000
 """Longest side that every vendor takes. Source: Anthropic, Vision, Evaluate image size."""
-MOST_NAMED = 3
 _SIGNATURES: tuple[tuple[re.Pattern[bytes], str], ...] = (
     (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
     (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
@@ -92,6 +91,4 @@ def refused_images(history: Sequence[Message], error: ModelError) -> str:
             elif isinstance(part, ToolResult):
                 found = [image_words(image) for image in part.content if isinstance(image, Image)]
                 images += [f"the image from call {part.call.id} of {part.call.name} ({words})" for words in found]
-    named = images or earlier
-    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-    return f"{'; '.join(named[:MOST_NAMED])}{more}"
+    return "; ".join(images or earlier)

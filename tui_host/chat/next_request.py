@@ -22,7 +22,7 @@ from tui_host.llm.protocols.table import protocol
 from tui_host.llm.protocols.tool_protocol import Injected, answered
 from tui_host.llm.request_writing import Tools
 from tui_host.llm.schema_adaptation import AdaptedSchema, adapt
-from tui_host.llm.tool_names import TEXT_NAMES, NameTable, nearest, tool_meant
+from tui_host.llm.tool_names import TEXT_NAMES, NameTable, tool_meant
 from tui_host.settings.protocol_prompts import template_of
 
 if TYPE_CHECKING:
@@ -88,9 +88,7 @@ class Hub:
     def _tool(self, name: JSON) -> ToolSpec:
         tool = tool_meant(name, self._tools.values()) if isinstance(name, str) else None
         if tool is None:
-            near = nearest(str(name), self._tools.values())
-            there = f"there is {', '.join(near)}; " if near else ""
-            raise TuiHostError(f"there is no tool {str(name)[:_SHOWN_CHARACTERS]!r}", remedy=f"{there}{LIST} names all")
+            raise TuiHostError(f"there is no tool {str(name)[:_SHOWN_CHARACTERS]!r}", remedy=f"{LIST} names all")
         return tool
 
 

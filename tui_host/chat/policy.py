@@ -179,6 +179,7 @@ class Policy:
         rules = {rule.action: rule for rule in self._rules if _is_about(rule, tool)}
         if "deny" in rules:
             return request.decided("rejected", "rule", f"denied by a rule in {rules['deny'].where}")
+        # A flag was typed for this run, so it beats what the file asks about; a denial stands above all.
         flag = next((pattern for pattern in self._flags if _flag_allows(tool, pattern)), None)
         if flag is not None:
             return request.decided("approved", "flag", f"allowed by --allow {flag}")

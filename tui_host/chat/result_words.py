@@ -246,10 +246,7 @@ def suggested_name(content: Content, tool: str, number: int) -> str:
 
 
 def save_content(name: str, data: bytes, *, replaces: bool) -> Path:
-    """Write a file with mode 0600 where no file is, or also in place of one. Returns its whole path. Blocks on the disk.
-
-    Raises FileExistsError where there is one that is not to be replaced, TuiHostError where it cannot be written.
-    """
+    """Write a file with mode 0600, and return its whole path. Blocks on the disk. Raises FileExistsError, or TuiHostError with why."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_TRUNC if replaces else os.O_EXCL)
     try:
         path = Path(name).expanduser().absolute()

@@ -29,7 +29,6 @@ class Outcome:
         sent: Whether the arguments may have reached the server; `began` whether sending has begun.
         result: What the model is told, `output` the result as the server sent it.
         misfits: Errors by the tool's schema, `output_misfits` by its output schema; None if not checked.
-        resolved_from: The name that the model wrote, if it was not the offered name.
     """
 
     call: ToolCall
@@ -50,19 +49,13 @@ class Outcome:
     misfits: Sequence[str] | None = None
     output_misfits: Sequence[str] | None = None
     changed_numbers: Sequence[tuple[str, str]] = ()
-    resolved_from: str = ""
+    resolved_from: str = ""  # the name that the model wrote, if it was not the offered name
     fault: str = ""
 
-    @property
-    def reason(self) -> str | None:
-        """Why the call has no result: the user's reason, a fault in the call, or the call's failure; otherwise None."""
-        decision = self.decision
-        if self.fault or decision is None:
-            return self.fault or None
-        return (decision.words if decision.verdict == "invalid" else decision.reason) or None
-
     def to_json(self) -> dict[str, JSON]:
-        decision = self.decision
+        decision, reason = self.decision, self.fault
+        if decision is not None and not reason:
+            reason = decision.words if decision.verdict == "invalid" else decision.reason
         return {
             "server": self.server,
             "tool": self.tool,
@@ -70,7 +63,7 @@ class Outcome:
             "sent": json.loads(decision.arguments) if decision is not None and self.sent else None,
             "decision": "invalid" if decision is None else decision.verdict,
             "by": "default" if decision is None else decision.by,
-            "reason": self.reason,
+            "reason": reason or None,
             "result": self.output,
             "is_error": self.is_error,
             "ms": None if self.milliseconds is None else round(self.milliseconds, 1),
