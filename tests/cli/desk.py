@@ -64,7 +64,7 @@ class Desk:
         return ("--config", self.folder / "config.toml", "--data-dir", self.data)
 
     def run(self, *words: object, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Ended:
-        return self.program.run(*words, *self.places, stdin=stdin, env={"MY_KEY": KEY, **(env or {})})
+        return self.program.run(*self.places, *words, stdin=stdin, env={"MY_KEY": KEY, **(env or {})})
 
     def ask(self, *words: object, stdin: bytes = b"") -> Ended:
         return self.run("ask", *words, stdin=stdin)

@@ -39,7 +39,7 @@ def test_a_call_prints_its_result_and_is_kept_as_a_session_with_its_frames(place
     assert [record["call"] for record in asked] == ["direct_1"]
     decision = next(json.loads(record["text"]) for record in records if record["kind"] == "decision")
     assert (decision["decision"], decision["by"], decision["sent"]) == ("approved", "person", {"text": "\x1b[2Jhello"})
-    assert "Tool call: own.echo" in place.run("sessions", "show", "last").text
+    assert "**Call** `own.echo`" in place.run("sessions", "show", "last").text
 
 
 def test_a_call_without_record_leaves_nothing(place: Desk) -> None:

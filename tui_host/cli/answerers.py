@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import termios
+import webbrowser
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 from typing_extensions import override
 
 from tui_host.capture.visible import line, tool_name, visible
+from tui_host.chat.call_arguments import pretty, read_arguments
 from tui_host.chat.schema_form import FormField, content_of, fields_of
 from tui_host.cli import diagnostics, options
 from tui_host.errors import JSON, SettingsError, TuiHostError
@@ -34,15 +36,6 @@ def can_ask() -> bool:
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
-def ask_on_terminal(question: str) -> str | None:
-    """Return the line typed, empty at the end of the input; None if nobody can be asked."""
-    if not can_ask():
-        return None
-    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # keys typed before the question do not count as its answer
-    diagnostics.write(question)
-    return sys.stdin.readline().strip()
-
-
 def given_text(word: str, command: str, most_bytes: int) -> str:
     """Return a typed text, or standard input for `-`. Raises SettingsError if it is too long or not UTF-8."""
     where = command
@@ -59,6 +52,14 @@ def given_text(word: str, command: str, most_bytes: int) -> str:
     except UnicodeDecodeError as error:
         what = f"the text is not UTF-8: byte {error.start + 1:,} is 0x{data[error.start]:02x}"
         raise SettingsError(what, where, "send text") from None
+
+
+def given_arguments(text: str, where: str) -> dict[str, JSON]:
+    """Parse the arguments of a call; raises SettingsError if they are no JSON object."""
+    try:
+        return read_arguments(text)
+    except TuiHostError as error:
+        raise SettingsError(error.what, where, error.remedy or "write a JSON object") from error
 
 
 async def read_line() -> str | None:
@@ -84,11 +85,12 @@ class TerminalApprover:
     async def decide(self, questions: Sequence[Question]) -> None:
         """Ask the questions one after the other. At the end of the input, open questions stay undecided."""
         for number, question in enumerate(questions, start=1):
-            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # as in `ask_on_terminal`
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # keys typed before the question do not count
             self._show(question.request, f" ({number} of {len(questions)})" if len(questions) > 1 else "")
             question.appear()  # the time to decide begins now
             while question.open:
-                words = await self._read()
+                diagnostics.write("  y approve once, n reject, n REASON reject with a reason: ")
+                words = await read_line()
                 if words is None:
                     diagnostics.write("\n")
                     return
@@ -102,8 +104,6 @@ class TerminalApprover:
         """Return at once: `ask` ends at its limit of steps, which `--max-steps` sets."""
 
     def _show(self, request: CallRequest, count: str) -> None:
-        from tui_host.chat.call_arguments import pretty, read_arguments
-
         tool = request.tool
         arguments = visible(self._redacted(pretty(read_arguments(request.arguments.decode()))))
         asides = {
@@ -117,17 +117,6 @@ class TerminalApprover:
             rows.append(f"  changed since it was last approved: {visible(request.changed, newlines=False)}")
         rows += [f"  {name}: {line(words, _DESCRIPTION_CHARACTERS)}" for name, words in asides.items() if words]
         diagnostics.write("\n".join(rows) + "\n")
-
-    @staticmethod
-    async def _read() -> str | None:
-        import anyio
-
-        diagnostics.write("  y approve once, n reject, n REASON reject with a reason: ")
-        try:
-            return await read_line()
-        except anyio.get_cancelled_exc_class():
-            diagnostics.write("\n")  # the next message begins on a new line
-            raise
 
 
 class TerminalAnswerer(Declines):
@@ -150,17 +139,10 @@ class TerminalAnswerer(Declines):
                 return typed
             if typed in {"q", "quit"}:
                 return None
-            if not typed:
-                await anyio.to_thread.run_sync(_open, login.url)
+            if not typed and not await anyio.to_thread.run_sync(webbrowser.open, login.url):
+                diagnostics.tell("there is no browser to open; open the address elsewhere")
         await anyio.sleep_forever()  # standard input has ended: the browser returns by itself
         return None
-
-
-def _open(url: str) -> None:
-    import webbrowser
-
-    if not webbrowser.open(url):
-        diagnostics.tell("there is no browser to open; open the address elsewhere")
 
 
 class FlagAnswerer(Declines):

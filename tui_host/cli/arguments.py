@@ -24,10 +24,9 @@ _OPTIONS_WITH_VALUE = ("--config", "--data-dir", "--model", "--protocol", "--pro
 
 
 def read_arguments(words: Sequence[str]) -> tuple[CommandRow, argparse.Namespace]:
-    """Parse the words that follow the program's name. Prints the help, or the version, and exits if they ask for it.
+    """Parse the words that follow the program's name; raises SettingsError if they are wrong.
 
-    The namespace has the command's name as `command`, and as `server` the URL or command of the app's only server, or of the
-    server to add or to test. Raises SettingsError if the words are wrong.
+    `server` has the URL or command of the app's only server, or of the server to add or to test.
     """
     args = argparse.Namespace(
         command="", server=(), config=None, data_dir=None, model=None, protocol=None, profile=None, no_record=False
@@ -79,7 +78,6 @@ def _first_word(words: Sequence[str]) -> int:
 
 
 def _rows_of(group: CommandRow) -> dict[str, CommandRow]:
-    """Return the commands, or the actions of a group, by the word that names them."""
     start = f"{group.name} ".lstrip()
     names = ((row.name.removeprefix(start), row) for row in COMMANDS if row.name.startswith(start))
     return {name: row for name, row in names if " " not in name}

@@ -32,12 +32,8 @@ if TYPE_CHECKING:
     from tui_host.servers.pool import Pool
     from tui_host.settings.schema import ModelRef, ServerSpec, Settings
 
-LIST_SECONDS = 30.0
-"""Seconds allowed for listing a server's offers, in addition to the time limit for connecting."""
-_REPORT_SECONDS = 2.0
-"""Seconds that a command waits before it names the servers still connecting."""
-
-
+LIST_SECONDS = 30.0  # allowed for listing a server's offers, in addition to the time limit for connecting
+_REPORT_SECONDS = 2.0  # after which the servers still connecting are named
 _LOOK_SECONDS = 0.02
 _LARGEST_QUESTION_BYTES = 64 << 20  # on standard input: the question is sent with every step
 
@@ -219,15 +215,9 @@ def question(word: str, command: str) -> str:
 
 
 async def take_turn(
-    host: Host,
-    session: Session,
-    text: str,
-    interruption: Interruption,
-    prefix: str = "",
-    *,
-    attached: Sequence[Attached] = (),
+    host: Host, session: Session, text: str, interruption: Interruption, attached: Sequence[Attached] = ()
 ) -> TurnResult | None:
-    """Run a turn, and say the host's notes when they appear, behind a prefix; a signal stops the turn in order."""
+    """Run a turn, and say the host's notes when they appear; a signal stops the turn in order."""
     import anyio
 
     reported = len(session.conversation)
@@ -241,7 +231,7 @@ async def take_turn(
             for item in items[reported:]:
                 # The result contains the errors, and whoever sent a signal knows that the turn was stopped.
                 if isinstance(item, NoteItem) and item.kind == "note" and interruption.code is None:
-                    say(host, f"{prefix}{note_words(item)}")
+                    say(host, note_words(item))
             reported = len(items)
         group.cancel_scope.cancel()
     return host.result(session)

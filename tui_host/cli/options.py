@@ -13,14 +13,10 @@ from tui_host.errors import SettingsError
 
 Value = TypeVar("Value")
 READ_FROM_FILES = """\
-The format is recognised by a file's content:
-  JSON lines, as written by `sessions export` and `tap --log`
-  HTTP archives (HAR) from browsers and mitmproxy, of any size
-  one request to a model, or one response: an event stream, JSON lines, or JSON; a list of messages, as kept by Cline
-  logs: a JSON object on each line; JSON-RPC lines with or without a prefix and a direction, as written by Claude Desktop,
-    VS Code and `tee`; request lines followed by `data:` lines
-Files may be compressed with gzip. Several files are read as one capture: requests and responses, the log in front of a
-model and the log in front of a server, a server's input and output."""
+The format is recognised by a file's content: JSON lines, as written by `sessions export` and `tap --log`; HTTP archives (HAR);
+one request to a model, or one response; a list of messages, as kept by Cline; logs: a JSON object on each line, JSON-RPC
+lines as written by Claude Desktop, VS Code and `tee`, request lines followed by `data:` lines. Files may be compressed with
+gzip. Several files are read as one capture: requests and responses, the logs in front of a model and of a server."""
 
 
 def checked(read: Callable[[str], Value | None], expected: str) -> Callable[[str], Value]:

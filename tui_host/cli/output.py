@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import os
 import re
@@ -21,16 +20,15 @@ _ESCAPED = re.compile(
 
 def text(words: str, *, end: str = "\n") -> None:
     """Write text for people. It is made safe for a terminal, which may also be behind a pipe."""
-    _write([(visible(words) + end).encode(_encoding(), "backslashreplace")])
+    _write([(visible(words) + end).encode(errors="backslashreplace")])
 
 
 def value(answer: JSON) -> None:
     """Write a JSON object on one line, or indented on a terminal. Characters that a terminal obeys become JSON escapes."""
-    is_ascii = codecs.lookup(_encoding()).name != "utf-8"
     indent, separators = (2, None) if is_terminal() else (None, (",", ":"))
-    dumped = json.dumps(answer, ensure_ascii=is_ascii, indent=indent, separators=separators)
+    dumped = json.dumps(answer, ensure_ascii=False, indent=indent, separators=separators)
     escaped = _ESCAPED.sub(lambda match: json.dumps(match[0])[1:-1], dumped)
-    _write([f"{escaped}\n".encode(_encoding(), "backslashreplace")])
+    _write([f"{escaped}\n".encode(errors="backslashreplace")])
 
 
 def raw(pieces: Iterable[bytes]) -> None:
@@ -42,12 +40,19 @@ def raw(pieces: Iterable[bytes]) -> None:
         text(piece.decode(errors="backslashreplace"), end="")
 
 
-def table(rows: Iterable[tuple[str, ...]]) -> None:
-    """Write rows in columns. Each column except the last is as wide as its longest cell."""
+def table(rows: Iterable[tuple[str, ...]]) -> str:
+    """Return rows in columns. Each column except the last is as wide as its longest cell."""
     listed = [tuple(visible(cell, newlines=False) for cell in row) for row in rows]
     widths = [max(map(cells, column)) for column in zip(*listed, strict=True)]
-    for row in listed:
-        text("  ".join(map(padded, row, widths)).rstrip())
+    return "\n".join("  ".join(map(padded, row, widths)).rstrip() for row in listed)
+
+
+def either(words: str, answer: JSON, *, as_json: bool) -> None:
+    """Write a JSON object, or text in its place."""
+    if as_json:
+        value(answer)
+    elif words:
+        text(words)
 
 
 def finish() -> None:
@@ -68,10 +73,6 @@ def abandon() -> None:
 def is_terminal() -> bool:
     """Whether standard output is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
-
-
-def _encoding() -> str:
-    return "utf-8" if sys.stdout is None else sys.stdout.encoding
 
 
 def _write(pieces: Iterable[bytes]) -> None:

@@ -8,7 +8,7 @@ from signal import Signals
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from tui_host.capture.http.decoded_body import PlainBody, decode_drafts
+from tui_host.capture.http.decoded_body import decode_drafts
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import lasted
 from tui_host.capture.short_units import short_size, short_time
@@ -17,18 +17,14 @@ from tui_host.cli.output import clipped, padded
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
-    from tui_host.capture.record import Draft, Record
+    from tui_host.capture.record import Record
     from tui_host.capture.session_summary import SessionInfo
-    from tui_host.llm.dialects.dialect import Dialect
-    from tui_host.llm.exchange_summary import ResponseWords
 
-ERROR = "ERROR"
-"""Marks every line about a failure. No other text of the log contains it in capitals."""
+ERROR = "ERROR"  # marks every line about a failure: no other text of the log contains it in capitals
 _NAME_CELLS, _SIZE_CELLS, _TIME_CELLS, _QUOTED_CELLS, _LINE_CHARACTERS = 16, 6, 7, 80, 1000
 _SEARCHED_CHARACTERS = 16 << 10  # for secrets, before the beginning of a text is shown
 _KEPT_ROWS = 100_000
-_ENDED_BY_HOST = frozenset((Signals.SIGTERM, Signals.SIGINT, Signals.SIGHUP))
-"""Signals by which hosts usually end a server."""
+_ENDED_BY_HOST = frozenset((Signals.SIGTERM, Signals.SIGINT, Signals.SIGHUP))  # as hosts usually end a server
 
 
 class PlainLines:
@@ -40,8 +36,6 @@ class PlainLines:
         self._peer = ""
         self._hide: Callable[[str], str] = str
         self._ladder = Ladder()
-        self._dialects: dict[str, Dialect] = {}  # of the open exchanges with a model
-        self._answers: dict[str, tuple[PlainBody, ResponseWords]] = {}
 
     def begin(self, session: SessionInfo, hide: Callable[[str], str], *, is_there: bool = False) -> None:
         """Set the tap's session, and write the log's first line. `hide` removes secrets that the records hold compressed."""
@@ -74,38 +68,13 @@ class PlainLines:
     def _lines(self, record: Record) -> Iterator[str]:
         if len(self._ladder.rows) >= _KEPT_ROWS:
             self._ladder = Ladder()  # a tap may run for months; what is open then loses its other half
-        before, exchange = self._ladder.revision, record.draft.exchange or ""
+        before = self._ladder.revision
         self._ladder.feed([record])  # as the inspector does, so that both word the same rows
-        if record.draft.wire == "llm":
-            self._read(record.draft, exchange)
         for number in self._ladder.changed_since(before):
             row = self._ladder.rows[number]
             if _is_due(row, record):
-                is_asking = row.lane == "llm" and exchange in self._dialects
-                words = self._model_words(row, record) if is_asking else self._row_words(row)
+                words = (*self._row_words(row), *self._asked_words(row, record))
                 yield self._columns(row, record, " ".join(" · ".join(filter(None, words)).split()))
-        if record.draft.kind in {"end", "error"}:
-            self._dialects.pop(exchange, None)
-            self._answers.pop(exchange, None)
-
-    def _read(self, draft: Draft, exchange: str) -> None:
-        """Read what a record tells of an exchange with a model; rows of models have no words of their own."""
-        # Imported late, since they load all dialects: the frames of a stdio server need none.
-        from tui_host.llm.dialects.table import dialect_at
-        from tui_host.llm.exchange_summary import ResponseWords
-
-        head = draft.head
-        if draft.kind == "request" and head is not None and head.method == "POST":
-            dialect = dialect_at(head.url or "")
-            if dialect is not None:
-                self._dialects[exchange] = dialect
-        elif draft.kind == "response" and head is not None and exchange in self._dialects:
-            name, status = self._dialects[exchange].name, head.status or 0
-            words = ResponseWords(dialect=name, status=status, headers=head.headers, hide=self._hide)
-            self._answers[exchange] = PlainBody(), words
-        elif draft.kind == "chunk" and exchange in self._answers:
-            body, words = self._answers[exchange]
-            words.feed(body.feed(draft.data, draft.encoding) or b"")
 
     def _columns(self, row: Row, record: Record, words: str) -> str:
         """Lay out a row: direction, name, size, time since what it answers, and words."""
@@ -122,7 +91,6 @@ class PlainLines:
         return f"{arrow} {name} {short_size(row.size):>{_SIZE_CELLS}} {took:>{_TIME_CELLS}} {words}"
 
     def _row_words(self, row: Row) -> Iterator[str]:
-        """Word a frame, or an exchange of which nothing but its row is known."""
         said = self._quoted(row.words)
         if row.kind == "frame" and row.answer:
             what = f"{row.method} {row.tool}".strip() or "answer"
@@ -132,31 +100,21 @@ class PlainLines:
         else:
             url = urlsplit(row.url)
             path = f"{url.path}{'?' if url.query else ''}{url.query}"
-            yield " ".join(filter(None, (ERROR if row.error else "", str(row.status or ""), row.method, path, said)))
+            failed = ERROR if row.error or row.state == "cut" else ""
+            yield " ".join(filter(None, (failed, str(row.status or ""), row.method, path, said)))
         if row.malformed:
             yield f"{ERROR} {row.malformed}" if row.kind == "fault" else row.malformed
 
-    def _model_words(self, row: Row, record: Record) -> Iterator[str]:
-        """Word a request to a model, or its answer."""
-        from tui_host.infer.conversations.host_names import model_asked
-        from tui_host.llm.exchange_summary import request_words
+    def _asked_words(self, row: Row, record: Record) -> Iterator[str]:
+        """Word what a request asks of a model: the model, the tools, the messages."""
+        if row.lane == "llm" and row.kind == "request" and row.method == "POST":
+            # Imported late, since they load all dialects: the frames of a stdio server need none.
+            from tui_host.infer.conversations.host_names import model_asked
+            from tui_host.llm.exchange_summary import request_words
 
-        dialect = self._dialects[record.draft.exchange or ""]
-        if row.kind == "request":
             body, _ = decode_drafts([record.draft])
-            yield f"{row.method} {urlsplit(row.url).path}"
-            yield f"{self._quoted(model_asked(row.url, body)) or 'no model'} ({dialect.name})"
+            yield self._quoted(model_asked(row.url, body))
             yield request_words(body)
-            return
-        body, answer = self._answers.get(record.draft.exchange or "", (None, None))
-        # The words of a refusal are its body, which the dialect words better.
-        reason = "" if row.status >= 400 and answer is not None else self._quoted(row.words)
-        failed = ERROR if row.error or row.state in {"failed", "cut"} else ""
-        yield " ".join(filter(None, (failed, str(row.status or ""), reason)))
-        if body is not None and answer is not None:
-            answer.finish()
-            yield body.problem or self._quoted(answer.words)
-            yield answer.token_words
 
     def _quoted(self, text: str) -> str:
         """Return the beginning of foreign text, without what a terminal obeys."""
@@ -165,7 +123,6 @@ class PlainLines:
 
 
 def _is_due(row: Row, record: Record) -> bool:
-    """Whether a row that the record made or changed has something new to say."""
     match row.kind:
         case "frame" | "fault":
             return row.last_seq == record.seq  # new, or a repeat that was folded into it

@@ -1,8 +1,4 @@
-"""`ask`: runs a turn without the app.
-
-`--json` prints one object. If the model asks a question with proposed answers, the object has `"question": {"text",
-"options"}` beside the answer.
-"""
+"""`ask`: runs a turn without the app."""
 
 from __future__ import annotations
 
@@ -16,20 +12,8 @@ from tui_host.chat.attachments import Attached, read_attached, with_marks
 from tui_host.chat.next_request import session_protocol
 from tui_host.chat.policy import Refuse
 from tui_host.chat.turn_result import TurnResult
-from tui_host.cli import diagnostics, options, output
+from tui_host.cli import diagnostics, hosting, options, output
 from tui_host.cli.answerers import FlagAnswerer, TerminalApprover, can_ask, with_flags
-from tui_host.cli.hosting import (
-    Interruption,
-    check_model,
-    exit_code,
-    print_value,
-    question,
-    reporting,
-    run_host,
-    say,
-    say_asides,
-    take_turn,
-)
 from tui_host.errors import JSON, SettingsError, TuiHostError
 from tui_host.host.host import Host
 from tui_host.host.open_sessions import DEFAULT_MODEL
@@ -55,16 +39,14 @@ def run(args: Namespace, settings: Settings) -> int:
     if args.no_record and args.session:
         raise SettingsError("--session continues a recorded session", where="--no-record", remedy="leave one out")
     asking = _AskRun(args, settings)
-    return reporting(asking.run, asking.print_json)
+    return hosting.reporting(asking.run, asking.print_json)
 
 
 class _AskRun:
-    """A single run of `ask`, from the host's start to its end."""
-
     def __init__(self, args: Namespace, settings: Settings) -> None:
         self._args, self._settings = args, settings
         self._host = Host(with_flags(settings, args), source="ask", record=not args.no_record, allow_all=args.yes)
-        self._answerer = self._host.answerer = FlagAnswerer(args, partial(say, self._host))
+        self._answerer = self._host.answerer = FlagAnswerer(args, partial(hosting.say, self._host))
         asks = can_ask() and args.text != "-"
         self._host.approver = TerminalApprover(self._host.redacted) if asks else Refuse()
         self._is_told = False
@@ -72,23 +54,27 @@ class _AskRun:
     def run(self) -> int:
         """Check what can be checked before servers are started, then run the turn."""
         args, settings = self._args, self._settings
-        text = question(args.text, "ask")
+        text = hosting.question(args.text, "ask")
         if not args.session or args.model is not None:
             is_in_file = args.model is None and "model" in settings.fixed
             chosen = f"{settings.config_file}: model" if is_in_file else ""
-            check_model(settings, settings.model or DEFAULT_MODEL, where="model", chosen=chosen)
-        code = run_host(self._host, partial(self._take_turn, text, _attachments(args.attach)))
+            hosting.check_model(settings, settings.model or DEFAULT_MODEL, where="model", chosen=chosen)
+        try:
+            attached = tuple(map(read_attached, args.attach))
+        except TuiHostError as error:
+            raise SettingsError(error.what, "--attach", error.remedy) from error
+        code = hosting.run_host(self._host, partial(self._take_turn, text, attached))
         self.print_json(TurnResult(turn=0, stop="stopped"))  # if a signal came before the turn began
         return code
 
-    async def _take_turn(self, text: str, attached: Sequence[Attached], interruption: Interruption) -> int:
+    async def _take_turn(self, text: str, attached: Sequence[Attached], interruption: hosting.Interruption) -> int:
         session = self._session()
         marked = with_marks(text, attached)
-        result = await take_turn(self._host, session, marked, interruption, attached=attached)
+        result = await hosting.take_turn(self._host, session, marked, interruption, attached)
         if result is None:
             return diagnostics.FAILED
         self._tell(session, result)
-        return exit_code([result], interruption)
+        return hosting.exit_code([result], interruption)
 
     def _session(self) -> Session:
         """Return a new session, or the session to continue. Typed options win over the session's stored options."""
@@ -101,7 +87,7 @@ class _AskRun:
                 session.model = settings.model
             if args.protocol is not None:
                 session.protocol = settings.protocol
-            check_model(settings, session.model, where=f"session {session.id}")
+            hosting.check_model(settings, session.model, where=f"session {session.id}")
         # Mistakes in the prompts of tool protocol and profile are told before servers are waited for.
         session_protocol(session, settings)
         apply_profile(settings.profiles.get(session.profile), settings.environment, now=local_time(), servers=())
@@ -115,12 +101,12 @@ class _AskRun:
             output.text(host.redacted(result.answer))
         if proposed:
             goes_on = "" if self._args.no_record else f" (reply with: tui-host ask --session {session.id} …)"
-            say(host, f"the model asks, with proposed answers: {' · '.join(proposed)}{goes_on}")
+            hosting.say(host, f"the model asks, with proposed answers: {' · '.join(proposed)}{goes_on}")
         for words in self._answerer.unknown():
-            say(host, words)
-        say_asides(host, [result])
+            hosting.say(host, words)
+        hosting.say_asides(host, [result])
         if result.error is not None:
-            say(host, str(result.error))
+            hosting.say(host, str(result.error))
 
     def print_json(self, result: TurnResult, session: str | None = None, proposed: Sequence[str] = ()) -> None:
         """Print the object of `--json`, without a session for a turn that never began, unless one is already printed."""
@@ -138,11 +124,4 @@ class _AskRun:
             "usage": result.usage_json(),
             "error": None if result.error is None else result.error.to_json(),
         }
-        print_value(self._host, value)
-
-
-def _attachments(paths: Sequence[str]) -> tuple[Attached, ...]:
-    try:
-        return tuple(map(read_attached, paths))
-    except TuiHostError as error:
-        raise SettingsError(error.what, "--attach", error.remedy) from error
+        hosting.print_value(self._host, value)

@@ -1,10 +1,7 @@
 """`compare`: asks several models the same question, through several tool protocols, and prints the results side by side.
 
-Turns run one after the other, round by round with `--repeat`: time is a figure, and turns in parallel would share servers and
-processors. All turns have the same host, servers and rules. Nobody is asked: a call that no rule and no flag allows is refused, and
-the option that allows it is named.
-
-The form of `--json` stands in `docs/usage.md`.
+Turns run one after the other, with the same servers and rules: time is a figure, and turns in parallel would share processors.
+Nobody is asked. The form of `--json` stands in `docs/usage.md`.
 """
 
 from __future__ import annotations
@@ -14,26 +11,14 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tui_host.answers.token_prices import money
 from tui_host.capture.visible import tool_name
 from tui_host.chat.comparison import ComparedModel, ComparedRun, comparison_to_json
 from tui_host.chat.conversation import title_of
 from tui_host.chat.policy import Refuse
-from tui_host.cli import diagnostics, options, output
-from tui_host.cli.hosting import (
-    Interruption,
-    check_model,
-    exit_code,
-    note_words,
-    print_value,
-    question,
-    reporting,
-    run_host,
-    say_asides,
-    take_turn,
-)
+from tui_host.cli import diagnostics, hosting, options, output
 from tui_host.errors import JSON, SettingsError, TuiHostError
 from tui_host.host.host import Host
 from tui_host.settings.mistakes import Report, shown
@@ -43,6 +28,7 @@ from tui_host.settings.schema import PROTOCOLS
 if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
 
+_Figure: TypeAlias = Callable[[ComparedRun], float | None]
 _ARGUMENT_CHARACTERS = 300
 
 
@@ -50,15 +36,8 @@ def add(parser: options.CommandParser) -> None:
     """Add the options."""
     parser.description = "Put the same question to several models or tool protocols, one after the other, and compare costs, tool calls and answers."
     options.json_too(parser)
-    parser.add_argument(
-        "--with",
-        dest="columns",
-        action="append",
-        required=True,
-        type=options.name_of,
-        metavar="PROVIDER/MODEL[:PROTOCOL]",
-        help="a model to ask, and the tool protocol to use; repeatable",
-    )
+    words = "a model to ask, and the tool protocol to use"
+    parser.several("--with", "PROVIDER/MODEL[:PROTOCOL]", words, options.name_of, dest="columns")
     parser.option("--repeat", "N", "ask each model N times, and compare", options.count_of, default=1)
     options.turn(parser)
 
@@ -66,35 +45,30 @@ def add(parser: options.CommandParser) -> None:
 def run(args: Namespace, settings: Settings) -> int:
     """Ask each model, print the comparison, and return the exit code."""
     comparing = _CompareRun(args, settings)
-    return reporting(comparing.run, lambda result: comparing.tell(result.error))
+    return hosting.reporting(comparing.run, lambda result: comparing.tell(result.error))
 
 
 def _columns(words: Sequence[str], settings: Settings) -> list[ComparedModel]:
-    """Parse and check what to compare; the configured tool protocol is the default. Raises SettingsError with all mistakes."""
-    report = Report()
+    """Parse and check what to compare; the configured tool protocol is the default."""
     columns: list[ComparedModel] = []
     for word in words:
         where = f"--with {shown(word)}"
         head, _, tail = word.rpartition(":")
         name, protocol = (head, tail) if tail in PROTOCOLS else (word, settings.protocol)
+        report = Report()
         model = read_model(name, settings.providers, partial(report.typed, where))
-        if model is None:
-            continue
-        try:
-            check_model(settings, model, where=where, chosen=where)
-        except SettingsError as error:
-            report.mistakes += [error, *error.more]
-        column = ComparedModel(model=model, protocol=protocol)
-        if column in columns:
-            report.typed("--with", f"{shown(str(column))} is given twice", "use --repeat N to ask several times")
-        columns.append(column)
-    report.raise_if_any()
+        report.raise_if_any()
+        if model is not None:
+            hosting.check_model(settings, model, where=where, chosen=where)
+            columns.append(ComparedModel(model=model, protocol=protocol))
+    if not columns:
+        raise SettingsError("no model to ask", "compare", "add --with PROVIDER/MODEL")
+    if len({*columns}) < len(columns):
+        raise SettingsError("a model is given twice", "--with", "use --repeat N to ask several times")
     return columns
 
 
 class _CompareRun:
-    """A single run of `compare`, from the host's start to its end."""
-
     def __init__(self, args: Namespace, settings: Settings) -> None:
         self._args, self._settings = args, settings
         self._host = Host(settings, source="ask", record=not args.no_record, allow_all=args.yes)
@@ -106,14 +80,13 @@ class _CompareRun:
     def run(self) -> int:
         """Run all turns, print the comparison, and return the exit code."""
         columns = _columns(self._args.columns, self._settings)
-        self._question = question(self._args.text, "compare")
+        self._question = hosting.question(self._args.text, "compare")
         self._runs = {column: [] for column in columns}
-        code = run_host(self._host, self._take_turns)
+        code = hosting.run_host(self._host, self._take_turns)
         self.tell()  # if a signal came before the first turn
         return code
 
-    async def _take_turns(self, interruption: Interruption) -> int:
-        """Run the turns one after the other, until a signal arrives."""
+    async def _take_turns(self, interruption: hosting.Interruption) -> int:
         from tui_host.host.turn_measurements import TurnMeter  # brings anyio
 
         host, meter = self._host, TurnMeter(self._host)
@@ -127,16 +100,16 @@ class _CompareRun:
             session.protocol = column.protocol
             # Titles are stored, so no secret may stand in them.
             session.title = title_of(f"compare: {session.redact(self._question)}")
-            result = await take_turn(host, session, self._question, interruption, f"{column}: ")
+            result = await hosting.take_turn(host, session, self._question, interruption)
             if result is None:
                 break
             self._runs[column].append(await meter.run(session, result))
         self.tell()
         results = [run.result for runs in self._runs.values() for run in runs]
-        say_asides(host, results)
+        hosting.say_asides(host, results)
         if len(results) < len(turns):
             return interruption.code or diagnostics.FAILED
-        return exit_code(results, interruption)
+        return hosting.exit_code(results, interruption)
 
     def tell(self, error: TuiHostError | None = None) -> None:
         """Print the results so far, unless already printed."""
@@ -150,12 +123,13 @@ class _CompareRun:
                 "columns": [comparison_to_json(column, runs) for column, runs in self._runs.items()],
                 "error": None if error is None else error.to_json(),
             }
-            print_value(self._host, value)
+            hosting.print_value(self._host, value)
             return
         runs = {column: runs for column, runs in self._runs.items() if runs}
         figures = [_figures(runs) for runs in runs.values()]
         rows = [(name, *(column[name] for column in figures)) for name in (figures[0] if figures else ())]
-        output.table([("", *map(str, runs)), *(row for row in rows if any(row[1:]))] if rows else ())
+        if rows:
+            output.text(output.table([("", *map(str, runs)), *(row for row in rows if any(row[1:]))]))
         for column, texts in ((column, _texts(runs)) for column, runs in runs.items()):
             output.text(f"\n{column}")
             for name, text in texts.items():
@@ -164,7 +138,6 @@ class _CompareRun:
 
 
 def _figures(runs: Sequence[ComparedRun]) -> dict[str, str]:
-    """Return the figures of a column by name, empty where no run has one."""
     spread = partial(_spread, runs)
     seconds, size, tokens = "{:.2f} s".format, "{:,} B".format, "{:,} tok".format
     return {
@@ -184,11 +157,7 @@ def _figures(runs: Sequence[ComparedRun]) -> dict[str, str]:
     }
 
 
-def _spread(
-    runs: Sequence[ComparedRun],
-    figure: Callable[[ComparedRun], float | None],
-    form: Callable[[float], str] = "{:,}".format,
-) -> str:
+def _spread(runs: Sequence[ComparedRun], figure: _Figure, form: Callable[[float], str] = "{:,}".format) -> str:
     """Format the lower median of a figure with its extremes, or the only value; empty if no run has one."""
     values = sorted(value for run in runs if (value := figure(run)) is not None)
     if not values:
@@ -204,7 +173,7 @@ def _texts(runs: Sequence[ComparedRun]) -> dict[str, str]:
         "sessions": "\n".join(run.session for run in runs),
         "injected for": _counted(injected),
         "calls": _counted(words for run in runs for words in _calls(run)) or "none",
-        "notes": _counted(note_words(note) for run in runs for note in run.notes),
+        "notes": _counted(hosting.note_words(note) for run in runs for note in run.notes),
         "error": _counted(str(run.result.error) for run in runs if run.result.error is not None),
         "answer": _counted(run.result.answer or "none" for run in runs),
     }

@@ -1,7 +1,6 @@
 """`conformance`: uses everything that a server offers, without a screen, for the official conformance suite of MCP clients.
 
-The suite appends its server's URL to the command and says in two environment variables what it wants to see. Source: npm
-`@modelcontextprotocol/conformance`, README, Client Testing.
+What the suite wants stands in two environment variables. Source: npm `@modelcontextprotocol/conformance`, README.
 """
 
 from __future__ import annotations
@@ -34,9 +33,7 @@ if TYPE_CHECKING:
     from tui_host.servers.server_questions import Elicitation, Login
     from tui_host.settings.schema import Settings
 
-_METADATA_URL = (
-    "https://conformance-test.local/client-metadata.json"  # the client's id where the suite's servers take one
-)
+_METADATA_URL = "https://conformance-test.local/client-metadata.json"  # the client's id, where a server takes one
 _SCHEMA_SCENARIO = "json-schema-2020-12-preservation"  # a tool's schema is sent back, as the argument of another tool
 _VALUES: Mapping[str, JSON] = {"string": "text", "boolean": True, "array": [], "null": None}
 
@@ -103,10 +100,7 @@ def _calls(
 
 
 def sample(schema: JSON, *, optional: bool = False) -> JSON:
-    """Return a value for a schema: its default, its first choice, or a plain value of its type.
-
-    With `optional`, an object also gets the members that it need not have, even without a default.
-    """
+    """Return a value for a schema: its default, its first choice, or a plain one; `optional` fills in all of an object."""
     known = mapping(schema)
     for name in ("default", "const"):
         if name in known:

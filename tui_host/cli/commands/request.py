@@ -6,14 +6,14 @@ import base64
 import binascii
 import time
 from argparse import Namespace
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from tui_host.chat.call_arguments import LIMIT, canonical, read_arguments
+from tui_host.chat.call_arguments import LIMIT, canonical
 from tui_host.cli import diagnostics, options, output
-from tui_host.cli.answerers import FlagAnswerer, given_text, with_flags
+from tui_host.cli.answerers import FlagAnswerer, given_arguments, given_text, with_flags
 from tui_host.cli.commands.server_check import output_faults
 from tui_host.cli.hosting import Interruption, chosen_servers, only_server, opened, print_value, run_host, say
 from tui_host.errors import JSON, ServerError, SettingsError, TuiHostError
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tui_host.servers.catalog import Content, Progress, ServerStatus, Tool
     from tui_host.settings.schema import Settings
 
-_Answer = TypeVar("_Answer")
 _DESCRIPTIONS = {
     "call": """\
 Call a tool of a configured server, without a model and without approval: the command is your consent.
@@ -85,12 +84,7 @@ class _Request:
             return {"uri": self._name}
         if self._args.command == "prompt":
             return {**options.pairs(self._more, "prompt", "KEY=VALUE")}
-        try:
-            return read_arguments(given_text("".join(self._more), "call", 4 * LIMIT))
-        except SettingsError:
-            raise
-        except TuiHostError as error:
-            raise SettingsError(error.what, "call JSON", error.remedy or "write a JSON object") from error
+        return given_arguments(given_text("".join(self._more), "call", 4 * LIMIT), "call JSON")
 
     def run(self) -> int:
         """Connect, send and print; returns the exit code."""
@@ -113,17 +107,17 @@ class _Request:
         return diagnostics.FAILED if self._value["is_error"] or mistakes else diagnostics.DONE
 
     async def _call(self, session: Session, status: ServerStatus) -> None:
-        """Call the tool, or read the resource."""
         from tui_host.chat.calls import call_directly  # brings anyio, which the first frame need not wait for
 
         (pool, recorder), tool = opened(self._host), self._tool(status)
         # Sent all the same: the schema may be wrong, and what the server says then is worth seeing.
         for misfit in await self._host.misfits(tool.schema, self._sent) or ():
             self._say(f"the arguments do not fit the schema of {tool.name}: {misfit}")
-        sent = canonical(self._sent)
+        sent, began = canonical(self._sent), time.perf_counter()
         try:
-            result = await self._timed(call_directly(pool, recorder, session, tool, sent, on_progress=self._progressed))
+            result = await call_directly(pool, recorder, session, tool, sent, on_progress=self._progressed)
         finally:
+            self._value["ms"] = round((time.perf_counter() - began) * 1000, 1)
             self._tell_asides(tool, status, pool.statuses()[0])
         self._value |= {"result": result.raw, "is_error": result.is_error}
         warnings = [result.warning]
@@ -134,21 +128,14 @@ class _Request:
         self._print(result.content, warnings)
 
     async def _fill_in(self, session: Session) -> None:
-        """Fill in the prompt, and print each message behind its role."""
         session.begin_turn(" ".join(("prompt", self._server, self._name, *self._more)))
         place = session.place(step=1, call=f"direct_{session.turn}")
         values = options.pairs(self._more, "prompt", "KEY=VALUE")
-        filled = await self._timed(opened(self._host)[0].get_prompt(self._server, self._name, values, place=place))
-        self._value |= {"result": filled.raw, "is_error": False}
+        began = time.perf_counter()
+        filled = await opened(self._host)[0].get_prompt(self._server, self._name, values, place=place)
+        self._value |= {"result": filled.raw, "is_error": False, "ms": round((time.perf_counter() - began) * 1000, 1)}
         blocks = [replace(sent.content, text=f"{sent.role}: {sent.content.text}") for sent in filled.messages]
         self._print(blocks, [filled.warning])
-
-    async def _timed(self, answer: Awaitable[_Answer]) -> _Answer:
-        began = time.perf_counter()
-        try:
-            return await answer
-        finally:
-            self._value["ms"] = round((time.perf_counter() - began) * 1000, 1)
 
     def _tool(self, status: ServerStatus) -> Tool:
         name = READ if self._args.command == "read" else self._name

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.record import Place
 from tui_host.capture.visible import line, visible
-from tui_host.chat.call_arguments import canonical, read_arguments
+from tui_host.chat.call_arguments import canonical
 from tui_host.cli import diagnostics, options, output
+from tui_host.cli.answerers import given_arguments
 from tui_host.cli.hosting import LIST_SECONDS, chosen_servers, host_of, opened, print_value, run_host, settled
-from tui_host.errors import JSON, ServerError, SettingsError, TuiHostError
+from tui_host.errors import JSON, ServerError, SettingsError
 from tui_host.llm.dialects.table import DIALECTS
 from tui_host.llm.outline import estimate_tokens
 from tui_host.llm.schema_adaptation import adapt
@@ -81,44 +82,33 @@ def add(parser: options.CommandParser) -> None:
 def run(args: Namespace, settings: Settings) -> int:
     """Check the servers, print what was found, and return the exit code."""
     chosen = chosen_servers(settings.servers, args.words)
-    calls: list[tuple[str, bytes]] = []
-    for name, text in args.call:
-        try:
-            calls.append((name, canonical(read_arguments(text))))
-        except TuiHostError as error:
-            raise SettingsError(error.what, f"servers check --call {name}", "write a JSON object") from error
+    calls = [(name, canonical(given_arguments(text, f"servers check --call {name}"))) for name, text in args.call]
     if calls and len(chosen) != 1:
         raise SettingsError("a tool to call needs one server", "servers check --call", "name the server")
     # Naming a server is consent to start it.
     host = host_of(settings, {name: replace(settings.servers[name], enabled=True) for name in chosen})
 
     async def check(_: object) -> int:
-        checked = await _checked(host, calls)
+        from anyio import to_thread
+
+        from tui_host.servers.pool import import_sdk
+
+        await to_thread.run_sync(import_sdk)  # otherwise the first server's time would include this import
+        await settled(host)
+        pool, recorder = opened(host)
+        await pool.listed(LIST_SECONDS)  # ready servers may still be listing
+        checked = [await check_server(status, recorder, host.misfits) for status in pool.statuses()]
+        for name, sent in calls:
+            await _call(host, checked[0], name, sent)
         if args.json:
             print_value(host, {"servers": [_to_json(server) for server in checked]})
-        else:
-            for row in (row for server in checked for row in lines_of(server)):
-                output.text(visible(host.redacted(row), newlines=False))
-            if not checked:
-                diagnostics.tell("no server is enabled")
+        for row in () if args.json else (row for server in checked for row in lines_of(server)):
+            output.text(visible(host.redacted(row), newlines=False))
+        if not checked:
+            diagnostics.tell("no server is enabled")
         return diagnostics.DONE if all(server.is_right for server in checked) else diagnostics.FAILED
 
     return run_host(host, check)
-
-
-async def _checked(host: Host, calls: Sequence[tuple[str, bytes]]) -> Sequence[CheckedServer]:
-    from anyio import to_thread
-
-    from tui_host.servers.pool import import_sdk
-
-    await to_thread.run_sync(import_sdk)  # otherwise the first server's time would include this import
-    await settled(host)
-    pool, recorder = opened(host)
-    await pool.listed(LIST_SECONDS)  # ready servers may still be listing
-    checked = [await check_server(status, recorder, host.misfits) for status in pool.statuses()]
-    for name, sent in calls:
-        await _call(host, checked[0], name, sent)
-    return checked
 
 
 async def _call(host: Host, checked: CheckedServer, name: str, sent: bytes) -> None:
@@ -179,9 +169,8 @@ def lines_of(checked: CheckedServer) -> Iterator[str]:
         yield f"  {tool.name or 'a tool without a name'}  ~{tokens_of(tool):,} tokens"
         of_tool = (finding for finding in checked.findings if tool.name and finding.tool == tool.name)
         yield from (f"    {finding.kind}: {finding.words}" for finding in of_tool)
-    for name, count in (("resource", len(status.resources)), ("resource template", len(status.templates))):
-        if count:
-            yield f"  {count:,} {name}{'s' if count > 1 else ''}"
+    if status.resources or status.templates:
+        yield f"  resources: {len(status.resources):,}, and {len(status.templates):,} templates"
     if status.prompts:
         yield f"  prompts: {', '.join(prompt.name for prompt in status.prompts)}"
     yield from (f"  {finding.kind}: {finding.words}" for finding in checked.findings if finding.tool not in names)

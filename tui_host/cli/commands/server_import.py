@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_host.cli import diagnostics, options, output
-from tui_host.cli.answerers import ask_on_terminal
 from tui_host.errors import JSON, SettingsError
 from tui_host.servers.catalog import describe, identity
 from tui_host.settings.hosts import host_files as files
@@ -103,8 +102,7 @@ def run(args: Namespace, settings: Settings) -> int:
         for candidate in candidates:
             output.text("\n  ".join(candidate.lines()))
     free = {candidate.entry.name: candidate.entry for candidate in candidates if not candidate.why_not}
-    chosen = _chosen(args, free)
-    added = [name for name in free if name in chosen]
+    added = [name for name in free if (args.all or name in args.only) and not args.dry_run]
     for name in added:
         add_entry(settings, name, free[name].table)
     if args.json:
@@ -113,22 +111,9 @@ def run(args: Namespace, settings: Settings) -> int:
         diagnostics.tell(f"added, switched off: {', '.join(sorted(added))}; tui-host servers enable NAME starts one")
     if not candidates:
         diagnostics.tell("no servers of other hosts found")
+    if free and not (args.all or args.only or args.json or args.dry_run):
+        raise SettingsError("nothing was added", "servers import", "choose with --only NAME, or add --all")
     return diagnostics.DONE if args.dry_run or {*args.only} <= {*added} else diagnostics.FAILED
-
-
-def _chosen(args: Namespace, names: Collection[str]) -> Collection[str]:
-    """Return the names chosen by the options, else on the terminal."""
-    if args.dry_run:
-        return ()
-    if args.all:
-        return names
-    if args.only or args.json or not names:
-        return args.only
-    typed = ask_on_terminal("Add which? Their names, all, or nothing: ")
-    if typed is None:
-        remedy = "choose with --only NAME, or add --all"
-        raise SettingsError("nobody can be asked, so nothing was added", "servers import", remedy)
-    return names if typed.lower() == "all" else typed.replace(",", " ").split()
 
 
 def _candidates(words: Sequence[str], settings: Settings) -> Iterator[_Candidate]:
@@ -180,5 +165,4 @@ def _named_apart(candidates: Iterator[_Candidate], settings: Settings) -> Iterat
 
 
 def _actions(spec: ServerSpec) -> tuple[object, ...]:
-    """Return all that decides what a server does."""
     return identity(spec), dict(spec.env), dict(spec.headers), spec.cwd

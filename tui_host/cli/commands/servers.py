@@ -1,7 +1,4 @@
-"""`servers list`, `export`, `add`, `remove`, `enable`, `disable`, `login`, `logout`: the configured servers, and changes to them.
-
-Changes go to files that the app saves, never to the user's own file.
-"""
+"""`servers list`, `export`, `add`, `remove`, `enable`, `disable`, `login`, `logout`: the configured servers, and changes to them."""
 
 from __future__ import annotations
 
@@ -65,59 +62,43 @@ def run(args: Namespace, settings: Settings) -> int:
             _add(settings, name, _typed_entry((*words, *args.server), args.env, args.header))
         case "servers login" | "servers logout":
             return _log_in_or_out(settings, args.words, is_in=args.command == "servers login")
-        case "servers remove":
-            _remove(settings, args.words)
         case _:
-            _switch(settings, args.words, is_on=args.command == "servers enable")
+            _remove_or_switch(settings, args.words, args.command.partition(" ")[2])
     return diagnostics.DONE
 
 
 def _list(settings: Settings, *, as_json: bool) -> None:
     diagnostics.tell_all(settings.notices)
-    specs = settings.servers.values()
-    if as_json:
-        members = ("name", "transport", "address", "enabled")
-        rows = ((spec.name, spec.transport, describe(spec), spec.enabled) for spec in specs)
-        output.value({"servers": [dict(zip(members, row, strict=True)) for row in rows]})
-    else:
-        states = ((spec, "enabled" if spec.enabled else "disabled") for spec in specs)
-        rows = [(spec.name, spec.transport, state, describe(spec)) for spec, state in states]
-        output.table([("NAME", "TRANSPORT", "STATE", "COMMAND OR URL"), *rows])
+    rows: list[tuple[str, ...]] = [("NAME", "TRANSPORT", "STATE", "COMMAND OR URL")]
+    listed: list[JSON] = []
+    for spec in settings.servers.values():
+        address = describe(spec)
+        rows.append((spec.name, spec.transport, "enabled" if spec.enabled else "disabled", address))
+        listed.append({"name": spec.name, "transport": spec.transport, "address": address, "enabled": spec.enabled})
+    output.either(output.table(rows), {"servers": listed}, as_json=as_json)
 
 
-def _remove(settings: Settings, names: Sequence[str]) -> None:
+def _remove_or_switch(settings: Settings, names: Sequence[str], action: str) -> None:
+    for name in (name if action == "remove" else name.partition(".")[0] for name in names):
+        if name not in settings.servers:
+            raise SettingsError(f"no server {name}", "servers", nearest(name, tuple(settings.servers)))
+    if action == "remove":
+        for name in names:
+            diagnostics.tell(f"{name} is removed: {shown_path(remove_entry(settings, name))} is deleted")
+        return
+    save_switches(settings, dict.fromkeys(names, action == "enable"))  # all or none: one write
     for name in names:
-        _known(settings, name)
-    for name in names:
-        diagnostics.tell(f"{name} is removed: {shown_path(remove_entry(settings, name))} is deleted")
-
-
-def _switch(settings: Settings, names: Sequence[str], *, is_on: bool) -> None:
-    for name in names:
-        _known(settings, name.partition(".")[0])
-    save_switches(settings, dict.fromkeys(names, is_on))  # all or none: one write
-    for name in names:
-        diagnostics.tell(f"{name} is {'enabled' if is_on else 'disabled'}")
+        diagnostics.tell(f"{name} is {action}d")
         spec = settings.servers.get(name)
-        if is_on and spec is not None and not spec.enabled:
+        if action == "enable" and spec is not None and not spec.enabled:
             diagnostics.tell(f"it runs: {describe(spec)}")
 
 
-def _known(settings: Settings, name: str) -> None:
-    if name not in settings.servers:
-        raise SettingsError(f"no server {name}", "servers", nearest(name, tuple(settings.servers)))
-
-
 def _add(settings: Settings, name: str, table: dict[str, object]) -> None:
-    """Write a server's own file, and say what it will run."""
     path = add_entry(settings, name, table)
     spec, notices = read_entry(name, table)
     diagnostics.tell(f"{name} is written to {shown_path(path)}")
     diagnostics.tell(f"it runs: {describe(spec)}" if spec.command else f"it connects to {describe(spec)}")
-    templates = (*spec.env.values(), *spec.headers.values())
-    for variable in dict.fromkeys(variable for template in templates for variable in template.references):
-        if variable not in settings.environment:
-            diagnostics.tell(f"set the environment variable {variable} before it starts")
     diagnostics.tell_all(notices)
     if settings.default_servers:
         diagnostics.tell("the bundled servers stop: they run only while no server is configured")

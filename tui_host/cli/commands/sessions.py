@@ -6,7 +6,8 @@ import json
 import os
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from tui_host.answers.session_exports import SESSION_EXPORTS
 from tui_host.answers.sheet import as_json
 from tui_host.capture.exports.exported import keys_in_words
 from tui_host.capture.exports.format_names import FORMATS
+from tui_host.capture.exports.markdown_export import pieces as markdown_pieces
 from tui_host.capture.exports.part_of_session import PartOfSession
 from tui_host.capture.redact.redaction import redactor_of
 from tui_host.capture.store.deletion import set_aside_beside
@@ -22,8 +24,20 @@ from tui_host.capture.store.row_marks import RowMarks
 from tui_host.capture.store.store import Store
 from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics, options, output
-from tui_host.cli.pages import page, sheet_text, wires_of
-from tui_host.cli.recorded import ListedSession, chosen, counted, listing, matching, recorded, source_of, where
+from tui_host.cli.recorded import (
+    ListedSession,
+    chosen,
+    counted,
+    found_text,
+    list_text,
+    listing,
+    matching,
+    page,
+    recorded,
+    sheet_text,
+    source_of,
+    wires_of,
+)
 from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.opening.importing import import_files
@@ -35,17 +49,14 @@ if TYPE_CHECKING:
 
 _DESCRIPTIONS = {
     "list": "List all sessions, newest first. Taps of one host that form a story are listed below it.",
-    "show": "Print a session's conversation.",
     "search": """\
 List the sessions that have all words and "quoted texts" in the title, in the conversation, or in the bodies of requests,
 answers and frames; or those with rows that match a filter, such as server:math status:failed (see the document usage).""",
-    "export": "Export a session, or one turn or call of it.",
-    "import": "Store files captured elsewhere as a session.",
     "join": "Join two stories of taps that did not overlap in time, or whose hosts have different names.",
     "part": "Take a tap out of its story, to be a story of its own.",
     "delete": "Delete sessions for good. A story is deleted with all of its taps.",
-    "prune": "Delete the oldest sessions for good, by the limits keep and max of [store] or the limits given here."
-    " Sessions in use stay.",
+    "prune": """\
+Delete the oldest sessions for good, by the limits keep and max of [store] or the limits given here. Sessions in use stay.""",
 }
 _IDS: dict[str, str | int] = {"show": 1, "export": 1, "join": 2, "part": 1, "delete": "+"}
 _NAMES = "an id, its beginning, or «last»; a story's id stands for all of its taps, a tap's id for that tap alone"
@@ -76,7 +87,7 @@ _ELSEWHERE = "choose another file with -o"
 def add(parser: options.CommandParser) -> None:
     """Add the options."""
     action = parser.command.partition(" ")[2]
-    parser.description = _DESCRIPTIONS[action]
+    parser.description = _DESCRIPTIONS.get(action)
     if action != "export":
         options.json_too(parser)
     if action in _IDS:
@@ -143,60 +154,36 @@ def run(args: Namespace, settings: Settings) -> int:
             case "delete":
                 return _delete(store, args)
             case _:
-                _join_or_part(Stories(store), args, is_join=action == "join")
+                stories = Stories(store)
+                story = stories.join(*args.words) if action == "join" else stories.part(*args.words)
+                taps = [tap.id for tap in story.taps]
+                words = f"{story.id}  {counted(len(taps), 'tap')}: {', '.join(taps)}"
+                output.either(words, {"id": story.id, "taps": [*taps]}, as_json=args.json)
     return diagnostics.DONE
 
 
 def _list(listed: Sequence[ListedSession], *, as_json: bool) -> None:
-    if as_json:
-        output.value({"sessions": [line.to_json() for line in listed]})
-    elif not listed:
+    output.either(list_text(listed), {"sessions": [line.to_json() for line in listed]}, as_json=as_json)
+    if not listed and not as_json:
         diagnostics.tell("no session has been recorded yet")
-    else:
-        rows = [row for line in listed for row in (_row(line), *(_row(half, "  ") for half in line.halves))]
-        output.table([("ID", "UPDATED", "LENGTH", "SOURCE", "MODEL", "PROTOCOL", "TITLE"), *rows])
-
-
-def _row(listed: ListedSession, indent: str = "") -> tuple[str, ...]:
-    info = listed.info
-    source = f"{info.listed_source}{', live' if info.live else ''}"
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(info.updated_ns / 1_000_000_000))
-    return f"{indent}{info.id}", when, listed.length, source, info.listed_model, info.listed_protocol, info.title
 
 
 def _show(store: Store, args: Namespace, settings: Settings) -> None:
     name = next((name for name, *_ in _PAGES if getattr(args, name) is not None), "")
-    if name:
-        given = getattr(args, name)
-        _show_page(store, args, settings, name, [given] if isinstance(given, str) else [*given])
+    if not name:
+        listed, source = chosen(store, args.words[0])
+        items = source.session_items(listed.info.id)
+        if args.json:
+            output.value({"session": listed.to_json(), "items": [_read(text) for text in items]})
+        else:
+            output.raw(markdown_pieces(listed.info, items, ()))
         return
-    listed, source = chosen(store, args.words[0])
-    info, story = listed.info, listed.story
-    items = [_read(text) for text in source.session_items(info.id)]
-    if args.json:
-        output.value({"session": listed.to_json(), "items": items})
-        return
-    turns = counted(info.turns, "turn") if info.turns or story is None else ""
-    length = "" if story is None else listed.length
-    figures = (info.id, info.listed_model, info.listed_protocol, turns, length, "live" if info.live else "")
-    head = f"{info.title}\n{' · '.join(filter(None, figures))}"
-    if listed.halves:
-        head += f"\n{len(listed.halves)} taps: {', '.join(half.info.id for half in listed.halves)}"
-    blocks = [head]
-    if story is not None and not items:
-        blocks.append("No conversation was tapped; the inspector and `sessions export` have the traffic.")
-    blocks += ["\n".join(item_lines(item, info.user)) for item in items if isinstance(item, dict)]
-    output.text(visible("\n\n".join(filter(None, blocks))))
-
-
-def _show_page(store: Store, args: Namespace, settings: Settings, name: str, given: Sequence[str]) -> None:
+    given: Sequence[str] = getattr(args, name)
+    given = [given] if isinstance(given, str) else given
     if name == "changes" and len(given) > 2:
         raise SettingsError("it compares two requests, not more", "sessions show --changes", "write two, such as 2 5")
     value, sheet = page(lambda session: wires_of(store, settings, session), args.words[0], name, given)
-    if args.json:
-        output.value(as_json(value))
-    else:
-        output.text(sheet_text(sheet))
+    output.either(sheet_text(sheet), as_json(value), as_json=args.json)
 
 
 def _read(text: str) -> JSON:
@@ -207,52 +194,26 @@ def _read(text: str) -> JSON:
     return value
 
 
-def item_lines(item: dict[str, JSON], user: str) -> Iterator[str]:
-    """Yield a chat item as plain lines."""
-    match item.get("item"):
-        case "user":
-            yield f"{user}: {item.get('text')}"
-        case "answer" if str(item.get("text") or "").strip():  # an answer may have tool calls and no text
-            yield f"Model: {item.get('text')}"
-        case "call":
-            asked = item.get("asked")
-            name = f"{item['server']}.{item.get('tool')}" if item.get("server") else item.get("tool")
-            yield f"Tool call: {name} {item.get('sent') or asked}"
-            if item.get("decision") == "edited":
-                yield f"  the model asked: {asked}"
-            yield f"  {item.get('words') or item.get('state')}"
-            if item.get("result"):
-                yield f"  {item.get('result')}"
-        case "note":
-            yield f"Note: {' · '.join(str(item[key]) for key in ('where', 'what', 'remedy') if item.get(key))}"
-        case _:
-            return
-
-
 def _search(store: Store, args: Namespace) -> None:
     """Print the sessions that match: first by title and conversation, then by records alone; the last changed first."""
     matches, unsearched = matching(store, " ".join(args.words), is_all=args.all)
     if unsearched:
         diagnostics.tell(f"the records of {unsearched:,} older sessions were not searched: --all searches them too")
-    if args.json:
-        sessions: list[JSON] = [
-            {
-                "id": match.session.id,
-                "title": match.session.title,
-                "updated": match.session.updated,
-                "in": source_of(match),
-                "turn": match.turn,
-                "rows": match.rows,
-                "excerpt": match.excerpt,
-            }
-            for match in matches
-        ]
-        output.value({"sessions": sessions})
-    elif not matches:
+    sessions: list[JSON] = [
+        {
+            "id": match.session.id,
+            "title": match.session.title,
+            "updated": match.session.updated,
+            "in": source_of(match),
+            "turn": match.turn,
+            "rows": match.rows,
+            "excerpt": match.excerpt,
+        }
+        for match in matches
+    ]
+    output.either(found_text(matches), {"sessions": sessions}, as_json=args.json)
+    if not matches and not args.json:
         diagnostics.tell("no session matches")
-    else:
-        rows = [(match.session.id, where(match), match.session.title[:60], match.excerpt) for match in matches]
-        output.table([("ID", "WHERE", "TITLE", "TEXT"), *rows])
 
 
 def _export(store: Store, args: Namespace) -> None:
@@ -284,28 +245,12 @@ def _write(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def _import(args: Namespace, settings: Settings) -> int:
-    store = Store.open(settings.data_dir / DATABASE)
-    try:
-        imported = import_files(store, [Path(word) for word in args.words], redactor_of(settings))
-    finally:
-        store.close()
+    with closing(Store.open(settings.data_dir / DATABASE)) as store:
         diagnostics.tell_all(store.notices)
+        imported = import_files(store, [Path(word) for word in args.words], redactor_of(settings))
     diagnostics.tell_all(imported.notices)
-    if args.json:
-        output.value({"id": imported.id})
-    else:
-        output.text(imported.id)
+    output.either(imported.id, {"id": imported.id}, as_json=args.json)
     return diagnostics.DONE
-
-
-def _join_or_part(stories: Stories, args: Namespace, *, is_join: bool) -> None:
-    """Join two stories, or part a tap from a story, and print the taps of the resulting story."""
-    story = stories.join(*args.words) if is_join else stories.part(*args.words)
-    taps = [tap.id for tap in story.taps]
-    if args.json:
-        output.value({"id": story.id, "taps": [*taps]})
-    else:
-        output.text(f"{story.id}  {counted(len(taps), 'tap')}: {', '.join(taps)}")
 
 
 def _delete(store: Store, args: Namespace) -> int:
@@ -316,6 +261,7 @@ def _delete(store: Store, args: Namespace) -> int:
     around = {name: stories.around(name) for name, named in named_by_id.items() if isinstance(named, TapStory)}
     gone: set[str] = set()  # a tap may be named beside its story
     deleted: list[str] = []
+    lines: list[str] = []
     for name, named in named_by_id.items():
         sessions = [info.id for info in (named.taps if isinstance(named, TapStory) else (named,))]
         gone |= {session for session in sessions if session not in gone and _is_deleted(store, session)}
@@ -325,12 +271,10 @@ def _delete(store: Store, args: Namespace) -> int:
         deleted.append(name)
         if left := [tap.id for tap in around.get(name, ()) if tap.id not in gone and tap.id not in named_by_id]:
             diagnostics.tell(f"{name}: the other taps of its story stay: {', '.join(left)}")
-        if not args.json:
-            taps = f"{counted(len(sessions), 'tap')}: " if len(sessions) > 1 else ""
-            output.text(f"deleted {name}  {taps}{visible(named.title, newlines=False)}")
+        taps = f"{counted(len(sessions), 'tap')}: " if len(sessions) > 1 else ""
+        lines.append(f"deleted {name}  {taps}{visible(named.title, newlines=False)}")
     _tell_remains(store, is_changed=bool(gone))
-    if args.json:
-        output.value({"deleted": [*deleted]})
+    output.either("\n".join(lines), {"deleted": [*deleted]}, as_json=args.json)
     return diagnostics.DONE if named_by_id.keys() <= {*deleted} else diagnostics.FAILED
 
 
@@ -353,7 +297,6 @@ def _tell_remains(store: Store, *, is_changed: bool) -> None:
 
 
 def _prune(store: Store, args: Namespace, settings: Settings) -> None:
-    """Delete sessions that exceed the typed limits, or else the configured limits."""
     keep, most, is_dry = args.older_than, args.max, bool(args.dry_run)
     if keep is None and most is None:  # typed limits replace all configured ones
         keep, most = settings.store.keep, settings.store.max
@@ -365,16 +308,15 @@ def _prune(store: Store, args: Namespace, settings: Settings) -> None:
     if not pruned.is_whole:
         diagnostics.tell(_TRACES)
     _tell_remains(store, is_changed=bool(pruned.gone) and not is_dry)
-    if args.json:
-        members = {"sessions": "session", "captures": "capture", "copies": "copy"}
-        gone: dict[str, JSON] = {
-            member: [old.name for old in pruned.gone if old.thing == thing] for member, thing in members.items()
-        }
-        output.value({**gone, "freed": pruned.freed, "dry_run": is_dry})
-        return
+    lines: list[str] = []
     for old in pruned.gone:
         is_session = old.thing == "session"
         words = f"{old.name}  {visible(old.title, newlines=False)}" if is_session else f"{old.thing} {old.name}"
-        output.text(f"{'would delete' if is_dry else 'deleted'} {words}")
+        lines.append(f"{'would delete' if is_dry else 'deleted'} {words}")
+    members = {"sessions": "session", "captures": "capture", "copies": "copy"}
+    gone: dict[str, JSON] = {
+        member: [old.name for old in pruned.gone if old.thing == thing] for member, thing in members.items()
+    }
+    output.either("\n".join(lines), {**gone, "freed": pruned.freed, "dry_run": is_dry}, as_json=args.json)
     freed = f"{'about ' if is_dry else ''}{pruned.freed / 1_000_000:.1f} MB"
     diagnostics.tell(f"{len(pruned.gone) or 'nothing'} {'to delete' if is_dry else 'deleted'}, {freed}")

@@ -9,7 +9,6 @@ import gc
 import re
 from argparse import Namespace
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import visible
@@ -25,16 +24,9 @@ if TYPE_CHECKING:
 TAP = """\
 Record the traffic of another host (Cline, Cherry Studio, Claude Code, an SDK, …)
 with its model and its MCP servers. A tap sits between the two, relays everything
-unchanged, and records it. Press f5 in tui-host to see the recordings."""
-TAPS = """\
-In front of the model; prints the base URL to enter in the host's settings:
-  tui-host tap llm --upstream https://api.deepseek.com/v1
-In front of all stdio servers of a host, written into its configuration:
-  tui-host tap install cline
-In front of one stdio server, by hand, instead of «uvx mcp-server-time»:
-  tui-host tap stdio time -- uvx mcp-server-time
-In front of a server behind a URL; prints the URL to enter instead:
-  tui-host tap http docs --upstream https://docs.example/mcp"""
+unchanged, and records it. Press f5 in tui-host to see the recordings.
+All stdio servers of a host: tui-host tap install cline
+Its model: tui-host tap llm --upstream https://api.deepseek.com/v1"""
 STDIO = """\
 Start a server for another host, and record their messages. Put this command
 in front of the server's own in the host's configuration. Standard input, output and
@@ -53,15 +45,13 @@ _WRITTEN = {
 }
 # Source: RFC 6454, section 6.2.
 _ORIGIN = re.compile(r"null|[a-z][a-z0-9+.-]*://[^/?#\s]+")
-_HOST = re.compile(r"[\w.-]+", re.ASCII)
 _WAITING_BYTES = 20 << 20  # to be recorded: the kept part of a long answer may arrive at once
-_DESCRIPTORS = 10_240  # to ask the system for, as far as the user's limit allows
 
 
 def add(parser: options.CommandParser) -> None:
     """Add the options."""
     if parser.command == "tap":
-        parser.description, parser.epilog = TAP, TAPS
+        parser.description = TAP
         return
     parser.description = {"tap stdio": STDIO, "tap llm": LLM, "tap http": HTTP}[parser.command]
     words = "also write each record to FILE as a JSON line; - prints one line per message on standard error"
@@ -85,9 +75,8 @@ def add(parser: options.CommandParser) -> None:
     words = "an origin without a path, such as app://obsidian.md"
     origin_of = options.checked(lambda text: text if _ORIGIN.fullmatch(text) else None, words)
     parser.several("--allow-origin", "ORIGIN", "accept requests with this Origin", origin_of)
-    host_of = options.checked(lambda text: text if _HOST.fullmatch(text) else None, "a host name without a port")
     words = "accept requests to this host name, such as host.docker.internal"
-    parser.several("--allow-host", "NAME", words, host_of)
+    parser.several("--allow-host", "NAME", words, options.name_of)
 
 
 def run(args: Namespace, environment: Mapping[str, str]) -> int:
@@ -116,7 +105,6 @@ def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> 
 
     upstream = upstream_of(args.upstream, environment, args.ca_file)
     recorder = _recorder(args, args.words[0] if is_mcp else llm.peer(upstream), is_mcp=is_mcp)
-    _take_descriptors()
 
     async def relay() -> int:
         writer = recorder.writer(asyncio.get_running_loop().call_soon)
@@ -147,7 +135,6 @@ def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> 
 
 
 def _recorder(args: Namespace, name: str, *, is_mcp: bool) -> RecorderProcess:
-    """Fork the recording process."""
     from tui_host.cli.tap_log import PlainLines
     from tui_host.tap.recording.log_file import NoLogError
     from tui_host.tap.recording.recorder_process import RecorderOptions, RecorderProcess
@@ -179,17 +166,6 @@ def _recorder(args: Namespace, name: str, *, is_mcp: bool) -> RecorderProcess:
     recorder = RecorderProcess(record, diagnostics.tell, recording.log_file, room=_WAITING_BYTES)
     gc.enable()  # `main` has switched it off for the start
     return recorder
-
-
-def _take_descriptors() -> None:
-    """Raise the limit of open files: each connection takes two, and the usual limit is low."""
-    import resource
-
-    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _DESCRIPTORS if most == resource.RLIM_INFINITY else min(most, _DESCRIPTORS)
-    if now != resource.RLIM_INFINITY and now < wanted:
-        with suppress(OSError, ValueError):  # the system may have a lower limit of its own
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _tell_where(upstream: Upstream, own: str, *, is_mcp: bool) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import sys
+import termios
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics, options, output
-from tui_host.cli.answerers import ask_on_terminal
+from tui_host.cli.answerers import can_ask
 from tui_host.errors import JSON, SettingsError
 from tui_host.settings.hosts import host_files as files
 from tui_host.settings.hosts.host_files import HostFile
@@ -25,8 +25,6 @@ from tui_host.settings.mistakes import nearest
 from tui_host.settings.paths import data_dir, whole
 from tui_host.settings.toml_files import shown_path
 from tui_host.tap.tap_insertion import ChangedServer, SkippedServer, differences, install, uninstall
-
-_KEY = re.compile(r"[\w-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +43,9 @@ class _Plan:
         path = shown_path(self.file.path)
         lines = [f"--- {path}", f"+++ {path}"]
         for change in self.changes:
-            lines.append(f"@@ {_place(change.place)} @@")
+            lines.append(f"@@ {'.'.join(change.place)} @@")
             for sign, words in (("-", change.before), ("+", change.after)):
-                command, *arguments = (json.dumps(word, ensure_ascii=False) for word in hide(words))
-                lines.append(f'{sign}  "command": {command}{"," if arguments else ""}')
-                if arguments:
-                    lines.append(f'{sign}  "args": [{", ".join(arguments)}]')
+                lines.append(f"{sign}  {json.dumps([*hide(words)], ensure_ascii=False)}")
         return "\n".join((*lines, "")) if self.changes else ""
 
     def to_json(self, copies: Mapping[Path, Path | None]) -> dict[str, JSON]:
@@ -59,20 +54,16 @@ class _Plan:
         return {
             "path": str(self.file.path),
             "changes": [
-                {"server": _place(entry.place), "before": list(hide(entry.before)), "after": list(hide(entry.after))}
+                {"server": ".".join(entry.place), "before": list(hide(entry.before)), "after": list(hide(entry.after))}
                 for entry in self.changes
             ],
             "left": [
-                {"server": _place(entry.place), "why": "behind a URL" if entry.url else entry.why}
+                {"server": ".".join(entry.place), "why": "behind a URL" if entry.url else entry.why}
                 for entry in self.skipped
             ],
             "written": self.file.path in copies,
             "copy": None if copy is None else str(copy),
         }
-
-
-def _place(keys: Sequence[str]) -> str:
-    return ".".join(key if _KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False) for key in keys)
 
 
 def add(parser: options.CommandParser) -> None:
@@ -126,7 +117,10 @@ def run(args: Namespace, environment: Mapping[str, str], agreed: Callable[[], bo
         copies = {plan.file.path: _write(plan) for plan in changed}
         diagnostics.tell(f"restart {host.title} or its servers to apply the change")
         if is_install:
-            _tell_next(host, args.file)
+            file = ("--file", str(args.file)) if args.file else ()
+            back = shlex.join(("tui-host", "tap", "uninstall", host.name, *file))
+            diagnostics.tell_all([f"{host.title}: {host.note}"] if host.note else [])
+            diagnostics.tell(f"recordings are under f5 in tui-host; remove the tap with «{visible(back)}»")
     if args.json:
         output.value({"host": host.name, "files": [plan.to_json(copies) for plan in plans]})
     return code
@@ -150,10 +144,7 @@ def _paths(host: KnownHost, typed: Path | None, environment: Mapping[str, str]) 
 
 
 def _program(folder: Path | None, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the command by which a host starts a tap. Names the data folder: the host lacks this shell's environment.
-
-    Names the default folder too: programs started by a snap or a Flatpak have a different default.
-    """
+    """Return the command by which a host starts a tap. Names the data folder, which may be another in the host's environment."""
     own = own_command(Path(sys.argv[0]), Path(sys.executable))
     if "archive-v0" in own[0]:
         diagnostics.tell(f"{own[0]} is in uv's cache and may vanish: run «uv tool install tui-host» first")
@@ -161,18 +152,14 @@ def _program(folder: Path | None, environment: Mapping[str, str]) -> tuple[str, 
 
 
 def own_command(started: Path, interpreter: Path) -> tuple[str, ...]:
-    """Return the command that starts this program from any folder and with any PATH.
-
-    Symbolic links are kept: a package manager's link follows its newest version.
-    """
+    """Return the command that starts this program from any folder and with any PATH."""
     for script in (started, interpreter.with_name("tui-host")):
         if script.name == "tui-host" and os.access(script, os.X_OK):
-            return (str(script.absolute()),)
+            return (str(script.absolute()),)  # not resolved: a package manager's link follows its newest version
     return (str(interpreter.absolute()), "-P", "-m", "tui_host")
 
 
 def _planned(file: HostFile, host: KnownHost, names: Sequence[str], program: Sequence[str]) -> _Plan:
-    """Plan to write taps that `program` starts, or to remove taps without a program."""
     where = shown_path(file.path)
     servers = servers_in(file.text, host, where)
     outcome = install(file.text, servers, names, program) if program else uninstall(file.text, servers, names)
@@ -187,27 +174,25 @@ def _planned(file: HostFile, host: KnownHost, names: Sequence[str], program: Seq
 
 
 def _tell_left(left: Sequence[SkippedServer]) -> None:
-    """Tell which servers stay unchanged, and why."""
     from tui_host.tap.http.mcp_tap import PORT
 
     port = PORT
     for server in left:
         why = server.why
         if server.url:
-            whole_url, mark, _ = server.url.partition("?")
-            (url,) = hide([whole_url])
-            words = ("tui-host", "tap", "http", server.place[-1], "--upstream", url, "--port", str(port))
-            query = "; keep the part from the ? on" if mark else ""
-            why = f"a server behind a URL needs a running relay. Start {shlex.join(words)}, and replace this URL by the printed one{query}"
+            (url,) = hide([server.url.partition("?")[0]])
+            words = shlex.join(("tui-host", "tap", "http", server.place[-1], "--upstream", url, "--port", str(port)))
+            why = f"it is behind a URL. Start {words}, and write the printed URL in place of this one, up to its ?"
             port += 1
-        diagnostics.tell(f"{_place(server.place)} is left unchanged: {why}")
+        diagnostics.tell(f"{'.'.join(server.place)} is left unchanged: {why}")
 
 
 def _asked() -> bool:
-    words = ask_on_terminal("Write this? y yes, n no: ")
-    if words is None:
+    if not can_ask():
         raise SettingsError("nobody can be asked, so nothing was written", "tap", "add --yes to write without asking")
-    return words.lower() in {"y", "yes"}
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # keys typed before the question do not count as its answer
+    diagnostics.write("Write this? y yes, n no: ")
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _write(plan: _Plan) -> Path | None:
@@ -222,10 +207,3 @@ def _write(plan: _Plan) -> Path | None:
     kept = "this change" if has_changed else "taps"
     diagnostics.tell(f"{path} {how}; its content from before {kept} is kept as {shown_path(backup)}, with all its keys")
     return backup
-
-
-def _tell_next(host: KnownHost, typed: Path | None) -> None:
-    if host.note:
-        diagnostics.tell(f"{host.title}: {host.note}")
-    back = shlex.join(("tui-host", "tap", "uninstall", host.name, *(("--file", str(typed)) if typed else ())))
-    diagnostics.tell(f"recordings are under f5 in tui-host; remove the tap with «{visible(back)}»")
