@@ -34,7 +34,7 @@ def place(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Genera
         ),
         (
             ["compare", "hi", "--json", "--with", "nobody/m", "--with", "mine"],
-            ['no provider "nobody"'],
+            ['no provider "nobody"', 'found "mine", expected PROVIDER/MODEL (write mine/MODEL)'],
         ),
         (["compare", "hi", "--with", "demo/openai:clin"], ['demo has no model "openai:clin"']),
         (["compare", "hi", "--with", "mine/m", "--with", "mine/m:native"], ["twice"]),

@@ -50,17 +50,16 @@ def run(args: Namespace, settings: Settings) -> int:
 
 def _columns(words: Sequence[str], settings: Settings) -> list[ComparedModel]:
     """Parse and check what to compare; the configured tool protocol is the default."""
-    columns: list[ComparedModel] = []
+    report, columns = Report(), list[ComparedModel]()
     for word in words:
-        where = f"--with {shown(word)}"
         head, _, tail = word.rpartition(":")
         name, protocol = (head, tail) if tail in PROTOCOLS else (word, settings.protocol)
-        report = Report()
-        model = read_model(name, settings.providers, partial(report.typed, where))
-        report.raise_if_any()
+        model = read_model(name, settings.providers, partial(report.typed, f"--with {shown(word)}"))
         if model is not None:
-            hosting.check_model(settings, model, where=where, chosen=where)
             columns.append(ComparedModel(model=model, protocol=protocol))
+    report.raise_if_any()
+    for column in columns:
+        hosting.check_model(settings, column.model, where=f"--with {column}", chosen=f"--with {column}")
     if not columns:
         raise SettingsError("no model to ask", "compare", "add --with PROVIDER/MODEL")
     if len({*columns}) < len(columns):
