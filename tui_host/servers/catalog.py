@@ -39,7 +39,7 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """A resource, or a template whose `uri` has variables; icons are never fetched."""
+    """A resource, or a template whose `uri` has variables."""
 
     uri: str
     name: str = ""
@@ -48,7 +48,6 @@ class Resource:
     is_template: bool = False
     size: int | None = None
     annotations: Hints = ()
-    icons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +68,6 @@ class Prompt:
     title: str = ""
     description: str = ""
     arguments: tuple[PromptArgument, ...] = ()
-    icons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +92,6 @@ class Tool:
     size: int = 0
     problem: str | None = None
     resources: tuple[Resource, ...] | None = None
-    icons: tuple[str, ...] = ()
     page: str = ""
 
 

@@ -38,10 +38,7 @@ def read_tools(
 ) -> tuple[Tool, ...]:
     """Read every tool of a listing, in order, including broken ones.
 
-    Args:
-        identity: The server's command or URL, part of the fingerprint.
-        problems: What of each definition is missing or wrong; empty if unknown.
-        kept: Names of the tools that the protocol lets be called, None if unknown.
+    `problems` says what of each definition is missing or wrong, `kept` which names the protocol lets be called, as far as known.
     """
     tools: list[Tool] = []
     names: set[str] = set()
@@ -74,7 +71,6 @@ def _read(definition: object, server: str, identity: str) -> Tool:
         fingerprint=fingerprint(value, identity),
         size=len(compact.encode("utf-8", "surrogatepass")),
         problem=_problem(name, value),
-        icons=_icons(value),
         page=_page(value.get("_meta")),
     )
 
@@ -130,7 +126,6 @@ def read_resources(listed: Sequence[object], *, is_template: bool = False) -> tu
                     is_template=is_template,
                     size=size if isinstance(size, int) and not isinstance(size, bool) else None,
                     annotations=tuple(mapping(value.get("annotations")).items()),
-                    icons=_icons(value),
                 )
             )
     return tuple(resources)
@@ -148,7 +143,6 @@ def read_prompts(listed: Sequence[object], *, server: str) -> tuple[Prompt, ...]
                 title=_words(value, "title"),
                 description=_words(value, "description"),
                 arguments=tuple(_argument(mapping(argument)) for argument in items(value.get("arguments"))),
-                icons=_icons(value),
             )
     return tuple(prompts.values())
 
@@ -162,11 +156,5 @@ def _argument(value: Mapping[str, JSON]) -> PromptArgument:
 
 
 def _words(value: Mapping[str, JSON], key: str) -> str:
-    """Return a text for the screen, which needs no more of it than a few lines."""
+    # A screen needs no more of a text than a few lines.
     return text_or_empty(value.get(key))[:LONGEST_WORDS]
-
-
-def _icons(value: Mapping[str, JSON]) -> tuple[str, ...]:
-    """Return the addresses of an item's icons; an address may be a whole picture, so it is cut."""
-    icons = (text_or_empty(mapping(icon).get("src")) for icon in items(value.get("icons")))
-    return tuple(icon[:LONGEST_WORDS] for icon in icons if icon)

@@ -21,9 +21,9 @@ def read_output(result: Mapping[str, object], warning: str = "") -> ToolOutput:
     content = _read_all(raw.get("content"), _read_block, warnings)
     if not is_array(raw.get("content")) and not has_structured:
         warnings.append("the result is malformed: it has no content, and is shown as JSON")
-        content = [_as_text(raw)]
+        content = [_as_json_text(raw)]
     return ToolOutput(
-        content=tuple(content or ([_as_text(structured)] if has_structured else [])),
+        content=tuple(content or ([_as_json_text(structured)] if has_structured else [])),
         is_error=raw.get("isError") is True,
         structured=structured,
         has_structured=has_structured,
@@ -33,12 +33,12 @@ def read_output(result: Mapping[str, object], warning: str = "") -> ToolOutput:
 
 
 def read_contents(result: Mapping[str, object], warning: str = "") -> ToolOutput:
-    """Read a `ReadResourceResult` as received; `warning` says what was odd about its bytes."""
+    """Read a `ReadResourceResult` as received."""
     raw, warnings = mapping(as_json(result)), [warning]
     content = _read_all(raw.get("contents"), _read_resource, warnings)
     if not is_array(raw.get("contents")):
         warnings.append("the resource's contents are malformed and shown as JSON")
-        content = [_as_text(raw)]
+        content = [_as_json_text(raw)]
     return ToolOutput(content=tuple(content), raw=raw, warning=_joined(warnings))
 
 
@@ -48,12 +48,12 @@ def read_any(result: Mapping[str, JSON]) -> ToolOutput:
 
 
 def read_messages(result: Mapping[str, JSON], warning: str = "") -> PromptOutput:
-    """Read a `GetPromptResult` as received; `warning` says what was odd about its bytes."""
-    warnings, listed = [warning], items(result.get("messages"))
-    contents = _read_all(listed, lambda message: _read_block(mapping(message).get("content")), warnings)
+    """Read a `GetPromptResult` as received."""
+    warnings, listed = [warning], [mapping(message) for message in items(result.get("messages"))]
+    contents = _read_all([message.get("content") for message in listed], _read_block, warnings)
     if not is_array(result.get("messages")):
         warnings.append("the prompt is malformed: it has no messages")
-    roles = [text_or_empty(mapping(message).get("role")) or "user" for message in listed]
+    roles = [text_or_empty(message.get("role")) or "user" for message in listed]
     return PromptOutput(
         messages=tuple(PromptMessage(role=role, content=each) for role, each in zip(roles, contents, strict=True)),
         description=text_or_empty(result.get("description")),
@@ -64,46 +64,31 @@ def read_messages(result: Mapping[str, JSON], warning: str = "") -> PromptOutput
 
 def _read_all(values: JSON, read: Callable[[JSON], Content | None], warnings: list[str]) -> list[Content]:
     """Read each value; one that cannot be read is kept as JSON, with a warning."""
-    contents: list[Content] = []
-    for value in items(values):
-        content = read(value)
-        if content is None:
-            warnings.append("part of the result is malformed and shown as JSON")
-            content = _as_text(value)
-        contents.append(content)
-    return contents
+    contents = [read(value) for value in items(values)]
+    if None in contents:
+        warnings.append("part of the result is malformed and shown as JSON")
+    return [content or _as_json_text(value) for content, value in zip(contents, items(values), strict=True)]
 
 
 def _joined(warnings: list[str]) -> str:
-    return "; ".join(dict.fromkeys(filter(None, warnings)))
-
-
-def _as_text(value: JSON) -> Content:
-    return _text_content("text", json.dumps(value, ensure_ascii=False))
+    return "; ".join(filter(None, warnings))
 
 
 def _read_block(value: JSON) -> Content | None:
     block = mapping(value)
-    content = _read_kind(text_or_empty(block.get("type")), block)
-    annotations = tuple(mapping(block.get("annotations")).items())
-    return replace(content, annotations=annotations) if content is not None and annotations else content
-
-
-def _read_kind(kind: str, block: Mapping[str, JSON]) -> Content | None:
+    kind, data = text_or_empty(block.get("type")), block.get("text" if block.get("type") == "text" else "data")
+    uri, size = text_or_empty(block.get("uri")), block.get("size")
     match kind:
-        case "":
+        case "text" | "image" | "audio" if not isinstance(data, str):
             return None
         case "text":
-            text = block.get("text")
-            return _text_content(kind, text) if isinstance(text, str) else None
+            content = _text_content(kind, str(data))
         case "image" | "audio":
-            data = block.get("data")
-            return _data_content(kind, data, text_or_empty(block.get("mimeType"))) if isinstance(data, str) else None
+            content = _data_content(kind, str(data), text_or_empty(block.get("mimeType")))
         case "resource":
-            return _read_resource(block.get("resource"))
+            content = _read_resource(block.get("resource"))
         case "resource_link":
-            uri, size = text_or_empty(block.get("uri")), block.get("size")
-            return Content(
+            content = Content(
                 kind=kind,
                 text=text_or_empty(block.get("title")) or text_or_empty(block.get("name")) or uri,
                 media_type=text_or_empty(block.get("mimeType")),
@@ -111,7 +96,9 @@ def _read_kind(kind: str, block: Mapping[str, JSON]) -> Content | None:
                 size=size if isinstance(size, int) and size >= 0 else None,
             )
         case _:
-            return replace(_as_text(block), kind=kind)
+            content = replace(_as_json_text(block), kind=kind) if kind else None
+    annotations = tuple(mapping(block.get("annotations")).items())
+    return replace(content, annotations=annotations) if content is not None and annotations else content
 
 
 def _read_resource(value: JSON) -> Content | None:
@@ -121,6 +108,10 @@ def _read_resource(value: JSON) -> Content | None:
     if isinstance(text, str):
         return replace(_text_content("resource", text), media_type=media_type, uri=uri)
     return _data_content("resource", blob, media_type, uri) if isinstance(blob, str) else None
+
+
+def _as_json_text(value: JSON) -> Content:
+    return _text_content("text", json.dumps(value, ensure_ascii=False))
 
 
 def _text_content(kind: str, text: str) -> Content:

@@ -91,7 +91,6 @@ def _resource(resource: Resource, mask: Mask) -> SheetLine:
         "description": resource.description,
         "type": resource.media_type,
         "the server claims": hints,
-        "icons": _icons(resource.icons),
     }
     size = "" if resource.size is None else short_size(resource.size) + "B" * (resource.size >= 1000)
     return SheetLine(
@@ -105,7 +104,7 @@ def _resource(resource: Resource, mask: Mask) -> SheetLine:
 
 
 def _prompt(prompt: Prompt, mask: Mask) -> SheetLine:
-    facts = {"title": prompt.title, "description": prompt.description, "icons": _icons(prompt.icons)}
+    facts = {"title": prompt.title, "description": prompt.description}
     return SheetLine(
         key=prompt.name,
         label=mask(prompt.name) + mask("".join(f" {_place(argument)}" for argument in prompt.arguments)),
@@ -139,8 +138,3 @@ def _facts(facts: dict[str, str], mask: Mask) -> tuple[SheetLine, ...]:
     return tuple(
         SheetLine(key=name, label=f"{name}: {mask(words)}", is_wrapped=True) for name, words in facts.items() if words
     )
-
-
-def _icons(icons: Sequence[str]) -> str:
-    """Name the icons; they are never fetched."""
-    return ", ".join(icon.partition(",")[0] if icon.startswith("data:") else icon for icon in icons)

@@ -256,8 +256,6 @@ def _tool(tool: Tool, mask: Mask, adaptation: str, *, is_off: bool) -> SheetLine
     if tool.annotations:
         hints = mask(", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in tool.annotations))
         parts.append(SheetLine(key="annotations", label=f"the server claims: {hints}", text=lambda: hints))
-    if tool.icons:
-        parts.append(SheetLine(key="icons", label=f"icons: {mask(', '.join(tool.icons))}"))  # never fetched
     problem = tool.problem is not None
     label = f"{tool.name}  not sent: {tool.problem}" if problem else tool.name
     return SheetLine(
