@@ -15,7 +15,7 @@ from tui_host.capture.visible import line
 from tui_host.chat.result_words import text_of
 from tui_host.llm.messages import ToolCall, ToolResult
 from tui_host.llm.protocols.tool_protocol import Injected
-from tui_host.llm.request_writing import TextSpan, text_spans
+from tui_host.llm.request_writing import text_spans
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Shift
@@ -109,7 +109,7 @@ class Links:
         kept, _ = self.redactor.bytes(outgoing.body)
         in_text = (*prepared.told, *prepared.injected, *prepared.own, *prepared.given)
         pieces = sorted(in_text, key=lambda piece: (piece.message, piece.start))
-        places = [TextSpan(message=piece.message, start=piece.start, end=piece.end) for piece in pieces]
+        places = [(piece.message, piece.start, piece.end) for piece in pieces]
         found = text_spans(kept, prepared.messages, places, lambda data: self.redactor.bytes(data)[0])
         for piece, span in zip(pieces, found, strict=True):
             if span is None:

@@ -95,7 +95,6 @@ class ResponseWords:
             self._decoder = self._dialect.decoder(value_of(headers, "content-type"))
 
     def feed(self, data: bytes) -> None:
-        """Read more of the body, after content decoding."""
         if self._decoder is None:
             self._refusal += data[: 65536 - len(self._refusal)]
             return
@@ -103,7 +102,6 @@ class ResponseWords:
             self._fold.add(event)
 
     def finish(self) -> None:
-        """Read the end of the body."""
         for event in self._decoder.finish() if self._decoder is not None else ():
             self._fold.add(event)
 

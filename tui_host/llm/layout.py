@@ -99,7 +99,6 @@ def full_name(name: str, namespace: str) -> str:
 
 
 def _unique(names: Iterable[str]) -> Sequence[str]:
-    """Return the names; one that is repeated gets a number."""
     seen: Counter[str] = Counter()
     unique: list[str] = []
     for name in names:
@@ -116,7 +115,6 @@ class _Walker:
         self._servers: list[str] = []  # of the results just before
 
     def member(self, key: str, name: str, node: Node) -> Part:
-        """Make a part from a member of the body."""
         if name == "tools" and node.kind == "array":
             return self._part(node, key, "tools", children=self._tools(node, key))
         if name in _MESSAGES and node.kind == "array":
@@ -145,7 +143,6 @@ class _Walker:
         wire_id: str = "",
         children: Sequence[Part] = (),
     ) -> Part:
-        """Make a part whose text is the node `said`, with other words than these for its preview if there are any."""
         if words is None:
             words = "" if said is None else preview(self._body, said)
         return Part(
@@ -229,7 +226,6 @@ class _Walker:
         return self._told(node, key, role, text, children)
 
     def _told(self, node: Node, key: str, role: str, text: Node | None, children: list[Part]) -> Part:
-        """Make a part from a message: its text is in a list of pieces, or it is `text`."""
         children, origin = self._owned(children, ROLES.get(role, ""))
         shown = [child for child in children if child.kind != "thinking" and child.preview] or children
         words = " · ".join(f"{child.name} {child.preview}".strip() for child in shown[:_MOST_SHOWN] if child.preview)
@@ -274,7 +270,6 @@ class _Walker:
         return replace(part, children=(*part.children, signed))
 
     def _inside(self, node: Node, spot: _Spot) -> Node | None:
-        """Return where the paths of a spot begin in a node, None if the node is no such part."""
         if spot.types and self._text(node.get("type")) in spot.types:
             return node
         if spot.roles and self._text(node.get("role")) in spot.roles:
@@ -335,7 +330,6 @@ class _Walker:
 
 
 def _first(node: Node, names: Sequence[str]) -> Node | None:
-    """Return the first of some members that is there."""
     return next((member for name in names if (member := node.get(name)) is not None), None)
 
 

@@ -30,7 +30,6 @@ class Target:
     has_short_ids: bool = False
 
     def path(self, path: str) -> str:
-        """Return a path, for Azure with the version of the API."""
         return f"{path}?api-version={self.api_version}" if self.service == AZURE and self.api_version else path
 
 
@@ -81,11 +80,5 @@ class Outgoing:
         return f"Outgoing({self.method} {self.origin}, {len(self.body)} bytes)"
 
     @property
-    def host(self) -> str:
-        """The host's name, without port."""
-        return urlsplit(self.url).hostname or ""
-
-    @property
     def origin(self) -> str:
-        """Scheme, host and port, which are safe to show in an error."""
         return shown(urlsplit(self.url))

@@ -26,14 +26,12 @@ _NOT_LEAD_OF_FOUR = bytes(byte for byte in range(256) if byte < 0xF0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A part of a request.
+    """A part of a request, with its unique key in the outline, such as `messages/2/calls/0`.
 
     Attributes:
-        key: The part's unique name in the outline, such as `messages/2/calls/0`.
         label: The kind in words.
         name: The name of a tool or an option; may be empty.
-        tokens: An estimate.
-        origin: The part's origin: `USER`, `model`, `host`, or a server's name; empty if unknown.
+        origin: `USER`, `model`, `host`, or a server's name; empty if unknown.
         preview: The beginning of the part's text in one line; the text is untrusted.
         says: The place of the whole text, arguments or result; empty if the children hold the text.
         wire_id: The vendor's id of a call, also on the call's result.
@@ -54,11 +52,9 @@ class Part:
 
     @property
     def size(self) -> int:
-        """Bytes."""
         return self.end - self.start
 
     def walk(self) -> Iterator[Part]:
-        """Yield the part and all its descendants, parents first."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -72,16 +68,13 @@ class Outline:
     parts: tuple[Part, ...]
 
     def walk(self) -> Iterator[Part]:
-        """Yield all parts, parents first."""
         for part in self.parts:
             yield from part.walk()
 
     def count(self, kind: Literal["tools", "messages"]) -> int:
-        """Count the tools or messages."""
         return sum(len(part.children) for part in self.parts if part.kind == kind)
 
     def bytes_of(self, part: Part) -> bytes:
-        """Return the bytes of a part."""
         return self.body[part.start : part.end]
 
 
@@ -192,7 +185,6 @@ class _Comparing:
         self.earlier: dict[str, Part] = {}
 
     def both(self, old: Sequence[Part], new: Sequence[Part], old_key: str, new_key: str) -> None:
-        """Match parts by their keys below their parents' keys."""
         rest = {part.key[len(old_key) :]: part for part in old}
         for part in new:
             self._pair(rest.pop(part.key[len(new_key) :], None), part)
@@ -223,7 +215,6 @@ class _Comparing:
             self._stretch(gone[start:end], come[first:last])
 
     def _stretch(self, gone: Sequence[Part], come: Sequence[Part]) -> None:
-        """Match messages by their place and role."""
         for number, part in enumerate(come):
             like = gone[number] if number < len(gone) and gone[number].label == part.label else None
             self._pair(like, part)

@@ -7,7 +7,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
@@ -24,11 +23,13 @@ _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan
 
 
 class RequestWriter:
-    """Writes one request. A dialect's subclass says the path, the members of the body, and how the parts look.
+    """Writes one request. A dialect's subclass says the members of the body, and how the parts look.
 
     Attributes:
         dialect: The dialect's name, with which data to send back was kept.
         conversation: The member with the conversation.
+        schema: The member of a tool with its schema; `rules` are what the vendor refuses in it.
+        images: The types of images that the service accepts.
         missing: The options that the API lacks, each with the reason.
         added: The members that the person adds; they win over the dialect's.
         stops: The texts to stop at, as far as the API takes them.
@@ -36,20 +37,21 @@ class RequestWriter:
 
     dialect = ""
     conversation = "messages"
-    schemas = SchemaRules()
+    schema = "parameters"
+    rules = SchemaRules()
     images = _IMAGES
     missing: Mapping[str, str] = {}
 
-    def __init__(self, ask: Ask, target: Target, ids: CallIds, most_stops: int = 100) -> None:
+    def __init__(self, ask: Ask, target: Target, path: str, ids: CallIds, *, most_stops: int = 100) -> None:
         self.ask = ask
         self.target = target
+        self.path = path
         self.ids = ids
         self.added = dict(ask.extra)
         self.stops = list(ask.stops[:most_stops])
 
     def outgoing(self) -> Outgoing:
-        """Write the request, the conversation last, so that a request begins with all bytes of the previous one."""
-        path, members = self.path(), self.body() | self.added
+        members = self.body() | self.added
         name, more, instead = self.conversation, members.pop("tools", None), members.pop(self.conversation, None)
         texts = [f"{json_text(key)}:{json_text(value)}" for key, value in members.items()]
         tools = self.tools()
@@ -64,7 +66,8 @@ class RequestWriter:
             growing, said = Growing(name=name), _encoded(json_text(instead))
         else:
             growing, said = self._conversation(len(head))
-        return Outgoing(url=path, body=head + said + b"}", growing=growing, unsent=self.unsent())
+        unsent = self.ask.unsent(self.stops, **self.missing)
+        return Outgoing(url=self.path, body=head + said + b"}", growing=growing, unsent=unsent)
 
     def _conversation(self, start: int) -> tuple[Growing, bytes]:
         pieces = [_encoded(json_text(message)) for message in self.messages()]
@@ -75,28 +78,21 @@ class RequestWriter:
             start += len(piece)
         return Growing(name=self.conversation, spans=tuple(spans)), b"[" + b",".join(pieces) + b"]"
 
-    def path(self) -> str:
-        """Return the path below the base URL."""
-        raise NotImplementedError
-
     def body(self) -> dict[str, JSON]:
         """Return all members of the body but the tools and the conversation."""
         raise NotImplementedError
 
-    def tool(self, tool: ToolSpec) -> JSON:
-        """Write a tool."""
-        raise NotImplementedError
+    def tool(self, tool: ToolSpec) -> dict[str, JSON]:
+        described: dict[str, JSON] = {"description": tool.description} if tool.description else {}
+        return {"name": tool.name, **described, self.schema: adapt(tool.schema, self.rules).schema}
 
     def user(self, parts: Sequence[Part]) -> Iterable[JSON]:
-        """Write a user's words and images."""
         raise NotImplementedError
 
     def answer(self, message: Message) -> Iterable[JSON]:
-        """Write an answer of a model."""
         raise NotImplementedError
 
     def results(self, results: Sequence[ToolResult]) -> Iterable[JSON]:
-        """Write the results of a step."""
         raise NotImplementedError
 
     def system(self, parts: Sequence[Part]) -> Iterable[JSON]:
@@ -105,12 +101,10 @@ class RequestWriter:
         return ()
 
     def tools(self) -> str | None:
-        """Write the list of tools. None without tools."""
         offered = self.ask.tools if isinstance(self.ask.tools, Tools) else Tools(self.ask.tools)
         return offered.text(type(self), lambda tools: json_text(list(map(self.tool, tools)))) if offered else None
 
     def messages(self) -> list[JSON]:
-        """Write the conversation, oldest message first."""
         written: list[JSON] = []
         for message in self.ask.messages:
             match message.role:
@@ -127,22 +121,13 @@ class RequestWriter:
 
     # What the subclasses use
 
-    def unsent(self) -> dict[str, str]:
-        """Return the options not sent as the person set them, each with the reason."""
-        return self.ask.unsent(self.stops, **self.missing)
-
     def options(self, **names: str) -> dict[str, JSON]:
-        """Return the options that are set, each under the vendor's name for it."""
         values = {wire: value_of(self.ask.options, name) for name, wire in names.items() if name not in self.missing}
+        if "stop" in names:
+            values[names["stop"]] = self.stops or None
         return {name: value for name, value in values.items() if value is not None}
 
-    def described(self, tool: ToolSpec, member: str) -> dict[str, JSON]:
-        """Write a tool's name, description, and schema under the vendor's name for it."""
-        described: dict[str, JSON] = {"description": tool.description} if tool.description else {}
-        return {"name": tool.name, **described, member: adapt(tool.schema, self.schemas).schema}
-
     def system_text(self) -> str:
-        """Return the system prompt, for vendors with a member of its own for it."""
         texts = (text_of(message.parts) for message in self.ask.messages if message.role == "system")
         return "\n\n".join(filter(None, texts))
 
@@ -158,7 +143,6 @@ class RequestWriter:
         return value if isinstance(value, Mapping) else {}
 
     def thoughts(self, message: Message) -> list[Thinking]:
-        """Return the thinking of a message that came from this provider and model."""
         thoughts = [part for part in message.parts if isinstance(part, Thinking)]
         return [part for part in thoughts if (part.provider, part.model) == self._asked]
 
@@ -183,11 +167,9 @@ class CallIds:
     brackets).
     """
 
-    def __init__(self, limit: int, allowed: str = r"\x21-\x7e", *, least: int = 0) -> None:
+    def __init__(self, limit: int, allowed: str = r"\x21-\x7e", *, least: int = 1) -> None:
         self._limit = limit
-        self._least = least
-        self._unfit = re.compile(f"[^{allowed}]")
-        self._between = "" if self._unfit.match("_") else "_"
+        self._fits = re.compile(f"[{allowed}]{{{least},{limit}}}")
         self._ids: dict[str, str] = {}
         self._taken: set[str] = set()
 
@@ -197,18 +179,11 @@ class CallIds:
 
     def of(self, call: ToolCall) -> str:
         """Return a call's id, always the same for the same call."""
-        if call.id not in self._ids:
-            self._ids[call.id] = self._made(call.wire_id or call.id)
-        return self._ids[call.id]
-
-    def _made(self, wire_id: str) -> str:
-        if not self._least <= len(wire_id) <= self._limit or self._unfit.search(wire_id):
-            digest = hashlib.sha256(wire_id.encode("utf-8", "replace")).hexdigest()
-            wire_id = f"call_{digest[:24]}" if self._limit > len("call_") + 24 else digest[: self._limit]
-        made, number = wire_id, 1
-        while made in self._taken:
-            number += 1
-            made = f"{wire_id[: self._limit - len(str(number)) - len(self._between)]}{self._between}{number}"
+        made = self._ids.get(call.id, call.wire_id or call.id)
+        if call.id not in self._ids and (made in self._taken or not self._fits.fullmatch(made)):
+            digest = hashlib.sha256(f"{made}\0{call.id}".encode("utf-8", "replace")).hexdigest()
+            made = f"call_{digest[:24]}" if self._limit > len("call_") + 24 else digest[: self._limit]
+        self._ids[call.id] = made
         self._taken.add(made)
         return made
 
@@ -220,12 +195,10 @@ class Tools(tuple[ToolSpec, ...]):  # noqa: SLOT001 - a tuple's subclass has no 
     """
 
     def __init__(self, tools: Iterable[ToolSpec] = (), /) -> None:
-        """Take the tools, and write nothing yet."""
         del tools  # already in the tuple
         self._texts: dict[object, str] = {}
 
     def text(self, key: object, make: Callable[[Sequence[ToolSpec]], str]) -> str:
-        """Return all tools in the form cached under a key."""
         if key not in self._texts:
             self._texts[key] = make(self)
         return self._texts[key]
@@ -273,7 +246,6 @@ def json_text(value: JSON) -> str:
 
 
 def _finite(value: JSON) -> JSON:
-    """Return the value with null for NaN and the infinities."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
@@ -288,39 +260,28 @@ def _encoded(text: str) -> bytes:
         return _SURROGATE.sub("\ufffd", text).encode()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextSpan:
-    """A piece of a message's text: the index of the message, and characters."""
-
-    message: int
-    start: int
-    end: int
-
-
 def text_spans(
-    body: bytes, messages: Sequence[Message], pieces: Sequence[TextSpan], kept: Callable[[bytes], bytes] = bytes
+    body: bytes,
+    messages: Sequence[Message],
+    pieces: Iterable[tuple[int, int, int]],
+    kept: Callable[[bytes], bytes] = bytes,
 ) -> Iterator[tuple[int, int] | None]:
-    """Yield the bytes of each piece, None if not found.
+    """Yield the bytes of each piece of a message's text: the message's index, and characters. None if not found.
 
     A message's text is one JSON string; with images, and in some dialects always, it is several, one a part.
     Messages and pieces stand in order; `kept` turns bytes into their recorded form (with marks in place of secrets).
     """
+
+    def quoted(text: str) -> bytes:
+        return kept(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))
+
     position, number, begun = 0, -1, -1
-    for piece in pieces:
-        text = text_of(messages[piece.message].parts)
-        if piece.message != number:
-            number = piece.message
-            begun = body.find(kept(_quoted(text)), position)
+    for message, start, end in pieces:
+        text = text_of(messages[message].parts)
+        if message != number:
+            number, begun = message, body.find(quoted(text), position)
             position = max(begun, position)
-        if begun < 0:
-            whole = kept(_quoted(text[piece.start : piece.end]))
-            start = body.find(whole, position)
-            yield (start + 1, start + len(whole) - 1) if start >= 0 else None
-            position = max(start, position)
-            continue
-        start = begun + len(kept(_quoted(text[: piece.start]))) - 1  # up to, but without the closing quote
-        yield start, start + len(kept(_quoted(text[piece.start : piece.end]))) - 2
-
-
-def _quoted(text: str) -> bytes:
-    return json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")
+        piece = quoted(text[start:end])
+        at = begun + len(quoted(text[:start])) - 1 if begun >= 0 else body.find(piece, position) + 1
+        yield (at, at + len(piece) - len('""')) if at > 0 else None
+        position = position if begun >= 0 else max(at - 1, position)

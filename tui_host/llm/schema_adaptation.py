@@ -58,7 +58,6 @@ class AdaptedSchema:
     names: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def original(self, value: JSON) -> JSON:
-        """Return arguments with the server's own property names."""
         if not self.names:
             return value
         if isinstance(value, Mapping):
@@ -116,7 +115,6 @@ class _Adapter:
         return self.object_schema(schema, depth) if isinstance(schema, Mapping) and depth <= _DEPTH else schema
 
     def object_schema(self, schema: Mapping[str, JSON], depth: int) -> dict[str, JSON]:
-        """Adapt a schema that is no boolean."""
         nulls = [name for name, value in schema.items() if value is None and name not in _MAY_BE_NULL]
         self.changes += [f"removed {name}: null" for name in nulls]
         members = {name: value for name, value in schema.items() if name not in nulls}

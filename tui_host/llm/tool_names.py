@@ -28,7 +28,6 @@ class NameRule:
     limit: int = 64
 
     def allows(self, name: str) -> bool:
-        """Tell whether a name may be sent as it is."""
         return len(name) <= self.limit and re.fullmatch(f"[{self.first}][{self.rest}]*", name) is not None
 
     def clean(self, name: str) -> str:
@@ -54,7 +53,6 @@ class NameTable:
     """Maps the tool names of a request to servers and tools, and back. Names are looked up, never parsed."""
 
     def __init__(self, names: Mapping[Known, str]) -> None:
-        """Take a table built by `make`."""
         self._names = names
         self.known: Mapping[str, Known] = MappingProxyType({name: tool for tool, name in names.items()})
 
@@ -77,7 +75,6 @@ class NameTable:
         return self._names[server, tool]
 
     def resolve(self, name: str) -> Known | None:
-        """Return server and tool for a name as a model wrote it."""
         return self.known.get(resolve(name, self.known) or "")
 
 

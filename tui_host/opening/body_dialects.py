@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON
-from tui_host.llm.dialects.body_kinds import ANSWER_PARTS, AnswerPart, are_objects, request_kinds
+from tui_host.llm.dialects.body_kinds import AnswerPart, answer_part, are_objects, request_kinds
 from tui_host.llm.dialects.table import dialect_at
 
 
@@ -39,17 +39,14 @@ def answer_of(value: JSON) -> Body | None:
     if isinstance(value, list):  # Gemini streams an array without `alt=sse`
         first = answer_of(value[0]) if value and isinstance(value[0], Mapping) else None
         return first if first is not None and first.dialect == "gemini" else None
-    if not isinstance(value, Mapping):
-        return None
-    for name, part_in in ANSWER_PARTS.items():
-        if (part := part_in(value)) is not None:
-            return Body("answer", name, part)
-    return None
+    found = answer_part(value) if isinstance(value, Mapping) else None
+    return None if found is None else Body("answer", *found)
 
 
 def part_of_answer(value: JSON, dialect: str) -> AnswerPart | None:
     """Recognise an answer in a dialect, or one event of an answer; None for anything else."""
-    return ANSWER_PARTS[dialect](value) if isinstance(value, dict) else None
+    answer = answer_of(value) if isinstance(value, dict) else None
+    return answer.part if answer is not None and answer.dialect == dialect else None
 
 
 def is_frame(value: JSON) -> bool:

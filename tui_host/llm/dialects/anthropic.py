@@ -20,12 +20,11 @@ from tui_host.errors import JSON
 from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.body_framing import count_of, source
 from tui_host.llm.dialects.dialect import Dialect
-from tui_host.llm.messages import Ask, Image, Message, Part, Stop, Text, Thinking, ToolCall, ToolResult, ToolSpec, Usage
+from tui_host.llm.messages import Ask, Image, Message, Part, Stop, Text, Thinking, ToolCall, ToolResult, Usage
 from tui_host.llm.outgoing import Target
 from tui_host.llm.request_writing import CallIds, RequestWriter, arguments_object
 from tui_host.llm.schema_adaptation import SchemaRules
 from tui_host.llm.tool_names import OPENAI_NAMES
-from tui_host.settings.environment_references import Secret
 from tui_host.settings.model_options import Options
 
 NAME: Final = "anthropic"
@@ -55,10 +54,11 @@ class MessagesWriter(RequestWriter):
     """Writes a request, the conversation as messages of blocks."""
 
     dialect = NAME
-    schemas = _SCHEMAS
+    schema = "input_schema"
+    rules = _SCHEMAS
 
     def __init__(self, ask: Ask, target: Target) -> None:
-        super().__init__(ask, target, CallIds(64, "A-Za-z0-9_-"))
+        super().__init__(ask, target, "messages", CallIds(64, "A-Za-z0-9_-"))
         self.stops = [stop for stop in self.stops if stop.strip()]  # the API refuses stop sequences of white space
         self.missing = {"seed": "this API has no seed"}
         if _version(target) >= _NEW_VERSION:
@@ -70,24 +70,14 @@ class MessagesWriter(RequestWriter):
         self._answered = {text_or_empty(echo.get("tool_use_id")) for echo in echoes}
 
     @override
-    def path(self) -> str:
-        return "messages"
-
-    @override
     def body(self) -> dict[str, JSON]:
         body = {"model": self.ask.model, **_thinking_options(self.ask.options)}
-        body |= self.options(temperature="temperature", top_p="top_p")
-        if self.stops:
-            body["stop_sequences"] = self.stops
+        body |= self.options(temperature="temperature", top_p="top_p", stop="stop_sequences")
         body |= self.ask.options.others
         if self.ask.stream:
             body["stream"] = True
         system = self.system_text()
         return body | ({"system": system} if system else {})
-
-    @override
-    def tool(self, tool: ToolSpec) -> JSON:
-        return self.described(tool, "input_schema")
 
     @override
     def user(self, parts: Sequence[Part]) -> Iterable[JSON]:
@@ -115,7 +105,6 @@ class MessagesWriter(RequestWriter):
         return _message("user", blocks)
 
     def _content(self, parts: Sequence[Part]) -> Sequence[Mapping[str, JSON]]:
-        """Write texts and images, without blank texts, which the API refuses."""
         blocks: list[Mapping[str, JSON]] = []
         for part in self.taken(parts):
             if isinstance(part, Image):
@@ -126,7 +115,6 @@ class MessagesWriter(RequestWriter):
         return blocks
 
     def _block(self, part: Part, message: Message) -> Mapping[str, JSON] | None:
-        """Write a part of an answer; None for what does not go back."""
         echo = self.echo(part)
         if isinstance(part, Text) and part.text.strip():
             return {"type": "text", "text": part.text}
@@ -162,13 +150,8 @@ def _thinking_options(options: Options) -> dict[str, JSON]:
     return written
 
 
-def headers(secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
-    """Return the key in a header of its own, and the version, which is mandatory."""
-    version = ("anthropic-version", _version(target))
-    return (version,) if secret is None else (("x-api-key", secret.reveal()), version)
-
-
 def _version(target: Target) -> str:
+    """Return the version, which is mandatory."""
     return target.api_version or (_NEW_VERSION if target.service == NAME else _OLD_VERSION)
 
 
@@ -241,7 +224,6 @@ class MessagesReader(AnswerReader):
 
     @override
     def whole(self, value: dict[str, JSON], data: bytes) -> Sequence[dict[str, JSON]]:
-        """Return the events that would have streamed an answer."""
         content = value.get("content")
         if not isinstance(content, list):
             return ()
@@ -262,7 +244,6 @@ class MessagesReader(AnswerReader):
 
     @override
     def closing(self) -> None:
-        """Report the usage with all counts, if the answer came to its end."""
         if self.mark:
             self.report(_usage_of(self._counts))
         super().closing()
@@ -397,7 +378,8 @@ ANTHROPIC: Final = Dialect(
     versions=("v1",),
     models_path="models?limit=1000",
     writer=MessagesWriter,
-    headers=headers,
+    key_header="x-api-key",
+    version=_version,
     reader=MessagesReader,
     schema_rules=_SCHEMAS,
 )

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tui_host.capture.json.narrowing import items, mapping, said, text_or_empty
 from tui_host.errors import JSON
 
 _BESIDE_MESSAGES = frozenset(
-    (
-        "stream",
-        "temperature",
-        "max_tokens",
-        "max_completion_tokens",
-        "top_p",
-        "tools",
-        "tool_choice",
-        "anthropic_version",
-    )
+    {
+        *("stream", "temperature", "max_tokens", "max_completion_tokens", "top_p"),
+        *("tools", "tool_choice", "anthropic_version"),
+    }
 )
-_ANTHROPICS = frozenset(("system", "anthropic_version", "stop_sequences", "thinking", "top_k"))
-_OLLAMAS = frozenset(("options", "keep_alive", "think", "format", "raw"))
+_ANTHROPICS = frozenset({"system", "anthropic_version", "stop_sequences", "thinking", "top_k"})
+_OLLAMAS = frozenset({"options", "keep_alive", "think", "format", "raw"})
 
 
 class AnswerPart(NamedTuple):
@@ -40,9 +34,6 @@ class AnswerPart(NamedTuple):
     begins: bool = False
     ends: bool = False
     is_empty: bool = False
-
-
-# Requests
 
 
 def request_kinds(body: Mapping[str, JSON]) -> Sequence[str]:
@@ -92,13 +83,34 @@ def are_objects(value: JSON) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(item, (dict, Mapping)) for item in value)
 
 
-# Answers
+def answer_part(body: Mapping[str, JSON]) -> tuple[str, AnswerPart] | None:
+    """Recognise an answer, an event of a streamed answer, or an error: its dialect, and its part. None for other bodies."""
+    kind, message = text_or_empty(body.get("type")), body.get("message")
+    if "choices" in body and "messages" not in body:
+        return "openai", _chunk(body)
+    if kind.startswith("response."):
+        ends = kind in {"response.completed", "response.failed", "response.incomplete"}
+        return "openai-responses", AnswerPart(
+            is_event=True, begins=kind == "response.created", ends=ends, is_empty=ends
+        )
+    if body.get("object") == "response":
+        return "openai-responses", AnswerPart(stream=text_or_empty(body.get("id")))
+    if kind.startswith(("message_", "content_block_")):
+        ends = kind == "message_stop"
+        return "anthropic", AnswerPart(is_event=True, begins=kind == "message_start", ends=ends, is_empty=ends)
+    if kind == "message" and body.get("role") == "assistant":
+        return "anthropic", AnswerPart(stream=text_or_empty(body.get("id")))
+    if "candidates" in body or "usageMetadata" in body:
+        candidate, stream = _first(body.get("candidates")), text_or_empty(body.get("responseId"))
+        is_empty = not mapping(candidate.get("content")).get("parts")
+        return "gemini", AnswerPart(stream=stream, ends=bool(candidate.get("finishReason")), is_empty=is_empty)
+    if "done" in body and isinstance(message, Mapping):
+        is_empty = not any(message.get(name) for name in ("content", "thinking", "tool_calls"))
+        return "ollama", AnswerPart(is_event=True, ends=body["done"] is True, is_empty=is_empty)
+    return _error(body, kind)
 
 
-def _of_chat(body: Mapping[str, JSON]) -> AnswerPart | None:
-    if "choices" not in body or "messages" in body:
-        error = _error(body)
-        return AnswerPart() if error.keys() & {"type", "code", "param"} and "status" not in error else None
+def _chunk(body: Mapping[str, JSON]) -> AnswerPart:
     choice = _first(body["choices"])
     delta = mapping(choice.get("delta"))
     has_words = any(value for name, value in delta.items() if name != "role")
@@ -110,62 +122,16 @@ def _of_chat(body: Mapping[str, JSON]) -> AnswerPart | None:
     )
 
 
-def _of_responses(body: Mapping[str, JSON]) -> AnswerPart | None:
-    kind = text_or_empty(body.get("type"))
-    if not kind.startswith("response."):
-        return AnswerPart(stream=text_or_empty(body.get("id"))) if body.get("object") == "response" else None
-    ends = kind in {"response.completed", "response.failed", "response.incomplete"}
-    return AnswerPart(is_event=True, begins=kind == "response.created", ends=ends, is_empty=ends)
-
-
-def _of_messages(body: Mapping[str, JSON]) -> AnswerPart | None:
-    kind = text_or_empty(body.get("type"))
-    if kind.startswith(("message_", "content_block_")):
-        ends = kind == "message_stop"
-        return AnswerPart(is_event=True, begins=kind == "message_start", ends=ends, is_empty=ends)
-    if kind == "message" and body.get("role") == "assistant":
-        return AnswerPart(stream=text_or_empty(body.get("id")))
-    return AnswerPart(ends=True) if kind == "error" and _error(body) else None
-
-
-def _of_gemini(body: Mapping[str, JSON]) -> AnswerPart | None:
-    """Recognise a response, whole or of a stream: both look the same."""
-    if "candidates" not in body and "usageMetadata" not in body:
-        return AnswerPart() if {"code", "status"} <= _error(body).keys() else None
-    candidate = _first(body.get("candidates"))
-    return AnswerPart(
-        stream=text_or_empty(body.get("responseId")),
-        ends=bool(candidate.get("finishReason")),
-        is_empty=not mapping(candidate.get("content")).get("parts"),
-    )
-
-
-def _of_ollama(body: Mapping[str, JSON]) -> AnswerPart | None:
-    """Recognise a line of an answer; an unstreamed answer is a single line."""
-    message = body.get("message")
-    if "done" not in body or not isinstance(message, Mapping):
-        return None
-    says = any(message.get(name) for name in ("content", "thinking", "tool_calls"))
-    return AnswerPart(is_event=True, ends=body["done"] is True, is_empty=not says)
-
-
 def _first(values: JSON) -> Mapping[str, JSON]:
-    """Return the first of some answers to one question; empty if there is none."""
     return next((value for value in map(mapping, items(values)) if not value.get("index")), mapping(None))
 
 
-def _error(body: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """Return the error in a body that holds only an error, else empty."""
+def _error(body: Mapping[str, JSON], kind: str) -> tuple[str, AnswerPart] | None:
     error = mapping(body.get("error"))
-    is_alone = body.keys() <= {"type", "error", "request_id"} and isinstance(error.get("message"), str)
-    return error if is_alone else {}
-
-
-ANSWER_PARTS: Mapping[str, Callable[[Mapping[str, JSON]], AnswerPart | None]] = {
-    "openai": _of_chat,
-    "openai-responses": _of_responses,
-    "anthropic": _of_messages,
-    "gemini": _of_gemini,
-    "ollama": _of_ollama,
-}
-"""Recognises a JSON object as part of an answer in a dialect; None if it is none."""
+    if not body.keys() <= {"type", "error", "request_id"} or not isinstance(error.get("message"), str):
+        return None
+    if kind == "error":
+        return "anthropic", AnswerPart(ends=True)
+    if {"code", "status"} <= error.keys():
+        return "gemini", AnswerPart()
+    return ("openai", AnswerPart()) if error.keys() & {"type", "code", "param"} and "status" not in error else None

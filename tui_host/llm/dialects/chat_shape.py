@@ -18,7 +18,6 @@ class ChatWriter(RequestWriter):
     """Whether a message with the images of results may follow the results."""
 
     def content(self, parts: Sequence[Part]) -> dict[str, JSON]:
-        """Return the members with a user's words and images."""
         raise NotImplementedError
 
     def said(self, message: Message, text: str) -> dict[str, JSON]:
@@ -26,16 +25,14 @@ class ChatWriter(RequestWriter):
         raise NotImplementedError
 
     def call(self, call: ToolCall) -> JSON:
-        """Write a call."""
         raise NotImplementedError
 
     def result(self, result: ToolResult, text: str) -> JSON:
-        """Write a result, which holds only text."""
         raise NotImplementedError
 
     @override
-    def tool(self, tool: ToolSpec) -> JSON:
-        return {"type": "function", "function": self.described(tool, "parameters")}
+    def tool(self, tool: ToolSpec) -> dict[str, JSON]:
+        return {"type": "function", "function": super().tool(tool)}
 
     @override
     def system(self, parts: Sequence[Part]) -> Iterable[JSON]:

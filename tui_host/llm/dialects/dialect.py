@@ -21,26 +21,11 @@ from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
 from tui_host.settings.environment_references import Secret
 
 
-def bearer(secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
-    """Return a bearer token, or the header for Azure's keys."""
-    if secret is None:
-        return ()
-    if target.service == AZURE:
-        return (("api-key", secret.reveal()),)
-    return (("Authorization", f"Bearer {secret.reveal()}"),)
-
-
 def name_or_id(entry: JSON) -> str:
     """Return the name in an entry of a list of models; empty if the entry should be left out."""
     if isinstance(entry, Mapping):
         entry = entry.get("id") or entry.get("name")
     return text_or_empty(entry)
-
-
-def unchanged(error: ModelError, body: bytes) -> ModelError:
-    """Leave an error as it is."""
-    del body
-    return error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +39,8 @@ class Dialect:
         model_name: Returns the name in an entry of that list, empty for an entry to leave out.
         schema_rules: What the vendor refuses in the schemas of tools.
         writer: Makes the writer of one request.
-        headers: Returns the headers of every request: the credential, and the version if the vendor requires one.
+        key_header: The header for the key; empty for a bearer token. A key in the URL would be logged.
+        version: Returns the value of the header `NAME-version`.
         reader: Makes the reader of one answer.
         refine: Adds what this vendor says to the error for a refusal.
     """
@@ -68,9 +54,10 @@ class Dialect:
     model_name: Callable[[JSON], str] = name_or_id
     name_rule: NameRule = OPENAI_NAMES
     schema_rules: SchemaRules = field(default_factory=SchemaRules)
-    headers: Callable[[Secret | None, Target], tuple[tuple[str, str], ...]] = bearer
+    key_header: str = ""
+    version: Callable[[Target], str] | None = None
     framing: Framing = "sse"
-    refine: Callable[[ModelError, bytes], ModelError] = unchanged
+    refine: Callable[[ModelError, bytes], ModelError] | None = None
 
     def write(self, ask: Ask, target: Target) -> Outgoing:
         """Write a request, the conversation last: each step's request begins with all bytes of the previous one.
@@ -79,13 +66,22 @@ class Dialect:
         """
         return self.writer(ask, target).outgoing()
 
+    def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
+        """Return the headers of every request: the credential, and the version if the vendor requires one."""
+        version = ((f"{self.name}-version", self.version(target)),) if self.version is not None else ()
+        if secret is None:
+            return version
+        key_header = self.key_header or ("api-key" if target.service == AZURE else "")
+        key = (key_header, secret.reveal()) if key_header else ("Authorization", f"Bearer {secret.reveal()}")
+        return (key, *version)
+
     def decoder(self, content_type: str) -> BodyDecoder:
         """Make a reader for a response with status 2xx, streamed or whole. The content type is only shown in errors."""
         return BodyDecoder(self.reader(), content_type, framing=self.framing)
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
-        """Make the error for a refusal, with the provider's message and our remedy."""
-        return self.refine(refusal(status, headers, body), body)
+        error = refusal(status, headers, body)
+        return error if self.refine is None else self.refine(error, body)
 
     def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
         """Read a request's body, ours or another host's, as a tree with byte spans. None if the body is not JSON.

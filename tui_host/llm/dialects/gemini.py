@@ -17,12 +17,11 @@ from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.body_framing import count_of, source
 from tui_host.llm.dialects.dialect import Dialect, name_or_id
 from tui_host.llm.events import CallMalformed
-from tui_host.llm.messages import Ask, Image, Message, Part, Stop, Text, Thinking, ToolCall, ToolResult, ToolSpec, Usage
+from tui_host.llm.messages import Ask, Image, Message, Part, Stop, Text, Thinking, ToolCall, ToolResult, Usage
 from tui_host.llm.outgoing import Target
 from tui_host.llm.provider_faults import fault_in
 from tui_host.llm.request_writing import CallIds, RequestWriter, arguments_object, text_of
 from tui_host.llm.tool_names import NameRule
-from tui_host.settings.environment_references import Secret
 
 NAME: Final = "gemini"
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
@@ -84,19 +83,16 @@ class GeminiWriter(RequestWriter):
 
     dialect = NAME
     conversation = "contents"
+    schema = "parametersJsonSchema"
     images = _IMAGES
 
     def __init__(self, ask: Ask, target: Target) -> None:
-        super().__init__(ask, target, CallIds(256), most_stops=5)
+        model = ask.model if ask.model.startswith("models/") else f"models/{ask.model}"
+        method = "streamGenerateContent?alt=sse" if ask.stream else "generateContent"
+        super().__init__(ask, target, f"{quote(model, safe='/@')}:{method}", CallIds(256), most_stops=5)
         # From generation 3 on a call needs a signature; earlier generations refuse a placeholder.
         generation = _generation_of(ask.model)
         self._is_new = generation is None or generation >= _THREE
-
-    @override
-    def path(self) -> str:
-        model = self.ask.model if self.ask.model.startswith("models/") else f"models/{self.ask.model}"
-        method = "streamGenerateContent?alt=sse" if self.ask.stream else "generateContent"
-        return f"{quote(model, safe='/@')}:{method}"
 
     @override
     def body(self) -> dict[str, JSON]:
@@ -105,10 +101,9 @@ class GeminiWriter(RequestWriter):
         self.added = {name: value for name, value in others.items() if name in _BESIDE} | self.added
         system = self.system_text()
         body: dict[str, JSON] = {"systemInstruction": {"parts": [{"text": system}]}} if system else {}
-        options = self.options(temperature="temperature", top_p="topP", max_tokens="maxOutputTokens")
-        if self.stops:
-            options["stopSequences"] = self.stops
-        options |= self.options(seed="seed") | _thinking_config(self.ask.model, self.ask.options.reasoning_effort)
+        names = {"temperature": "temperature", "top_p": "topP", "max_tokens": "maxOutputTokens"}
+        options = self.options(**names, stop="stopSequences", seed="seed")
+        options |= _thinking_config(self.ask.model, self.ask.options.reasoning_effort)
         options |= {name: value for name, value in others.items() if name not in _BESIDE}
         options |= mapping(self.added.pop(_GENERATION, None))
         return body | ({_GENERATION: options} if options else {})
@@ -119,16 +114,11 @@ class GeminiWriter(RequestWriter):
         return None if declared is None else f'[{{"functionDeclarations":{declared}}}]'
 
     @override
-    def tool(self, tool: ToolSpec) -> JSON:
-        return self.described(tool, "parametersJsonSchema")
-
-    @override
     def user(self, parts: Sequence[Part]) -> Iterable[JSON]:
         return _contents("user", [_said(part) for part in self.taken(parts)])
 
     @override
     def answer(self, message: Message) -> Iterable[JSON]:
-        """Write the parts as they came, each with its signature."""
         calls = [part for part in message.parts if isinstance(part, ToolCall)]
         is_signed = any(_SIGNATURE in self.echo(call) for call in calls)
         unsigned = calls[0] if calls and not is_signed and self._is_new else None
@@ -167,7 +157,6 @@ class GeminiWriter(RequestWriter):
                 return {}  # thoughts need not be sent back
 
     def _named(self, call: ToolCall) -> dict[str, JSON]:
-        """Return the name of a call or result, with the id if the vendor gave one."""
         return {**({"id": self.ids.of(call)} if call.wire_id else {}), "name": _NAMES.clean(call.name)}
 
 
@@ -198,13 +187,7 @@ def _generation_of(model: str) -> float | None:
     return 2.0 if "gemma" in model else None
 
 
-def headers(secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
-    """Return the key in a header; a key in the URL would be logged."""
-    del target
-    return () if secret is None else (("x-goog-api-key", secret.reveal()),)
-
-
-def refine(error: ModelError, body: bytes) -> ModelError:
+def _refine(error: ModelError, body: bytes) -> ModelError:
     """Add the wait to an error: it stands only in the body. A daily quota gets no wait."""
     try:
         value = read_json(body) if body else None
@@ -229,7 +212,7 @@ def refine(error: ModelError, body: bytes) -> ModelError:
     return error
 
 
-def model_name(entry: JSON) -> str:
+def _model_name(entry: JSON) -> str:
     """Return the name of a model that answers in text."""
     methods = mapping(entry).get("supportedGenerationMethods")
     is_for_text = not isinstance(methods, list) or "generateContent" in methods
@@ -237,7 +220,6 @@ def model_name(entry: JSON) -> str:
 
 
 def _contents(role: str, parts: Sequence[Mapping[str, JSON]]) -> Sequence[JSON]:
-    """Return a content, or none without parts; empty parts are left out."""
     parts = [part for part in parts if part]
     return [{"role": role, "parts": parts}] if parts else []
 
@@ -286,7 +268,6 @@ class GeminiReader(AnswerReader):
 
     @override
     def closing(self) -> None:
-        """Tell a malformed call that the finish reason reports."""
         word, _, message = self.reason.partition(": ")
         if self.stop() == "bad call":
             words = message or f"the provider could not read it ({word})"
@@ -335,7 +316,6 @@ class GeminiReader(AnswerReader):
 
 
 def _candidate(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
-    """Return the first candidate; requests never ask for several."""
     candidates = value.get("candidates")
     first = candidates[0] if isinstance(candidates, list) and candidates else None
     return first if isinstance(first, dict) and not first.get("index") else None
@@ -369,10 +349,10 @@ GEMINI: Final = Dialect(
     paths=(":streamGenerateContent", ":generateContent"),
     versions=("v1beta", "v1"),
     models_path="models?pageSize=1000",
-    model_name=model_name,
+    model_name=_model_name,
     name_rule=_NAMES,
     writer=GeminiWriter,
-    headers=headers,
+    key_header="x-goog-api-key",
     reader=GeminiReader,
-    refine=refine,
+    refine=_refine,
 )

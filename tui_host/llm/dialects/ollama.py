@@ -47,14 +47,10 @@ class OllamaWriter(ChatWriter):
     """
 
     def __init__(self, ask: Ask, target: Target) -> None:
-        super().__init__(ask, target, CallIds(64))
+        super().__init__(ask, target, "chat", CallIds(64))
         asked = [number for number, each in enumerate(ask.messages) if each.role == "user" and not each.source]
         # The server ignores the thinking before the current turn.
         self._thinks = {id(message) for message in ask.messages[asked[-1] + 1 if asked else 0 :]}
-
-    @override
-    def path(self) -> str:
-        return "chat"
 
     @override
     def body(self) -> dict[str, JSON]:
@@ -62,9 +58,8 @@ class OllamaWriter(ChatWriter):
         body: dict[str, JSON] = {"model": ask.model, "stream": ask.stream, "truncate": False, "shift": False}
         if ask.options.reasoning_effort is not None:
             body["think"] = _YES_AND_NO.get(ask.options.reasoning_effort, ask.options.reasoning_effort)
-        options = self.options(temperature="temperature", top_p="top_p", max_tokens="num_predict", seed="seed")
-        if self.stops:
-            options["stop"] = self.stops
+        names = {"temperature": "temperature", "top_p": "top_p", "max_tokens": "num_predict", "seed": "seed"}
+        options = self.options(**names, stop="stop")
         options |= {name: value for name, value in others.items() if name not in _BESIDE}
         options |= mapping(self.added.pop("options", None))
         if options:
@@ -189,8 +184,7 @@ def _seconds(value: Mapping[str, JSON], name: str) -> float | None:
     return None if nanoseconds is None else nanoseconds / _NANOSECONDS
 
 
-def refine(error: ModelError, body: bytes) -> ModelError:
-    """Add a remedy for the server's message."""
+def _refine(error: ModelError, body: bytes) -> ModelError:
     del body
     error.remedy = next((remedy for words, remedy in _REMEDIES.items() if words in error.what), error.remedy)
     return error
@@ -204,5 +198,5 @@ OLLAMA: Final = Dialect(
     writer=OllamaWriter,
     reader=OllamaReader,
     framing="lines",
-    refine=refine,
+    refine=_refine,
 )

@@ -60,22 +60,18 @@ class ChatCompletionsWriter(ChatWriter):
     """Writes a request."""
 
     dialect = NAME
-    schemas = OPENAI_SCHEMAS
+    rules = OPENAI_SCHEMAS
 
     def __init__(self, ask: Ask, target: Target) -> None:
         is_mistral = target.service == _MISTRAL
         has_short_ids = is_mistral or target.has_short_ids
         ids = CallIds(9, "A-Za-z0-9", least=9) if has_short_ids else CallIds(64)
-        super().__init__(ask, target, ids, most_stops=4)
+        super().__init__(ask, target, target.path("chat/completions"), ids, most_stops=4)
         self.shows_images = not is_mistral
         # DeepSeek refuses a conversation with calls in which any answer lacks the thinking; without calls it ignores it.
         has_calls = any(isinstance(part, ToolCall) for message in ask.messages for part in message.parts)
         thoughts = (thought for message in ask.messages for thought in self.thoughts(message))
         self._echoes = has_calls and any(thought.echo == ECHOED for thought in thoughts)
-
-    @override
-    def path(self) -> str:
-        return self.target.path("chat/completions")
 
     @override
     def body(self) -> dict[str, JSON]:
@@ -88,9 +84,8 @@ class ChatCompletionsWriter(ChatWriter):
             max_tokens="max_completion_tokens" if self.target.service in _NEW_NAME else "max_tokens",
             reasoning_effort="reasoning_effort",
             seed="random_seed" if self.target.service == _MISTRAL else "seed",
+            stop="stop",
         )
-        if self.stops:
-            body["stop"] = self.stops
         return {**body, **self.ask.options.others}
 
     @override
@@ -248,7 +243,6 @@ def _join_details(details: list[dict[str, JSON]], pieces: JSON) -> None:
 
 
 def _flat(part: JSON) -> str:
-    """Join the text of a part, or of parts within parts."""
     if isinstance(part, str):
         return part
     if isinstance(part, dict):
@@ -287,7 +281,6 @@ class _Call:
     size: int = 0
 
     def is_whole(self) -> bool:
-        """Tell whether the arguments are a complete JSON object."""
         if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
             return False
         try:
@@ -304,7 +297,6 @@ class _Calls:
         self._open: list[_Call] = []
 
     def add(self, values: Iterable[JSON]) -> None:
-        """Read the pieces of a chunk."""
         before = len(self._open)
         for value in values:
             piece = _piece(value)

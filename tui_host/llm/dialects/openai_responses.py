@@ -57,15 +57,11 @@ class ResponsesWriter(RequestWriter):
 
     dialect = NAME
     conversation = "input"
-    schemas = OPENAI_SCHEMAS
+    rules = OPENAI_SCHEMAS
     missing: Mapping[str, str] = {"seed": "this API has no seed", "stop": "this API has no texts to stop at"}
 
     def __init__(self, ask: Ask, target: Target) -> None:
-        super().__init__(ask, target, CallIds(64))
-
-    @override
-    def path(self) -> str:
-        return self.target.path("responses")
+        super().__init__(ask, target, target.path("responses"), CallIds(64))
 
     @override
     def body(self) -> dict[str, JSON]:
@@ -80,9 +76,9 @@ class ResponsesWriter(RequestWriter):
         return {**body, **options, **self.ask.options.others}
 
     @override
-    def tool(self, tool: ToolSpec) -> JSON:
+    def tool(self, tool: ToolSpec) -> dict[str, JSON]:
         # `strict` defaults to true, and the service would then change or refuse the schema.
-        return {"type": "function", **self.described(tool, "parameters"), "strict": False}
+        return {"type": "function", **super().tool(tool), "strict": False}
 
     @override
     def user(self, parts: Sequence[Part]) -> Iterable[JSON]:
@@ -108,7 +104,6 @@ class ResponsesWriter(RequestWriter):
             yield {"type": "function_call_output", "call_id": self.ids.of(result.call), "output": output}
 
     def _content(self, parts: Sequence[Part], between: str = "") -> JSON:
-        """Write the text, or a list if there are images."""
         if not any(isinstance(part, Image) for part in parts):
             return text_of(parts, between)
         written: list[JSON] = []
@@ -220,7 +215,6 @@ class ResponsesReader(AnswerReader):
 
     @override
     def whole(self, value: dict[str, JSON], data: bytes) -> Sequence[dict[str, JSON]]:
-        """Return the event that ends a streamed answer, which holds all items."""
         if not isinstance(value.get("output"), list) and "status" not in value:
             return ()
         self._is_whole = True
@@ -249,7 +243,6 @@ class ResponsesReader(AnswerReader):
                 pass  # ends of parts, progress, the vendor's own tools: only recorded
 
     def _add(self, event: Mapping[str, JSON], item: Mapping[str, JSON]) -> _Item:
-        """Begin an item with the first event about it."""
         index, opened = event.get("output_index"), _Item(id=text_or_empty(item.get("id")))
         self._last = opened
         if type(index) is int:
@@ -306,7 +299,6 @@ class ResponsesReader(AnswerReader):
                     self.end_part("text", echo)
 
     def _call(self, opened: _Item, item: Mapping[str, JSON], echo: Mapping[str, JSON] | None) -> None:
-        """Begin a call, or complete a call that has begun."""
         name = full_name(text_or_empty(item.get("name")), text_or_empty(item.get("namespace")))
         if opened.call is None:
             opened.call = self.open_call(item.get("call_id"), name, echo)
@@ -326,7 +318,6 @@ class ResponsesReader(AnswerReader):
             self.say(kind, piece)
 
     def _rest(self, opened: _Item, text: str, kind: Literal["text", "thinking"]) -> None:
-        """Add the part of a text that was not streamed."""
         streamed = "".join(opened.pieces)
         if text.startswith(streamed):
             self._words(opened, text[len(streamed) :], kind)
