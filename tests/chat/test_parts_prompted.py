@@ -7,8 +7,8 @@ from typing_extensions import override
 
 from tests.chat.bench import Bench, says
 from tests.chat.conftest import Make
+from tests.kit.bodies import event
 from tests.llm.protocols.answers import PLAIN, call, made_up
-from tests.llm.recorded.wire import event
 from tests.tui.details_drawn import drawn
 from tests.tui.inspector_wires import Wires
 from tui_host.answers.bodies import body_of

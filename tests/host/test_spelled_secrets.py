@@ -15,7 +15,7 @@ from tests.kit.bodies import DIALECTS, DONE, Answer, Call, chunk
 from tests.kit.peer import head, peer
 from tests.llm.asking import ASK, PLACE
 from tests.llm.peer import body_of, provider_at
-from tests.llm.recorded.reading import fold_of
+from tests.llm.recorded.case import fold_of
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor

@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from tests.llm.peer import provider_at, recorder
+from tests.llm.recorded.every import EVERY
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.errors import ModelError
@@ -15,6 +16,9 @@ from tui_host.llm.model_client import ModelClient, Stream
 from tui_host.llm.outgoing import Target
 
 TARGET = Target(provider="p")
+
+RECORDED = EVERY["openai"].tools.body
+"""A whole answer of Chat Completions: text, and a call."""
 
 ASK = Ask(model="m", messages=(Message(role="user", parts=(Text(text="what's 6 × 5?"),)),))
 

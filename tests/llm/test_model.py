@@ -9,9 +9,9 @@ import anyio
 import pytest
 from anyio.abc import ByteStream
 
-from tests.llm.asking import ASK, KEY, PLACE, asked, kinds, refused, told, told_with_error
+from tests.kit.bodies import DONE, chunk
+from tests.llm.asking import ASK, KEY, PLACE, RECORDED, asked, kinds, refused, told, told_with_error
 from tests.llm.peer import Peer, body_of, head, peer, provider_at, recorder, saying
-from tests.llm.streams import DONE, RECORDED, chunk
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.record import Place
 from tui_host.errors import ModelError

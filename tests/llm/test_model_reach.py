@@ -13,9 +13,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.llm.asking import ASK, PLACE, asked, refused, told
+from tests.llm.asking import ASK, PLACE, RECORDED, asked, refused, told
 from tests.llm.peer import head, peer, recorder, saying
-from tests.llm.streams import RECORDED
 from tui_host.errors import ModelError
 from tui_host.llm.model_client import ModelClient, Stream
 from tui_host.settings.model_options import Options

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.llm.test_openai_write import ADD, MULTIPLY, TOOLS, assistant, result, user
+from tests.llm.recorded.asks import ADD, MULTIPLY, TOOLS, assistant, result, user
 from tui_host.errors import SettingsError
 from tui_host.llm.events import TextDelta
 from tui_host.llm.messages import Message, Text, Thinking, ToolResult

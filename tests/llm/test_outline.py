@@ -1,3 +1,5 @@
+"""A request as a tree of its parts, what changed since the one before, and requests and answers in a few words."""
+
 from __future__ import annotations
 
 import json
@@ -7,34 +9,35 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.llm.asking import TARGET
-from tests.llm.recorded.asks import asks
+from tests.kit.bodies import DONE, calls, chunk, event, fragment
+from tests.llm.recorded.asks import ADD, MULTIPLY, NAMES, TOOLS, asks, assistant, result, told, user
+from tests.llm.recorded.case import THOUGHT, text
 from tests.llm.recorded.openai import RECORDED
-from tests.llm.test_openai_write import ADD, MULTIPLY, TOOLS, assistant, result, user
+from tests.llm.recorded.openai_responses import REASONING
 from tui_host.errors import JSON
-from tui_host.llm.dialects.ollama import OLLAMA
-from tui_host.llm.dialects.openai import OPENAI
+from tui_host.llm.dialects.table import DIALECTS, dialect
+from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
 from tui_host.llm.messages import Ask, Image, Message, Text
+from tui_host.llm.outgoing import Target
 from tui_host.llm.outline import Outline, Part, common_prefix, compare, estimate_tokens, size_words
 
 CASES = asks(RECORDED)
-NAMES = {"math__multiply": ("math", "multiply"), "math__add": ("math", "add"), "get_weather": ("weather", "get")}
-ASKED = (user("6 × 5?"), assistant(MULTIPLY), Message(role="tool", parts=(result(MULTIPLY, Text(text="30")),)))
+OFFERED = {"math__multiply": ("math", "multiply"), "math__add": ("math", "add"), **NAMES, "f": ("s", "t")}
+ASKED = (user("6 × 5?"), assistant(MULTIPLY), told(result(MULTIPLY, Text(text="30"))))
 
 
-def outline_of(name: str) -> Outline:
-    return of(OPENAI.write(CASES[name], TARGET).body)
+def written(ask: Ask, name: str = "openai") -> bytes:
+    return dialect(name).write(ask, Target(provider="p")).body
 
 
-def of(body: bytes) -> Outline:
-    found = OPENAI.outline(body, NAMES)
+def outline_of(body: bytes) -> Outline:
+    found = dialect("openai").outline(body, OFFERED)
     assert found is not None
     return found
 
 
-def asking(*messages: Message, **more: object) -> Outline:
-    ask = Ask(model="m", messages=messages, tools=TOOLS, **more)  # pyright: ignore[reportArgumentType] - shorthand
-    return of(OPENAI.write(ask, TARGET).body)
+def asking(*messages: Message) -> Outline:
+    return outline_of(written(Ask(model="m", messages=messages, tools=TOOLS)))
 
 
 def by_key(outline: Outline) -> dict[str, Part]:
@@ -42,7 +45,8 @@ def by_key(outline: Outline) -> dict[str, Part]:
 
 
 def test_a_request_is_told_as_what_it_is_made_of() -> None:
-    parts = by_key(outline_of("images"))
+    outline = outline_of(written(CASES["images"]))
+    parts, body = by_key(outline), json.loads(outline.body)
 
     assert list(parts) == [
         *("model", "stream", "stream_options", "messages", "messages/0", "messages/1"),
@@ -56,42 +60,113 @@ def test_a_request_is_told_as_what_it_is_made_of() -> None:
     assert parts["messages/2"].name == "get_weather"
     origins = [parts[f"messages/{n}"].origin for n in range(6)]
     assert origins == ["you", "model", "weather", "weather", "model", "you"]
+    for part in outline.walk():
+        json.loads(outline.bytes_of(part))
+        assert part.size > 0 < part.tokens
+    assert [json.loads(outline.bytes_of(part)) for part in outline.parts] == list(body.values())
 
 
 def test_an_image_behind_several_results_is_of_one_of_their_servers() -> None:
     call = replace(MULTIPLY, name="get_weather")
     picture = result(call, Text(text="20"), Image(media_type="image/png", data="QUJD"))
-    told = Message(role="tool", parts=(picture, result(ADD, Text(text="30"))))
-    ask = Ask(model="m", messages=(user("?"), assistant(call, ADD), told), tools=TOOLS)
-    for dialect, image in ((OPENAI, "messages/4/0"), (OLLAMA, "messages/4/images/0")):
-        outline = dialect.outline(dialect.write(ask, TARGET).body, NAMES)
-        assert outline is not None
-        assert [by_key(outline)[key].origin for key in ("messages/4", image)] == ["weather or math"] * 2
+    ask = Ask(model="m", messages=(user("?"), assistant(call, ADD), told(picture, result(ADD, Text(text="30")))))
+    for name, image in (("openai", "messages/4/0"), ("ollama", "messages/4/images/0")):
+        parts = by_key(outline_of(written(ask, name)))
+        assert [parts[key].origin for key in ("messages/4", image)] == ["weather or math"] * 2
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_every_part_s_bytes_are_json_of_their_own(name: str) -> None:
-    outline = outline_of(name)
-    body: dict[str, JSON] = json.loads(outline.body)
+CALL: JSON = {"name": "f", "args": {"a": 1}}
+FOREIGN: dict[str, tuple[JSON, list[tuple[str, str, str, str]]]] = {
+    "gemini, in the other spelling": (
+        {
+            "system_instruction": {"parts": [{"text": "Be brief."}]},
+            "tools": [
+                {"function_declarations": [{"name": "f", "parameters": {"type": "object"}}]},
+                {"googleSearch": {}, "functionDeclarations": [{"name": "f", "description": "again"}]},
+            ],
+            "contents": [
+                {"parts": [{"text": "see"}, {"inline_data": {"data": "QUJD"}}]},
+                {"role": "model", "parts": [{"function_call": CALL}]},
+                {"role": "function", "parts": [{"function_response": {"name": "f", "response": {"a": 1, "b": 2}}}]},
+                {"role": "model", "parts": [{"text": "hm", "thought": True}, {"text": "ok", "thought": False}, {}]},
+            ],
+        },
+        [
+            ("message", "", "host", "Be brief."),
+            ("tool", "f", "s", ""),
+            ("tool", "f", "s", "again"),
+            ("tool", "googleSearch", "", ""),
+            ("message", "", "you", "see"),
+            ("image", "", "you", ""),
+            ("message", "", "model", 'f {"a": 1}'),
+            ("call", "f", "model", '{"a": 1}'),
+            ("message", "", "s", 'f {"a": 1, "b": 2}'),
+            ("result", "f", "s", '{"a": 1, "b": 2}'),
+            ("message", "", "model", "ok · {}"),
+            ("thinking", "", "model", "hm"),
+        ],
+    ),
+    "responses": (
+        {
+            "instructions": "Be brief.",
+            "tools": [
+                {"type": "namespace", "name": "mcp__math", "tools": [{"type": "function", "name": "add"}]},
+                {"type": "function", "name": "f"},
+                {"type": "web_search"},
+            ],
+            "input": [
+                {"role": "user", "content": [{"type": "input_text", "text": "see"}, {"type": "input_image"}]},
+                {"role": "developer", "content": "note"},
+                REASONING,
+                {"type": "item_reference", "id": "x"},
+                {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]},
+                {"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"a":1}'},
+                {"type": "function_call_output", "call_id": "a", "output": [{"type": "input_text", "text": "21 C"}]},
+            ],
+        },
+        [
+            ("message", "", "host", "Be brief."),
+            ("tool", "mcp__math.add", "", ""),
+            ("tool", "f", "s", ""),
+            ("tool", "web_search", "", ""),
+            ("message", "", "you", "see"),
+            ("image", "", "you", ""),
+            ("message", "", "host", "note"),
+            ("thinking", "", "model", " ".join(THOUGHT.split())),
+            ("message", "", "model", '{"type": "item_reference", "id": "x"}'),
+            ("message", "", "model", "no"),
+            ("call", "f", "model", '{"a":1}'),
+            ("result", "f", "s", "21 C"),
+        ],
+    ),
+}
 
-    for part in outline.walk():
-        json.loads(outline.bytes_of(part))
-        assert part.size > 0
-        assert part.tokens > 0
-    for part in outline.parts:
-        assert json.loads(outline.bytes_of(part)) == body[part.key]
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_the_request_of_another_host_is_read_in_whatever_spelling(name: str) -> None:
+    body, parts = FOREIGN[name]
+    outline = outline_of(text(body))
+
+    shown = {"message", "tool", "call", "result", "thinking", "image"}
+    found = [(part.kind, part.name, part.origin, part.preview) for part in outline.walk() if part.kind in shown]
+    assert found == parts
+    assert len({part.key for part in outline.walk()}) == len(list(outline.walk()))
 
 
 @pytest.mark.parametrize("body", [b"", b"[1]", b"<html>", b'{"a":\xff}', b"[" * 200_000])
-def test_what_is_no_request_has_no_outline(body: bytes) -> None:
-    assert OPENAI.outline(body) is None
+def test_what_is_no_request_has_no_outline_and_what_is_odd_has_one(body: bytes) -> None:
+    odd: JSON = [7, None, {"role": 7, "content": {"a": 1}}, {"content": [7, [], {}]}]
+    assert dialect("openai").outline(body) is None
+    assert (
+        dialect("openai").outline(text({"messages": odd, "tools": {"a": 1}, "system": 7, "contents": {}})) is not None
+    )
 
 
 def test_a_preview_is_one_line_cut_between_characters_and_escapes() -> None:
     for escape in ("\\n", "\\u4e2d", '\\"', "中", "\\\\", "\\ud83d\\ude00"):
         for lead in range(8):
             body = f'{{"user":"{"x" * lead}{escape * 400}"}}'.encode()
-            preview = of(body).parts[0].preview
+            preview = outline_of(body).parts[0].preview
             assert len(preview) <= 80
             assert "\n" not in preview
             assert preview.endswith("…")
@@ -106,51 +181,107 @@ def test_the_common_prefix_is_common_and_no_longer(head: bytes, one: bytes, othe
     assert (head + one)[size : size + 1] != (head + other)[size : size + 1] or head + one == head + other
 
 
-def test_new_messages_are_marked_and_the_rest_is_the_same() -> None:
-    before, now = asking(ASKED[0]), asking(*ASKED)
-
-    found = compare(before, now)
+def test_what_changed_between_two_requests_is_marked_and_told() -> None:
+    before, now, same = asking(ASKED[0]), asking(*ASKED), asking(*ASKED)
+    found, identical = compare(before, now), compare(now, same)
 
     assert found.marks["messages"] == "~"
-    assert found.marks["messages/0"] == "="
-    assert found.marks["messages/1"] == "+"
-    assert found.marks["messages/1/calls/0"] == "+"
-    assert found.marks["messages/2"] == "+"
-    assert found.marks["tools"] == found.marks["tools/math__add"] == found.marks["model"] == "="
-    assert found.removed == ()
-    assert found.prefix == len(before.body) - 2
+    assert found.marks["messages/0"] == found.marks["tools/get_time"] == found.marks["model"] == "="
+    assert found.marks["messages/1"] == found.marks["messages/1/calls/0"] == found.marks["messages/2"] == "+"
+    assert (found.removed, found.prefix) == ((), len(before.body) - 2)
     assert found.words == f"+2 messages, tools unchanged, prefix identical for {size_words(found.prefix)}"
     assert set(found.marks) == {part.key for part in now.walk()}
+    assert set(identical.marks.values()) == {"="}
+    assert identical.words == "messages unchanged, tools unchanged, identical"
 
 
 def test_a_changed_tool_and_a_removed_option_are_told() -> None:
-    before = of(
-        b'{"model":"m","seed":1,"tools":[{"function":{"name":"a","description":"x"}},{"function":{"name":"b"}}]}'
-    )
-    now = of(b'{"model":"m","tools":[{"function":{"name":"a","description":"y"}}]}')
+    function = {"name": "a", "description": "x"}
+    before = outline_of(text({"model": "m", "seed": 1, "tools": [{"function": function}, {"function": {"name": "b"}}]}))
+    now = outline_of(text({"model": "m", "tools": [{"function": function | {"description": "y"}}]}))
 
     found = compare(before, now)
 
-    assert found.marks == {
-        "model": "=",
-        "tools": "~",
-        "tools/a": "~",
-        "tools/a/description": "~",
-    }
+    assert found.marks == {"model": "=", "tools": "~", "tools/a": "~", "tools/a/description": "~"}
     assert [part.key for part in found.removed] == ["tools/b", "seed"]
     assert "-1 ~1 tools" in found.words
 
 
-def test_the_same_request_again_is_identical() -> None:
-    found = compare(asking(*ASKED), asking(*ASKED))
+@pytest.mark.parametrize(
+    ("said", "least", "most"),
+    [("", 0, 0), ("word " * 100, 100, 150), ("汉字" * 100, 120, 200), ("привет " * 10, 20, 45), ("😀" * 10, 15, 25)],
+)
+def test_tokens_are_estimated_by_script(said: str, least: int, most: int) -> None:
+    assert least <= estimate_tokens(said.encode()) <= most
 
-    assert set(found.marks.values()) == {"="}
-    assert found.words == "messages unchanged, tools unchanged, identical"
+
+# In a few words
+
+
+def words(*pieces: bytes, status: int = 200) -> str:
+    growing = ResponseWords(dialect="openai", status=status, names=OFFERED)
+    growing.feed(b"".join(pieces))
+    growing.finish()
+    return growing.words
+
+
+def test_a_request_is_told_by_its_counts() -> None:
+    first = written(CASES["tools"])
+    more = first.removesuffix(b"]}") + b',{"role":"user"},{"role":"user"}]}'
+
+    assert request_words(first) == "3 tools · 2 messages"
+    assert request_words(more, first) == "+2 messages"
+    assert request_words(more, b"{}") == "3 tools · +4 messages"
+    assert request_words(b'{"messages":[{}]}') == "1 message"
+    assert request_words(written(CASES["tools"], "gemini")) == "3 tools · 1 message"
+
+
+MULTIPLIES = calls(fragment(index=0, wire_id="1", name="math__multiply", arguments='{"a":6,"b":5}'))
 
 
 @pytest.mark.parametrize(
-    ("text", "least", "most"),
-    [("", 0, 0), ("word " * 100, 100, 150), ("汉字" * 100, 120, 200), ("привет " * 10, 20, 45), ("😀" * 10, 15, 25)],
+    ("pieces", "status", "said"),
+    [
+        ((MULTIPLIES, DONE), 200, 'asks math.multiply {"a":6,"b":5}'),
+        (
+            (MULTIPLIES, calls(fragment(index=1, wire_id="2", name="unknown", arguments="{}")), DONE),
+            200,
+            'asks math.multiply {"a":6,"b":5} and 1 more',
+        ),
+        ((chunk({"content": "6 × 5\n+ 7 = 37"}), DONE), 200, '"6 × 5 + 7 = 37"'),
+        ((chunk({"content": "6 ×"}),), 200, '"6 ×", cut off'),
+        ((chunk({"reasoning": "hm"}),), 200, 'thinks "hm", cut off'),
+        ((chunk(finish="stop"), DONE), 200, "an empty answer"),
+        ((event({"error": {"message": "overloaded"}}),), 200, "error: overloaded"),
+        ((b'{"error":{"message":"slow down"}}',), 429, "slow down"),
+        ((b"",), 200, "cut off"),
+    ],
 )
-def test_tokens_are_estimated_by_script(text: str, least: int, most: int) -> None:
-    assert least <= estimate_tokens(text.encode()) <= most
+def test_a_response_is_told_by_what_it_asks_or_says(pieces: tuple[bytes, ...], status: int, said: str) -> None:
+    assert words(*pieces, status=status) == said
+
+
+def test_a_secret_that_is_spelt_in_several_events_is_taken_out_before_anything_is_cut() -> None:
+    growing = ResponseWords(dialect="openai", hide=lambda said: said.replace("hunter2-hunter2", "KEY"))
+    for piece in (chunk({"content": "x" * 180 + "hunter2"}), chunk({"content": "-hunter2"}), DONE):
+        growing.feed(piece)
+
+    assert growing.words == f'"{"x" * 180}KEY"'
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_list_of_models_is_told_by_its_length(name: str) -> None:
+    gemini: JSON = {
+        "models": [{"name": f"models/{n}", "supportedGenerationMethods": ["generateContent"]} for n in "ab"]
+    }
+    body = text(gemini if name == "gemini" else {"data": [{"id": "a"}, {"id": "b"}]})
+
+    assert (list_words(body, dialect=name), list_words(body[:20], dialect=name)) == ("2 models", "")
+
+
+@pytest.mark.parametrize("status", [200, 302, 500])
+@given(body=st.binary(max_size=200))
+def test_foreign_bytes_never_raise(status: int, body: bytes) -> None:
+    assert len(words(body, status=status)) <= 200
+    request_words(body, body)
+    request_words(b'{"messages":' + body + b"}")

@@ -15,28 +15,21 @@ ASK = Ask(model="m", messages=())
 
 
 @pytest.mark.parametrize(
-    ("base", "joined"),
+    ("base", "versions", "joined"),
     [
-        ("https://a.example/v1", "https://a.example/v1/models"),
-        ("https://a.example/v1/", "https://a.example/v1/models"),
-        ("https://a.example", "https://a.example/models"),
-        ("https://a.example/v1?api-version=7#top", "https://a.example/v1/models?api-version=7"),
+        ("https://a.example/v1", (), "https://a.example/v1/models"),
+        ("https://a.example/v1/", (), "https://a.example/v1/models"),
+        ("https://a.example", (), "https://a.example/models"),
+        ("https://a.example/v1?api-version=7#top", (), "https://a.example/v1/models?api-version=7"),
+        ("https://h/", ("v1beta", "v1"), "https://h/v1beta/models"),
+        ("https://h/v1", ("v1beta", "v1"), "https://h/v1/models"),
+        ("https://h/proxy/v1beta", ("v1beta", "v1"), "https://h/proxy/v1beta/models"),
     ],
 )
-def test_a_path_is_joined_to_a_base_by_rule(base: str, joined: str) -> None:
-    assert join(base, "models") == joined
-
-
-@pytest.mark.parametrize(
-    ("base", "joined"),
-    [
-        ("https://h/", "https://h/v1beta/models"),
-        ("https://h/v1", "https://h/v1/models"),
-        ("https://h/proxy/v1beta", "https://h/proxy/v1beta/models"),
-    ],
-)
-def test_a_version_is_put_in_where_the_address_has_none(base: str, joined: str) -> None:
-    assert join(base, "models", ("v1beta", "v1")) == joined
+def test_a_path_is_joined_to_a_base_and_a_version_put_in_where_it_has_none(
+    base: str, versions: tuple[str, ...], joined: str
+) -> None:
+    assert join(base, "models", versions) == joined
 
 
 def test_no_repr_of_a_request_shows_a_key() -> None:
@@ -68,67 +61,55 @@ def test_a_header_of_the_provider_s_own_stands_in_for_ours() -> None:
     assert ("api-key", "k") in headers
 
 
-BEARER = {"Authorization": "Bearer k"}
-ASKED_AT: dict[str, tuple[str, str, dict[str, str]]] = {
-    "openai": ("https://api.openai.com/v1/chat/completions", "https://api.openai.com/v1/models", BEARER),
-    "azure": (
-        "https://mine.openai.azure.com/openai/v1/chat/completions",
-        "https://mine.openai.azure.com/openai/v1/models",
-        {"api-key": "k"},
-    ),
-    "anthropic": (
-        "https://api.anthropic.com/v1/messages",
-        "https://api.anthropic.com/v1/models?limit=1000",
-        {"x-api-key": "k", "anthropic-version": "2026-10-21"},
-    ),
+CHAT, MODELS = "chat/completions", "models"
+ASKED_AT = {
+    "openai": ("https://api.openai.com/v1", CHAT, MODELS),
+    "azure": ("https://mine.openai.azure.com/openai/v1", CHAT, MODELS),
+    "anthropic": ("https://api.anthropic.com/v1", "messages", "models?limit=1000"),
     "gemini": (
-        "https://generativelanguage.googleapis.com/v1beta/models/m:streamGenerateContent?alt=sse",
-        "https://generativelanguage.googleapis.com/v1beta/models?pageSize=1000",
-        {"x-goog-api-key": "k"},
+        "https://generativelanguage.googleapis.com/v1beta",
+        "models/m:streamGenerateContent?alt=sse",
+        "models?pageSize=1000",
     ),
-    "deepseek": ("https://api.deepseek.com/v1/chat/completions", "https://api.deepseek.com/v1/models", BEARER),
-    "mistral": ("https://api.mistral.ai/v1/chat/completions", "https://api.mistral.ai/v1/models", BEARER),
-    "groq": ("https://api.groq.com/openai/v1/chat/completions", "https://api.groq.com/openai/v1/models", BEARER),
-    "openrouter": ("https://openrouter.ai/api/v1/chat/completions", "https://openrouter.ai/api/v1/models", BEARER),
-    "xai": ("https://api.x.ai/v1/chat/completions", "https://api.x.ai/v1/models", BEARER),
-    "together": ("https://api.together.xyz/v1/chat/completions", "https://api.together.xyz/v1/models", BEARER),
-    "moonshot": ("https://api.moonshot.cn/v1/chat/completions", "https://api.moonshot.cn/v1/models", BEARER),
-    "zhipu": (
-        "https://open.bigmodel.cn/api/paas/v4/chat/completions",
-        "https://open.bigmodel.cn/api/paas/v4/models",
-        BEARER,
-    ),
-    "qwen": (
-        "https://dashscope.aliyuncs.com/compatible-mode/v1/chat/completions",
-        "https://dashscope.aliyuncs.com/compatible-mode/v1/models",
-        BEARER,
-    ),
-    "doubao": (
-        "https://ark.cn-beijing.volces.com/api/v3/chat/completions",
-        "https://ark.cn-beijing.volces.com/api/v3/models",
-        BEARER,
-    ),
-    "siliconflow": ("https://api.siliconflow.cn/v1/chat/completions", "https://api.siliconflow.cn/v1/models", BEARER),
-    "ollama": ("http://127.0.0.1:11434/api/chat", "http://127.0.0.1:11434/api/tags", {}),
-    "lmstudio": ("http://127.0.0.1:1234/v1/chat/completions", "http://127.0.0.1:1234/v1/models", {}),
-    "llamacpp": ("http://127.0.0.1:8080/v1/chat/completions", "http://127.0.0.1:8080/v1/models", {}),
-    "vllm": ("http://127.0.0.1:8000/v1/chat/completions", "http://127.0.0.1:8000/v1/models", {}),
+    "deepseek": ("https://api.deepseek.com/v1", CHAT, MODELS),
+    "mistral": ("https://api.mistral.ai/v1", CHAT, MODELS),
+    "groq": ("https://api.groq.com/openai/v1", CHAT, MODELS),
+    "openrouter": ("https://openrouter.ai/api/v1", CHAT, MODELS),
+    "xai": ("https://api.x.ai/v1", CHAT, MODELS),
+    "together": ("https://api.together.xyz/v1", CHAT, MODELS),
+    "moonshot": ("https://api.moonshot.cn/v1", CHAT, MODELS),
+    "zhipu": ("https://open.bigmodel.cn/api/paas/v4", CHAT, MODELS),
+    "qwen": ("https://dashscope.aliyuncs.com/compatible-mode/v1", CHAT, MODELS),
+    "doubao": ("https://ark.cn-beijing.volces.com/api/v3", CHAT, MODELS),
+    "siliconflow": ("https://api.siliconflow.cn/v1", CHAT, MODELS),
+    "ollama": ("http://127.0.0.1:11434/api", "chat", "tags"),
+    "lmstudio": ("http://127.0.0.1:1234/v1", CHAT, MODELS),
+    "llamacpp": ("http://127.0.0.1:8080/v1", CHAT, MODELS),
+    "vllm": ("http://127.0.0.1:8000/v1", CHAT, MODELS),
 }
-"""By preset: where it is asked, where its models are listed, the headers that only it gets."""
+"""By preset: the address, where it is asked below it, where its models are listed."""
+HEADERS: dict[str, dict[str, str]] = {
+    "azure": {"api-key": "k"},
+    "anthropic": {"x-api-key": "k", "anthropic-version": "2026-10-21"},
+    "gemini": {"x-goog-api-key": "k"},
+    **{local: {} for local in ("ollama", "lmstudio", "llamacpp", "vllm")},
+}
+"""The headers that only it gets; a bearer token elsewhere."""
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_are_asked_where_their_vendors_answer(name: str) -> None:
-    url, models, headers = ASKED_AT[name]
+    base, path, models = ASKED_AT[name]
     provider = PRESETS[name]
     environment = {provider.key_variable or "NOBODYS": "k", "AZURE_OPENAI_RESOURCE": "mine"}
 
     asked, listed = model_request(provider, ASK, environment), models_request(provider, environment)
 
-    assert (asked.method, asked.url, listed.method, listed.url) == ("POST", url, "GET", models)
+    assert (asked.method, asked.url, listed.method, listed.url) == ("POST", f"{base}/{path}", "GET", f"{base}/{models}")
     fixed = {"User-Agent", "Accept-Encoding", "Content-Type", "Accept"}
-    assert {key: value for key, value in asked.headers if key not in fixed} == headers
-    assert {key: value for key, value in listed.headers if key not in fixed} == headers
+    for request in (asked, listed):
+        own = {key: value for key, value in request.headers if key not in fixed}
+        assert own == HEADERS.get(name, {"Authorization": "Bearer k"})
 
 
 @pytest.mark.parametrize("name", PRESETS)

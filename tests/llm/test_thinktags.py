@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.llm.streams import DONE, chunk, fold_of
+from tests.kit.bodies import DONE, chunk
+from tests.llm.recorded.case import fold_of
 
 FORMS = {
     "<think>hm</think>\n\nanswer": ("hm", "answer"),
@@ -28,20 +29,26 @@ def test_thinking_within_the_text_is_told_apart_however_it_is_cut(text: str) -> 
     for size in (1, 2, 5, 1000):
         pieces = [text[start : start + size] for start in range(0, len(text), size)]
 
-        fold = fold_of(*(chunk({"content": piece}) for piece in pieces), chunk(finish="stop"), DONE)
+        fold = fold_of("openai", *(chunk({"content": piece}) for piece in pieces), chunk(finish="stop"), DONE)
 
         assert (fold.thinking, fold.text) == FORMS[text]
 
 
 def test_where_the_server_tells_thinking_apart_text_is_text() -> None:
     fold = fold_of(
-        chunk({"reasoning": "hm"}), chunk({"content": "<think>is a tag\n</think>\n"}), chunk(finish="stop"), DONE
+        "openai",
+        chunk({"reasoning": "hm"}),
+        chunk({"content": "<think>is a tag\n</think>\n"}),
+        chunk(finish="stop"),
+        DONE,
     )
 
     assert (fold.thinking, fold.text) == ("hm", "<think>is a tag\n</think>\n")
 
 
 def test_thinking_within_a_whole_answer_is_told_apart_too() -> None:
-    fold = fold_of(b'{"choices":[{"message":{"content":"<think>hm</think>\\nanswer"},"finish_reason":"stop"}]}')
+    fold = fold_of(
+        "openai", b'{"choices":[{"message":{"content":"<think>hm</think>\\nanswer"},"finish_reason":"stop"}]}'
+    )
 
     assert (fold.thinking, fold.text) == ("hm", "answer")

@@ -6,10 +6,10 @@ import anyio
 import pytest
 from anyio.abc import ByteStream
 
+from tests.kit.bodies import chunk
 from tests.llm.asking import ASK, PLACE
 from tests.llm.peer import head, peer, provider_at, recorder
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, call
-from tests.llm.streams import chunk
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.llm.answer_stream import CLOSED, MADE_UP_LIMIT
 from tui_host.llm.fold import Fold

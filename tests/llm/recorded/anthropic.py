@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
-from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded
-from tests.llm.recorded.wire import event, text
+from tests.kit.bodies import event
+from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded, asking, compact, text
 from tui_host.errors import JSON
 from tui_host.llm.messages import Stop, Usage
 
@@ -20,30 +19,39 @@ BEFORE = Usage(input_total=120, input_cached=64, cache_written=6)
 SIGNATURE = "EqQB/+=="
 THINKING: JSON = {"type": "thinking", "thinking": THOUGHT, "signature": SIGNATURE}
 REDACTED: JSON = {"type": "redacted_thinking", "data": "EmwK"}
+IDS = ("toolu_1", "toolu_2")
 
 
 def named(value: dict[str, JSON]) -> bytes:
     return event(value, str(value["type"]))
 
 
+def placed(kind: str, index: int | None, **more: JSON) -> bytes:
+    """An event about a block; some services give no index."""
+    return named({"type": f"content_block_{kind}", **({} if index is None else {"index": index}), **more})
+
+
 def began(usage: JSON = None) -> bytes:
-    message: dict[str, JSON] = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": []}
-    message |= {"stop_reason": None, "stop_sequence": None, **({} if usage is None else {"usage": usage})}
-    return named({"type": "message_start", "message": message})
+    message: dict[str, JSON] = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "content": [],
+        "stop_reason": None,
+    }
+    return named({"type": "message_start", "message": message | ({} if usage is None else {"usage": usage})})
 
 
 def opened(index: int | None, block: JSON) -> bytes:
-    place = {} if index is None else {"index": index}
-    return named({"type": "content_block_start", **place, "content_block": block})
+    return placed("start", index, content_block=block)
 
 
 def more(index: int | None, kind: str, name: str, piece: str) -> bytes:
-    place = {} if index is None else {"index": index}
-    return named({"type": "content_block_delta", **place, "delta": {"type": kind, name: piece}})
+    return placed("delta", index, delta={"type": kind, name: piece})
 
 
 def closed(index: int | None) -> bytes:
-    return named({"type": "content_block_stop", **({} if index is None else {"index": index})})
+    return placed("stop", index)
 
 
 def finished(word: str | None, usage: JSON = None, **delta: JSON) -> bytes:
@@ -60,54 +68,44 @@ def words(index: int | None = 0, said: str = TEXT) -> bytes:
     return opened(index, {"type": "text", "text": ""}) + PING + b"".join(pieces) + closed(index)
 
 
+def call_opened(index: int | None, wire_id: str, name: str) -> bytes:
+    return opened(index, {"type": "tool_use", "id": wire_id, "name": name, "input": {}})
+
+
+def given(index: int | None, *pieces: str) -> bytes:
+    return b"".join(more(index, "input_json_delta", "partial_json", piece) for piece in pieces)
+
+
 def call(index: int | None, wire_id: str, asked: tuple[str, str], *pieces: str) -> bytes:
-    block: JSON = {"type": "tool_use", "id": wire_id, "name": asked[0], "input": {}}
-    given = [
-        more(index, "input_json_delta", "partial_json", piece) for piece in pieces or ("", asked[1][:5], asked[1][5:])
-    ]
-    return opened(index, block) + b"".join(given) + closed(index)
+    pieces = pieces or ("", asked[1][:5], asked[1][5:])
+    return call_opened(index, wire_id, asked[0]) + given(index, *pieces) + closed(index)
 
 
 def thought(index: int, said: str = THOUGHT, signature: str = SIGNATURE) -> bytes:
-    return b"".join(
-        (
-            opened(index, {"type": "thinking", "thinking": "", "signature": ""}),
-            *(more(index, "thinking_delta", "thinking", piece) for piece in (said[:5], said[5:]) if piece),
-            *([more(index, "signature_delta", "signature", signature)] if signature else []),
-            closed(index),
-        )
-    )
+    pieces = [more(index, "thinking_delta", "thinking", piece) for piece in (said[:5], said[5:]) if piece]
+    pieces += [more(index, "signature_delta", "signature", signature)] if signature else []
+    return opened(index, {"type": "thinking", "thinking": "", "signature": ""}) + b"".join(pieces) + closed(index)
 
 
-def mixed() -> bytes:
-    """Two calls whose pieces come in turns."""
-    blocks: list[JSON] = [
-        {"type": "tool_use", "id": wire_id, "name": name, "input": {}}
-        for wire_id, (name, _) in zip(IDS, (WEATHER, TIME), strict=True)
-    ]
-    pieces = [
-        more(index, "input_json_delta", "partial_json", piece)
-        for index, piece in ((0, WEATHER[1][:3]), (1, TIME[1][:9]), (0, WEATHER[1][3:]), (1, TIME[1][9:]))
-    ]
-    return b"".join((opened(0, blocks[0]), opened(1, blocks[1]), *pieces, closed(1), closed(0)))
+MIXED = (
+    call_opened(0, IDS[0], WEATHER[0])
+    + call_opened(1, IDS[1], TIME[0])
+    + given(0, WEATHER[1][:3])
+    + given(1, TIME[1][:9])
+    + given(0, WEATHER[1][3:])
+    + given(1, TIME[1][9:])
+    + closed(1)
+    + closed(0)
+)
+"""Two calls whose pieces come in turns."""
 
 
-IDS = ("toolu_1", "toolu_2")
+def ended(word: str, stop: Stop = "end") -> Case:
+    return Case(body=began() + words() + finished(word) + STOP, text=TEXT, stop=stop, vendor=word)
 
 
-def ended(word: str, stop: Stop = "end", **delta: JSON) -> Case:
-    return Case(body=began() + words() + finished(word, **delta) + STOP, text=TEXT, stop=stop, vendor=word)
-
-
-def asking(*blocks: bytes, ids: tuple[str, ...] = IDS, text: str = "") -> Case:
-    return Case(
-        body=began() + b"".join(blocks) + finished("tool_use") + STOP,
-        text=text,
-        calls=(WEATHER, TIME)[: len(ids)],
-        ids=ids,
-        stop="tools",
-        vendor="tool_use",
-    )
+def wants(*blocks: bytes, ids: tuple[str, ...] = IDS, text: str = "") -> Case:
+    return asking(began() + b"".join(blocks) + finished("tool_use") + STOP, "tool_use", ids=ids, text=text)
 
 
 def whole() -> bytes:
@@ -120,13 +118,16 @@ def whole() -> bytes:
     return head + b', "content": [' + content + b'], "usage": ' + text(COUNTED) + b"}"
 
 
+DETAILED: JSON = {"output_tokens": 48, "output_tokens_details": {"thinking_tokens": 16}}
+THIRD: JSON = {"type": "thinking", "thinking": "", "signature": "Third"}
+
 RECORDED = Recorded(
     dialect="anthropic",
     text=ended("end_turn"),
-    tools=asking(words(0), call(1, IDS[0], WEATHER), ids=IDS[:1], text=TEXT),
-    parallel=asking(mixed()),
+    tools=wants(words(0), call(1, IDS[0], WEATHER), ids=IDS[:1], text=TEXT),
+    parallel=wants(MIXED),
     thinking=replace(
-        asking(
+        wants(
             thought(0),
             opened(1, REDACTED) + closed(1),
             thought(2, "", "Third"),
@@ -136,24 +137,16 @@ RECORDED = Recorded(
             text=TEXT,
         ),
         thinking=THOUGHT,
-        echoes=tuple(
-            json.dumps(block, ensure_ascii=False, separators=(",", ":")).encode()
-            for block in (THINKING, REDACTED, {"type": "thinking", "thinking": "", "signature": "Third"})
-        ),
+        echoes=tuple(map(compact, (THINKING, REDACTED, THIRD))),
     ),
-    usage=Case(
-        body=b"".join(
-            (
-                began(COUNTED),
-                words(),
-                finished("end_turn", {"output_tokens": 40}),
-                finished("end_turn", {"output_tokens": 48, "output_tokens_details": {"thinking_tokens": 16}}),
-                STOP,
-            )
-        ),
-        text=TEXT,
-        vendor="end_turn",
-        usage=Usage(input_total=120, input_cached=64, cache_written=6, output_total=48, reasoning=16),
+    usage=replace(
+        ended("end_turn"),
+        body=began(COUNTED)
+        + words()
+        + finished("end_turn", {"output_tokens": 40})
+        + finished("end_turn", DETAILED)
+        + STOP,
+        usage=replace(BEFORE, output_total=48, reasoning=16),
     ),
     failing=Case(
         body=began() + words() + named({"type": "error", "error": {"type": "overloaded_error", "message": "it broke"}}),
@@ -162,39 +155,24 @@ RECORDED = Recorded(
         failure="it broke",
     ),
     cut=Case(body=began(COUNTED) + words(), text=TEXT, stop="cut", usage=BEFORE),
-    nothing=replace(asking(call(0, IDS[0], NOW, ""), ids=IDS[:1]), calls=(NOW,)),
-    whole=Case(
-        body=whole(),
-        text=TEXT,
-        calls=(WEATHER, TIME),
-        ids=IDS,
-        stop="tools",
-        vendor="tool_use",
-        usage=Usage(input_total=120, input_cached=64, cache_written=6, output_total=1),
-    ),
+    whole=replace(asking(whole(), "tool_use", ids=IDS, text=TEXT), usage=replace(BEFORE, output_total=1)),
     ends={
         "max_tokens": ended("max_tokens", "length"),
         "model_context_window_exceeded": ended("model_context_window_exceeded", "length"),
-        "stop_sequence": ended("stop_sequence"),
         "pause_turn": ended("pause_turn", "paused"),
         "refusal": ended("refusal", "refused"),
         "a word of tomorrow": ended("tired"),
         "without message_stop": Case(body=began() + words() + finished("end_turn"), text=TEXT, vendor="end_turn"),
         "without a reason": Case(body=began() + words() + STOP, text=TEXT, vendor="message_stop"),
-        "end_turn with calls": Case(
-            body=began() + call(0, IDS[0], WEATHER) + finished("end_turn") + STOP,
-            calls=(WEATHER,),
-            ids=IDS[:1],
-            stop="tools",
-            vendor="end_turn",
-        ),
+        "end_turn with calls": asking(began() + call(0, "a", WEATHER) + finished("end_turn"), "end_turn", ids=("a",)),
     },
     odd={
-        "no index": asking(words(None), call(None, "a", WEATHER), call(None, "b", TIME), ids=("a", "b"), text=TEXT),
-        "index always 0": asking(words(0), call(0, "a", WEATHER), call(0, "b", TIME), ids=("a", "b"), text=TEXT),
-        "no ids": asking(call(0, "", WEATHER), call(1, "", TIME), ids=("", "")),
-        "one id for both": asking(call(0, "a", WEATHER), call(1, "a", TIME), ids=("a", "a")),
-        "blocks and events of tomorrow": asking(
+        "no arguments": replace(wants(call(0, IDS[0], NOW, ""), ids=IDS[:1]), calls=(NOW,)),
+        "no index": wants(words(None), call(None, "a", WEATHER), call(None, "b", TIME), ids=("a", "b"), text=TEXT),
+        "index always 0": wants(words(0), call(0, "a", WEATHER), call(0, "b", TIME), ids=("a", "b"), text=TEXT),
+        "no ids": wants(call(0, "", WEATHER), call(1, "", TIME), ids=("", "")),
+        "one id for both": wants(call(0, "a", WEATHER), call(1, "a", TIME), ids=("a", "a")),
+        "blocks and events of tomorrow": wants(
             named({"type": "message_dream", "dream": 1}),
             opened(0, {"type": "dream", "dream": 1}) + more(0, "dream_delta", "dream", "x") + closed(0),
             words(1),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.llm.recorded.case import Recorded
-from tests.llm.recorded.reading import MODEL, fold_of
-from tui_host.llm.messages import Ask, Image, Message, Text, ToolCall, ToolResult, ToolSpec
+from tests.llm.recorded.case import MODEL, Recorded, fold_of
+from tui_host.llm.messages import Ask, Image, Message, Part, Text, ToolCall, ToolResult, ToolSpec
 from tui_host.settings.model_options import Options
 
 PIXEL, PHOTO = "iVBORw0KGgo=", "/9j/4AAQSkY="
@@ -29,9 +28,28 @@ OPTIONS = Options(
 SYSTEM = Message(role="system", parts=(Text(text="Be brief."),))
 
 
+MULTIPLY = ToolCall(id="t1s1c0", wire_id="call_1", name="math__multiply", arguments='{"a": 6,"b":5}')
+ADD = ToolCall(id="t1s1c1", wire_id="call_2", name="math__add", arguments="")
+
+
 def user(text: str) -> Message:
     """A question."""
     return Message(role="user", parts=(Text(text=text),))
+
+
+def assistant(*parts: Part) -> Message:
+    """An answer."""
+    return Message(role="assistant", parts=parts)
+
+
+def result(call: ToolCall, *content: Text | Image) -> ToolResult:
+    """What a call brought."""
+    return ToolResult(call=call, content=content)
+
+
+def told(*results: ToolResult) -> Message:
+    """The results of a step."""
+    return Message(role="tool", parts=results)
 
 
 def calls_of(message: Message) -> list[ToolCall]:
@@ -57,8 +75,8 @@ def loop(recorded: Recorded, *more: Text | Image) -> tuple[Message, ...]:
 def pictures(recorded: Recorded) -> tuple[Message, ...]:
     """An image in a result, and one from a person."""
     asked = Message(role="user", parts=(Text(text="and this?"), Image(media_type="image/jpeg", data=PHOTO)))
-    told = loop(recorded, Image(media_type="image/png", data=PIXEL))
-    return *told, Message(role="assistant", parts=(Text(text="Here it is."),)), asked
+    before = loop(recorded, Image(media_type="image/png", data=PIXEL))
+    return *before, Message(role="assistant", parts=(Text(text="Here it is."),)), asked
 
 
 def asks(recorded: Recorded) -> Mapping[str, Ask]:

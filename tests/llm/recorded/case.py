@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from tui_host.errors import JSON
+from tui_host.llm.dialects.table import dialect
+from tui_host.llm.events import ModelEvent
+from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Stop, Usage
 
+PROVIDER, MODEL = "p", "m"
 TEXT = "Let me see… 看\u0085 \u2028 🙂"
 """What an answer says, with all that readers of lines stumble over."""
-
 THOUGHT = "Two \u2028 cities, 两个"
-
 WEATHER = ("get_weather", '{"city":"Paris"}')
 TIME = ("get_time", '{"zone": "Asia/東京", "x": 1.0}')
 """Two calls: names, and arguments as the model wrote them."""
-
 NOW = ("now", "{}")
 """A call without arguments, in whatever way the vendor says that there are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One response's body, and what it says.
+    """One response's body, and what it says: a stop in our words and in the vendor's, ids and names and arguments of calls.
 
-    Attributes:
-        body: The exact bytes.
-        text: The answer.
-        thinking: What was thought.
-        calls: Names and arguments, as the model wrote them.
-        ids: The ids that the vendor gave the calls, empty ones for none.
-        stop: Why it ended, in our words.
-        vendor: The same in the vendor's word.
-        usage: Tokens and times.
-        failure: The provider's words for an error.
-        echoes: Bytes that stand in the next request of the same tool loop because of this answer, in this order; in no
-            request to another provider or model.
+    `echoes` are bytes that stand in the next request of the same tool loop because of this answer, in this order; in no
+    request to another provider or model.
     """
 
     body: bytes
@@ -53,22 +46,18 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What one dialect's provider sends. Each body is a whole stream but for `whole` and where it says so.
+    """What one dialect's provider sends. Each body is a whole stream but for `whole`.
 
     Attributes:
-        dialect: The dialect's name.
-        framing: How it streams.
-        text: TEXT and nothing else.
         tools: TEXT, and the call WEATHER.
         parallel: The calls WEATHER and TIME of one answer, their pieces as mixed as the vendor mixes them.
         thinking: THOUGHT, TEXT and WEATHER, with all that the vendor wants back.
         usage: TEXT with every count (and time) that the vendor can report.
         failing: TEXT, then an error inside the response.
         cut: TEXT, then nothing: the body ends before the vendor has said that the answer is over.
-        nothing: The call NOW, whose arguments are empty.
-        whole: What `parallel` says with TEXT before it, as the one answer that was not streamed.
-        ends: Streams by what they are for: every reason for which an answer of this vendor ends.
-        odd: Streams by what is odd about them: ids that miss or repeat, indexes that lie, whatever this vendor's services do.
+        whole: TEXT, WEATHER and TIME as the one answer that was not streamed.
+        ends: Every reason for which an answer of this vendor ends.
+        odd: What is odd about it: ids that miss or repeat, indexes that lie, whatever this vendor's services do.
         models: A list of models that names `model-a` and `model-b`.
         refusal: A body of an error that says `no such model`.
     """
@@ -82,7 +71,6 @@ class Recorded:
     usage: Case
     failing: Case
     cut: Case
-    nothing: Case
     whole: Case
     ends: Mapping[str, Case]
     odd: Mapping[str, Case]
@@ -91,14 +79,56 @@ class Recorded:
 
     def cases(self) -> dict[str, Case]:
         """All streams, by name."""
-        named = {
-            "text": self.text,
-            "tools": self.tools,
-            "parallel": self.parallel,
-            "thinking": self.thinking,
-            "usage": self.usage,
-            "failing": self.failing,
-            "cut": self.cut,
-            "nothing": self.nothing,
-        }
+        names = ("text", "tools", "parallel", "thinking", "usage", "failing", "cut")
+        named: dict[str, Case] = {name: getattr(self, name) for name in names}
         return {**named, **self.ends, **self.odd}
+
+
+def asking(body: bytes, vendor: str, *, ids: tuple[str, ...] = ("", ""), text: str = "") -> Case:
+    """An answer that asks for WEATHER, and for TIME if there are two ids."""
+    return Case(body=body, text=text, calls=(WEATHER, TIME)[: len(ids)], ids=ids, stop="tools", vendor=vendor)
+
+
+def text(value: JSON) -> bytes:
+    """JSON in UTF-8, without escapes where none are needed."""
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
+def compact(value: JSON) -> bytes:
+    """JSON as it is sent."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def events_of(name: str, pieces: Iterable[bytes], content_type: str = "") -> list[ModelEvent]:
+    """All events of a response that came in these pieces."""
+    decoder = dialect(name).decoder(content_type)
+    found = [event for piece in pieces for event in decoder.feed(piece)]
+    return found + decoder.finish()
+
+
+def fold_of(name: str, *pieces: bytes) -> Fold:
+    """A response, folded."""
+    fold = Fold(provider=PROVIDER, model=MODEL, call_id=lambda number: f"call-{number}")
+    for found in events_of(name, pieces):
+        fold.add(found)
+    return fold
+
+
+def said(fold: Fold) -> Case:
+    """What a response said, in the form of what it should say."""
+    return Case(
+        body=b"",
+        text=fold.text,
+        thinking=fold.thinking,
+        calls=tuple((found.call.name, found.call.arguments) for found in fold.calls),
+        ids=tuple(found.call.wire_id for found in fold.calls),
+        stop=fold.stop or "cut",
+        vendor=fold.vendor_stop,
+        usage=fold.usage,
+        failure=fold.failure,
+    )
+
+
+def means(case: Case) -> Case:
+    """What a recorded stream should say."""
+    return replace(case, body=b"", echoes=())

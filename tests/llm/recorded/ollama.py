@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded
-from tests.llm.recorded.wire import line, text
+from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded, asking, text
 from tui_host.errors import JSON
 from tui_host.llm.messages import Stop, Usage
 
@@ -19,87 +18,71 @@ TIMES: dict[str, JSON] = {
 }
 USED = Usage(input_total=120, output_total=48, loading=0.0304732, reading=0.0777979, writing=4.6567138)
 IDS = ("call_abc", "call_def")
+BOTH = (("", WEATHER), ("", TIME))
 
 
-def said(message: bytes = b'"content": ""', more: dict[str, JSON] | None = None) -> bytes:
-    """A line whose message has these members."""
-    head = text({"model": "m", "created_at": "2026-11-21T07:38:18.2Z"})[:-1]
-    return (
-        head
-        + b', "message": {"role": "assistant", '
-        + message
-        + b"}, "
-        + text({"done": False, **(more or {})})[1:]
-        + b"\n"
-    )
+def line(message: bytes = b'"content": ""', /, **more: JSON) -> bytes:
+    """A line whose message has these members, written out, for arguments are what the model wrote."""
+    rest = text({"done": False, **more})[1:]
+    return b'{"model": "m", "message": {"role": "assistant", ' + message + b"}, " + rest + b"\n"
 
 
 def words(*pieces: str) -> bytes:
-    return b"".join(said(b'"content": ' + text(piece)) for piece in pieces or (TEXT[:7], TEXT[7:]))
+    return b"".join(line(b'"content": ' + text(piece)) for piece in pieces or (TEXT[:7], TEXT[7:]))
 
 
-def asked(*calls: tuple[str, tuple[str, str]], index: int | None = None) -> bytes:
+def asked(*calls: tuple[str, tuple[str, str]], said: str = "", **more: JSON) -> bytes:
     """A line with calls, each whole: its id, its name and its arguments."""
     written: list[bytes] = []
     for number, (wire_id, (name, arguments)) in enumerate(calls):
-        place = f'"index": {number if index is None else index}, '.encode()
-        function = (
-            b'{"function": {' + place + b'"name": ' + text(name) + b', "arguments": ' + arguments.encode() + b"}}"
-        )
-        written.append(b'{"id": ' + text(wire_id) + b", " + function[1:] if wire_id else function)
-    return said(b'"content": "", "tool_calls": [' + b", ".join(written) + b"]")
+        given = b', "arguments": ' + arguments.encode() if arguments else b""
+        function = b'"function": {"index": %d, "name": %s%s}' % (number, text(name), given)
+        written.append(b"{" + (b'"id": ' + text(wire_id) + b", " if wire_id else b"") + function + b"}")
+    return line(b'"content": ' + text(said) + b', "tool_calls": [' + b", ".join(written) + b"]", **more)
 
 
-def done(word: str | None = "stop", more: dict[str, JSON] | None = None) -> bytes:
-    given: dict[str, JSON] = {} if word is None else {"done_reason": word}
-    return said(more=given | {"done": True} | (more or {}))
+def done(word: str | None = "stop", /, **more: JSON) -> bytes:
+    return line(done=True, **({} if word is None else {"done_reason": word}), **more)
 
 
 def ended(word: str, stop: Stop = "end") -> Case:
     return Case(body=words() + done(word), text=TEXT, stop=stop, vendor=word)
 
 
-def asking(*lines: bytes, ids: tuple[str, ...] = ("", ""), text: str = "") -> Case:
-    calls = (WEATHER, TIME)[: len(ids)]
-    return Case(body=b"".join(lines) + done(), text=text, calls=calls, ids=ids, stop="tools", vendor="stop")
+def wants(*lines: bytes, ids: tuple[str, ...] = ("", ""), said: str = "") -> Case:
+    return asking(b"".join(lines) + done(), "stop", ids=ids, text=said)
 
-
-WEATHER_AND_TIME = (("", WEATHER), ("", TIME))
 
 RECORDED = Recorded(
     dialect="ollama",
     framing="lines",
     text=ended("stop"),
-    tools=asking(words(), asked((IDS[0], WEATHER)), ids=IDS[:1], text=TEXT),
-    parallel=asking(asked((IDS[0], WEATHER), (IDS[1], TIME)), ids=IDS),
+    tools=wants(words(), asked((IDS[0], WEATHER)), ids=IDS[:1], said=TEXT),
+    parallel=wants(asked((IDS[0], WEATHER), (IDS[1], TIME)), ids=IDS),
     thinking=replace(
-        asking(
-            said(b'"content": "", "thinking": ' + text(THOUGHT[:4])),
-            said(b'"content": "", "thinking": ' + text(THOUGHT[4:])),
+        wants(
+            line(b'"content": "", "thinking": ' + text(THOUGHT[:4])),
+            line(b'"content": "", "thinking": ' + text(THOUGHT[4:])),
             words(),
             asked((IDS[0], WEATHER)),
             ids=IDS[:1],
-            text=TEXT,
+            said=TEXT,
         ),
         thinking=THOUGHT,
         echoes=(b'"thinking":' + text(THOUGHT),),
     ),
-    usage=Case(body=words() + done(more=TIMES), text=TEXT, vendor="stop", usage=USED),
+    usage=Case(body=words() + done(**TIMES), text=TEXT, vendor="stop", usage=USED),
     failing=Case(
-        body=words() + line({"error": "it broke", "status": 500}), text=TEXT, stop="failed", failure="it broke"
+        body=words() + b'{"error": "it broke", "status": 500}\n', text=TEXT, stop="failed", failure="it broke"
     ),
     cut=Case(body=words(), text=TEXT, stop="cut"),
-    nothing=Case(body=asked(("", NOW)) + done(), calls=(NOW,), ids=("",), stop="tools", vendor="stop"),
-    whole=Case(
-        body=asked((IDS[0], WEATHER), (IDS[1], TIME))
-        .replace(b'"content": ""', b'"content": ' + text(TEXT))
-        .replace(b'"done": false}', b'"done_reason": "stop", "done": true, ' + text(TIMES)[1:])
-        .rstrip(b"\n"),
-        text=TEXT,
-        calls=(WEATHER, TIME),
-        ids=IDS,
-        stop="tools",
-        vendor="stop",
+    whole=replace(
+        asking(
+            asked((IDS[0], WEATHER), (IDS[1], TIME), said=TEXT, done_reason="stop", done=True, **TIMES).rstrip(),
+            "stop",
+            ids=IDS,
+            text=TEXT,
+        ),
         usage=USED,
     ),
     ends={
@@ -107,26 +90,16 @@ RECORDED = Recorded(
         "without a reason": Case(body=words() + done(None), text=TEXT, vendor="done"),
     },
     odd={
-        "index always 0, one call a line": asking(
-            asked(WEATHER_AND_TIME[0], index=0), asked(WEATHER_AND_TIME[1], index=0)
+        "empty arguments": replace(wants(asked(("", NOW)), ids=("",)), calls=(NOW,)),
+        "no arguments": replace(wants(asked(("", (NOW[0], ""))), ids=("",)), calls=((NOW[0], ""),)),
+        "index always 0, one call a line": wants(asked(BOTH[0]), asked(BOTH[1])),
+        "no ids": wants(asked(*BOTH)),
+        "one id for both": wants(asked(("a", WEATHER), ("a", TIME)), ids=("a", "a")),
+        "arguments as text": wants(asked(("", (WEATHER[0], text(WEATHER[1]).decode())), ("", TIME))),
+        "thinking between tags": replace(
+            ended("stop"), body=words("<think>", THOUGHT, "</think>") + words() + done(), thinking=THOUGHT
         ),
-        "no ids": asking(asked(*WEATHER_AND_TIME)),
-        "one id for both": asking(asked(("a", WEATHER), ("a", TIME)), ids=("a", "a")),
-        "arguments as text": asking(asked(("", (WEATHER[0], text(WEATHER[1]).decode())), ("", TIME))),
-        "no arguments": replace(
-            asking(said(b'"content": "", "tool_calls": [{"function": {"name": "now"}}]'), ids=("",)),
-            calls=((NOW[0], ""),),
-        ),
-        "thinking between tags": Case(
-            body=words("<think>", THOUGHT, "</think>") + words() + done(), text=TEXT, thinking=THOUGHT, vendor="stop"
-        ),
-        "calls and the end in one line": Case(
-            body=asked(("", WEATHER)).replace(b'"done": false', b'"done": true'),
-            calls=(WEATHER,),
-            ids=("",),
-            stop="tools",
-            vendor="done",
-        ),
+        "calls and the end in one line": asking(asked(BOTH[0], done=True), "done", ids=("",)),
     },
     models=b'{"models":[{"name":"model-a","model":"model-a","size":1,"details":{}},{"name":"model-b","model":"model-b"}]}',
     refusal=b'{"error":"no such model"}',

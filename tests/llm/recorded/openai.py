@@ -4,71 +4,68 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded
-from tests.llm.recorded.wire import text
-from tests.llm.streams import DONE, calls, chunk, event, fragment
+from tests.kit.bodies import DONE, calls, chunk, event, fragment
+from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded, asking, text
 from tui_host.errors import JSON
 from tui_host.llm.messages import Stop, Usage
 
 TOLD: JSON = {
     "prompt_tokens": 120,
     "completion_tokens": 48,
-    "total_tokens": 168,
     "prompt_tokens_details": {"cached_tokens": 64},
     "completion_tokens_details": {"reasoning_tokens": 16},
 }
 USED = Usage(input_total=120, input_cached=64, output_total=48, reasoning=16)
 SAID = chunk({"role": "assistant", "content": ""}) + chunk({"content": TEXT[:7]}) + chunk({"content": TEXT[7:]})
-ASKED = calls(fragment(index=0, wire_id="call_1", name=WEATHER[0], arguments="")) + calls(
-    fragment(index=0, arguments=WEATHER[1])
-)
-BOTH = b"".join(
-    (
-        calls(fragment(index=0, wire_id="call_1", name=WEATHER[0], arguments="")),
-        calls(
-            fragment(index=0, arguments=WEATHER[1][:4]), fragment(index=1, wire_id="call_2", name=TIME[0], arguments="")
-        ),
-        calls(fragment(index=1, arguments=TIME[1]), fragment(index=0, arguments=WEATHER[1][4:])),
-    )
-)
+OVER = chunk(finish="tool_calls") + DONE
 IDS = ("call_1", "call_2")
+
+
+def piece(
+    asked: tuple[str, str], wire_id: str | None = None, index: int | None = None, start: int = 0, end: int = 99
+) -> JSON:
+    """A piece of a call; without an id it has no name either, and of the arguments these characters."""
+    return fragment(index=index, wire_id=wire_id, name=asked[0] if wire_id else None, arguments=asked[1][start:end])
+
+
+ASKED = calls(piece(WEATHER, IDS[0], 0, 0, 0)) + calls(piece(WEATHER, None, 0))
+BOTH = (
+    calls(piece(WEATHER, IDS[0], 0, 0, 0))
+    + calls(piece(WEATHER, None, 0, 0, 4), piece(TIME, IDS[1], 1, 0, 0))
+    + calls(piece(TIME, None, 1), piece(WEATHER, None, 0, 4))
+)
 
 
 def ended(finish: str, stop: Stop = "end") -> Case:
     return Case(body=SAID + chunk(finish=finish) + DONE, text=TEXT, stop=stop, vendor=finish)
 
 
-def asking(*pieces: bytes, ids: tuple[str, ...], said: str = "", finish: str = "tool_calls") -> Case:
-    body = b"".join(pieces) + chunk(finish=finish) + DONE
-    return Case(body=body, text=said, calls=(WEATHER, TIME)[: len(ids)], ids=ids, stop="tools", vendor=finish)
+def wants(*pieces: bytes, ids: tuple[str, ...] = IDS, said: str = "") -> Case:
+    return asking(b"".join(pieces) + OVER, "tool_calls", ids=ids, text=said)
 
 
-def whole() -> bytes:
-    function = {"name": WEATHER[0], "arguments": WEATHER[1]}, {"name": TIME[0], "arguments": TIME[1]}
-    asked: list[JSON] = [
-        {"id": wire_id, "type": "function", "function": dict(one)} for wire_id, one in zip(IDS, function, strict=True)
-    ]
-    message: JSON = {"role": "assistant", "content": TEXT, "tool_calls": asked}
-    return text(
-        {"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}], "usage": TOLD}
-    )
-
+MESSAGE: JSON = {
+    "role": "assistant",
+    "content": TEXT,
+    "tool_calls": [
+        {"id": wire_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+        for wire_id, (name, arguments) in zip(IDS, (WEATHER, TIME), strict=True)
+    ],
+}
+WHOLE: JSON = {"id": "c", "choices": [{"index": 0, "message": MESSAGE, "finish_reason": "tool_calls"}], "usage": TOLD}
 
 RECORDED = Recorded(
     dialect="openai",
     text=ended("stop"),
-    tools=asking(SAID, ASKED, ids=IDS[:1], said=TEXT),
-    parallel=asking(BOTH, ids=IDS),
+    tools=wants(SAID, ASKED, ids=IDS[:1], said=TEXT),
+    parallel=wants(BOTH),
     thinking=replace(
-        asking(chunk({"reasoning_content": THOUGHT}), SAID, ASKED, ids=IDS[:1], said=TEXT),
+        wants(chunk({"reasoning_content": THOUGHT}), SAID, ASKED, ids=IDS[:1], said=TEXT),
         thinking=THOUGHT,
         echoes=(b'"reasoning_content":' + text(THOUGHT),),
     ),
-    usage=Case(
-        body=SAID + chunk(finish="stop") + event({"id": "c", "choices": [], "usage": TOLD}) + DONE,
-        text=TEXT,
-        vendor="stop",
-        usage=USED,
+    usage=replace(
+        ended("stop"), body=SAID + chunk(finish="stop") + event({"choices": [], "usage": TOLD}) + DONE, usage=USED
     ),
     failing=Case(
         body=SAID + event({"error": {"message": "it broke", "type": "server_error", "code": None}}),
@@ -77,47 +74,24 @@ RECORDED = Recorded(
         failure="it broke",
     ),
     cut=Case(body=SAID, text=TEXT, stop="cut"),
-    nothing=replace(
-        asking(calls(fragment(index=0, wire_id="call_1", name=NOW[0], arguments="")), ids=IDS[:1]),
-        calls=((NOW[0], ""),),
-    ),
-    whole=Case(body=whole(), text=TEXT, calls=(WEATHER, TIME), ids=IDS, stop="tools", vendor="tool_calls", usage=USED),
+    whole=replace(asking(text(WHOLE), "tool_calls", ids=IDS, text=TEXT), usage=USED),
     ends={
         "length": ended("length", "length"),
         "content_filter": ended("content_filter", "refused"),
         "without a word": Case(body=SAID + DONE, text=TEXT, vendor="[DONE]"),
         "without [DONE]": Case(body=SAID + chunk(finish="stop"), text=TEXT, vendor="stop"),
-        "stop with calls": asking(ASKED, ids=IDS[:1], finish="stop"),
+        "stop with calls": asking(ASKED + chunk(finish="stop") + DONE, "stop", ids=IDS[:1]),
+        **{
+            word: replace(ended(word, "failed"), failure=f"the provider ended the answer with {word!r}")
+            for word in ("error", "network_error", "insufficient_system_resource")
+        },
     },
     odd={
-        "no index": asking(
-            calls(fragment(wire_id="a", name=WEATHER[0], arguments=WEATHER[1])),
-            calls(fragment(wire_id="b", name=TIME[0], arguments=TIME[1])),
-            ids=("a", "b"),
+        "no arguments": replace(wants(calls(piece((NOW[0], ""), IDS[0], 0)), ids=IDS[:1]), calls=((NOW[0], ""),)),
+        "no ids": wants(
+            calls(*(fragment(name=name, arguments=given) for name, given in (WEATHER, TIME))), ids=("", "")
         ),
-        "index always 0": asking(
-            calls(fragment(index=0, wire_id="a", name=WEATHER[0], arguments=WEATHER[1])),
-            calls(fragment(index=0, wire_id="b", name=TIME[0], arguments=TIME[1])),
-            ids=("a", "b"),
-        ),
-        "no ids": asking(
-            calls(
-                fragment(name=WEATHER[0], arguments=WEATHER[1]),
-                fragment(name=TIME[0], arguments=TIME[1]),
-            ),
-            ids=("", ""),
-        ),
-        "one id for both": asking(
-            calls(fragment(index=0, wire_id="a", name=WEATHER[0], arguments=WEATHER[1])),
-            calls(fragment(index=1, wire_id="a", name=TIME[0], arguments=TIME[1])),
-            ids=("a", "a"),
-        ),
-        "the id in every piece": asking(
-            calls(fragment(index=0, wire_id="a", name=WEATHER[0], arguments=WEATHER[1][:3])),
-            calls(fragment(index=0, wire_id="a", arguments=WEATHER[1][3:])),
-            calls(fragment(index=1, wire_id="b", name=TIME[0], arguments=TIME[1])),
-            ids=("a", "b"),
-        ),
+        "one id for both": wants(calls(piece(WEATHER, "a", 0)), calls(piece(TIME, "a", 1)), ids=("a", "a")),
     },
     models=b'{"object":"list","data":[{"id":"model-a","object":"model"},{"id":"model-b","object":"model"}]}',
     refusal=b'{"error":{"message":"no such model","type":"invalid_request_error","code":"model_not_found"}}',
