@@ -259,7 +259,7 @@ def back(
     """The answer as the next request tells it."""
     ask = Ask(model=model, messages=(user("x"), answer, answered(answer)))
     request = dialect(name).write(ask, Target(provider=provider, service=service))
-    return json.loads(request.body)[request.growing.name][1]
+    return json.loads(request.body)[request.growing][1]
 
 
 EXTRA: JSON = {"google": {"thought_signature": "AY89a18="}}

@@ -12,6 +12,7 @@ from anyio.abc import ByteStream
 from tests.kit.bodies import DONE, chunk
 from tests.llm.asking import ASK, KEY, PLACE, RECORDED, asked, kinds, refused, told, told_with_error
 from tests.llm.peer import Peer, body_of, head, peer, provider_at, recorder, saying
+from tests.llm.recorded.case import TEXT
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.record import Place
 from tui_host.errors import ModelError
@@ -28,7 +29,7 @@ async def test_an_answer_comes_as_events_and_every_byte_of_it_is_recorded() -> N
     async with peer(saying(head(), *pieces)) as there:
         fold = await asked(there.url, kept=kept)
 
-    assert (fold.text, fold.stop, len(fold.calls)) == ("Let me see… 看\u0085", "tools", 2)
+    assert (fold.text, fold.stop, len(fold.calls)) == (TEXT, "tools", 1)
     records = list(kept.since(0))
     assert kinds(records)[:2] == ["request", "response"]
     assert kinds(records)[-1] == "end"

@@ -19,7 +19,7 @@ from tui_host.llm.dialects.table import DIALECTS, dialect
 from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
 from tui_host.llm.messages import Ask, Image, Message, Text
 from tui_host.llm.outgoing import Target
-from tui_host.llm.outline import Outline, Part, common_prefix, compare, estimate_tokens, size_words
+from tui_host.llm.outline import Comparison, Outline, Part, common_prefix, estimate_tokens, size_words
 
 CASES = asks(RECORDED)
 OFFERED = {"math__multiply": ("math", "multiply"), "math__add": ("math", "add"), **NAMES, "f": ("s", "t")}
@@ -183,12 +183,12 @@ def test_the_common_prefix_is_common_and_no_longer(head: bytes, one: bytes, othe
 
 def test_what_changed_between_two_requests_is_marked_and_told() -> None:
     before, now, same = asking(ASKED[0]), asking(*ASKED), asking(*ASKED)
-    found, identical = compare(before, now), compare(now, same)
+    found, identical = Comparison(before, now), Comparison(now, same)
 
     assert found.marks["messages"] == "~"
     assert found.marks["messages/0"] == found.marks["tools/get_time"] == found.marks["model"] == "="
     assert found.marks["messages/1"] == found.marks["messages/1/calls/0"] == found.marks["messages/2"] == "+"
-    assert (found.removed, found.prefix) == ((), len(before.body) - 2)
+    assert (found.removed, found.prefix) == ([], len(before.body) - 2)
     assert found.words == f"+2 messages, tools unchanged, prefix identical for {size_words(found.prefix)}"
     assert set(found.marks) == {part.key for part in now.walk()}
     assert set(identical.marks.values()) == {"="}
@@ -200,7 +200,7 @@ def test_a_changed_tool_and_a_removed_option_are_told() -> None:
     before = outline_of(text({"model": "m", "seed": 1, "tools": [{"function": function}, {"function": {"name": "b"}}]}))
     now = outline_of(text({"model": "m", "tools": [{"function": function | {"description": "y"}}]}))
 
-    found = compare(before, now)
+    found = Comparison(before, now)
 
     assert found.marks == {"model": "=", "tools": "~", "tools/a": "~", "tools/a/description": "~"}
     assert [part.key for part in found.removed] == ["tools/b", "seed"]

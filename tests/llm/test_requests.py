@@ -20,7 +20,7 @@ from tui_host.llm.dialects.openai import ECHOED
 from tui_host.llm.dialects.table import DIALECTS, dialect
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolSpec
 from tui_host.llm.model_request import model_request
-from tui_host.llm.outgoing import Growing, Outgoing, Target
+from tui_host.llm.outgoing import Outgoing, Target
 from tui_host.settings.environment_references import Secret
 from tui_host.settings.model_options import SETTABLE, Options, value_of, with_value
 from tui_host.settings.schema import Provider, Template
@@ -39,7 +39,7 @@ def body_of(name: str, *messages: Message, service: str = "", **more: object) ->
 def sent(name: str, *messages: Message, service: str = "", **more: object) -> list[dict[str, JSON]]:
     """The conversation as it is sent."""
     request = outgoing(name, *messages, service=service, **more)
-    return json.loads(request.body)[request.growing.name]
+    return json.loads(request.body)[request.growing]
 
 
 ADAPTIVE: JSON = {"type": "adaptive", "display": "summarized"}
@@ -115,8 +115,8 @@ def test_what_the_person_adds_wins_and_the_conversation_is_found_in_the_bytes() 
 
     body = json.loads(request.body)
     assert (body["top_k"], body["messages"][1]["content"]) == (None, "half \ufffd")
-    assert [json.loads(request.body[start:end]) for start, end in request.growing.spans] == body["messages"]
-    assert (json.loads(own.body)["messages"], own.growing) == ([], Growing(name="messages"))
+    assert [json.loads(request.body[start:end]) for start, end in request.spans] == body["messages"]
+    assert (json.loads(own.body)["messages"], own.growing, own.spans) == ([], "messages", ())
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,14 @@ from tui_host.answers.wires import TakenRequest
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.visible import decode, line
 from tui_host.llm.layout import ROLES
-from tui_host.llm.outline import compare
+from tui_host.llm.outline import Comparison
 
 if TYPE_CHECKING:
     from tui_host.answers.steps import Steps
     from tui_host.answers.wires import Wires
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Redaction
-    from tui_host.llm.outline import Comparison, Outline, Part
+    from tui_host.llm.outline import Outline, Part
 
 ChangeKind: TypeAlias = Literal["new", "gone", "moved", "changed"]
 _SIGNS: Mapping[ChangeKind, str] = {"new": "+", "gone": "-", "moved": ">", "changed": "~"}
@@ -152,7 +152,7 @@ def changes_of(wires: Wires, row: Row, earlier: Row | TakenRequest) -> Steps[Cha
         if isinstance(apart, str):
             return apart
         hidden, before = apart[0].redacted, apart[1]
-    comparison = compare(before, now)
+    comparison = Comparison(before, now)
     yield "compared"
     comparing = _Comparing(before, now, comparison, (*hidden, *body.redacted), wires.names(row))
     changes = yield from comparing.changes()

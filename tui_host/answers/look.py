@@ -19,7 +19,7 @@ from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.llm.messages import ToolSpec
-from tui_host.llm.outline import common_prefix, compare
+from tui_host.llm.outline import Comparison, common_prefix
 from tui_host.llm.unread_calls import unread_call
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class Looks:
         outlines = None if dialect is None else (dialect.outline(earlier, {}), dialect.outline(now, {}))
         if outlines is None or outlines[0] is None or outlines[1] is None:
             return ""
-        marks = compare(outlines[0], outlines[1])
+        marks = Comparison(outlines[0], outlines[1])
         kinds = {"message", "tool"}
         changed = [part for part in outlines[1].walk() if part.kind in kinds and marks.marks.get(part.key) == "~"]
         gone = [part for part in marks.removed if part.kind in kinds]

@@ -14,7 +14,7 @@ from tui_host.capture.link import Link, read_link
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.fold import Fold
-from tui_host.llm.outline import Comparison, Outline, compare
+from tui_host.llm.outline import Comparison, Outline
 
 T = TypeVar("T")
 _Names: TypeAlias = "Mapping[str, tuple[str, str]]"
@@ -52,7 +52,7 @@ def outline_of(wires: Wires, row: Row, body: Body, dialect: Dialect) -> Steps[tu
     earlier = yield from _in_steps(lambda: _outlined(names, old, dialect), old)
     if earlier is None:
         return now, None
-    return now, (yield from _in_steps(lambda: compare(earlier, now), now.body))
+    return now, (yield from _in_steps(lambda: Comparison(earlier, now), now.body))
 
 
 def _in_steps(work: Callable[[], T], data: bytes) -> Steps[T]:

@@ -91,9 +91,9 @@ class Links:
         # From the end: in a long conversation, reading all earlier results again would hold up each request.
         stream = self.redactor.stream()
         kept = stream.feed(outgoing.body)[0] + stream.flush()[0]
-        begin = b'{"%s":[' % outgoing.growing.name.encode()
+        begin = b'{"%s":[' % outgoing.growing.encode()
         spans: list[tuple[int, int]] = []
-        for span in reversed(outgoing.growing.spans):
+        for span in reversed(outgoing.spans):
             start, end = (_kept_at(offset, stream.shifts) for offset in span)
             outline = dialect.outline(begin + kept[start:end] + b"]}")
             parts = [part for part in outline.walk() if part.kind == "result"] if outline is not None else []

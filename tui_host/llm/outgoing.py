@@ -45,14 +45,6 @@ class Window:
         return tokens is not None and _NEAR * self.tokens <= tokens <= self.tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Growing:
-    """The growing member of a request's body: the conversation, with the bytes of each of its elements."""
-
-    name: str = ""
-    spans: tuple[tuple[int, int], ...] = ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Outgoing:
     """A request. Its repr has no headers and no path or query, since these may hold keys.
@@ -60,7 +52,7 @@ class Outgoing:
     Attributes:
         url: The path below the provider's address, perhaps with a query, until the address is added.
         headers: All headers but `Host` and `Content-Length`, which HTTP adds.
-        growing: The place of the conversation in the body.
+        growing: The member of the body that grows from step to step, the conversation; `spans` are its elements' bytes.
         secret: The credential in the request.
         window: The window of a server that cuts long prompts silently; None for servers that refuse them.
         unsent: The options not sent as the person set them, each with the reason.
@@ -70,7 +62,8 @@ class Outgoing:
     url: str
     headers: tuple[tuple[str, str], ...] = (("Content-Type", "application/json"), ("Accept", "application/json"))
     body: bytes = b""
-    growing: Growing = field(default_factory=Growing)
+    growing: str = ""
+    spans: tuple[tuple[int, int], ...] = ()
     secret: Secret | None = None
     window: Window | None = None
     unsent: Mapping[str, str] = field(default_factory=dict[str, str])

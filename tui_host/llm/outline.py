@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import AnyStr, Literal, TypeAlias
@@ -78,9 +78,6 @@ class Outline:
         return self.body[part.start : part.end]
 
 
-# Texts of parts
-
-
 def estimate_tokens(data: bytes) -> int:
     """Estimate the tokens of a text, without a model's tokenizer.
 
@@ -138,53 +135,30 @@ def common_prefix(one: AnyStr, other: AnyStr) -> int:
     return low
 
 
-# Changes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """The changes from a request to the next.
+
+    Messages are matched from the beginning, then by their bytes, the rest by position and role; other parts by name.
 
     Attributes:
         marks: For the key of each part of the later request: `+` new, `~` changed, `=` same bytes.
         removed: The parts missing in the later request, marked `-`.
         earlier: For the key of each changed part of the later request: the part before.
         prefix: The length of the common beginning, in bytes.
+        words: «+2 messages, tools unchanged, prefix identical for 2.9 kB».
     """
 
-    marks: Mapping[str, Mark]
-    removed: tuple[Part, ...]
-    earlier: Mapping[str, Part]
-    prefix: int
-    words: str
-
-
-def compare(previous: Outline, now: Outline) -> Comparison:
-    """Find the changes in a request since the previous request.
-
-    Messages are matched from the beginning, then by their bytes, the rest by position and role; other parts by name.
-    """
-    comparing = _Comparing(previous, now)
-    comparing.both(previous.parts, now.parts, "", "")
-    prefix = common_prefix(previous.body, now.body)
-    return Comparison(
-        marks=comparing.marks,
-        removed=tuple(comparing.removed),
-        earlier=comparing.earlier,
-        prefix=prefix,
-        words=comparing.words(prefix),
-    )
-
-
-class _Comparing:
     def __init__(self, previous: Outline, now: Outline) -> None:
         self._previous = previous
         self._now = now
         self.marks: dict[str, Mark] = {}
         self.removed: list[Part] = []
         self.earlier: dict[str, Part] = {}
+        self.prefix = common_prefix(previous.body, now.body)
+        self._both(previous.parts, now.parts, "", "")
+        self.words = self._words()
 
-    def both(self, old: Sequence[Part], new: Sequence[Part], old_key: str, new_key: str) -> None:
+    def _both(self, old: Sequence[Part], new: Sequence[Part], old_key: str, new_key: str) -> None:
         rest = {part.key[len(old_key) :]: part for part in old}
         for part in new:
             self._pair(rest.pop(part.key[len(new_key) :], None), part)
@@ -202,7 +176,7 @@ class _Comparing:
         if new.kind == "messages":
             self._messages(old.children, new.children)
         else:
-            self.both(old.children, new.children, old.key, new.key)
+            self._both(old.children, new.children, old.key, new.key)
 
     def _messages(self, old: Sequence[Part], new: Sequence[Part]) -> None:
         most = min(len(old), len(new))
@@ -222,8 +196,7 @@ class _Comparing:
                 self.removed.append(gone[number])
         self.removed += gone[len(come) :]
 
-    def words(self, prefix: int) -> str:
-        """Say what changed: «+2 messages, tools unchanged, prefix identical for 2.9 kB»."""
+    def _words(self) -> str:
         changes: list[str] = []
         for kind, singular in (("messages", "message"), ("tools", "tool")):
             here, before = _keys_in(self._now, kind), _keys_in(self._previous, kind)
@@ -239,8 +212,8 @@ class _Comparing:
         options = [part.name for part in self._now.parts if part.kind == "option" and self.marks.get(part.key) != "="]
         if options:
             changes.append(f"{', '.join(options)} changed")
-        is_same = prefix == len(self._previous.body) == len(self._now.body)
-        changes.append("identical" if is_same else f"prefix identical for {size_words(prefix)}")
+        is_same = self.prefix == len(self._previous.body) == len(self._now.body)
+        changes.append("identical" if is_same else f"prefix identical for {size_words(self.prefix)}")
         return ", ".join(changes)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.outgoing import Growing, Outgoing, Target
+from tui_host.llm.outgoing import Outgoing, Target
 from tui_host.llm.schema_adaptation import SchemaRules, adapt
 from tui_host.settings.model_options import value_of
 
@@ -62,21 +62,20 @@ class RequestWriter:
         if tools is not None:
             texts.append(f'"tools":{tools}')
         head = _encoded("{" + "".join(f"{text}," for text in texts) + f"{json_text(name)}:")
-        if instead is not None:
-            growing, said = Growing(name=name), _encoded(json_text(instead))
-        else:
-            growing, said = self._conversation(len(head))
+        spans, said = (), _encoded(json_text(instead))
+        if instead is None:
+            spans, said = self._conversation(len(head))
         unsent = self.ask.unsent(self.stops, **self.missing)
-        return Outgoing(url=self.path, body=head + said + b"}", growing=growing, unsent=unsent)
+        return Outgoing(url=self.path, body=head + said + b"}", growing=name, spans=spans, unsent=unsent)
 
-    def _conversation(self, start: int) -> tuple[Growing, bytes]:
+    def _conversation(self, start: int) -> tuple[tuple[tuple[int, int], ...], bytes]:
         pieces = [_encoded(json_text(message)) for message in self.messages()]
         spans: list[tuple[int, int]] = []
         for piece in pieces:
             start += 1  # the bracket, or the comma
             spans.append((start, start + len(piece)))
             start += len(piece)
-        return Growing(name=self.conversation, spans=tuple(spans)), b"[" + b",".join(pieces) + b"]"
+        return tuple(spans), b"[" + b",".join(pieces) + b"]"
 
     def body(self) -> dict[str, JSON]:
         """Return all members of the body but the tools and the conversation."""
@@ -118,8 +117,6 @@ class RequestWriter:
                 case "tool":
                     written += self.results([part for part in message.parts if isinstance(part, ToolResult)])
         return written
-
-    # What the subclasses use
 
     def options(self, **names: str) -> dict[str, JSON]:
         values = {wire: value_of(self.ask.options, name) for name, wire in names.items() if name not in self.missing}

@@ -27,13 +27,7 @@ _DEPTH = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaRules:
-    """What a vendor refuses in the schema of a tool.
-
-    Attributes:
-        root: Keywords that are refused at the root.
-        items: Whether arrays must describe their items.
-        property_name: The pattern of a property's name.
-    """
+    """What a vendor refuses in the schema of a tool: keywords at the root, arrays without items, names of properties."""
 
     root: frozenset[str] = frozenset()
     items: bool = False
@@ -45,13 +39,7 @@ OPENAI_SCHEMAS = SchemaRules(root=frozenset({"oneOf", "anyOf", "allOf", "enum", 
 
 @dataclass(frozen=True, slots=True)
 class AdaptedSchema:
-    """A schema as sent, with the changes made to it.
-
-    Attributes:
-        schema: The schema in the vendor's form; the server's own object if nothing was changed.
-        changes: What was changed, in words.
-        names: The server's name of each renamed property.
-    """
+    """A schema as sent, what was changed in it, in words, and the server's name of each renamed property."""
 
     schema: Mapping[str, JSON]
     changes: tuple[str, ...] = ()

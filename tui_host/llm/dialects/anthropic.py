@@ -7,7 +7,6 @@ by event: it opens and closes blocks, and turns each into text, thinking or a ca
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,9 +44,6 @@ _STOPS: Mapping[str, Stop] = {
 _INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _OF_CALL = frozenset(("type", "id", "name", "input"))
 """The members of a call that our own form holds."""
-
-
-# Requests
 
 
 class MessagesWriter(RequestWriter):
@@ -160,9 +156,6 @@ def _message(role: str, blocks: Sequence[Mapping[str, JSON]]) -> Sequence[JSON]:
     return [{"role": role, "content": blocks}] if blocks else []
 
 
-# Answers
-
-
 @dataclass(slots=True)
 class _Block:
     """A content block being streamed.
@@ -205,7 +198,10 @@ class MessagesReader(AnswerReader):
                 self._delta(value)
             case "message_start":
                 self._begins_again = bool(self._blocks)
-                self._count(mapping(value.get("message")).get("usage"), without="output_tokens")  # a placeholder as yet
+                usage = mapping(mapping(value.get("message")).get("usage"))
+                self._count(
+                    {name: usage[name] for name in _INPUT if name in usage}
+                )  # the output is a placeholder as yet
             case "content_block_start":
                 self._open(value, data)
             case "content_block_stop":
@@ -241,12 +237,6 @@ class MessagesReader(AnswerReader):
         events.append({"type": "message_delta", "delta": value, "usage": value.get("usage")})
         self.mark = "message"
         return events
-
-    @override
-    def closing(self) -> None:
-        if self.mark:
-            self.report(_usage_of(self._counts))
-        super().closing()
 
     def _block_of(self, event: Mapping[str, JSON]) -> _Block | None:
         """Find the block of an event: by index, else the last block. None if the block has not begun."""
@@ -319,18 +309,21 @@ class MessagesReader(AnswerReader):
         if block.kind == "text":
             self.end_part("text")
             return
+        if block.kind == "thinking":
+            signature = text_or_empty(block.value.get("signature"))
+            self.end_part("thinking", {"type": "thinking"} | ({"signature": signature} if signature else {}))
+            return
         if block.pieces:
-            block.value["input"] = _parsed("".join(block.pieces))
+            block.value["input"] = arguments_object("".join(block.pieces))
         if block.kind == "server_tool_use":
             self.used(block.value.get("name"), block.value.get("input"))
         elif block.kind.endswith("_tool_result"):
             self.cite(block.value.get("content"))
-        self.end_part("thinking", _echo_of(block))
+        self.end_part("thinking", block.value if block.kind else None)  # unknown kinds of blocks go back whole
 
-    def _count(self, usage: JSON, *, without: str = "") -> None:
-        """Add counts, of which later ones replace earlier ones, and report them."""
+    def _count(self, usage: JSON) -> None:
         self._counts |= {name: count for name, count in mapping(usage).items() if count is not None}
-        self.report(_usage_of({name: count for name, count in self._counts.items() if name != without}))
+        self.report(_usage_of(self._counts))
 
 
 def _reason(delta: Mapping[str, JSON]) -> str:
@@ -351,25 +344,6 @@ def _usage_of(usage: Mapping[str, JSON]) -> Usage:
         output_total=count_of(usage, "output_tokens"),
         reasoning=count_of(usage, "output_tokens_details", "thinking_tokens"),
     )
-
-
-def _echo_of(block: _Block) -> Mapping[str, JSON] | None:
-    """Return what goes back of a block beside its text, None for nothing. Unknown kinds of blocks go back whole."""
-    if not block.kind:
-        return None
-    if block.kind != "thinking":
-        return block.value
-    signature = block.value.get("signature")
-    signed: dict[str, JSON] = {"signature": signature} if isinstance(signature, str) and signature else {}
-    return {"type": "thinking", **signed}
-
-
-def _parsed(text: str) -> JSON:
-    try:
-        value: JSON = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return value
 
 
 ANTHROPIC: Final = Dialect(

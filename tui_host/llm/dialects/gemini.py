@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
@@ -73,9 +72,6 @@ _STOPS: Mapping[str, Stop] = {
     **dict.fromkeys(_REFUSED, "refused"),
     **dict.fromkeys((f"IMAGE_{word}" for word in _REFUSED), "refused"),
 }
-
-
-# Requests
 
 
 class GeminiWriter(RequestWriter):
@@ -230,9 +226,6 @@ def _said(part: Part) -> Mapping[str, JSON]:
     return {"text": part.text} if isinstance(part, Text) and part.text else {}
 
 
-# Answers
-
-
 class GeminiReader(AnswerReader):
     """Turns chunks of new parts into events; a whole answer looks like a chunk."""
 
@@ -250,15 +243,18 @@ class GeminiReader(AnswerReader):
             return
         candidate, feedback = _candidate(value), value.get("promptFeedback")
         is_answer = candidate is not None or feedback is not None or "usageMetadata" in value
-        if not is_answer or fault_in(value) is not None:
+        if not is_answer or ("error" in value and fault_in(value) is not None):
             self.outside(value)
             return
         self.has_read = True
         if candidate is not None:
             for number, part in enumerate(items(mapping(candidate.get("content")).get("parts"))):
                 self._part(part, number, data)
-            if "groundingMetadata" in candidate:
-                self._grounding(mapping(candidate["groundingMetadata"]))
+            grounding = mapping(candidate.get("groundingMetadata"))
+            if grounding:
+                queries = grounding.get("webSearchQueries")
+                self.used("google_search" if queries else "", {"queries": queries})
+                self.cite(grounding.get("groundingChunks"))
             if "finishReason" in candidate:
                 self._finished(candidate["finishReason"], candidate.get("finishMessage"))
         elif isinstance(feedback, dict):
@@ -279,12 +275,6 @@ class GeminiReader(AnswerReader):
         if isinstance(reason, str) and reason and not reason.endswith("_UNSPECIFIED"):
             self.finish(f"{reason}: {words}" if words else reason)
 
-    def _grounding(self, grounding: Mapping[str, JSON]) -> None:
-        queries = grounding.get("webSearchQueries")
-        if queries:
-            self.used("google_search", {"queries": queries})
-        self.cite(grounding.get("groundingChunks"))
-
     def _part(self, part: JSON, number: int, data: bytes) -> None:
         """Read a part. Two texts are joined only if neither carries data to send back."""
         if not isinstance(part, dict):
@@ -300,7 +290,7 @@ class GeminiReader(AnswerReader):
             self._words = None
             echo = {name: value for name, value in part.items() if name != "functionCall"}
             index = self.open_call(call.get("id"), call.get("name"), echo)
-            self.arguments(index, _arguments(call.get("args"), number, data))
+            self.arguments(index, source(data, "candidates", 0, "content", "parts", number, "functionCall", "args"))
             return
         has_text = isinstance(text, str)
         kind: Literal["text", "thinking"] = "thinking" if has_text and part.get("thought") is True else "text"
@@ -319,14 +309,6 @@ def _candidate(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
     candidates = value.get("candidates")
     first = candidates[0] if isinstance(candidates, list) and candidates else None
     return first if isinstance(first, dict) and not first.get("index") else None
-
-
-def _arguments(value: JSON, number: int, data: bytes) -> str:
-    """Return the arguments of the call in a part, byte for byte; serialised again if their place is unknown."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    text = source(data, "candidates", 0, "content", "parts", number, "functionCall", "args")
-    return text or json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _usage(counts: JSON) -> Usage:

@@ -36,9 +36,6 @@ _REMEDIES: Mapping[str, str] = {
 """Remedies by words in the server's refusal."""
 
 
-# Requests
-
-
 class OllamaWriter(ChatWriter):
     """Writes a request.
 
@@ -103,9 +100,6 @@ def _window(size: JSON) -> Window:
         return Window(tokens=size, remedy="give it more room (options.num_ctx), or start a new session")
     most = f"most servers take {_WINDOW_TOKENS:,} tokens where nothing is said"
     return Window(tokens=_WINDOW_TOKENS, remedy=f"say how much room there is (options.num_ctx): {most}")
-
-
-# Answers
 
 
 class OllamaReader(AnswerReader):

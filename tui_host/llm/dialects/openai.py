@@ -53,9 +53,6 @@ _OF_CALL = frozenset(("index", "id", "type", "function", "name", "arguments"))
 """The members of a call that our own form holds; all others go back to the provider."""
 
 
-# Requests
-
-
 class ChatCompletionsWriter(ChatWriter):
     """Writes a request."""
 
@@ -123,9 +120,6 @@ class ChatCompletionsWriter(ChatWriter):
     @override
     def result(self, result: ToolResult, text: str) -> JSON:
         return {"role": "tool", "tool_call_id": self.ids.of(result.call), "content": text}
-
-
-# Answers
 
 
 class ChatCompletionsReader(AnswerReader):
@@ -262,9 +256,6 @@ def _usage(counts: Mapping[str, JSON]) -> Usage:
         reasoning=count_of(counts, "completion_tokens_details", "reasoning_tokens"),
         cost=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
     )
-
-
-# Calls in pieces
 
 
 @dataclass(slots=True)

@@ -49,9 +49,6 @@ _OWN: Mapping[str, tuple[str, ...]] = {
 """The members of each kind of item that our own form already holds."""
 
 
-# Requests
-
-
 class ResponsesWriter(RequestWriter):
     """Writes a request, the conversation as a list of items."""
 
@@ -152,9 +149,6 @@ def _is_complete(thought: Mapping[str, JSON]) -> bool:
     return bool(thought.get("encrypted_content") or thought.get("content"))
 
 
-# Answers
-
-
 @dataclass(slots=True)
 class _Item:
     """An item of the output being streamed, with the pieces of its text or arguments.
@@ -188,8 +182,7 @@ class ResponsesReader(AnswerReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._by_index: dict[int, _Item] = {}
-        self._by_id: dict[str, _Item] = {}
+        self._items: dict[int | str, _Item] = {}  # by their places, and by their ids, for some services lack one
         self._last: _Item | None = None
         self._is_whole = False
 
@@ -243,23 +236,19 @@ class ResponsesReader(AnswerReader):
                 pass  # ends of parts, progress, the vendor's own tools: only recorded
 
     def _add(self, event: Mapping[str, JSON], item: Mapping[str, JSON]) -> _Item:
-        index, opened = event.get("output_index"), _Item(id=text_or_empty(item.get("id")))
-        self._last = opened
-        if type(index) is int:
-            self._by_index[index] = opened
-        for name in (opened.id, text_or_empty(event.get("item_id"))):
-            if name:
-                self._by_id[name] = opened
+        opened = self._last = _Item(id=text_or_empty(item.get("id")))
+        for key in (event.get("output_index"), opened.id, event.get("item_id")):
+            if key != "" and isinstance(key, int | str):
+                self._items[key] = opened
         return opened
 
     def _find(self, event: Mapping[str, JSON], item: Mapping[str, JSON] | None = None) -> _Item | None:
-        """Find the item of an event: by id (some services make a new id each time), by index, else the last item."""
-        name = event.get("item_id") if item is None else item.get("id")
-        by_id = self._by_id.get(name) if isinstance(name, str) else None
-        if by_id is not None:
-            return by_id
+        """Find the item of an event: by id (some services make a new id each time), by place, else the last item."""
         index = event.get("output_index")
-        return self._by_index.get(index) if type(index) is int else self._last
+        for key in (event.get("item_id") if item is None else item.get("id"), index):
+            if isinstance(key, int | str) and key in self._items:
+                return self._items[key]
+        return None if type(index) is int else self._last
 
     def _done(self, value: Mapping[str, JSON]) -> None:
         item = value.get("item")
