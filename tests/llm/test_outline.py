@@ -219,7 +219,7 @@ def test_tokens_are_estimated_by_script(said: str, least: int, most: int) -> Non
 
 
 def words(*pieces: bytes, status: int = 200) -> str:
-    growing = ResponseWords(dialect="openai", status=status, names=OFFERED)
+    growing = ResponseWords(dialect("openai"), status=status, names=OFFERED)
     growing.feed(b"".join(pieces))
     growing.finish()
     return growing.words
@@ -262,7 +262,7 @@ def test_a_response_is_told_by_what_it_asks_or_says(pieces: tuple[bytes, ...], s
 
 
 def test_a_secret_that_is_spelt_in_several_events_is_taken_out_before_anything_is_cut() -> None:
-    growing = ResponseWords(dialect="openai", hide=lambda said: said.replace("hunter2-hunter2", "KEY"))
+    growing = ResponseWords(dialect("openai"), hide=lambda said: said.replace("hunter2-hunter2", "KEY"))
     for piece in (chunk({"content": "x" * 180 + "hunter2"}), chunk({"content": "-hunter2"}), DONE):
         growing.feed(piece)
 
@@ -276,7 +276,7 @@ def test_a_list_of_models_is_told_by_its_length(name: str) -> None:
     }
     body = text(gemini if name == "gemini" else {"data": [{"id": "a"}, {"id": "b"}]})
 
-    assert (list_words(body, dialect=name), list_words(body[:20], dialect=name)) == ("2 models", "")
+    assert (list_words(body, dialect(name)), list_words(body[:20], dialect(name))) == ("2 models", "")
 
 
 @pytest.mark.parametrize("status", [200, 302, 500])

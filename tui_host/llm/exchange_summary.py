@@ -10,8 +10,8 @@ from tui_host.capture.json.narrowing import items, mapping
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.record import Head, value_of
 from tui_host.errors import JSON
-from tui_host.llm.body_framing import BodyDecoder
-from tui_host.llm.dialects.table import DIALECTS, dialect_at
+from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.dialects.table import dialect_at
 from tui_host.llm.fold import Fold
 
 _MOST = 200
@@ -28,7 +28,7 @@ def answer_text(url: str, head: Head, body: bytes) -> tuple[str, int]:
     dialect = dialect_at(url)
     if dialect is None:
         return "", 0
-    words = ResponseWords(dialect=dialect.name, status=head.status or 0, headers=head.headers)
+    words = ResponseWords(dialect, status=head.status or 0, headers=head.headers)
     words.feed(body)
     words.finish()
     return words.text, words.tokens
@@ -72,27 +72,26 @@ class ResponseWords:
 
     def __init__(
         self,
+        dialect: Dialect,
         *,
-        dialect: str,
         status: int = 200,
         headers: tuple[tuple[str, str], ...] = (),
         names: Mapping[str, tuple[str, str]] = _NO_NAMES,
         hide: Callable[[str], str] = str,
     ) -> None:
-        """Start with a response's head; a status of 0 is unknown, as may be the dialect's name.
+        """Start with a response's head; a status of 0 is unknown.
 
-        `names` has server and tool for each name that the model sees; `hide` removes secrets before the text is cut.
+        `names` has server and tool for each name of the model's; `hide` removes secrets before the text is cut.
         """
         self._hide = hide
-        self._dialect = DIALECTS.get(dialect)
+        self._dialect = dialect
         self._status = status
         self._headers = headers
         self._names = names
         self._fold = Fold(provider="", model="", call_id=str)
         self._refusal = bytearray()
-        self._decoder: BodyDecoder | None = None
-        if self._dialect is not None and (not status or 200 <= status < 300):
-            self._decoder = self._dialect.decoder(value_of(headers, "content-type"))
+        is_answer = not status or 200 <= status < 300
+        self._decoder = dialect.decoder(value_of(headers, "content-type")) if is_answer else None
 
     def feed(self, data: bytes) -> None:
         if self._decoder is None:
@@ -107,13 +106,11 @@ class ResponseWords:
 
     @property
     def text(self) -> str:
-        """All that was said: text, thinking, and the names and arguments of calls."""
         calls = (f"{call.call.name} {call.call.arguments}" for call in self._fold.calls)
         return "\n".join((self._fold.text, self._fold.thinking, *calls))
 
     @property
     def tokens(self) -> int:
-        """The input tokens that the provider reported; 0 before."""
         return self._fold.usage.input_total or 0
 
     @property
@@ -126,8 +123,6 @@ class ResponseWords:
     @property
     def words(self) -> str:
         """Return «asks math.multiply {"a":6,"b":5}», «"6 × 5 + 7 = 37"», or an error; empty before the first words."""
-        if self._dialect is None:
-            return ""
         if self._decoder is None:
             error = self._dialect.error(self._status, self._headers, bytes(self._refusal))
             return _line(self._hide(re.sub(rf"\b{self._status}:? ", "", error.what, count=1)))
@@ -166,10 +161,9 @@ def said_words(fold: Fold, hide: Callable[[str], str] = str, most: int = _MOST) 
     return f"{quoted}{ending}" if fold.text else f"thinks {quoted}{ending}"
 
 
-def list_words(body: bytes, *, dialect: str) -> str:
-    """Return «12 models» for a list of models of any dialect, empty for other bodies."""
-    spoken = DIALECTS.get(dialect)
-    names = spoken.models(body) if spoken is not None else ()
+def list_words(body: bytes, dialect: Dialect) -> str:
+    """Return «12 models» for a list of models, empty for other bodies."""
+    names = dialect.models(body)
     return _counted(len(names), "model") if names else ""
 
 

@@ -39,10 +39,9 @@ _DEPTH = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Spot:
-    """How an object is recognised as one kind of part, and where its id, name and text stand inside.
+    """How an object is recognised as one kind of part: by its `type`, by its `role`, or by a member that it has.
 
-    It has one of these values of its `type`, or of its `role`, or one of these members; all else then stands inside this
-    member.
+    Its id, name and text stand in it, or inside this member.
     """
 
     types: tuple[str, ...] = ()
@@ -120,14 +119,13 @@ class _Walker:
         if name in _MESSAGES and node.kind == "array":
             messages = [self._message(inner, f"{key}/{n}") for n, inner in enumerate(node.elements)]
             return self._part(node, key, "messages", children=messages)
-        if name in _MESSAGES:
-            return self._told(node, key, "user", node, [])
-        if name in _SYSTEM and node.kind == "object":
-            return self._message(node, key, "system")
-        if name in _SYSTEM:
-            text = node if node.kind == "string" else None
-            return self._told(node, key, "system", text, self._pieces(node, key, "host"))
-        return self._part(node, key, "option", said=node, name=name)
+        if name not in {*_MESSAGES, *_SYSTEM}:
+            return self._part(node, key, "option", said=node, name=name)
+        role = "system" if name in _SYSTEM else "user"
+        if node.kind == "object":
+            return self._message(node, key, role)
+        text = node if node.kind == "string" else None
+        return self._told(node, key, role, text, self._pieces(node, key, ROLES[role]))
 
     def _part(  # noqa: PLR0913 - made at once: most bodies have hundreds, and each change is a copy
         self,

@@ -62,7 +62,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
-    """A request's body as a tree, with the members of the body in its order."""
+    """A request's body as a tree."""
 
     body: bytes
     parts: tuple[Part, ...]

@@ -137,7 +137,7 @@ class ModelExchange:
                 self.status, self.has_answer = head.status or 0, True
                 self._decoder = self._dialect.decoder(head.value("content-type"))
                 if self.status >= 300:
-                    self._refusal = ResponseWords(dialect=self._dialect.name, status=self.status, headers=head.headers)
+                    self._refusal = ResponseWords(self._dialect, status=self.status, headers=head.headers)
             case "chunk":
                 self._chunk(draft.data, draft.encoding, at_ns)
             case "end" | "error":

@@ -1,8 +1,10 @@
 """`anthropic`: the Messages API. Source: Anthropic API reference, Messages and Streaming.
 
-A request is written by `MessagesWriter`: options, then the conversation as messages of blocks. An answer is read by `MessagesReader`, event
-by event: it opens and closes blocks, and turns each into text, thinking or a call. Blocks that our own form cannot hold
-(signed thinking, runs of the vendor's own tools) are kept verbatim as an echo, and go back only to where they came from.
+`MessagesWriter` says what stands in a request: the options in `body`, and for each message of the conversation a message
+of blocks. `RequestWriter` puts them together with the tools. `MessagesReader` is given an answer event by event: it opens
+and closes blocks, and turns each into text, thinking or a call; `AnswerReader` collects these events. Blocks that our own
+form cannot hold (signed thinking, runs of the vendor's own tools) are kept verbatim as an echo, and go back only to where
+they came from.
 """
 
 from __future__ import annotations
@@ -158,22 +160,14 @@ def _message(role: str, blocks: Sequence[Mapping[str, JSON]]) -> Sequence[JSON]:
 
 @dataclass(slots=True)
 class _Block:
-    """A content block being streamed.
+    """A content block being streamed."""
 
-    Attributes:
-        value: The block as it began.
-        call: The number of the call; None if the block is no call, or a call beyond the limit.
-        begun: The text with which the block began, until the first piece came.
-        pieces: The streamed pieces of the input as JSON text.
-        given: The text of the input in the event that began the block.
-    """
-
-    value: dict[str, JSON]
+    value: dict[str, JSON]  # as it began
     kind: str
-    call: int | None = None
-    begun: str = ""
-    pieces: list[str] = field(default_factory=list[str])
-    given: str = ""
+    call: int | None = None  # the number of the call
+    begun: str = ""  # the text with which it began, until the first piece came
+    pieces: list[str] = field(default_factory=list[str])  # of the input as JSON text
+    given: str = ""  # the whole input, in the event that began the block
     has_ended: bool = False
 
 
@@ -199,9 +193,8 @@ class MessagesReader(AnswerReader):
             case "message_start":
                 self._begins_again = bool(self._blocks)
                 usage = mapping(mapping(value.get("message")).get("usage"))
-                self._count(
-                    {name: usage[name] for name in _INPUT if name in usage}
-                )  # the output is a placeholder as yet
+                # The count of the output is only a placeholder as yet.
+                self._count({name: count for name, count in usage.items() if name != "output_tokens"})
             case "content_block_start":
                 self._open(value, data)
             case "content_block_stop":
@@ -227,6 +220,7 @@ class MessagesReader(AnswerReader):
         for number, block in enumerate(content):
             if not isinstance(block, dict):
                 continue
+            # The input as a piece, so that the arguments are the model's own bytes.
             given: JSON = {"type": "input_json_delta", "partial_json": source(data, "content", number, "input")}
             cited: list[JSON] = [
                 {"type": "citations_delta", "citation": each} for each in items(block.get("citations"))
@@ -302,24 +296,24 @@ class MessagesReader(AnswerReader):
         if block is None or block.has_ended:
             return
         block.has_ended = True
-        if block.kind == "tool_use":
-            if not block.pieces:
-                self.arguments(block.call, block.given)
-            return
-        if block.kind == "text":
-            self.end_part("text")
-            return
-        if block.kind == "thinking":
-            signature = text_or_empty(block.value.get("signature"))
-            self.end_part("thinking", {"type": "thinking"} | ({"signature": signature} if signature else {}))
-            return
-        if block.pieces:
-            block.value["input"] = arguments_object("".join(block.pieces))
-        if block.kind == "server_tool_use":
-            self.used(block.value.get("name"), block.value.get("input"))
-        elif block.kind.endswith("_tool_result"):
-            self.cite(block.value.get("content"))
-        self.end_part("thinking", block.value if block.kind else None)  # unknown kinds of blocks go back whole
+        match block.kind:
+            case "tool_use":
+                if not block.pieces:
+                    self.arguments(block.call, block.given)
+            case "text":
+                self.end_part("text")
+            case "thinking":
+                signature = text_or_empty(block.value.get("signature"))
+                self.end_part("thinking", {"type": "thinking"} | ({"signature": signature} if signature else {}))
+            case kind:
+                if block.pieces:
+                    block.value["input"] = arguments_object("".join(block.pieces))
+                if kind == "server_tool_use":
+                    self.used(block.value.get("name"), block.value.get("input"))
+                elif kind.endswith("_tool_result"):
+                    self.cite(block.value.get("content"))
+                # All other blocks are kept whole, as thinking without words: that is where they stand when they go back.
+                self.end_part("thinking", block.value if kind else None)
 
     def _count(self, usage: JSON) -> None:
         self._counts |= {name: count for name, count in mapping(usage).items() if count is not None}

@@ -37,11 +37,8 @@ class Dialect:
         versions: The API's versions as path segments; the first is added to a base URL without a version.
         models_path: The path below the base URL for the list of models, perhaps with a query.
         model_name: Returns the name in an entry of that list, empty for an entry to leave out.
-        schema_rules: What the vendor refuses in the schemas of tools.
-        writer: Makes the writer of one request.
         key_header: The header for the key; empty for a bearer token. A key in the URL would be logged.
         version: Returns the value of the header `NAME-version`.
-        reader: Makes the reader of one answer.
         refine: Adds what this vendor says to the error for a refusal.
     """
 

@@ -64,11 +64,8 @@ _STOPS: Mapping[str, Stop] = {
     "STOP": "end",
     "MAX_TOKENS": "length",
     "CONTINUATION": "paused",
-    "MALFORMED_FUNCTION_CALL": "bad call",
-    "UNEXPECTED_TOOL_CALL": "bad call",
-    "TOO_MANY_TOOL_CALLS": "bad call",
-    "MALFORMED_RESPONSE": "failed",
-    "MISSING_THOUGHT_SIGNATURE": "failed",
+    **dict.fromkeys(("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"), "bad call"),
+    **dict.fromkeys(("MALFORMED_RESPONSE", "MISSING_THOUGHT_SIGNATURE"), "failed"),
     **dict.fromkeys(_REFUSED, "refused"),
     **dict.fromkeys((f"IMAGE_{word}" for word in _REFUSED), "refused"),
 }
@@ -306,8 +303,7 @@ class GeminiReader(AnswerReader):
 
 
 def _candidate(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
-    candidates = value.get("candidates")
-    first = candidates[0] if isinstance(candidates, list) and candidates else None
+    first = next(iter(items(value.get("candidates"))), None)
     return first if isinstance(first, dict) and not first.get("index") else None
 
 

@@ -39,13 +39,9 @@ _NEW_NAME = ("openai", AZURE)
 _MISTRAL = "mistral"
 """Wants ids of nine letters and digits, and no user's message directly behind the results of tools. Source: Mistral API reference, Chat."""
 _STOPS: Mapping[str, Stop] = {
-    "length": "length",
-    "max_tokens": "length",
-    "content_filter": "refused",
-    "sensitive": "refused",
-    "error": "failed",
-    "network_error": "failed",
-    "insufficient_system_resource": "failed",
+    **dict.fromkeys(("length", "max_tokens"), "length"),
+    **dict.fromkeys(("content_filter", "sensitive"), "refused"),
+    **dict.fromkeys(("error", "network_error", "insufficient_system_resource"), "failed"),
 }
 _WORDS = frozenset(("role", "content"))
 """The members of a delta that holds only text."""
@@ -203,11 +199,9 @@ class ChatCompletionsReader(AnswerReader):
 
 def _choice(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
     """Return the first choice. Requests never ask for several, but LiteLLM before Bedrock gives calls an index of their own."""
-    choices = value.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    if not isinstance(first, dict) or (first.get("index") and not mapping(first.get("delta")).get("tool_calls")):
-        return None
-    return first
+    first = next(iter(items(value.get("choices"))), None)
+    is_other = isinstance(first, dict) and first.get("index") and not mapping(first.get("delta")).get("tool_calls")
+    return first if isinstance(first, dict) and not is_other else None
 
 
 def _thought(delta: Mapping[str, JSON]) -> tuple[str, str]:
@@ -245,9 +239,9 @@ def _flat(part: JSON) -> str:
 
 
 def _usage(counts: Mapping[str, JSON]) -> Usage:
-    """Read the tokens. Moonshot and DeepSeek have the cached ones under names of their own."""
-    cached = [("prompt_tokens_details", "cached_tokens"), ("cached_tokens",), ("prompt_cache_hit_tokens",)]
     cost = counts.get("cost")
+    # Moonshot and DeepSeek have the cached ones under names of their own.
+    cached = [("prompt_tokens_details", "cached_tokens"), ("cached_tokens",), ("prompt_cache_hit_tokens",)]
     return Usage(
         input_total=count_of(counts, "prompt_tokens"),
         input_cached=next((count for path in cached if (count := count_of(counts, *path)) is not None), None),

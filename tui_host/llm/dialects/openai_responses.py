@@ -38,8 +38,6 @@ _DELTAS: Mapping[str, Literal["text", "thinking"]] = {
     "response.reasoning.delta": "thinking",
 }
 _CALL = "function_call"
-_RUNS = frozenset(("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"))
-"""Items of tools that the vendor itself has run."""
 _NEVER_OFFERED = ("custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call")
 """Kinds of calls that cannot be sent back, because they have no results."""
 _OWN: Mapping[str, tuple[str, ...]] = {
@@ -151,14 +149,11 @@ def _is_complete(thought: Mapping[str, JSON]) -> bool:
 
 @dataclass(slots=True)
 class _Item:
-    """An item of the output being streamed, with the pieces of its text or arguments.
-
-    `call` is the number of the call; None if the item is no call, or a call beyond the limit.
-    """
+    """An item of the output being streamed."""
 
     id: str = ""
-    call: int | None = None
-    pieces: list[str] = field(default_factory=list[str])
+    call: int | None = None  # the number of the call
+    pieces: list[str] = field(default_factory=list[str])  # of its text or arguments
     is_done: bool = False
 
 
@@ -281,7 +276,7 @@ class ResponsesReader(AnswerReader):
                 self.end_part("thinking", echo)
             case _:
                 kind, action = text_or_empty(item.get("type")), mapping(item.get("action")) or item
-                if kind in _RUNS:
+                if kind.endswith("_call") and kind not in _NEVER_OFFERED:  # a tool that the vendor itself has run
                     self.used(kind.removesuffix("_call"), action)
                 self.cite(action.get("sources"))
                 if echo:

@@ -57,7 +57,7 @@ def body_facts(source: SessionSource, row: Row, needles: Needles, *, counts: boo
     elif is_of_model and (counts or texts != needles.texts) and (dialect := source.dialect(row)) is not None:
         head = head_of(source, row)
         headers = head.headers if head is not None else ()
-        words = ResponseWords(dialect=dialect.name, status=row.status, headers=headers)
+        words = ResponseWords(dialect, status=row.status, headers=headers)
         for start in range(0, len(data), PIECE):
             words.feed(data[start : start + PIECE])
             yield f"{start:,} of {len(data):,} bytes"

@@ -194,10 +194,10 @@ def describe(source: SessionSource, row: Row) -> Steps[Described]:
     if dialect is None:
         return Described()
     if row.method == "GET" and row.status < 400:  # nobody asks a model so
-        return Described(list_words(body.data, dialect=dialect.name))
+        return Described(list_words(body.data, dialect))
     head = head_of(source, row)
     words = ResponseWords(
-        dialect=dialect.name,
+        dialect,
         status=row.status,
         headers=head.headers if head is not None else (),
         names=source.names(row),
