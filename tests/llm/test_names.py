@@ -20,7 +20,7 @@ def test_names_that_break_the_rule_or_collide_get_a_hash_and_stay_two() -> None:
         ("s", "a/b"),
         ("s", "x" * 100),
         ("s", "x" * 101),
-        ("s", ""),
+        ("s", "工具"),
         ("a", "_b"),
         ("a_", "b"),
         ("c", "d"),
@@ -28,7 +28,7 @@ def test_names_that_break_the_rule_or_collide_get_a_hash_and_stay_two() -> None:
 
     names = [NameTable.make(tools).name(*tool) for tool in tools]
 
-    wanted = ["s__a_b_", "s__a_b_", f"s__{'x' * 52}_", f"s__{'x' * 52}_", "s___", "a___b_", "a___b_"]
+    wanted = ["s__a_b_", "s__a_b_", f"s__{'x' * 52}_", f"s__{'x' * 52}_", "s_____", "a___b_", "a___b_"]
     assert all(re.fullmatch(f"{start}[0-9a-f]{{8}}", name) for start, name in zip(wanted, names, strict=False))
     assert (names[-1], len(set(names))) == ("c__d", len(tools))
 
