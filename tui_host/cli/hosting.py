@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 LIST_SECONDS = 30.0  # allowed for listing a server's offers, in addition to the time limit for connecting
 _REPORT_SECONDS = 2.0  # after which the servers still connecting are named
-_LOOK_SECONDS = 0.02
+_LOOK_SECONDS, _SILENCE_SECONDS = 0.02, 30.0  # between two looks at a turn, and two words on a silent provider
 _LARGEST_QUESTION_BYTES = 64 << 20  # on standard input: the question is sent with every step
 
 
@@ -147,10 +147,8 @@ async def settled(host: Host) -> Sequence[ServerStatus]:
     import anyio
 
     pool, _ = opened(host)
-    patience = 0.0
-    for spec in host.settings.servers.values():
-        connecting = 2 * (spec.timeout + max(LIST_SECONDS, spec.timeout)) if spec.timeout else math.inf
-        patience = max(patience, connecting)
+    timeout = max((spec.timeout or math.inf for spec in host.settings.servers.values()), default=0.0)
+    patience = 2 * (timeout + max(LIST_SECONDS, timeout))
     async with anyio.create_task_group() as group:
         group.start_soon(report_connecting, host, lambda: True)
         await pool.settled(patience)
@@ -186,10 +184,8 @@ def check_model(settings: Settings, model: ModelRef, *, where: str, chosen: str 
     try:
         check_provider(provider, settings.environment, chosen=chosen)
     except SettingsError:
-        with_key = with_stored_key(provider)  # needs the keyring's library, which is slow to import
-        if with_key is provider:
-            raise
-        check_provider(with_key, settings.environment, chosen=chosen)
+        # Not at first: it needs the keyring's library, which is slow to import.
+        check_provider(with_stored_key(provider), settings.environment, chosen=chosen)
 
 
 def reporting(work: Callable[[], int], tell: Callable[[TurnResult], None]) -> int:
@@ -220,7 +216,7 @@ async def take_turn(
     """Run a turn, and say the host's notes when they appear; a signal stops the turn in order."""
     import anyio
 
-    reported = len(session.conversation)
+    reported, told = len(session.conversation), 0.0
     async with anyio.create_task_group() as group:
         group.start_soon(report_connecting, host, lambda: session.activity.waits == "servers")
         host.send(session, text, attached)
@@ -233,6 +229,10 @@ async def take_turn(
                 if isinstance(item, NoteItem) and item.kind == "note" and interruption.code is None:
                     say(host, note_words(item))
             reported = len(items)
+            silence = session.activity.silence(session.clock())
+            if silence and session.clock() > told + _SILENCE_SECONDS:
+                told = session.clock()
+                say(host, f"{silence} ({session.activity.limit})")
         group.cancel_scope.cancel()
     return host.result(session)
 

@@ -31,8 +31,8 @@ def run(args: Namespace, settings: Settings | Mapping[str, str]) -> int:
         return serve(args.words)
     unknown = [name for name in args.words if name not in settings.providers]
     if unknown:
-        configured = ", ".join(settings.providers)
-        raise SettingsError(f"no provider {', '.join(unknown)}", where="models", remedy=f"choose from {configured}")
+        remedy = f"choose from {', '.join(settings.providers)}"
+        raise SettingsError(f"no provider {', '.join(unknown)}", "models", remedy)
     host = host_of(settings, {})
 
     async def ask(_: object) -> int:
