@@ -13,8 +13,7 @@ import pytest
 from tests.host.test_host import asked, serving
 from tests.kit.bodies import DIALECTS, DONE, Answer, Call, chunk
 from tests.kit.peer import head, peer
-from tests.llm.asking import ASK, PLACE
-from tests.llm.peer import body_of, provider_at
+from tests.llm.asking import ASK, PLACE, body_of, provider_at
 from tests.llm.recorded.case import fold_of
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.recorder import Recorder

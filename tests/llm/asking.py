@@ -5,15 +5,16 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from tests.llm.peer import provider_at, recorder
 from tests.llm.recorded.every import EVERY
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import ModelError
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Message, Text
 from tui_host.llm.model_client import ModelClient, Stream
 from tui_host.llm.outgoing import Target
+from tui_host.settings.schema import Provider, Template
 
 TARGET = Target(provider="p")
 
@@ -27,6 +28,21 @@ PLACE = Place(session="s", turn=1, step=2)
 
 
 KEY = "sk-canary-0123456789"
+
+
+def provider_at(url: str, **more: object) -> Provider:
+    """A provider at that address."""
+    return Provider(name="mine", base_url=Template(text=url, literal=True), **more)  # pyright: ignore[reportArgumentType] - shorthand
+
+
+def recorder() -> Recorder:
+    """Keeps records in memory."""
+    return Recorder(None, Redactor(), capture="c")
+
+
+def body_of(records: list[Record]) -> bytes:
+    """A response's body out of its chunks."""
+    return b"".join(record.draft.data for record in records if record.draft.kind == "chunk")
 
 
 async def told(stream: Stream) -> Fold:

@@ -7,11 +7,23 @@ import json
 
 import anyio
 import pytest
-from anyio.abc import ByteStream
 
 from tests.kit.bodies import DONE, chunk
-from tests.llm.asking import ASK, KEY, PLACE, RECORDED, asked, kinds, refused, told, told_with_error
-from tests.llm.peer import Peer, body_of, head, peer, provider_at, recorder, saying
+from tests.kit.peer import PATIENCE, Exchange, cuts, hangs, head, peer
+from tests.llm.asking import (
+    ASK,
+    KEY,
+    PLACE,
+    RECORDED,
+    asked,
+    body_of,
+    kinds,
+    provider_at,
+    recorder,
+    refused,
+    told,
+    told_with_error,
+)
 from tests.llm.recorded.case import TEXT
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.record import Place
@@ -26,7 +38,7 @@ async def test_an_answer_comes_as_events_and_every_byte_of_it_is_recorded() -> N
     kept = recorder()
     pieces = [RECORDED[start : start + 100] for start in range(0, len(RECORDED), 100)]
 
-    async with peer(saying(head(), *pieces)) as there:
+    async with peer([head(), *pieces]) as there:
         fold = await asked(there.url, kept=kept)
 
     assert (fold.text, fold.stop, len(fold.calls)) == (TEXT, "tools", 1)
@@ -44,7 +56,7 @@ async def test_an_answer_comes_as_events_and_every_byte_of_it_is_recorded() -> N
 
 async def test_what_goes_out_is_what_the_provider_is_configured_to_get() -> None:
     environment = {"MINE": KEY, "TEAM": "blue", "EXTRA": "e"}
-    async with peer(saying(head(), RECORDED)) as there:
+    async with peer([head(), RECORDED]) as there:
         await asked(
             f"{there.url}/?api-version=7",
             environment=environment,
@@ -53,7 +65,7 @@ async def test_what_goes_out_is_what_the_provider_is_configured_to_get() -> None
             options=Options(temperature=0.5, extra_body={"deep": {"x": "${EXTRA}"}}),
         )
 
-    request = there.requests[0].decode()
+    request = there.requests[0].data.decode()
     top, _, body = request.partition("\r\n\r\n")
     lines = top.split("\r\n")
     assert lines[0] == "POST /v1/chat/completions?api-version=7 HTTP/1.1"
@@ -70,7 +82,7 @@ async def test_what_goes_out_is_what_the_provider_is_configured_to_get() -> None
 async def test_an_answer_that_breaks_off_keeps_what_came_and_says_so(size: int) -> None:
     finished = RECORDED.index(b"\n\n", RECORDED.index(b'"tool_calls"}'))
 
-    async with peer(saying(head(), RECORDED[:size])) as there:
+    async with peer([head(), RECORDED[:size]]) as there:
         fold, error = await told_with_error(there.url)
 
     if size >= finished:
@@ -86,7 +98,7 @@ async def test_a_connection_that_breaks_within_a_body_is_told_with_what_came() -
     half = RECORDED[:500]
     kept = recorder()
 
-    async with peer(saying(head(more=f"content-length: {len(RECORDED)}\r\n"), half)) as there:
+    async with peer([head(more=f"content-length: {len(RECORDED)}\r\n"), half]) as there:
         with pytest.raises(ModelError, match=r"the answer broke off after 500 bytes: \w+"):
             await asked(there.url, kept=kept)
 
@@ -98,7 +110,7 @@ async def test_a_connection_that_breaks_within_a_body_is_told_with_what_came() -
 async def test_a_refusal_has_the_provider_s_words_and_where_the_key_comes_from() -> None:
     body = json.dumps({"error": {"message": f"Incorrect API key: {KEY}", "code": "invalid_api_key"}}).encode()
 
-    async with peer(saying(head("401 Unauthorized", kind="application/json"), body)) as there:
+    async with peer([head("401 Unauthorized", kind="application/json"), body]) as there:
         error = await refused(there.url, environment={"MINE": KEY}, api_key=Template(text="${MINE}"))
 
     assert error.what == "401 invalid_api_key: Incorrect API key: ⟨secret:MINE⟩"
@@ -107,9 +119,9 @@ async def test_a_refusal_has_the_provider_s_words_and_where_the_key_comes_from()
 
 
 async def test_a_redirect_is_told_and_never_followed() -> None:
-    async with peer(saying(head(), RECORDED)) as evil:
+    async with peer([head(), RECORDED]) as evil:
         answer = head("307 Temporary Redirect", more=f"location: {evil.url}\r\n")
-        async with peer(saying(answer)) as there:
+        async with peer([answer]) as there:
             error = await refused(there.url, environment={"MINE": KEY}, api_key=Template(text="${MINE}"))
 
     assert error.what == f"307: redirected to {evil.url.removesuffix('/v1')}"
@@ -118,7 +130,7 @@ async def test_a_redirect_is_told_and_never_followed() -> None:
 
 async def test_nobody_there_is_told_in_words() -> None:
     kept = recorder()
-    async with peer(saying()) as gone:
+    async with peer(cuts()) as gone:
         pass
 
     error = await refused(gone.url, kept=kept)
@@ -129,22 +141,16 @@ async def test_nobody_there_is_told_in_words() -> None:
     assert kinds(list(kept.since(0))) == ["request", "error"]
 
 
-async def wait_for_the_end(there: Peer) -> None:
-    with anyio.fail_after(90):
-        await there.closed.wait()
-
-
 @pytest.mark.parametrize("sent", [b"", head(), head() + chunk({"content": "x"})])
 async def test_cancelling_an_answer_closes_the_connection_at_once(sent: bytes) -> None:
     kept = recorder()
     client = ModelClient(kept, {})
     waits = anyio.Event()
 
-    async def script(stream: ByteStream) -> None:
-        if sent:
-            await stream.send(sent)
+    async def script(exchange: Exchange) -> None:
+        await exchange.send(*([sent] if sent else []))
         waits.set()
-        await stream.receive()
+        await exchange.link.until_closed()
 
     async with peer(script) as there, anyio.create_task_group() as group:
 
@@ -152,24 +158,20 @@ async def test_cancelling_an_answer_closes_the_connection_at_once(sent: bytes) -
             await told(Stream(client=client, provider=provider_at(there.url), ask=ASK, place=PLACE))
 
         group.start_soon(ask)
-        with anyio.fail_after(90):
+        with anyio.fail_after(PATIENCE):
             await waits.wait()
             while len(kept.since(0)) < (1 if not sent else 2 if sent == head() else 3):
                 await anyio.sleep(0.001)
         group.cancel_scope.cancel()
         with anyio.CancelScope(shield=True):
-            await wait_for_the_end(there)
+            await there.until(lambda there: there.ended)
 
     assert read_ending(kept.since(0)[-1].draft.data).reason == "closed by host"
     await client.aclose()
 
 
 async def test_a_server_that_says_nothing_is_given_up_after_its_timeout() -> None:
-    async def script(stream: ByteStream) -> None:
-        await stream.send(head() + chunk({"content": "x"}))
-        await stream.receive()
-
-    async with peer(script) as there:
+    async with peer(hangs(head() + chunk({"content": "x"}))) as there:
         error = await refused(there.url, timeout=0.5)
 
     assert error.what.startswith("no byte for 0.5 s")
@@ -179,8 +181,8 @@ async def test_a_connection_that_stays_open_after_the_end_does_not_hold_the_answ
     client = ModelClient(recorder(), {})
     asks = anyio.Event()
 
-    async def script(stream: ByteStream) -> None:
-        await stream.send(head() + chunk({"content": "x"}) + chunk(finish="stop") + DONE)
+    async def script(exchange: Exchange) -> None:
+        await exchange.send(head() + chunk({"content": "x"}) + chunk(finish="stop") + DONE)
         await asks.wait()
 
     async with (
@@ -188,7 +190,7 @@ async def test_a_connection_that_stays_open_after_the_end_does_not_hold_the_answ
         Stream(client=client, provider=provider_at(there.url), ask=ASK, place=PLACE) as stream,
     ):
         fold = Fold(provider="p", model="m", call_id=str)
-        with anyio.fail_after(90):
+        with anyio.fail_after(PATIENCE):
             async for events in stream.batches():
                 for event in events:
                     fold.add(event)
@@ -203,7 +205,7 @@ async def test_a_compressed_answer_is_read_and_recorded_as_it_was_sent() -> None
     kept = recorder()
     packed = gzip.compress(RECORDED)
 
-    async with peer(saying(head(more="content-encoding: gzip\r\n"), packed[:50], packed[50:])) as there:
+    async with peer([head(more="content-encoding: gzip\r\n"), packed[:50], packed[50:]]) as there:
         fold = await asked(there.url, kept=kept)
 
     assert fold.stop == "tools"
@@ -215,7 +217,7 @@ async def test_a_compressed_answer_is_read_and_recorded_as_it_was_sent() -> None
 async def test_a_bomb_is_refused() -> None:
     packed = gzip.compress(b" " * 20_000_000, 9)
 
-    async with peer(saying(head(more="content-encoding: gzip\r\n"), packed)) as there:
+    async with peer([head(more="content-encoding: gzip\r\n"), packed]) as there:
         error = await refused(there.url)
 
     assert "200 times its length" in error.what
@@ -224,9 +226,9 @@ async def test_a_bomb_is_refused() -> None:
 async def test_a_whole_answer_and_a_page_are_told_apart() -> None:
     whole = b'{"choices":[{"message":{"content":"37"},"finish_reason":"stop"}]}'
 
-    async with peer(saying(head(kind="application/json"), whole)) as there:
+    async with peer([head(kind="application/json"), whole]) as there:
         assert (await asked(there.url)).text == "37"
-    async with peer(saying(head(kind="text/html"), b"<title>Sign in</title>")) as there:
+    async with peer([head(kind="text/html"), b"<title>Sign in</title>"]) as there:
         assert "Sign in" in (await refused(there.url)).what
 
 
@@ -234,13 +236,13 @@ async def test_models_are_listed_and_the_listing_is_recorded() -> None:
     kept = recorder()
     client = ModelClient(kept, {})
 
-    async with peer(saying(head(kind="application/json"), b'{"data":[{"id":"a"},{"id":"b"}]}')) as there:
+    async with peer([head(kind="application/json"), b'{"data":[{"id":"a"},{"id":"b"}]}']) as there:
         assert await client.list_models(provider_at(there.url)) == ("a", "b")
-    async with peer(saying(head("500 Oops"), b"oops")) as there:
+    async with peer([head("500 Oops"), b"oops"]) as there:
         with pytest.raises(ModelError, match="500: oops"):
             await client.list_models(provider_at(there.url))
     await client.aclose()
 
-    assert there.requests[0].startswith(b"GET /v1/models HTTP/1.1\r\n")
+    assert there.requests[0].data.startswith(b"GET /v1/models HTTP/1.1\r\n")
     assert kinds(list(kept.since(0)))[:4] == ["request", "response", "chunk", "end"]
     assert kept.since(0)[0].draft.place == Place()

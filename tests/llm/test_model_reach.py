@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.llm.asking import ASK, PLACE, RECORDED, asked, refused, told
-from tests.llm.peer import head, peer, recorder, saying
+from tests.kit.peer import head, peer
+from tests.llm.asking import ASK, PLACE, RECORDED, asked, recorder, refused, told
 from tui_host.errors import ModelError
 from tui_host.llm.model_client import ModelClient, Stream
 from tui_host.settings.model_options import Options
@@ -32,7 +32,7 @@ from tui_host.settings.schema import Provider, Template
 )
 async def test_what_cannot_be_resolved_is_told_and_nothing_is_sent(more: dict[str, object], what: str) -> None:
     kept = recorder()
-    async with peer(saying(head(), RECORDED)) as there:
+    async with peer([head(), RECORDED]) as there:
         error = await refused(there.url, kept=kept, **more)
 
     assert error.what == what
@@ -68,7 +68,7 @@ async def test_a_preset_without_its_key_is_not_asked() -> None:
 
 
 async def test_a_proxy_of_the_environment_never_sees_this_machine() -> None:
-    async with peer(saying(head(), RECORDED)) as there, peer(saying(head())) as proxy:
+    async with peer([head(), RECORDED]) as there, peer([head()]) as proxy:
         address = proxy.url.removesuffix("/v1")
         await asked(there.url, environment={"HTTP_PROXY": address, "http_proxy": address, "ALL_PROXY": address})
 
@@ -76,7 +76,7 @@ async def test_a_proxy_of_the_environment_never_sees_this_machine() -> None:
 
 
 async def test_another_machine_is_reached_through_the_proxy_of_the_environment() -> None:
-    async with peer(saying(head(), RECORDED)) as proxy:
+    async with peer([head(), RECORDED]) as proxy:
         fold = await asked(
             "http://model.example/v1",
             environment={"http_proxy": proxy.url.removesuffix("/v1")},
@@ -84,7 +84,7 @@ async def test_another_machine_is_reached_through_the_proxy_of_the_environment()
         )
 
     assert fold.stop == "tools"
-    assert proxy.requests[0].startswith(b"POST http://model.example/v1/chat/completions HTTP/1.1\r\n")
+    assert proxy.requests[0].data.startswith(b"POST http://model.example/v1/chat/completions HTTP/1.1\r\n")
 
 
 async def test_a_proxy_that_is_no_url_is_told_without_its_password() -> None:
@@ -120,7 +120,7 @@ async def test_a_certificate_that_nobody_signed_is_refused_unless_it_is_named(tm
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(own)
 
-    async with peer(saying(head(), RECORDED), context) as there:
+    async with peer([head(), RECORDED], tls=context) as there:
         error = await refused(there.url)
         fold = await asked(there.url, ca_file=own)
 

@@ -5,9 +5,8 @@ import sys
 
 import anyio
 import pytest
-from anyio.abc import ByteStream
 
-from tests.llm.peer import head, peer, saying
+from tests.kit.peer import PATIENCE, hangs, head, peer
 from tui_host.llm.probe import LocalServer, local_servers, presets_with_keys
 
 TAGS = b'{"models":[{"name":"qwen3:8b","model":"qwen3:8b"}]}'
@@ -29,12 +28,12 @@ async def test_a_server_that_lists_models_is_found(
     name: str, body: bytes, line: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tui_host.llm.probe._SECONDS", 10)  # a busy machine takes longer than a start has time for
-    async with peer(saying(head(kind="application/json"), body)) as there:
+    async with peer([head(kind="application/json"), body]) as there:
         url = there.url if name == "vllm" else there.url.removesuffix("/v1")
         servers = await local_servers({name: url})
 
     assert servers == (LocalServer(provider=name, base_url=url, models=("qwen3:8b",)),)
-    assert there.requests[0].startswith(line)
+    assert there.requests[0].data.startswith(line)
 
 
 @pytest.mark.parametrize(
@@ -47,18 +46,15 @@ async def test_a_server_that_lists_models_is_found(
     ],
 )
 async def test_what_is_no_model_server_is_left_out(pieces: list[bytes]) -> None:
-    async with peer(saying(*pieces)) as there:
+    async with peer(pieces) as there:
         assert await local_servers({"llamacpp": there.url}) == ()
 
 
 async def test_a_server_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_host.llm.probe._SECONDS", 1)  # a busy machine takes longer than a start has time for
 
-    async def script(stream: ByteStream) -> None:
-        await stream.receive()
-
-    async with peer(script) as there, peer(saying(head(), LIST)) as good:
-        with anyio.fail_after(90):
+    async with peer(hangs()) as there, peer([head(), LIST]) as good:
+        with anyio.fail_after(PATIENCE):
             servers = await local_servers({"ollama": there.url, "vllm": good.url, "lmstudio": "http://127.0.0.1:9/v1"})
 
     assert [server.provider for server in servers] == ["vllm"]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import anyio
 import pytest
-from anyio.abc import ByteStream
 
 from tests.kit.bodies import chunk
-from tests.llm.asking import ASK, PLACE
-from tests.llm.peer import head, peer, provider_at, recorder
+from tests.kit.peer import Exchange, head, peer
+from tests.llm.asking import ASK, PLACE, provider_at, recorder
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, call
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.llm.answer_stream import CLOSED, MADE_UP_LIMIT
@@ -19,10 +18,10 @@ from tui_host.llm.protocols.table import protocol
 
 @pytest.mark.parametrize("name", PLAIN)
 async def test_an_answer_that_goes_on_behind_its_call_is_closed_by_the_host(name: str) -> None:
-    async def goes_on(stream: ByteStream) -> None:
-        await stream.send(head() + chunk({"content": call(name)}))
+    async def goes_on(exchange: Exchange) -> None:
+        await exchange.send(head() + chunk({"content": call(name)}))
         while True:
-            await stream.send(chunk({"content": "\nObservation: I have it. " + "x" * 500}))
+            await exchange.send(chunk({"content": "\nObservation: I have it. " + "x" * 500}))
 
     kept = recorder()
     client = ModelClient(kept, {})
@@ -36,7 +35,7 @@ async def test_an_answer_that_goes_on_behind_its_call_is_closed_by_the_host(name
                 async for events in stream.batches():
                     for event in events:
                         fold.add(event)
-            await there.closed.wait()
+            await there.until(lambda there: there.ended)
     await client.aclose()
 
     assert [(each.call.name, each.call.arguments, each.complete) for each in fold.calls] == [("math__add", SUM, True)]
