@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -13,18 +12,17 @@ from tests.cli.desk import Desk, desk, rule
 from tests.kit.bodies import asks, text
 from tests.kit.mcp_server import mcp_server, tool
 from tests.kit.program import Programs
-from tests.servers.running import ASKING_SERVER, SDK_SERVER, sdk_command, sdk_configured
+from tests.servers.rich_server import RICH
+from tests.servers.running import ASKING_SERVER, sdk_command, sdk_configured
 from tui_host.cli.commands.conformance import sample
 from tui_host.errors import JSON
 
-RICH = SDK_SERVER.parent / "rich_server.py"
 OFF = "enabled = false\n"
 
 
 @pytest.fixture(scope="module")
 def place(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Generator[Desk]:
-    rich = f"[servers.rich]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(RICH))}]\n"
-    servers = sdk_configured("own") + OFF + rich + OFF
+    servers = sdk_configured("own") + OFF + RICH.table("rich", OFF)
     with desk(program, tmp_path_factory.mktemp("requests"), servers=servers) as found:
         yield found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,9 @@ import pytest
 from tests.host.test_host import asked, configured, serving
 from tests.kit.bodies import asks, text
 from tests.kit.peer import peer_in_thread
+from tests.servers.rich_server import RICH
 from tui_host.chat.conversation import CallItem
 from tui_host.chat.result_words import NO_STRUCTURE
-
-RICH = Path(__file__).parent.parent / "servers" / "rich_server.py"
 
 
 @pytest.mark.parametrize(
@@ -29,9 +27,8 @@ async def test_a_mismatch_stands_beside_the_result(
     tmp_path: Path, tool: str, misfits: list[str] | None, result: str
 ) -> None:
     with peer_in_thread(asks((f"rich__{tool}", "{}")), text("so be it")) as peer:
-        server = f'[servers.rich]\ncommand = "{sys.executable}"\nargs = ["{RICH}"]\n'
         rule = '[[rules]]\nserver = "rich"\ntool = "*"\naction = "allow"\n'
-        async with serving(configured(tmp_path, peer.url, server + rule)) as host:
+        async with serving(configured(tmp_path, peer.url, RICH.table("rich") + rule)) as host:
             assert host.pool is not None
             await host.pool.settled(20)
             session = host.sessions.new()

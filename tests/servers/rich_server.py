@@ -1,15 +1,13 @@
-"""A stdio server of the stateful era, written as plain JSON: contents of every kind, resources, prompts, completion, subscriptions."""
+"""A stdio server of the stateful era: contents of every kind, resources, prompts, completion, subscriptions."""
 
 from __future__ import annotations
 
 import base64
-import json
 import struct
-import sys
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from tui_host.capture.json.narrowing import mapping, text_or_empty
+from tests.kit.mcp_server import mcp_server
 from tui_host.errors import JSON
 
 
@@ -60,81 +58,42 @@ PROMPTS: JSON = [
 ]
 
 
-def filled(params: Mapping[str, JSON]) -> JSON:
-    if params["name"] == "hello":
-        return {"messages": [{"role": "user", "content": {"type": "text", "text": "hello from the server"}}]}
-    resource: JSON = {"type": "resource", "resource": {"uri": "note://one", "text": "the first note"}}
-    return {
-        "description": "a plan",
-        "messages": [
-            {
-                "role": "user",
-                "content": {"type": "text", "text": f"Plan a trip to {mapping(params['arguments'])['city']}."},
-            },
-            {"role": "user", "content": {"type": "image", "data": RED, "mimeType": "image/png"}},
-            {"role": "assistant", "content": {"type": "text", "text": "How long?"}},
-            {"role": "user", "content": resource},
-        ],
-    }
+def message(role: str, **content: JSON) -> JSON:
+    return {"role": role, "content": content}
 
 
-def read(params: Mapping[str, JSON]) -> JSON:
-    uri = text_or_empty(params["uri"])
-    if uri.startswith("ui://"):
-        return {"contents": [{"uri": uri, "mimeType": "text/html;profile=mcp-app", "text": PAGE}]}
-    text = NOTES.get(uri, f"note of {uri.removeprefix('note://by/')}")
-    return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": text}]}
-
-
-def complete(params: Mapping[str, JSON]) -> JSON:
-    is_prompt = mapping(params["ref"])["type"] == "ref/prompt"
-    begun = text_or_empty(mapping(params["argument"])["value"]).lower()
-    values = ["Berlin", "Bern", "Paris"] if is_prompt else ["ada", "alan"]
-    return {"completion": {"values": [value for value in values if value.lower().startswith(begun)]}}
-
-
-def called(params: Mapping[str, JSON]) -> JSON:
-    if params["name"] == "touch":
-        send({"method": "notifications/resources/updated", "params": {"uri": "note://one"}})
-    return RESULTS.get(text_or_empty(params["name"]), {"content": [{"type": "text", "text": "touched"}]})
-
-
-ANSWERS: Mapping[str, JSON | Callable[[Mapping[str, JSON]], JSON]] = {
-    "initialize": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {"tools": {}, "resources": {"subscribe": True}, "prompts": {}, "completions": {}},
-        "serverInfo": {"name": "rich", "version": "1"},
-    },
-    "tools/list": {"tools": TOOLS},
-    "tools/call": called,
-    "resources/list": {"resources": [{"uri": uri, "name": uri[7:], "size": len(text)} for uri, text in NOTES.items()]},
-    "resources/templates/list": {"resourceTemplates": [{"uriTemplate": "note://by/{author}", "name": "by author"}]},
-    "resources/read": read,
-    "resources/subscribe": {},
-    "resources/unsubscribe": {},
-    "prompts/list": {"prompts": PROMPTS},
-    "prompts/get": filled,
-    "completion/complete": complete,
-    "ping": {},
+PLAN: JSON = {
+    "description": "a plan",
+    "messages": [
+        message("user", type="text", text="Plan a trip to Bern."),
+        message("user", type="image", data=RED, mimeType="image/png"),
+        message("assistant", type="text", text="How long?"),
+        message("user", type="resource", resource={"uri": "note://one", "text": "the first note"}),
+    ],
 }
-
-
-def send(message: Mapping[str, JSON]) -> None:
-    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
-
-
-def main() -> None:
-    for line in sys.stdin:
-        message = mapping(json.loads(line))
-        if "id" not in message or "method" not in message:
-            continue
-        answer = ANSWERS.get(text_or_empty(message["method"]))
-        if answer is None:
-            send({"id": message["id"], "error": {"code": -32601, "message": "unknown method"}})
-        else:
-            result = answer(mapping(message.get("params"))) if callable(answer) else answer
-            send({"id": message["id"], "result": result})
-
-
-if __name__ == "__main__":
-    main()
+HELLO: JSON = {"messages": [message("user", type="text", text="hello from the server")]}
+READ: Mapping[str, JSON] = {
+    **{uri: {"uri": uri, "mimeType": "text/plain", "text": text} for uri, text in NOTES.items()},
+    "ui://everything/page.html": {"mimeType": "text/html;profile=mcp-app", "text": PAGE},
+}
+RICH = mcp_server(
+    {
+        "name": "rich",
+        "capabilities": {"tools": {}, "resources": {"subscribe": True}, "prompts": {}, "completions": {}},
+        "tools": TOOLS,
+        "resources": [{"uri": uri, "name": uri[7:], "size": len(text)} for uri, text in NOTES.items()],
+        "templates": [{"uriTemplate": "note://by/{author}", "name": "by author"}],
+        "prompts": PROMPTS,
+        "on": {
+            **{f"tools/call {name}": [{"result": result}] for name, result in RESULTS.items()},
+            "tools/call touch": [
+                {"notify": "notifications/resources/updated", "params": {"uri": "note://one"}},
+                {"text": "touched"},
+            ],
+            **{f"resources/read {uri}": [{"result": {"contents": [content]}}] for uri, content in READ.items()},
+            "prompts/get plan": [{"result": PLAN}],
+            "prompts/get hello": [{"result": HELLO}],
+            "completion/complete": [{"result": {"completion": {"values": ["ada", "Bern", "Berlin", "alan"]}}}],
+        },
+    }
+)

@@ -1,4 +1,4 @@
-"""Servers that went away and come back."""
+"""Servers that went away and come back, are waited for, and are switched off in part."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from tests.ports import unused_port
 from tests.servers.running import Running, hostile, listening, made_with_sdk, remote, started
+from tui_host.errors import ServerError
 
 
 @pytest.fixture(autouse=True)
@@ -91,3 +92,39 @@ async def test_a_lost_server_can_be_stopped_and_a_turn_does_not_wait_for_it(monk
         assert (state(running), running.status("sdk").detail) == ("stopped", "")
         running.pool.server("sdk").reconnect()
         await running.until(lambda: state(running) == "ready")
+
+
+async def test_a_connection_that_did_not_become_ready_is_waited_for_once() -> None:
+    async with started(hostile("mute", "no-initialize"), settle=0) as running:
+        pool = running.pool
+        await running.until(lambda: pool.server("mute").connection is not None)
+        assert await pool.settled(0.2) == ("mute",)
+        with anyio.fail_after(90):
+            assert await pool.settled(600) == ("mute",), "it was waited for in vain before"
+        pool.server("mute").reconnect()
+        with anyio.move_on_after(0.3) as waiting:
+            await pool.settled(600)
+        assert waiting.cancelled_caught, "the new connection is waited for"
+
+
+async def test_a_tool_that_is_switched_off_is_not_offered_and_an_approved_call_of_it_is_not_sent() -> None:
+    async with started(made_with_sdk("sdk")) as running:
+        running.pool.take_switches({"sdk": True, "sdk.add": False})
+        assert "add" not in {tool.name for tool in running.pool.tools()}
+        assert "add" in {tool.name for tool in running.status("sdk").tools}, "it is still shown"
+        sent = len(running.lines("sdk", "out"))
+        with pytest.raises(ServerError, match="add has been switched off; nothing was sent"):
+            await running.call("sdk", "add", b'{"a":1,"b":2}')
+        assert len(running.lines("sdk", "out")) == sent
+        before = running.pool.revision
+        running.pool.server("sdk").switch_tool("add", is_on=True)
+        assert running.pool.revision > before
+        assert "add" in {tool.name for tool in running.pool.tools()}
+
+
+async def test_instructions_are_told_only_where_they_are_switched_on() -> None:
+    async with started(made_with_sdk("sdk"), made_with_sdk("other", instructions=True)) as running:
+        assert running.pool.instructions() == (("other", "Be kind."),)
+        running.pool.server("sdk").switch_instructions(is_on=True)
+        running.pool.server("other").switch_instructions(is_on=False)
+        assert running.pool.instructions() == (("sdk", "Be kind."),)

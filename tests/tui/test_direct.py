@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.kit.app import NARROW, PATIENT, USUAL, WIDE, Running, running
-from tests.servers.rich_server import RED, png
+from tests.servers.rich_server import RED, RICH, png
 from tests.tui.test_asks import asking, press_button
 from tui_host.capture.link import read_link
 from tui_host.chat.conversation import CallItem, NoteItem, UserItem
@@ -156,10 +155,7 @@ async def test_the_log_of_a_server_is_shown(tmp_path: Path) -> None:
 # Contents of results.
 
 
-RICH = Path(__file__).parent.parent / "servers" / "rich_server.py"
-CONFIG = f"""{PATIENT}[servers.rich]
-command = {json.dumps(sys.executable)}
-args = {json.dumps([str(RICH)])}
+CONFIG = f"""{PATIENT}{RICH.table("rich")}
 [[rules]]
 server = "rich"
 tool = "*"

@@ -230,6 +230,5 @@ def _result_of(task: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
 def _pause(task: Mapping[str, JSON]) -> float:
     """Return the seconds until the next poll, as the server suggests within limits."""
     suggested = task.get("pollIntervalMs")
-    if not isinstance(suggested, int | float) or isinstance(suggested, bool):
-        return POLL_SECONDS
-    return min(max(suggested / 1000, 0.05), LONGEST_POLL_SECONDS)
+    seconds = suggested / 1000 if isinstance(suggested, int | float) else POLL_SECONDS
+    return min(max(seconds, 0.05), LONGEST_POLL_SECONDS)

@@ -35,7 +35,6 @@ from tui_host.servers.wire import Wire
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Place
-    from tui_host.guard.child_process import Process
     from tui_host.servers.dispatcher import Peer
     from tui_host.servers.wire import Shared
     from tui_host.settings.schema import Mode, ServerSpec, Transport
@@ -69,7 +68,6 @@ class Connection(Wire):
     Args:
         way: How to connect, if not as configured.
         subscriptions: Number of updates of each subscribed resource; continued here.
-        early: The server's process, if started while the SDK was still being imported.
 
     Attributes:
         other_way: Another way to connect, of which the failure of this one told.
@@ -78,15 +76,7 @@ class Connection(Wire):
         replaceable: Set once the connection takes no further calls: it has ended, or its session was lost.
     """
 
-    def __init__(
-        self,
-        spec: ServerSpec,
-        shared: Shared,
-        way: Way | None = None,
-        *,
-        subscriptions: dict[str, int],
-        early: Process | None = None,
-    ) -> None:
+    def __init__(self, spec: ServerSpec, shared: Shared, way: Way | None, *, subscriptions: dict[str, int]) -> None:
         knows_handshake_alone = spec.mode == "auto" and identity(spec) in shared.handshake_only
         self._way = way or Way(spec.transport, "legacy" if knows_handshake_alone else spec.mode)
         status = ServerStatus(
@@ -99,8 +89,7 @@ class Connection(Wire):
         self.replaceable = anyio.Event()
         self.lists = Lists(self, subscriptions)
         self.requests = ServerRequests(self)
-        self._early = early
-        self._began_ns = time.monotonic_ns() if early is None else early.started_ns
+        self._began = time.monotonic()
         self._peer: Peer | None = None
         self._client: Client | None = None
         self._scope: anyio.CancelScope | None = None
@@ -134,8 +123,6 @@ class Connection(Wire):
             yield f"the last request failed: {failed}"
         if peer is not None and peer.refused:
             yield f"{peer.refused:,} requests of the server were refused: too many at once"
-        if peer is not None and peer.unexpected:
-            yield f"{peer.unexpected:,} answers matched no request"
 
     # The connection's own task.
 
@@ -171,8 +158,7 @@ class Connection(Wire):
     @asynccontextmanager
     async def _transport(self, endpoint: Endpoint) -> AsyncGenerator[Peer]:
         if self._way.kind == "stdio":
-            early, self._early = self._early, None
-            async with stdio_transport(endpoint, self, early) as peer:
+            async with stdio_transport(endpoint, self) as peer:
                 yield peer
             return
         # Imported in a thread, with the first server behind a URL.
@@ -202,9 +188,9 @@ class Connection(Wire):
             if self._way.notice:
                 self.shared.handshake_only.add(identity(self.spec))
                 self.notice(self._way.notice)
-            self.update(ready_ms=(time.monotonic_ns() - self._began_ns) / 1e6)
-            self.publish("ready", "")
             self.ready_since = time.monotonic()
+            self.update(ready_ms=(self.ready_since - self._began) * 1000)
+            self.publish("ready", "")
             self.settled.set()
             group.start_soon(self.lists.read_others, client)
             group.start_soon(self.lists.follow, client)

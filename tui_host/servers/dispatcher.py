@@ -61,12 +61,7 @@ Send: TypeAlias = Callable[[OutgoingMessage], Awaitable[None]]
 
 @dataclass(slots=True)
 class Peer:
-    """The server at the other end of a wire, with counts of messages. Satisfies the SDK's `Dispatcher`.
-
-    Attributes:
-        unexpected: Number of answers to no pending request.
-        refused: Number of the server's requests that were too many at once.
-    """
+    """The server at the other end of a wire, with counts of messages. Satisfies the SDK's `Dispatcher`."""
 
     wire: Wire
     _sink: Send
@@ -74,10 +69,8 @@ class Peer:
     sent: int = 0
     received: int = 0
     malformed: int = 0
-    unexpected: int = 0
     refused: int = 0
     _pending: dict[RequestId, OutgoingRequest] = field(default_factory=dict[RequestId, OutgoingRequest])
-    _abandoned: set[RequestId] = field(default_factory=set[RequestId])
     _questions: dict[RequestId, anyio.CancelScope] = field(default_factory=dict[RequestId, anyio.CancelScope])
     _replies: int = 0
     _ids: count[int] = field(default_factory=lambda: count(1))
@@ -152,7 +145,6 @@ class Peer:
 
     async def _cancel(self, number: RequestId, opts: CallOptions, outgoing: OutgoingRequest, reason: str) -> None:
         """Tell the server that nobody waits for its answer any more, unless the protocol forbids that."""
-        self._abandoned.add(coerce_request_id(number))  # its answer may still come, and is no surprise then
         if outgoing.is_sent and opts.get("cancel_on_abandon", True):
             with anyio.move_on_after(CANCEL_SECONDS, shield=True):
                 params: dict[str, JSON] = {"requestId": number, "reason": reason}
@@ -257,9 +249,6 @@ class Peer:
         if outgoing is not None and outgoing.reply is not None:
             outgoing.warning = outgoing.warning or warning
             outgoing.reply.set_result(reply)
-        else:
-            known = as_request_id(number)
-            self.unexpected += known is None or coerce_request_id(known) not in self._abandoned
 
     def _notified(self, method: str, params: Mapping[str, JSON]) -> None:
         if method == "notifications/progress":

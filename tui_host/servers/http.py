@@ -456,7 +456,7 @@ async def _address(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[str]:
         process.kill()
         raise
     tap = StdioTap(wire.recorder, peer=wire.server, connection=wire.id)
-    async with running(endpoint.command, wire, tap, process) as child, anyio.create_task_group() as group:
+    async with running(process, wire, tap) as child, anyio.create_task_group() as group:
 
         async def watch() -> None:
             await child.over.wait()

@@ -86,11 +86,7 @@ _canonical = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_n
 
 
 def canonical(value: object) -> bytes:
-    """Return the canonical JSON for decisions: compact UTF-8, keys in their order.
-
-    Raises:
-        ValueError: NaN or an infinity, which JSON does not have, or a lone surrogate.
-    """
+    """Return the canonical JSON for decisions: compact UTF-8, keys in their order; raises ValueError for what JSON does not have."""
     return _canonical(value).encode()
 
 

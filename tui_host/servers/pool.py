@@ -24,13 +24,11 @@ if TYPE_CHECKING:
 
     from tui_host.capture.record import Place
     from tui_host.capture.recorder import Recorder
-    from tui_host.guard.child_process import Process
     from tui_host.servers.connection import Connection
     from tui_host.settings.schema import ServerSpec
 
 Reply = TypeVar("Reply")
 STOP_SECONDS = 5.0
-KILL_SECONDS = 0.5
 _DECLINING = Answering()
 
 
@@ -79,13 +77,7 @@ class Pool:
         import anyio
 
         self._is_running = True
-        early: list[Process] = []
         try:
-            for server in tuple(self.servers.values()):
-                process = None if self._shared.is_stopping else server.start_early()
-                if process is not None:
-                    early.append(process)
-                await asyncio.sleep(0)  # starting a process blocks for some milliseconds
             await asyncio.to_thread(import_sdk)
             async with anyio.create_task_group() as self._group:
                 for server in self.servers.values():
@@ -93,13 +85,6 @@ class Pool:
                 await self._stopping.wait()
         finally:
             self._is_running, self._group = False, None
-            with anyio.CancelScope(shield=True):
-                for process in early:  # those that no connection has taken over
-                    process.kill()
-                    await process.wait(KILL_SECONDS)
-                    for pipe in (process.stdin, process.stdout, process.stderr):
-                        pipe.close()
-                    self.guard.remove(process.pid)
             if self._has_own_guard:
                 self.guard.bye()
             self._done.set()
@@ -179,9 +164,13 @@ class Pool:
         """
 
         def connecting() -> list[Server]:
-            return [server for name, server in self.servers.items() if server.is_connecting and wants(name)]
+            all_of_them = (server for name, server in self.servers.items() if server.is_wanted and wants(name))
+            return [server for server in all_of_them if server.state == "connecting"]
 
-        await self._wait_while(lambda: any(not server.is_waited_in_vain for server in connecting()), seconds)
+        def is_new(server: Server) -> bool:
+            return server.connection is None or server.connection is not server.waited_in_vain
+
+        await self._wait_while(lambda: any(map(is_new, connecting())), seconds)
         for server in connecting():
             server.waited_in_vain = server.connection
         return tuple(server.spec.name for server in connecting())

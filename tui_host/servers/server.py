@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import math
-import signal
 import time
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tui_host.errors import ServerError, TuiHostError
+from tui_host.errors import ServerError
 from tui_host.servers.catalog import ServerStatus, State, Tool, describe
 
 if TYPE_CHECKING:
-    from tui_host.guard.child_process import Process
     from tui_host.servers.connection import Connection, Way
     from tui_host.servers.wire import Shared
     from tui_host.settings.schema import ServerSpec
@@ -55,7 +52,6 @@ class Server:
         self.is_instructing = spec.instructions
         self._shared = shared
         self._wake = asyncio.Event()
-        self._early: Process | None = None
         self._former: Connection | None = None
         self._way: Way | None = None
         self._subscriptions: dict[str, int] = {}
@@ -111,14 +107,6 @@ class Server:
         return tuple(tool for tool in self.connection.offered if tool.name not in self.tools_off)
 
     @property
-    def is_connecting(self) -> bool:
-        return self.is_wanted and self.state == "connecting"
-
-    @property
-    def is_waited_in_vain(self) -> bool:
-        return self.connection is not None and self.connection is self.waited_in_vain
-
-    @property
     def is_listed(self) -> bool:
         """Whether the current connection has read all of its lists."""
         return self.connection is not None and self.connection.lists.is_read
@@ -168,9 +156,6 @@ class Server:
     def stop(self) -> None:
         """Disconnect, and stay disconnected."""
         self.is_wanted = self._is_restarting = False
-        if self._early is not None:
-            self._early.signal_group(signal.SIGKILL)  # the pool waits for the process to end
-            self._early = None
         self._disconnect()
 
     def _disconnect(self) -> None:
@@ -208,22 +193,6 @@ class Server:
         if self.connection is not None:
             self.connection.requests.decline_all()
 
-    def start_early(self) -> Process | None:
-        """Start the program of a stdio server before its connection, so that it loads while the SDK is imported.
-
-        A program that cannot be started is left to the connection, which reports why.
-        """
-        from tui_host.guard.child_process import Process
-        from tui_host.servers.server_endpoint import resolve_endpoint
-
-        if self.is_wanted and self.spec.transport == "stdio":
-            with suppress(TuiHostError):
-                command = resolve_endpoint(self.spec, self._shared.environment).command
-                if command is not None:
-                    self._early = Process.start(command)
-                    self._shared.guard.add(self._early.pid)
-        return self._early
-
     # The task.
 
     async def run(self) -> None:
@@ -253,9 +222,8 @@ class Server:
     def _begin(self) -> Connection:
         from tui_host.servers.connection import Connection
 
-        (way, self._way), (early, self._early) = (self._way, None), (self._early, None)
         self._former = self.connection  # if its session was lost, it still waits for answers
-        self.connection = Connection(self.spec, self._shared, way, subscriptions=self._subscriptions, early=early)
+        self.connection = Connection(self.spec, self._shared, self._way, subscriptions=self._subscriptions)
         self._is_restarting, self._retry_at = False, None
         self._shared.changed()
         return self.connection

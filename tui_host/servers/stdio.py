@@ -16,7 +16,7 @@ from tui_host.capture.record import current_place
 from tui_host.capture.stdio.server_pipes import StdioChild
 from tui_host.capture.stdio.stdio_tap import StdioTap
 from tui_host.errors import ServerError
-from tui_host.guard.child_process import Command, Process, ending
+from tui_host.guard.child_process import Process, ending
 from tui_host.servers.dispatcher import OutgoingMessage, Peer, peer_over
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ PIPE_BYTES = 1 << 20
 
 
 @asynccontextmanager
-async def stdio_transport(endpoint: Endpoint, wire: Wire, early: Process | None = None) -> AsyncGenerator[Peer]:
-    """Start a server and connect to its pipes; `early` is its process if already running."""
+async def stdio_transport(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[Peer]:
+    """Start a server and connect to its pipes."""
     if endpoint.command is None:
         raise ServerError("there is no command to start", wire.server)
     tap = wire.tap = StdioTap(wire.recorder, peer=wire.server, connection=wire.id)
-    async with running(endpoint.command, wire, tap, early) as child:
+    async with running(Process.start(endpoint.command), wire, tap) as child:
 
         async def send(message: OutgoingMessage) -> None:
             await child.send(message.data + b"\n", message.frame, current_place.get())
@@ -52,11 +52,8 @@ async def stdio_transport(endpoint: Endpoint, wire: Wire, early: Process | None 
 
 
 @asynccontextmanager
-async def running(
-    command: Command, wire: Wire, tap: StdioTap, early: Process | None = None
-) -> AsyncGenerator[StdioChild]:
+async def running(process: Process, wire: Wire, tap: StdioTap) -> AsyncGenerator[StdioChild]:
     """Run a process for the duration of the block; leaving takes at most 5 seconds and ends the process's whole group."""
-    process = early or Process.start(command)
     _widen(process.stdout)
     wire.shared.guard.add(process.pid)
     child = wire.child = StdioChild(process, tap, wire.shared.changed)
