@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.settings.reading import read
 from tui_host.settings.credential_places import in_url, in_variables, in_words
-from tui_host.settings.environment_references import secrets_of
 
 
 @pytest.mark.parametrize(
@@ -113,19 +109,3 @@ def test_variables_are_known_by_their_names_and_by_what_stands_in_them() -> None
 
     assert {name for name, _ in found} == set(given)
     assert {value for _, value in found} == {"abc-12345", given["STORAGE_CONNECTION_STRING"]}
-
-
-def test_what_stands_in_a_server_of_the_configuration_itself_is_known_too(tmp_path: Path) -> None:
-    settings = read(
-        tmp_path,
-        """
-        [servers.a]
-        command = "srv"
-        args = ["--api-key", "abc-12345", "--token", "${TOKEN}", "--port", "8080"]
-        env = { GH_PAT = "def-12345", LEVEL = "debug-12345" }
-        """,
-    )
-    assert {secret.name: secret.reveal() for secret in secrets_of(settings)} == {
-        "api-key": "abc-12345",
-        "GH_PAT": "def-12345",
-    }

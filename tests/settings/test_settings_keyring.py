@@ -42,8 +42,7 @@ def file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[Path]:
 
 
 def test_a_key_is_kept_under_the_provider_s_name_found_again_and_forgotten(file: Path) -> None:
-    assert stored_key("mine") is None
-    assert with_stored_key(MINE) is MINE
+    assert (stored_key("mine"), with_stored_key(MINE)) == (None, MINE)
 
     place = store_key("mine", KEY)
 
@@ -55,31 +54,23 @@ def test_a_key_is_kept_under_the_provider_s_name_found_again_and_forgotten(file:
     assert (forget_key("mine"), forget_key("mine"), stored_key("mine")) == (True, False, None)
 
 
-@pytest.mark.parametrize(
-    "backend", [fail.Keyring(), null.Keyring(), keyrings.PlaintextKeyring()], ids=["none", "switched off", "in clear"]
-)
-def test_where_there_is_no_keyring_but_one_in_clear_nothing_is_kept(file: Path, backend: KeyringBackend) -> None:
-    keyring.set_keyring(backend)
-
-    assert (keyring_name(), stored_key("mine"), forget_key("mine")) == ("", None, False)
-    with pytest.raises(SettingsError, match="this system has no keyring"):
-        store_key("mine", KEY)
+def test_where_there_is_no_keyring_but_one_in_clear_nothing_is_kept(file: Path) -> None:
+    backends: tuple[KeyringBackend, ...] = (fail.Keyring(), null.Keyring(), keyrings.PlaintextKeyring())
+    for backend in backends:
+        keyring.set_keyring(backend)
+        assert (keyring_name(), stored_key("mine"), forget_key("mine")) == ("", None, False)
+        with pytest.raises(SettingsError, match="this system has no keyring"):
+            store_key("mine", KEY)
     assert not file.exists()
 
 
-def test_a_locked_keyring_is_told_without_the_key(file: Path) -> None:
+@pytest.mark.usefixtures("file")
+def test_a_locked_keyring_is_told_without_the_key_and_asked_for_nobody_who_names_a_key_or_needs_none() -> None:
     keyring.set_keyring(keyrings.Locked())
-
     for work in (lambda: stored_key("mine"), lambda: store_key("mine", KEY)):
         with pytest.raises(SettingsError, match="keyring is locked") as caught:
             work()
-        assert KEY not in str(caught.value)
-        assert caught.value.where == "providers.mine.api_key"
-
-
-def test_the_keyring_is_asked_for_nobody_who_names_a_key_or_needs_none(file: Path) -> None:
-    keyring.set_keyring(keyrings.Locked())
-
+        assert (KEY in str(caught.value), caught.value.where) == (False, "providers.mine.api_key")
     assert may_have_key(MINE)
     assert may_have_key(PRESETS["openai"])
     for provider in (DEMO_PROVIDER, PRESETS["ollama"], replace(MINE, api_key=Template(text="${K}"))):

@@ -1,4 +1,4 @@
-"""Profiles: what is read, what is a mistake, and which model and tool protocol a start begins with."""
+"""Profiles: what is read, and which model and tool protocol a start begins with."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.settings.reading import read, write
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.model_options import Options
 from tui_host.settings.save import save_state
-from tui_host.settings.schema import Profile, Settings, Template
+from tui_host.settings.schema import Profile, Template
 
 NAMING = """
 [profiles.p]
@@ -43,32 +43,26 @@ def test_a_profile_is_read_whole_from_the_file_or_from_one_of_its_own(tmp_path: 
     assert settings.profile == ""
 
 
-def chosen(settings: Settings) -> tuple[str, str, str]:
-    return settings.profile, str(settings.model), settings.protocol
-
-
 @pytest.mark.parametrize(
     ("config", "state", "typed", "expected"),
     [
-        ("", {}, Overrides(profile="p"), ("p", "groq/of-profile", "react")),
-        ("", {}, Overrides(profile="p", model="groq/m", protocol="json"), ("p", "groq/m", "json")),
-        ('model = "groq/c"\nprotocol = "json"', {}, Overrides(profile="bare"), ("bare", "groq/c", "json")),
-        ('profile = "bare"', {"model": "groq/s"}, Overrides(), ("bare", "groq/s", "native")),
-        ("", {"profile": "p"}, Overrides(), ("p", "groq/of-profile", "react")),
-        ("", {"profile": "p", "model": "groq/s"}, Overrides(), ("p", "groq/s", "react")),
-        ("", {"profile": "gone"}, Overrides(), ("", "None", "native")),
+        ("", {}, {"profile": "p"}, ("p", "groq/of-profile", "react")),
+        ("", {}, {"profile": "p", "model": "groq/m", "protocol": "json"}, ("p", "groq/m", "json")),
+        ('model = "groq/c"\nprotocol = "json"', {}, {"profile": "bare"}, ("bare", "groq/c", "json")),
+        ('profile = "bare"', {"model": "groq/s"}, {}, ("bare", "groq/s", "native")),
+        ("", {"profile": "p"}, {}, ("p", "groq/of-profile", "react")),
+        ("", {"profile": "p", "model": "groq/s"}, {}, ("p", "groq/s", "react")),
+        ("", {"profile": "gone"}, {}, ("", "None", "native")),
     ],
 )
 def test_what_was_typed_wins_over_the_profile_and_that_over_what_is_below_it(
-    config: str, state: dict[str, str], typed: Overrides, expected: tuple[str, str, str], tmp_path: Path
+    config: str, state: dict[str, str], typed: dict[str, str], expected: tuple[str, str, str], tmp_path: Path
 ) -> None:
     path = write(tmp_path, config + NAMING)
     save_state(load(Overrides(config=path, data_dir=tmp_path), {}), dict(state))
-    overrides = Overrides(
-        config=path, data_dir=tmp_path, model=typed.model, protocol=typed.protocol, profile=typed.profile
-    )
+    model, protocol, profile = (typed.get(key) for key in ("model", "protocol", "profile"))
 
-    settings = load(overrides, {})
+    settings = load(Overrides(config=path, data_dir=tmp_path, model=model, protocol=protocol, profile=profile), {})
 
-    assert chosen(settings) == expected
+    assert (settings.profile, str(settings.model), settings.protocol) == expected
     assert any('no profile "gone"' in notice for notice in settings.notices) == ("gone" in state.values())

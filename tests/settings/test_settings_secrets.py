@@ -1,3 +1,5 @@
+"""References to environment variables, and the secrets among them: filled in once, never shown, all known to the redactor."""
+
 from __future__ import annotations
 
 import copy
@@ -6,8 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.settings.reading import NOTHING, read
 from tui_host.errors import SettingsError
@@ -39,44 +39,27 @@ def provider(
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "filled"),
-    [
-        ("plain", "plain"),
-        ("${A}", "one"),
-        ("x${A}y${B}z${A}", "xoneytwozone"),
-        ("${UNSET:-default}", "default"),
-        ("${UNSET:-}", ""),
-        ("${EMPTY:-default}", "default"),
-        ("[${EMPTY}]", "[]"),
-        ("${NESTED}", "${A}"),
-        ("${UNSET:-$A}", "$A"),
-        ("$A $(touch x) ${input:key} ${A:?x} ${} ${", "$A $(touch x) ${input:key} ${A:?x} ${} ${"),
-    ],
-)
-def test_references_are_filled_in_once_and_nothing_else_is(text: str, filled: str) -> None:
+def test_references_are_filled_in_once_and_nothing_else_is() -> None:
     environment = {"A": "one", "B": "two", "EMPTY": "", "NESTED": "${A}"}
-    assert resolve(Template(text=text), environment, where="").text == filled
+    no_references = "$A $(touch x) ${input:key} ${A:?x} ${} ${"
+    for text, filled in {
+        "x${A}y${B}z${A}": "xoneytwozone",
+        "${UNSET:-default}[${UNSET:-}]": "default[]",
+        "${EMPTY:-default}[${EMPTY}]": "default[]",
+        "${NESTED} ${UNSET:-$A}": "${A} $A",
+        no_references: no_references,
+    }.items():
+        assert resolve(Template(text=text), environment, where="").text == filled
+    typed = Template(text="${HOME}", literal=True)
+    assert (resolve(typed, {"HOME": "/h"}, where="").text, typed.references) == ("${HOME}", ())
 
 
 def test_a_variable_that_is_not_set_is_named_with_its_place_and_remedy() -> None:
+    spec = ServerSpec(name="s", env={"TOKEN": Template(text="${NOPE}")})
     with pytest.raises(SettingsError) as caught:
-        resolve(Template(text="Bearer ${DOCS_TOKEN}"), {}, where="servers.docs.headers.Authorization")
-    assert caught.value.what == "DOCS_TOKEN is not set"
-    assert caught.value.where == "servers.docs.headers.Authorization"
-    assert "DOCS_TOKEN" in caught.value.remedy
-
-
-def test_what_was_typed_as_an_argument_is_taken_as_it_stands() -> None:
-    template = Template(text="${HOME}", literal=True)
-    assert resolve(template, {"HOME": "/h"}, where="").text == "${HOME}"
-    assert template.references == ()
-
-
-@given(text=st.text())
-def test_a_text_without_a_dollar_is_never_changed(text: str) -> None:
-    plain = text.replace("$", "")
-    assert resolve(Template(text=plain), {}, where="").text == plain
+        child_environment(spec, {})
+    remedy = "set the environment variable NOPE and start again"
+    assert str(caught.value) == f"servers.s.env.TOKEN: NOPE is not set ({remedy})"
 
 
 def test_strings_in_json_are_filled_in_at_any_depth() -> None:
@@ -92,8 +75,7 @@ def test_a_secret_shows_itself_only_when_it_is_asked_to() -> None:
     assert secret.reveal() == CANARY
     shown = [repr(secret), str(secret), f"{secret}", f"{secret!r}", str([secret]), repr({secret: 1})]
     assert all(CANARY not in text and "Secret(NAME, 15 characters)" in text for text in shown)
-    assert secret == copy.deepcopy(secret)
-    assert secret != Secret("OTHER", CANARY)
+    assert secret == copy.deepcopy(secret) != Secret("OTHER", CANARY)
 
 
 def test_no_repr_and_no_traceback_shows_a_secret(tmp_path: Path) -> None:
@@ -112,52 +94,39 @@ def test_no_repr_and_no_traceback_shows_a_secret(tmp_path: Path) -> None:
     url = "https://${{V}}:{CANARY}@e.example/?key={CANARY}"
     """
     settings = read(tmp_path, text, {"V": CANARY, "OPENAI_API_KEY": CANARY})
-    resolved = resolve(Template(text="${V}"), settings.environment, where="")
     key = credential(settings.providers["p"], settings.environment)
-    shown = [
-        repr(settings),
-        str(settings),
-        repr(resolved),
-        repr(key),
-        repr(secrets_of(settings)),
-        repr(settings.servers),
-    ]
-    assert all(CANARY not in text for text in shown)
+    resolved = resolve(Template(text="${V}"), settings.environment, where="")
+    assert all(CANARY not in repr(value) for value in (settings, resolved, key, secrets_of(settings)))
     assert "${V}" in repr(settings), "references are shown"
     with pytest.raises(SettingsError) as caught:
         resolve(Template(text=f"{CANARY} ${{V}} ${{NOT_THERE}}"), settings.environment, where="here")
-    told = traceback.TracebackException.from_exception(caught.value, capture_locals=False)
-    assert CANARY not in "".join(told.format())
+    assert CANARY not in "".join(traceback.TracebackException.from_exception(caught.value).format())
 
 
 def test_the_credential_is_the_configured_one_else_the_presets_variable() -> None:
-    environment = {"MINE": "mine-key", "PRESET": "preset-key", "EMPTY": ""}
-    assert credential(provider("${MINE}", "PRESET"), environment) == Secret("MINE", "mine-key")
-    assert credential(provider(None, "PRESET"), environment) == Secret("PRESET", "preset-key")
-    assert credential(provider("written", "PRESET"), environment) == Secret("p.api_key", "written")
-    assert credential(provider("x-${MINE}"), environment) == Secret("MINE", "x-mine-key")
-    assert credential(provider(None, "UNSET"), environment) is None
-    assert credential(provider(None, "EMPTY"), environment) is None
-    assert credential(provider("${UNSET:-}", "PRESET"), environment) is None
-    assert credential(provider(), environment) is None
+    environment = {"MINE": "mine-key\n", "PRESET": "preset-key", "EMPTY": ""}
+    for asked, key in (
+        (provider("${MINE}", "PRESET"), Secret("MINE", "mine-key")),  # the line end of a file is not meant
+        (provider(None, "PRESET"), Secret("PRESET", "preset-key")),
+        (provider("written", "PRESET"), Secret("p.api_key", "written")),
+        (provider("x-${MINE}"), Secret("MINE", "x-mine-key")),
+        (provider(None, "UNSET"), None),
+        (provider(None, "EMPTY"), None),
+        (provider("${UNSET:-}", "PRESET"), None),
+        (provider(), None),
+    ):
+        assert credential(asked, environment) == key
 
 
-def test_a_configured_key_that_is_missing_does_not_fall_back_to_another() -> None:
+def test_a_configured_key_that_is_missing_or_that_no_header_can_hold_is_refused_without_showing_it() -> None:
     with pytest.raises(SettingsError, match="MINE is not set"):
         credential(provider("${MINE}", "PRESET"), {"PRESET": "preset-key"})
     with pytest.raises(SettingsError, match="MINE is empty"):
         credential(provider("${MINE}", "PRESET"), {"MINE": " ", "PRESET": "preset-key"})
-
-
-def test_a_key_with_what_no_header_can_hold_is_refused_without_showing_it() -> None:
     for value in (f"{CANARY}\nX-Evil: 1", f"{CANARY}é", f"{CANARY}\x00"):
-        with pytest.raises(SettingsError) as caught:
+        with pytest.raises(SettingsError, match="check the environment variable K") as caught:
             credential(provider("${K}"), {"K": value})
         assert "canary" not in repr(caught.value)
-        assert "K" in caught.value.remedy
-    assert credential(provider("${K}"), {"K": f"{CANARY}\n"}) == Secret("K", CANARY), (
-        "the line end of a file is not meant"
-    )
 
 
 def test_headers_are_resolved_and_checked() -> None:
@@ -184,36 +153,29 @@ def test_every_value_that_the_contract_calls_a_secret_is_known_to_the_redactor(t
     api_key = "${UNSET}"
     [servers.s]
     command = "${COMMAND}"
-    args = ["--k=${ARG}", "${UNSET}", "${PATH}"]
-    env = { E = "${ENV}", F = "${TZ:-UTC}" }
+    args = ["--k=${ARG}", "${UNSET}", "${PATH}", "--api-key", "abc-12345", "--port", "8080"]
+    env = { E = "${ENV}", F = "${TZ:-UTC}", GH_PAT = "def-12345", LEVEL = "debug-12345" }
     [servers.t]
     url = "https://e.example/${URL}"
     headers = { H = "${ENV}" }
     enabled = false
     """
     names = ("BASE", "KEY", "HEADER", "EXTRA", "OPTION", "COMMAND", "ARG", "ENV", "URL", "HOME", "PATH", "TZ")
-    environment = {name: f"value of {name}" for name in names} | {
-        "GROQ_API_KEY": "gsk",
-        "UNUSED": "u",
-        "XAI_API_KEY": "",
-    }
+    environment = {name: f"value of {name}" for name in names}
+    environment |= {"GROQ_API_KEY": "gsk", "UNUSED": "u", "XAI_API_KEY": ""}
     known = {(secret.name, secret.reveal()) for secret in secrets_of(read(tmp_path, text, environment))}
     given = {(name, f"value of {name}") for name in ("BASE", "KEY", "HEADER", "EXTRA", "ARG", "ENV", "URL")}
-    assert known == given | {("KEY", "pre-value of KEY"), ("literal.api_key", "written-out"), ("GROQ_API_KEY", "gsk")}
+    assert known == given | {
+        ("KEY", "pre-value of KEY"),
+        ("literal.api_key", "written-out"),
+        ("GROQ_API_KEY", "gsk"),
+        ("api-key", "abc-12345"),
+        ("GH_PAT", "def-12345"),
+    }
 
 
 def test_a_child_gets_the_contracts_list_and_its_own_env_and_nothing_else() -> None:
     environment = {name: f"our {name}" for name in CHILD_VARIABLES if name != "TMPDIR"}
-    environment |= {"OPENAI_API_KEY": CANARY, "LD_PRELOAD": "x", "PYTHONPATH": "y", "GIVEN": "g"}
+    own = {"OPENAI_API_KEY": CANARY, "LD_PRELOAD": "x", "PYTHONPATH": "y", "GIVEN": "g"}
     spec = ServerSpec(name="s", env={"TZ": Template(text="UTC"), "TOKEN": Template(text="t-${GIVEN}")})
-    found = child_environment(spec, environment)
-    assert found == {name: f"our {name}" for name in CHILD_VARIABLES if name != "TMPDIR"} | {
-        "TZ": "UTC",
-        "TOKEN": "t-g",
-    }
-
-
-def test_a_child_whose_variable_is_not_set_fails_by_its_name() -> None:
-    spec = ServerSpec(name="s", env={"TOKEN": Template(text="${NOPE}")})
-    with pytest.raises(SettingsError, match=r"servers\.s\.env\.TOKEN: NOPE is not set"):
-        child_environment(spec, {})
+    assert child_environment(spec, environment | own) == environment | {"TZ": "UTC", "TOKEN": "t-g"}

@@ -1,0 +1,141 @@
+"""Addresses and paths: where plain http may go, what a command or a URL is called, which folders are private."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_host.errors import SettingsError
+from tui_host.settings.paths import default_config_dir, default_data_dir, ensure_private_dir
+from tui_host.settings.schema import Template
+from tui_host.settings.server_tables import SERVER_NAME, server_from_arguments, server_name
+from tui_host.settings.urls import check_url, parts_of
+
+LOOPBACK = "localhost LOCALHOST localhost. 127.0.0.1 127.9.9.9 [::1] [::ffff:127.0.0.1]"
+ELSEWHERE = (
+    "192.0.2.1 e.example 0.0.0.0 127.1 2130706433 0x7f000001 localhost.example 127.0.0.1.example [::] [fe80::1] "
+    "10.0.0.1 127.0.0.1@e.example"
+)
+
+
+def test_plain_http_goes_to_this_machine_and_nowhere_else_unless_it_is_said() -> None:
+    for host in LOOPBACK.split():
+        check_url(f"http://{host}:8080/v1", allow_http=False)
+    for host in ELSEWHERE.split():
+        with pytest.raises(SettingsError, match="allow_http"):
+            check_url(f"http://{host}/v1", allow_http=False, where="p")
+        check_url(f"http://{host}/v1", allow_http=True)
+        check_url(f"https://{host}/v1", allow_http=False)
+
+
+@pytest.mark.parametrize("url", ["", "e.example", "ftp://e.example", "https://", "https:///x", "https://e.example:0/"])
+def test_what_is_no_url_is_refused_even_where_http_is_allowed(url: str) -> None:
+    with pytest.raises(SettingsError, match="URL"):
+        check_url(url, allow_http=True)
+    with pytest.raises(SettingsError):
+        server_from_arguments(url)
+
+
+def test_an_error_shows_scheme_and_host_alone() -> None:
+    with pytest.raises(SettingsError, match=r"http://e\.example:81 ") as caught:
+        check_url("http://user:canary@e.example:81/canary?key=canary#canary", allow_http=False)
+    assert "canary" not in str(caught.value)
+
+
+def test_what_somebody_wrote_for_an_url_is_taken_apart_whatever_it_is() -> None:
+    assert parts_of("http://a.example:x/b?c#d")[1:] == ("a.example:x", "/b", "c", "d")
+    assert parts_of("http://[a/b?c#d") == ("", "", "http://[a/b", "c", "d")
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["uvx", "--python", "mcp-server-time==1.0"], "mcp-server-time-1-0"),
+        (["npx", "-y", "@modelcontextprotocol/server-everything@2026.1", "stdio"], "server-everything"),
+        (["python", "./here/server.py", "x"], "server"),
+        (["./bin/my__server"], "my_server"),
+        (["python"], "python"),
+        (["时间"], "时间"),
+    ],
+)
+def test_a_command_names_its_server(words: list[str], name: str) -> None:
+    spec = server_from_arguments(words)
+    assert (spec.name, spec.transport, spec.command) == (name, "stdio", Template(text=words[0], literal=True))
+    assert [argument.text for argument in spec.args] == words[1:]
+    for wrong in ([], [""], ["a", "b\0"]):
+        with pytest.raises(SettingsError):
+            server_from_arguments(wrong)
+
+
+@pytest.mark.parametrize(
+    ("url", "name", "transport"),
+    [
+        ("https://docs.example/mcp", "docs-example", "http"),
+        ("http://127.0.0.1:8000/mcp", "127-0-0-1-8000", "http"),
+        ("http://[::1]:9/sse", "1-9", "sse"),
+    ],
+)
+def test_a_url_names_its_server(url: str, name: str, transport: str) -> None:
+    spec = server_from_arguments(url)
+    assert (spec.name, spec.transport, spec.url) == (name, transport, Template(text=url, literal=True))
+
+
+@given(text=st.text())
+def test_any_text_gives_a_valid_name(text: str) -> None:
+    assert SERVER_NAME.fullmatch(server_name(text))
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_new_folder_is_private_and_an_own_one_keeps_its_mode_unless_others_could_write_in_it(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        ensure_private_dir(tmp_path / "a" / "b")
+    finally:
+        os.umask(before)
+    assert (mode(tmp_path / "a"), mode(tmp_path / "a" / "b")) == (0o700, 0o700)
+    for given_mode, left in ((0o755, 0o755), (0o700, 0o700), (0o777, 0o700), (0o770, 0o700)):
+        tmp_path.chmod(given_mode)
+        ensure_private_dir(tmp_path)
+        assert mode(tmp_path) == left
+
+
+def test_what_is_no_private_folder_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    shared, foreign = tmp_path / "shared", Path("/")  # root's
+    shared.mkdir()
+    shared.chmod(0o1777)
+    if os.geteuid() == 0:  # who alone can give a folder away
+        foreign = tmp_path / "foreign"
+        foreign.mkdir()
+        os.chown(foreign, 12345, 12345)
+    for path, what in (
+        (shared, "shared by all users"),
+        (foreign, "another user"),
+        (tmp_path / "file", "not a folder"),
+        (tmp_path / "file" / "below", "cannot be used: Not a directory"),
+    ):
+        with pytest.raises(SettingsError, match=what):
+            ensure_private_dir(path)
+    assert mode(shared) == 0o1777
+
+
+def test_a_home_that_is_relative_never_leads_into_the_working_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "here")
+    for folder in (default_config_dir, default_data_dir):
+        try:
+            found = folder()
+        except SettingsError:
+            continue
+        assert found.is_absolute()
+        assert not found.is_relative_to(tmp_path)
