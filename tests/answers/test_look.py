@@ -69,12 +69,7 @@ def test_rows_are_looked_through_again_once_they_change() -> None:
 
 @pytest.mark.parametrize(
     ("earlier", "now", "expected"),
-    [
-        (b"[a]z", b"[a,b]z", True),
-        (b"[a]z", b"[a]z", True),
-        (b"[a]z", b"[c]z", False),
-        (b"[a,b]z", b"[a]z", False),
-    ],
+    [(b"[a]z", b"[a,b]z", True), (b"[a]z", b"[a]z", True), (b"[a]z", b"[c]z", False), (b"[a,b]z", b"[a]z", False)],
 )
 def test_only_added_means_put_in_at_one_place(earlier: bytes, now: bytes, *, expected: bool) -> None:
     assert is_only_added(earlier, now) is expected

@@ -192,10 +192,4 @@ def test_deleting_takes_along_what_no_other_used_but_the_beginning_of_open_conne
     store.sessions.delete(FIRST)
 
     begun = [b"1 math initialize", b"2 idle initialize"] + [b"3 time initialize"] * is_open
-    assert kept(store) == [
-        *begun,
-        b"7 second asks",
-        b"8 math log for second",
-        b"9 second done",
-        b"12 math after all",
-    ]
+    assert kept(store) == [*begun, b"7 second asks", b"8 math log for second", b"9 second done", b"12 math after all"]

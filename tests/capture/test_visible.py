@@ -94,15 +94,7 @@ def test_hidden_characters_are_shown_as_what_they_are(text: str, shown: str) -> 
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "👩\u200d👩\u200d👧",
-        "❤\ufe0f",
-        "👩🏽\u200d🚒",
-        "1\ufe0f\u20e3",
-        "工具 ✓ naïve e\u0301",
-        "a\n\tb",
-    ],
+    "text", ["👩\u200d👩\u200d👧", "❤\ufe0f", "👩🏽\u200d🚒", "1\ufe0f\u20e3", "工具 ✓ naïve e\u0301", "a\n\tb"]
 )
 def test_ordinary_text_and_emoji_stay(text: str) -> None:
     assert visible(text) == text

@@ -34,10 +34,7 @@ async def test_the_embedded_model_answers_in_every_dialect(tmp_path: Path) -> No
             assert (result.stop, "37" in (result.answer or "")) == ("done", True), name
             assert [
                 part.name for message in session.messages for part in message.parts if isinstance(part, ToolCall)
-            ] == [
-                "math__multiply",
-                "math__add",
-            ]
+            ] == ["math__multiply", "math__add"]
             requests = requests_of(host, session.id)
             for record in requests:
                 head = record.draft.head

@@ -356,11 +356,7 @@ def test_a_tap_is_known_by_its_first_question_however_much_else_was_asked_before
     ],
 )
 def test_a_model_is_not_said_to_be_asked_by_the_host_of_a_server_where_nothing_shows_that(
-    tmp_path: Path,
-    client: str,
-    offered: Sequence[str],
-    calls: int,
-    hosts: list[str],
+    tmp_path: Path, client: str, offered: Sequence[str], calls: int, hosts: list[str]
 ) -> None:
     form, call = offering(dict.fromkeys(offered, "")), Call(uuid.uuid4().hex, "math__add", {"a": 1, "b": 2})
     model, math = KeptModelTap(tmp_path, "example"), KeptServerTap(tmp_path, "math")

@@ -80,13 +80,7 @@ def heard(request: pytest.FixtureRequest, node: Node, tmp_path_factory: pytest.T
         )
         first = program.ask(question())
         second = program.ask(AGAIN, "--session", str(first.whole["session"]))
-        yield Heard(
-            answers=[first, second],
-            lines=program.export(),
-            folder=folder,
-            model=model,
-            web=servers,
-        )
+        yield Heard(answers=[first, second], lines=program.export(), folder=folder, model=model, web=servers)
 
 
 def question() -> str:

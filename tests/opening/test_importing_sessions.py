@@ -73,9 +73,7 @@ ANTHROPIC: JSON = {
         },
         {
             "role": "user",
-            "content": [
-                {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "three"}]},
-            ],
+            "content": [{"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "three"}]}],
         },
         {"role": "assistant", "content": "first answer"},
         {"role": "user", "content": "second question"},

@@ -210,15 +210,7 @@ def test_one_request_after_the_other_has_its_own_answer(stream: Callable[[str], 
 
 @pytest.mark.parametrize("stream", [openai("ab"), anthropic("ab"), ollama("ab")])
 def test_a_request_that_is_sent_again_or_got_no_answer_is_no_doubt(stream: list[str]) -> None:
-    lines = [
-        asked_of("one"),
-        "timeout",
-        asked_of("one"),
-        *stream,
-        asked_of("two"),
-        *stream,
-        asked_of("three"),
-    ]
+    lines = [asked_of("one"), "timeout", asked_of("one"), *stream, asked_of("two"), *stream, asked_of("three")]
     found, messages = talks(lines)
     assert found == [Talk("one", ""), Talk("one", "ab"), Talk("two", "ab"), Talk("three", "")]
     assert not messages
@@ -260,13 +252,7 @@ def test_streams_that_only_their_own_ids_tell_apart_stand_alone() -> None:
 
 @pytest.mark.parametrize("streams", [(anthropic("abc"), anthropic("de")), (openai("abc"), openai("de"))])
 def test_streams_that_nothing_tells_apart_are_left_out_with_the_remedy(streams: tuple[list[str], list[str]]) -> None:
-    lines = [
-        asked_of("one"),
-        asked_of("two"),
-        *in_turn(*streams),
-        asked_of("three"),
-        whole("f"),
-    ]
+    lines = [asked_of("one"), asked_of("two"), *in_turn(*streams), asked_of("three"), whole("f")]
     found, messages = talks(lines)
     assert found == [Talk("one", ""), Talk("two", ""), Talk("three", "f")]
     assert "0.log, line 3: events of several answers stand among each other" in messages[0]
@@ -276,11 +262,7 @@ def test_streams_that_nothing_tells_apart_are_left_out_with_the_remedy(streams: 
 @pytest.mark.parametrize("stream", [openai, anthropic, ollama])
 def test_streams_mixed_behind_one_request_are_never_glued_silently(stream: Callable[[str], list[str]]) -> None:
     mixed = in_turn(stream("abc"), stream("de"))
-    for lines in (
-        [asked_of("one"), *mixed],
-        mixed,
-        [asked_of("one"), *stream("abc")[:2], asked_of("two"), *mixed],
-    ):
+    for lines in ([asked_of("one"), *mixed], mixed, [asked_of("one"), *stream("abc")[:2], asked_of("two"), *mixed]):
         assert any("events of several answers stand among each other" in message for message in talks(lines)[1])
 
 
@@ -309,10 +291,7 @@ def test_pieces_of_a_stream_that_were_cut_anywhere_are_put_together() -> None:
     stream = "\n\n".join(openai("abc")) + "\n\n"
     pieces = [stream[at : at + 40] for at in range(0, len(stream), 40)]
     lines = [json.dumps({"event": "chunk", "data": piece}) for piece in pieces]
-    assert talks([asked_of("one"), *lines, asked_of("two"), *lines])[0] == [
-        Talk("one", "abc"),
-        Talk("two", "abc"),
-    ]
+    assert talks([asked_of("one"), *lines, asked_of("two"), *lines])[0] == [Talk("one", "abc"), Talk("two", "abc")]
 
 
 # Requests in one file, answers in another.
@@ -381,9 +360,7 @@ def ways(lines: Sequence[tuple[str, JSON]]) -> list[tuple[str, str | None]]:
 
 
 @pytest.mark.parametrize("words", [*TO_SERVER_AND_BACK, *(" ".join(w.split()[::-1]) for w in TO_SERVER_AND_BACK)])
-def test_words_mean_what_the_messages_behind_them_tell_from_whichever_side_they_are_written(
-    words: str,
-) -> None:
+def test_words_mean_what_the_messages_behind_them_tell_from_whichever_side_they_are_written(words: str) -> None:
     """Also what goes both ways: pings of both sides with one id, an error."""
     to, back = words.split()
     told = [(to, LIST), (back, LISTED), (to, LEVEL), (back, ANSWERED)]
@@ -403,10 +380,5 @@ def test_words_that_name_who_sends_hold_for_a_result_that_looks_as_if_of_the_oth
 
 def test_requests_and_responses_go_both_ways_and_an_answer_goes_back_to_who_asked() -> None:
     """A word that is heard both ways says nothing."""
-    lines: list[tuple[str, JSON]] = [
-        ("REQUEST", ASK),
-        ("REQUEST", SAMPLE),
-        ("RESPONSE", FAILED),
-        ("RESPONSE", TELL),
-    ]
+    lines: list[tuple[str, JSON]] = [("REQUEST", ASK), ("REQUEST", SAMPLE), ("RESPONSE", FAILED), ("RESPONSE", TELL)]
     assert ways(lines) == [("out", None), ("in", None), ("out", None), ("in", None)]

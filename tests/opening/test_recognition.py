@@ -108,10 +108,7 @@ EXCHANGE = [
     ("llm", kind, way) for kind, way in (("request", "out"), ("response", "in"), ("chunk", "in"), ("end", "in"))
 ]
 LOGS: dict[str, tuple[bytes | str, list[tuple[str, str, str]]]] = {
-    "arrows": (
-        f">>> {json.dumps(ASK)}\n<-- {json.dumps(TELL)}\n",
-        [("mcp", "frame", "out"), ("mcp", "frame", "in")],
-    ),
+    "arrows": (f">>> {json.dumps(ASK)}\n<-- {json.dumps(TELL)}\n", [("mcp", "frame", "out"), ("mcp", "frame", "in")]),
     "Chinese words, standard error between them": (
         f"输入: {json.dumps(ASK)}\nSTDERR: working\n输出: {json.dumps(TELL)}\n",
         [("mcp", "frame", "out"), ("stderr", "line", "in"), ("mcp", "frame", "in")],
@@ -168,10 +165,7 @@ LOGS: dict[str, tuple[bytes | str, list[tuple[str, str, str]]]] = {
         json.dumps({"request": CHAT, "chunks": [{"ts": 1, "raw": STREAM[:30]}, {"ts": 2, "raw": STREAM[30:]}]}),
         EXCHANGE,
     ),
-    "the lines of a stream in a list": (
-        json.dumps({"request": CHAT, "response_lines": STREAM.splitlines()}),
-        EXCHANGE,
-    ),
+    "the lines of a stream in a list": (json.dumps({"request": CHAT, "response_lines": STREAM.splitlines()}), EXCHANGE),
     "a stream's pieces as whoever read them parsed them": (
         "\n".join(f"chunk: {json.dumps(each)}" for each in (CHAT, PIECE, PIECE)),
         EXCHANGE,

@@ -27,10 +27,7 @@ OPENAI, ANTHROPIC, GEMINI, OLLAMA = "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GO
         ("https://generativelanguage.googleapis.com", {f"{GEMINI}={OWN}"}),
         ("https://llm.example/v1beta", {f"{GEMINI}={OWN}"}),
         ("http://127.0.0.1:11434", {f"{OLLAMA}={OWN}"}),
-        (
-            "http://127.0.0.1:9000",
-            {f"{OPENAI}={OWN}/v1", f"{ANTHROPIC}={OWN}", f"{GEMINI}={OWN}", f"{OLLAMA}={OWN}"},
-        ),
+        ("http://127.0.0.1:9000", {f"{OPENAI}={OWN}/v1", f"{ANTHROPIC}={OWN}", f"{GEMINI}={OWN}", f"{OLLAMA}={OWN}"}),
     ],
 )
 def test_the_variables_named_are_those_of_whom_the_upstream_speaks_like(upstream: str, hints: set[str]) -> None:

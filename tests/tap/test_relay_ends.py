@@ -67,11 +67,7 @@ async def test_a_client_that_goes_takes_the_upstreams_connection_with_it_in_the_
 
 
 @pytest.mark.parametrize(
-    "framing",
-    [
-        b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
-        b"Content-Length: 9\r\n\r\nhello",
-    ],
+    "framing", [b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", b"Content-Length: 9\r\n\r\nhello"]
 )
 async def test_an_answer_that_breaks_off_breaks_off_for_the_client(framing: bytes) -> None:
     async with peer(connection=says(HEAD + framing)) as up, relaying(up.origin) as relay:

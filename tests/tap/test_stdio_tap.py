@@ -152,10 +152,7 @@ def test_each_side_learns_that_the_other_has_closed_one_direction(tmp_path: Path
 
 UNHEARD = {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}
 """What nobody hears, and what a tap hears of its own server."""
-PASSED = [
-    *sorted(map(int, signal.valid_signals() - UNHEARD - STOPS - {signal.SIGTERM})),
-    int(signal.SIGTERM),
-]
+PASSED = [*sorted(map(int, signal.valid_signals() - UNHEARD - STOPS - {signal.SIGTERM})), int(signal.SIGTERM)]
 """All but those that stop the tap itself; the last one ends it."""
 
 

@@ -261,9 +261,7 @@ async def test_a_key_that_came_too_early_is_told_until_another_one_counts() -> N
 
 
 @pytest.mark.parametrize(
-    "event",
-    [events.Key("l", "l"), events.Key("down", None), events.Paste("y")],
-    ids=["letter", "moving key", "paste"],
+    "event", [events.Key("l", "l"), events.Key("down", None), events.Paste("y")], ids=["letter", "moving key", "paste"]
 )
 async def test_any_key_that_is_no_decision_restarts_the_quiet_period(event: events.Event) -> None:
     asked = question()

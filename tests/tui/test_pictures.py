@@ -153,11 +153,7 @@ async def until_whole(app: Held, pilot: Pilot[int]) -> None:
 
 @pytest.mark.parametrize(
     ("size", "ui"),
-    [
-        ((140, 45), "ascii = false"),
-        ((60, 20), "ascii = true"),
-        ((100, 30), 'ascii = false\ntheme = "textual-light"'),
-    ],
+    [((140, 45), "ascii = false"), ((60, 20), "ascii = true"), ((100, 30), 'ascii = false\ntheme = "textual-light"')],
     ids=["wide", "small, ascii", "light"],
 )
 async def test_nothing_moves_when_chat_and_inspector_take_their_places(

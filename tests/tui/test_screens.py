@@ -30,11 +30,7 @@ from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.key_tables import ACTIONS, PLACES
-from tui_host.tui.screens.help_screen import (
-    DocumentScreen,
-    HelpScreen,
-    shipped_documents,
-)
+from tui_host.tui.screens.help_screen import DocumentScreen, HelpScreen, shipped_documents
 from tui_host.tui.screens.model_screen import ModelScreen
 from tui_host.tui.screens.page_screen import KeyLine, PageScreen
 from tui_host.tui.screens.servers_detail import Flow, Parts

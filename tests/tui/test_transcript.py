@@ -83,10 +83,7 @@ async def test_a_call_says_its_state_in_a_mark_and_a_word(state: str, words: str
 
 @pytest.mark.parametrize(
     ("tool", "state", "shown"),
-    [
-        ("查\x1b询\n", "done", "math.'查␛询␊'"),
-        ("multіply", "waiting", "math.'mult\\u0456ply'"),
-    ],
+    [("查\x1b询\n", "done", "math.'查␛询␊'"), ("multіply", "waiting", "math.'mult\\u0456ply'")],
 )
 def test_a_tools_name_can_be_read_in_whatever_script_once_nobody_has_to_decide(
     tool: str, state: Literal["asked", "waiting", "done"], shown: str
