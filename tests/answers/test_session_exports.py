@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 from typing_extensions import override
 
 from tests.capture.drafts import SESSION, llm
-from tests.capture.test_export_formats import Kept, exchange, link, over_http, two_turns
+from tests.capture.test_exports import Kept, exchange, link, over_http, two_turns
 from tui_host.answers.session_exports import SESSION_EXPORTS
 from tui_host.capture.record import Draft, Head, Place
 from tui_host.capture.session_summary import SessionInfo

@@ -1,4 +1,4 @@
-"""A frame's head is read whatever its bytes are, and each frame finds its call."""
+"""A frame's head is read whatever its bytes are, each frame finds its call, and a link is read as it was written."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from tests.capture.wires import rpc
 from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.frames.frame_heads import NODES, WHOLE, frame_head, frames_in, made_frame, read_frame
 from tui_host.capture.json.narrowing import WORDS
+from tui_host.capture.json.reading import DEPTH, is_deeper
+from tui_host.capture.link import Link, read_link
 from tui_host.capture.record import NOWHERE, Place
 from tui_host.errors import JSON
 
@@ -223,3 +225,51 @@ def test_what_is_odd_about_an_answer_is_said() -> None:
     assert correlator.see("in", frame_head(rpc(id=4, result={}))).odd == "a second answer"
     assert correlator.see("in", frame_head(rpc(id=9, result={}))).odd == "an answer to nothing that was asked"
     assert correlator.see("in", frame_head(rpc(id=None, error={"code": 1}))).odd == ""
+
+
+NESTED = st.recursive(
+    st.text(alphabet='[]{}\\",a') | st.integers(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(alphabet='[{\\"'), inner, max_size=4),
+    max_leaves=40,
+)
+
+
+def depth_of(value: JSON) -> int:
+    """The same by walking through what was parsed."""
+    if isinstance(value, dict):
+        return 1 + max(map(depth_of, value.values()), default=0)
+    return 1 + max(map(depth_of, value), default=0) if isinstance(value, list) else 0
+
+
+@pytest.mark.exhaustive
+@given(NESTED, st.integers(0, 8))
+def test_it_is_the_depth_that_a_parser_would_reach(value: object, limit: int) -> None:
+    text = json.dumps(value)
+    assert is_deeper(text, limit) == (depth_of(json.loads(text)) > limit)
+
+
+@pytest.mark.parametrize(
+    ("text", "deeper"),
+    [
+        ("[" * DEPTH + "]" * DEPTH, False),
+        ("[" * (DEPTH + 1) + "]" * (DEPTH + 1), True),
+        ("[" * 900, True),
+        ("[[]," * 900, True),
+        ('{"a":"' + '\\\\\\"[' * 900 + '"}', False),
+        ('{"a":["\\\\",' * 60 + "0" + "]}" * 60, True),
+    ],
+)
+def test_open_ends_and_escapes_do_not_mislead(text: str, deeper: bool) -> None:  # noqa: FBT001 - parametrized
+    assert is_deeper(text) is deeper
+
+
+@given(st.from_type(Link).filter(lambda link: link.span.exchange != "" and link.span.seq != 0))
+def test_a_link_is_read_as_it_was_written(link: Link) -> None:
+    assert read_link(link.to_bytes()) == link
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"[]", b"{}", b'{"relation":"other","span":{}}', b'{"relation":"asked","span":3}']
+)
+def test_what_tells_no_link_is_none(data: bytes) -> None:
+    assert read_link(data) is None

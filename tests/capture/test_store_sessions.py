@@ -1,4 +1,4 @@
-"""Sessions: listed, found, owned by one process, exported with their connections' beginning, and deleted for good."""
+"""Sessions and what a person marked in them: listed, found, owned by one process, exported, and deleted for good."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.drafts import everything_in, frame
+from tests.capture.drafts import SESSION, everything_in, frame
+from tests.capture.kept_forms import fill
 from tests.capture.stores import FIRST, SECOND, THIRD, kept, other_process, record, save, settle
 from tui_host.capture.link import offered_link
 from tui_host.capture.record import Draft, Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.imported_records import Intake
+from tui_host.capture.store.row_marks import RowMarks
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 
@@ -193,3 +195,34 @@ def test_deleting_takes_along_what_no_other_used_but_the_beginning_of_open_conne
 
     begun = [b"1 math initialize", b"2 idle initialize"] + [b"3 time initialize"] * is_open
     assert kept(store) == [*begun, b"7 second asks", b"8 math log for second", b"9 second done", b"12 math after all"]
+
+
+def test_marks_and_notes_are_kept_in_the_order_of_marking_and_go_with_their_session(tmp_path: Path) -> None:
+    path = tmp_path / "tui-host.db"
+    fill(path)
+    store = Store.open(path)
+    store.redactor = Redactor([("KEY", "hunter2-hunter2")])
+    marks = RowMarks(store, SESSION)
+    for seq in (4, 9, 7):
+        marks.toggle(("capture-1", seq))
+    marks.write(("capture-1", 4), "why hunter2-hunter2?")
+    marks.toggle(("capture-1", 9))
+    RowMarks(store, "another").toggle(("capture-1", 4))
+    assert store.close()
+
+    store = Store.open(path)
+    marks = RowMarks(store, SESSION)
+    assert marks.newest_first == [("capture-1", 7), ("capture-1", 4)]
+    assert marks.note(("capture-1", 4)) == "why ⟨secret:KEY⟩?"
+    assert (marks.note(("capture-1", 7)), marks.note(("capture-1", 9))) == ("", None)
+    store.sessions.delete(SESSION)
+    assert store.read("SELECT session FROM marks") == [("another",)]
+    assert store.close()
+
+
+def test_without_a_store_marks_last_as_long_as_they_are_held() -> None:
+    marks = RowMarks(None, SESSION)
+    marks.write(("c", 1), "here")
+    assert (marks.newest_first, marks.note(("c", 1)), marks.revision) == ([("c", 1)], "here", 1)
+    marks.toggle(("c", 1))
+    assert not marks.newest_first

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.capture.drafts import frame
-from tests.capture.test_export_formats import STEP, Kept, two_turns
+from tests.capture.test_exports import STEP, Kept, two_turns
 from tests.interop.others import DIAGRAMS_NPM, Node
 from tui_host.capture.record import Draft
 from tui_host.errors import JSON
