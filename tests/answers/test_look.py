@@ -1,11 +1,25 @@
-"""What deserves a look: which rows, why, and that an appended message breaks no prefix."""
+"""What deserves a look, and how a call's life, the events of streams and long bodies are read for a person."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.answers.chained import steps_of
+from tests.capture.ladder_wires import Wires as BothWires
+from tests.capture.ladder_wires import at, call_of, result_of, whole_turn
+from tests.capture.wires import rpc
+from tests.llm.recorded.case import TEXT
+from tests.llm.recorded.every import EVERY
 from tests.tui.inspector_wires import MESSAGES, Wires, events_of, request_body
+from tui_host.answers.bodies import Body
+from tui_host.answers.event_words import EventReader, Said
 from tui_host.answers.look import Looks, is_only_added, looks_of, looks_sheet
+from tui_host.answers.steps import Making, in_thread, made
+from tui_host.capture.http.sse import SseDecoder
+from tui_host.llm.body_framing import LineDecoder
+from tui_host.llm.dialects.table import DIALECTS
+from tui_host.tui.widgets.details.wire_tabs import frame_page
+from tui_host.tui.widgets.pages.detail_page import Beginning
 
 
 def reasons(wires: Wires) -> list[tuple[str, str]]:
@@ -73,3 +87,120 @@ def test_rows_are_looked_through_again_once_they_change() -> None:
 )
 def test_only_added_means_put_in_at_one_place(earlier: bytes, now: bytes, *, expected: bool) -> None:
     assert is_only_added(earlier, now) is expected
+
+
+CALLS = ("1.1.1", "1.2.1")
+
+
+def happened(wires: BothWires) -> list[str]:
+    return [step.happened for step in steps_of("c1", wires.records())]
+
+
+def test_a_chain_tells_a_calls_life_in_order() -> None:
+    wires = BothWires()
+    whole_turn(wires)
+    wires.frame("out", call_of(7), at(call="other"))
+    assert happened(wires) == ["asked", "decided", "sent", "answered", "told", "said"]
+
+
+def test_progress_and_a_servers_question_stand_between_call_and_answer() -> None:
+    wires = BothWires()
+    wires.frame(
+        "out", rpc(id=1, method="tools/call", params={"name": "add", "_meta": {"progressToken": 1}}), at(call="c1")
+    )
+    wires.frame("in", rpc(method="notifications/progress", params={"progressToken": 1, "progress": 1}))
+    wires.frame("in", rpc(id=1, method="roots/list"), at(call="c1"))
+    wires.frame("out", rpc(id=1, result={"roots": []}))
+    wires.frame("in", result_of(1))
+    wires.frame("out", call_of(2), at(call="c2"))
+    assert happened(wires) == ["sent", "during", "during", "during", "answered"]
+
+
+def test_a_call_that_was_rejected_has_no_frames() -> None:
+    wires = BothWires()
+    wires.decide("c1", "rejected, by you")
+    assert [(step.happened, step.value) for step in steps_of("c1", wires.records())] == [
+        ("decided", "rejected, by you")
+    ]
+
+
+def test_later_attempts_of_a_call_are_named_where_it_failed_or_the_arguments_are_the_same() -> None:
+    wires = BothWires()
+    for call, arguments, failed in (("1.1.1", 1, True), ("1.2.1", 2, False), ("1.3.1", 1, False), ("1.4.1", 3, False)):
+        frame = rpc(id=arguments, method="tools/call", params={"name": "multiply", "arguments": {"a": arguments}})
+        wires.frame("out", frame, at(call=call))
+        wires.frame("in", result_of(arguments, failed=failed))
+    again = [[step.value for step in steps_of(call, wires.records()) if step.happened == "again"] for call in CALLS]
+    assert again == [
+        [
+            "asked again as call 1.2.1, differs in a 1 -> 2",
+            "asked again as call 1.3.1, with the same arguments",
+            "asked again as call 1.4.1, differs in a 1 -> 3",
+        ],
+        [],
+    ]
+
+
+def _said(name: str, body: bytes) -> list[Said]:
+    splitter = LineDecoder() if EVERY[name].framing == "lines" else SseDecoder()
+    reader = EventReader(DIALECTS[name])
+    events = [*splitter.feed(body), *splitter.finish()]
+    return [said for event in events if (said := reader.said(event)) is not None]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_events_say_text_and_name_and_arguments_and_why_the_answer_ended(name: str) -> None:
+    case = EVERY[name].tools
+    said = _said(name, case.body)
+    words = "\n".join(each.words for each in said)
+    assert "".join(each.text for each in said if each.kind == "text") == TEXT
+    assert 'text "Let me "' in words
+    assert "name get_weather" in words
+    assert 'arguments {"' in words
+    assert f"stop {case.vendor}" in words
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_events_say_thinking_and_tokens_and_an_error(name: str) -> None:
+    recorded = EVERY[name]
+    assert any(each.words.startswith('thinking "Two ') for each in _said(name, recorded.thinking.body))
+    usage = recorded.usage.usage
+    assert any(f"{usage.output_total:,} out" in each.words for each in _said(name, recorded.usage.body))
+    assert any("error " in each.words for each in _said(name, recorded.failing.body))
+
+
+KEY = f"sk-proj-{'a1B2' * 12}"
+
+
+def test_a_key_that_stands_between_two_pieces_is_masked() -> None:
+    words = ("word " * 13_104)[:65_520]  # the first piece would end inside of the key
+    data = f'{words} {KEY}" {words}'.encode()
+    body = Body(wire=data, data=data)
+    assert len(list(body.pieces())) == 2
+    assert KEY[-8:] not in body.text
+    assert body.text.replace("••• vendor-key (56)", KEY) == data.decode()
+
+
+def test_hidden_characters_are_counted_in_all_pieces() -> None:
+    data = ("x" * 65_536 + "\u200b").encode() * 2
+    body = made(Body(wire=data, data=data).with_hidden())
+    assert body.notes == ("contains 2 hidden characters, drawn as symbols",)
+
+
+def test_a_long_body_shows_its_beginning_while_the_rest_is_read() -> None:
+    wires = Wires()
+    row = wires.frame(b"[" + b'"one",\n' * 40_000 + b'"end"]', 1.0, direction="in")
+    making = Making(frame_page(wires, row))
+    beginnings: list[str] = []
+    while not making.advance(60.0):
+        assert isinstance(making.progress, Beginning)
+        beginnings.append(making.progress.page.source[1])
+    assert making.result is not None
+    text = making.result.source[1]
+    assert [text.startswith(beginning) and len(beginning) < 70_000 for beginning in beginnings] == [True]
+
+
+def test_what_fails_in_a_thread_fails_where_it_is_awaited() -> None:
+    assert made(in_thread(lambda: 6 * 7, "computing")) == 42
+    with pytest.raises(ValueError, match="invalid literal"):
+        made(in_thread(lambda: int("six"), "computing"))

@@ -1,21 +1,29 @@
-"""A defect that is met in one turn ends that turn: it is told, and everything else goes on."""
+"""A defect, a failing server, or a process that is killed costs what it must and is told; nothing else."""
 
 from __future__ import annotations
 
 import json
 import stat
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
+import pytest
 from typing_extensions import override
 
-from tests.cli.desk import server
+from tests.cli.desk import rule, server
 from tests.host.test_host import PATIENCE, answers, asked, configured, serving, until
-from tests.kit.bodies import DONE, asks, chunk, text
-from tests.kit.peer import Exchange, head, peer, peer_in_thread
-from tui_host.chat.conversation import CallItem, NoteItem
+from tests.kit.bodies import DONE, asks, calls, chunk, fragment, text
+from tests.kit.mcp_http import mcp_http
+from tests.kit.mcp_server import tool
+from tests.kit.peer import Exchange, hangs, head, peer, peer_in_thread
+from tui_host.capture.record import Draft, Head
+from tui_host.capture.store.search import search
+from tui_host.capture.store.store import Store
+from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.chat.policy import Question, Refuse
+from tui_host.errors import StoreError
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.schema import ModelRef, Settings
@@ -107,3 +115,147 @@ def test_the_log_of_a_mistake_outlives_a_database_that_is_elsewhere_for_a_while(
     told = host.mistake(ZeroDivisionError())
     [log] = (tmp_path / "data").glob("crash-*.log")
     assert f"see {log}" in told.remedy
+
+
+MARK = "⟨secret:MY_TOKEN⟩"
+
+
+async def told(folder: Path, spec: str, *, has_words: bool = False) -> tuple[str, tuple[str, ...]]:
+    """What the model is told of its call to `bad.echo`, and what a person reads of the server's standard error, if it has words."""
+    with peer_in_thread(asks(("bad__echo", "{}")), text("so be it")) as peer:
+        settings = configured(folder, peer.url, spec + rule("bad.*", "allow"), MY_TOKEN=TOKEN)
+        async with serving(settings) as host:
+            assert host.pool is not None
+            await host.pool.settled(PATIENCE)
+            session = host.sessions.new()
+            await asked(host, session, "call it")
+            assert answers(session) == ["so be it"]
+            pool = host.pool
+            await until(lambda: bool(pool.statuses()[0].stderr) or not has_words)
+            [status] = pool.statuses()
+        assert TOKEN.encode() not in b"".join(request.data for request in peer.requests)
+        return str(peer.messages(1)[-1]["content"]), status.stderr
+
+
+async def test_a_server_s_last_words_are_for_the_person_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_host.servers.server.RETRY_SECONDS", (600.0,))  # the next process says nothing
+    last_words = 'env = { LAST_WORDS = "no way with ${MY_TOKEN}" }'
+    words, errors = await told(tmp_path, server("bad", "dies", last_words), has_words=True)
+    assert words == "Error: bad: the server exited 3 during the call; the tool may have run (reconnect it)"
+    assert errors == (f"no way with {MARK}",)
+
+
+async def test_a_secret_too_short_to_be_found_anywhere_is_taken_out_of_the_header_it_was_configured_for(
+    tmp_path: Path,
+) -> None:
+    with peer_in_thread(text("fine")) as peer:
+        servers = '[servers.x]\nurl = "http://127.0.0.1:9"\nenabled = false\nheaders = { X-Team = "${TEAM}" }\n'
+        settings = configured(
+            tmp_path, peer.url, servers + '[providers.mine.headers]\nX-Own = "${OWN}"\n', TEAM="ab", OWN="cd"
+        )
+        async with serving(settings) as host:
+            await asked(host, host.sessions.new(), "hello")
+            assert host.recorder is not None
+            assert host.recorder.flush()
+            [request] = [record for record in host.recorder.since(0, limit=100) if record.draft.kind == "request"]
+            assert request.draft.head is not None
+            assert ("X-Own", "⟨secret:OWN⟩") in request.draft.head.headers
+            head = Head(headers=(("x-team", "ab"), ("x-other", "ab")))
+            sent = host.recorder.redactor.draft(Draft(wire="mcp", kind="request", head=head)).head
+        assert sent == Head(headers=(("x-team", "⟨secret:TEAM⟩"), ("x-other", "ab")))
+        assert b"X-Own: cd" in peer.requests[0].head
+
+
+async def test_a_credential_that_a_server_repeats_in_its_refusal_is_not_told(tmp_path: Path) -> None:
+    async def refuse(exchange: Exchange) -> None:
+        body = f"not with {exchange.request.headers['authorization']}".encode()
+        await exchange.respond("401 Unauthorized", body)
+
+    script = mcp_http({"tools": [tool("echo")]}, **{"tools/call": refuse})
+    async with peer(always=script, path="/mcp") as there:
+        headers = 'headers = { Authorization = "Bearer ${MY_TOKEN}" }'
+        words, _ = await told(tmp_path, f'[servers.bad]\nurl = "{there.url}"\n{headers}\n')
+    assert words.startswith(f"Error: bad: HTTP 401 Unauthorized: not with Bearer {MARK}")
+
+
+FIRST, REST = "The first words", " and all of the rest, 也有中文"
+HALF_A_CALL = "<tool_use>\n  <name>math__add</name>\n  <argu"
+
+
+def kept(folder: Path) -> tuple[str, bytes]:
+    """The chat and the answer's bytes on the disk by now."""
+    try:
+        store = Store.open_to_read(folder / "data" / "tui-host.db")
+    except StoreError:  # there is none yet
+        return "", b""
+    try:
+        (session,) = store.sessions.list() or (None,)
+        if session is None:
+            return "", b""
+        records = (record for record, _ in store.session_records(session.id))
+        chunks = (record.draft.data for record in records if record.draft.kind == "chunk")
+        return "".join(store.sessions.item_texts(session.id)), b"".join(chunks)
+    finally:
+        store.close()
+
+
+async def killed(folder: Path, rest: bytes, *options: str) -> None:
+    """Run `ask`, let the first words come, then the rest, and kill the program once all of it is on the disk."""
+    more = anyio.Event()
+
+    async def script(exchange: Exchange) -> None:
+        await exchange.send(head(), chunk({"reasoning_content": "hm"}), chunk({"content": FIRST}))
+        await more.wait()
+        await hangs(rest)(exchange)
+
+    async with peer(script) as there:
+        settings = configured(folder, there.url)
+        words = ("--config", str(settings.config_file), "--data-dir", str(settings.data_dir), *options)
+        command = [sys.executable, "-m", "tui_host", "ask", *words, "say much"]
+        process = await anyio.open_process(command, env=dict(settings.environment))
+        try:
+            await until(lambda: FIRST in kept(folder)[0])
+            more.set()
+            await until(lambda: rest in kept(folder)[1])
+        finally:
+            more.set()
+            process.kill()
+            await process.aclose()
+
+
+@pytest.mark.parametrize(
+    ("protocol", "rest", "called"),
+    [
+        ("native", chunk({"content": REST}), ""),
+        (
+            "native",
+            chunk({"content": REST}) + calls(fragment(wire_id="c1", name="math__add", arguments='{"a":')),
+            '{"a":',
+        ),
+        ("cherry", chunk({"content": f"{REST}\n{HALF_A_CALL}"}), ""),
+    ],
+    ids=["text", "a call", "a call in words"],
+)
+async def test_an_answer_whose_process_was_killed_comes_back_whole(
+    tmp_path: Path, protocol: str, rest: bytes, called: str
+) -> None:
+    await killed(tmp_path, rest, "--protocol", protocol)
+    with peer_in_thread(text("going on")) as peer:
+        async with serving(configured(tmp_path, peer.url)) as host:
+            store = host.store
+            assert store is not None
+            (info,) = store.sessions.list()
+            await until(lambda: [match.session.id for match in search(store.sessions, "也有中文")] == [info.id])
+            session = await anyio.to_thread.run_sync(host.sessions.open, "last")
+            (answer,) = [item for item in session.conversation.items if isinstance(item, AnswerItem)]
+            assert (answer.text.rstrip(), answer.thinking, answer.state) == (FIRST + REST, "hm", "cut")
+            assert [item.asked for item in session.conversation.items if isinstance(item, CallItem)] == [called] * bool(
+                called
+            )
+            notes = [item.what for item in session.conversation.items if isinstance(item, NoteItem)]
+            assert [HALF_A_CALL in note for note in notes] == [True] * (protocol == "cherry")
+            await asked(host, session, "go on")
+        told = [(message["role"], message["content"]) for message in peer.messages(0) if message["role"] != "system"]
+    assert told[0] == ("user", "say much")
+    assert (told[1][0], str(told[1][1]).rstrip()) == ("assistant", FIRST + REST)
+    assert told[2] == ("user", "[The host ended here; the previous answer is not complete.]\n\ngo on")

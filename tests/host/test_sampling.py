@@ -1,20 +1,35 @@
-"""A server asks the session's model, in an exchange of its own in the chain of the server's call."""
+"""What is made of a prompt, a question, an image and a long conversation between a server, the host and a model."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
+import pytest
+
 from tests.answers.chained import steps_of
-from tests.host.test_host import asked, configured, serving
+from tests.host.test_host import answers, asked, configured, serving, until
 from tests.kit.bodies import asks, text
-from tests.kit.peer import peer_in_thread
+from tests.kit.peer import Answer, head, peer_in_thread
 from tests.servers.answers import Scripted
+from tests.servers.rich_server import RED, png
 from tests.servers.running import ASKING_SERVER, sdk_configured
+from tui_host.capture.link import read_link
+from tui_host.capture.record import Record
+from tui_host.chat.conversation import NoteItem
+from tui_host.chat.filled_prompt import NOT_ALONE, FilledPrompt
 from tui_host.chat.sampling import sampling_ask
-from tui_host.errors import JSON
-from tui_host.llm.messages import ToolCall, ToolResult
+from tui_host.chat.session import Session, oldest_turns, omit_turns
+from tui_host.errors import JSON, TuiHostError
+from tui_host.host.host import Host
+from tui_host.host.image_decoder import Picture, decode_image
+from tui_host.llm.dialects.table import DIALECTS, dialect, dialect_at
+from tui_host.llm.messages import Text, ToolCall, ToolResult
+from tui_host.servers.catalog import Content, PromptMessage
 from tui_host.servers.server_questions import SamplingRequest
+from tui_host.settings.model_options import Options
+from tui_host.settings.schema import ModelRef
 
 ALLOWED = '[[rules]]\nserver = "*"\ntool = "*"\naction = "allow"\n'
 
@@ -63,3 +78,147 @@ def test_tools_and_their_results_are_handed_to_the_dialect() -> None:
     assert isinstance(call, ToolCall)
     assert isinstance(result, ToolResult)
     assert (call.arguments, result.call) == ('{"a": 1}', call)
+
+
+def said(role: str, text: str) -> PromptMessage:
+    return PromptMessage(role=role, content=Content(kind="text", text=text))
+
+
+PICTURE = PromptMessage(role="user", content=Content(kind="image", media_type="image/png", data=RED, size=73))
+FILLED = FilledPrompt(
+    server="rich",
+    name="plan",
+    messages=(
+        said("assistant", "I begin"),
+        said("user", "a plan"),
+        PICTURE,
+        said("assistant", "how long?"),
+        said("user", "a week"),
+        said("assistant", "I end"),
+    ),
+)
+
+
+def test_roles_alternate_and_begin_and_end_with_the_user() -> None:
+    messages = FILLED.llm_messages(1)
+    assert [message.role for message in messages] == ["user", "assistant", "user"]
+    texts = ["".join(part.text for part in message.parts if isinstance(part, Text)) for message in messages]
+    assert texts[0].startswith(f"{NOT_ALONE}I begin\n\na plan")
+    assert texts[1:] == ["how long?", f"a week\n\n{NOT_ALONE}I end"]
+
+
+async def test_it_is_sent_in_every_dialect_with_its_origin(tmp_path: Path) -> None:
+    async with serving(configured(tmp_path)) as host:
+        for name in DIALECTS:
+            session = host.sessions.new(model=ModelRef(provider="demo", model=name))
+            host.send(session, "", filled=FILLED)
+            await until(lambda at=session: not at.busy)
+            result = host.result(session)
+            assert result is not None
+            assert result.stop == "done", name
+            body = requests_of(host, session.id)[-1].draft.data
+            for words in (b"I begin", b"a plan", b"how long?", b"a week", b"I end", RED.encode()):
+                assert words in body, name
+            assert host.recorder is not None
+            links = [
+                read_link(record.draft.data)
+                for record in host.recorder.since(0)
+                if record.draft.kind == "link" and record.draft.place.session == session.id
+            ]
+            given = {body[link.span.start : link.span.end] for link in links if link and link.relation == "given"}
+            assert {b"I begin", b"a plan", b"how long?", b"a week", b"I end"} <= given, name
+
+
+async def drawn(data: bytes) -> Picture:
+    return await decode_image(data, columns=20, rows=5, background="000000", environment=os.environ)
+
+
+async def test_an_image_is_made_to_fit_its_cells() -> None:
+    picture = await drawn(png(400, 100))
+    assert (picture.width, picture.height, picture.original, picture.form) == (20, 5, (400, 100), "PNG")
+    assert picture.rgb == b"\xff\0\0" * 100
+
+
+async def test_an_image_that_is_too_large_is_not_decoded() -> None:
+    with pytest.raises(TuiHostError, match=r"100,000 × 100,000 pixels; the limit is 40 million"):
+        await drawn(png(1, 1, claims=(100_000, 100_000)))
+
+
+async def test_what_is_no_image_is_said() -> None:
+    with pytest.raises(TuiHostError, match="cannot be decoded"):
+        await drawn(b"<svg/>")
+
+
+FULL = {"error": {"message": "too much", "code": "context_length_exceeded"}}
+REFUSES: Answer = head("400 Bad Request", kind="application/json") + json.dumps(FULL).encode()
+
+
+async def test_a_full_context_goes_on_without_the_turns_that_the_user_saw(tmp_path: Path) -> None:
+    with peer_in_thread(text("one"), text("two"), REFUSES, text("three"), text("four")) as peer:
+        settings = configured(tmp_path, peer.url)
+        async with serving(settings) as host:
+            session = host.sessions.new()
+            session.options = Options(seed=7)
+            assert oldest_turns(session) == []
+            await asked(host, session, "long " * 100)
+            await asked(host, session, "second")
+            await asked(host, session, "third")
+            assert [item.is_full for item in notes(session)] == [True]
+            [turn] = oldest_turns(session)
+            assert (turn.turn, turn.title[:9]) == (1, "long long")
+            assert turn.size_bytes > 500
+            assert len(peer.messages(2)) == 5, "nothing is dropped unasked"
+            omit_turns(session, [turn])
+            host.again(session)
+            await until(lambda: not session.busy)
+        async with serving(settings) as host:
+            again = host.sessions.open("last")
+            assert (again.omitted_turns, again.options) == (1, Options(seed=7))
+            await asked(host, again, "fourth")
+            assert answers(again) == ["one", "two", "three", "four"]
+            assert "turn 1 left out" in notes(again)[-1].what
+    assert said_in(peer.messages(3)) == ["second", "two", "third"]
+    assert said_in(peer.messages(4)) == ["second", "two", "third", "three", "fourth"]
+
+
+def notes(session: Session) -> list[NoteItem]:
+    return [item for item in session.conversation.items if isinstance(item, NoteItem)]
+
+
+def said_in(messages: list[dict[str, JSON]]) -> list[JSON]:
+    return [message["content"] for message in messages]
+
+
+SUMS = '[servers.math]\nbundled = "math"\n[[rules]]\nserver = "math"\ntool = "*"\naction = "allow"\n'
+
+
+def requests_of(host: Host, session: str) -> list[Record]:
+    """What was sent to the model."""
+    assert host.recorder is not None
+    drafts = (record for record in host.recorder.since(0) if record.draft.wire == "llm")
+    return [record for record in drafts if record.draft.kind == "request" and record.draft.place.session == session]
+
+
+async def test_the_embedded_model_answers_in_every_dialect(tmp_path: Path) -> None:
+    async with serving(configured(tmp_path, servers=SUMS)) as host:
+        sessions = {name: host.sessions.new(model=ModelRef(provider="demo", model=name)) for name in DIALECTS}
+        for session in sessions.values():
+            host.send(session, "what's 6 × 5 + 7?")
+        await until(lambda: not any(session.busy for session in sessions.values()))
+        for name, session in sessions.items():
+            result = host.result(session)
+
+            assert result is not None
+            assert (result.stop, "37" in (result.answer or "")) == ("done", True), name
+            assert [
+                part.name for message in session.messages for part in message.parts if isinstance(part, ToolCall)
+            ] == ["math__multiply", "math__add"]
+            requests = requests_of(host, session.id)
+            for record in requests:
+                head = record.draft.head
+                assert head is not None
+                assert dialect_at(head.url or "") is dialect(name)
+                outline = dialect(name).outline(record.draft.data)
+                assert outline is not None
+                assert outline.count("tools") >= 2
+            assert len(requests) >= 2

@@ -1,7 +1,8 @@
-"""The program's start on a terminal: what it loads, what it shows, where it refuses."""
+"""The program's start on a terminal: what it loads, shows, runs and refuses, also where it opens what others captured."""
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.opening.captured import ASK, CHAT, TELL
 from tests.system.terminal import NO_SERVERS, ROOT, environment_of, program
+from tui_host.settings.environment_references import CHILD_VARIABLES, listed_environment
 
 OURS_AND_TEXTUALS = {"__main__", "tui_host", "textual", "rich", "platformdirs", "typing_extensions"}
 """Textual itself brings the last three. `pygments` and `markdown_it` come when the first text needs them."""
@@ -149,3 +152,87 @@ def test_an_interrupt_while_it_loads_ends_it_with_130_and_without_a_word(tmp_pat
     environment = {**own, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
     ended = subprocess.run(words, capture_output=True, env=environment, check=False, timeout=90)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"")
+
+
+CANARIES = ("argparse", "json", "asyncio", "mcp", "anyio", "tui_host")
+
+
+def test_modules_in_the_working_directory_are_run_by_nobody(tmp_path: Path) -> None:
+    here = tmp_path / "cloned"
+    here.mkdir()
+    for name in CANARIES:
+        (here / f"{name}.py").write_text(f"open({str(tmp_path / 'pwned')!r}, 'a').write('{name} ')\nraise SystemExit\n")
+    config = tmp_path / "config.toml"
+    config.write_text('servers.math.bundled = "math"\nlimits.connect_wait = 240\n')
+    own = ["--data-dir", str(tmp_path / "data"), "--config", str(config)]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "tui_host", *own, "ask", "what is 2 + 3?", "--allow", "math.*"],
+        cwd=here,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=90,
+    )
+    assert not (tmp_path / "pwned").exists(), (tmp_path / "pwned").read_text()
+    assert b"2 + 3 = **5**" in done.stdout, done.stderr
+    assert done.returncode == 0
+
+
+def test_the_children_of_ours_get_no_credential() -> None:
+    environment = {"OPENAI_API_KEY": "sk-not-yours", "PATH": "/bin", "HOME": "/h"}
+    assert listed_environment(environment) == {"PATH": "/bin", "HOME": "/h"}
+    assert not [name for name in CHILD_VARIABLES if "KEY" in name or "TOKEN" in name]
+
+
+OSC = "\x1b]52;c;aGk=\x07\x9b2J\u202e"
+
+
+def test_opened_files_are_shown_and_nothing_of_them_stays(tmp_path: Path) -> None:
+    answer = {"choices": [{"index": 0, "delta": {"content": f"a hostile{OSC} answer"}, "finish_reason": "stop"}]}
+    stamp = "2026-11-22T10:00:0"
+    model, server, folder = tmp_path / "model.log", tmp_path / "\x1b]0;x\x07server.log", tmp_path / "tmp"
+    model.write_text(f"{stamp}0Z {json.dumps(CHAT)}\n{stamp}1Z data: {json.dumps(answer, ensure_ascii=False)}\n")
+    server.write_text(f"{stamp}2Z >>> {json.dumps(ASK)}\n{OSC}\n{stamp}3Z <<< {json.dumps(TELL)}\n")
+    folder.mkdir()
+    words = ("-m", "tui_host", "open", str(model), str(server))
+    with program(tmp_path, *words, environment={"TMPDIR": str(folder)}) as terminal:
+        terminal.until_shown("Nothing is saved here")  # for a while, over the first rows
+        terminal.until_shown(f"request  {len(json.dumps(CHAT))} B", "a hostile", "#1 tools/call")
+        assert list(folder.iterdir())
+        terminal.type("\x11")
+        assert terminal.ended() == 0
+        assert terminal.is_restored()
+        assert b"\x1b]52" not in terminal.written
+        assert b"\x1b]0" not in terminal.written
+        assert "\u202e".encode() not in terminal.written
+    assert not list(folder.iterdir())
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_file_that_is_nothing_we_read_ends_the_app_with_a_sentence_that_says_where(tmp_path: Path) -> None:
+    file = tmp_path / "dinner.txt"
+    file.write_text("two eggs\n")
+    with program(tmp_path, "-m", "tui_host", "open", str(file)) as terminal:
+        assert terminal.ended() == 1
+        assert terminal.is_restored()
+        assert "dinner.txt, line 1, byte 0: this is none of what can be read" in terminal.screen.text
+    with program(tmp_path, "-m", "tui_host", "open", str(tmp_path / "none")) as terminal:
+        assert terminal.ended() == 2
+        assert b"cannot be read: No such file" in terminal.written
+        assert b"\x1b[?1049h" not in terminal.written
+
+
+PROGRAM = """
+import resource, sys
+_, most = resource.getrlimit(resource.RLIMIT_CORE)
+resource.setrlimit(resource.RLIMIT_CORE, (most, most))
+from tui_host.__main__ import run
+code = run(sys.argv[1:])
+print(code, resource.getrlimit(resource.RLIMIT_CORE) == (0, most))
+"""
+
+
+def test_the_program_writes_no_core_file(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PROGRAM, "sessions", "list", "--data-dir", str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, check=True, timeout=90)
+    assert ended.stdout == b"0 True\n"

@@ -1,10 +1,15 @@
-"""How far in what a server names may be: as far as the server itself is, and no further."""
+"""How a relay reaches its upstream and how far in what that names may be; where hosts of others want a tap's address."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +17,8 @@ from tests.kit.peer import Link, peer
 from tests.tap.relaying import answer
 from tui_host.errors import SettingsError
 from tui_host.tap.http.address_scope import Depth, Reach, depth_of
+from tui_host.tap.http.happy_eyeballs import Address, connected, first_of
+from tui_host.tap.http.llm_tap import base_url, instructions
 from tui_host.tap.http.upstream import Upstream, upstream_of
 
 
@@ -95,3 +102,100 @@ async def test_what_leads_further_in_than_the_server_is_is_not_connected_to() ->
         with pytest.raises(ConnectionError, match="further inside"):
             await found.connect(asyncio.Protocol)
         assert not inner.received
+
+
+def found(port: int) -> Address:
+    return socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", port)
+
+
+def descriptors() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+@asynccontextmanager
+async def silent() -> AsyncGenerator[int]:
+    """A port that says nothing to who connects: it has more waiting than it has room for."""
+    with socket.socket() as listener, socket.socket() as first, socket.socket() as second:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for each in (first, second):
+            each.setblocking(False)
+            each.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
+
+
+async def test_where_an_address_refuses_or_says_nothing_the_next_one_is_connected_to(free_tcp_port: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        async with silent() as unheard:
+            before = descriptors()
+            for others in ((), (free_tcp_port,), (unheard,), (unheard, free_tcp_port, unheard)):
+                with await first_of([*map(found, others), found(port), found(unheard)]) as made:
+                    assert made.getpeername() == listener.getsockname()
+                    assert descriptors() == before + 1
+            assert descriptors() == before
+
+
+async def test_where_all_addresses_refuse_it_is_told_why(free_tcp_port: int) -> None:
+    with pytest.raises(ConnectionRefusedError) as refused:
+        await first_of([found(free_tcp_port), found(free_tcp_port)])
+    assert refused.value.errno == errno.ECONNREFUSED
+
+
+async def test_a_name_is_connected_to_by_one_of_its_addresses_that_is_allowed() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with await connected("localhost", port, lambda address: ":" not in address) as made:
+            assert made.getpeername() == listener.getsockname()
+        with pytest.raises(ConnectionError, match="further inside"):
+            await connected("localhost", port, lambda _address: False)
+
+
+OWN = "http://127.0.0.1:8321"
+OPENAI, ANTHROPIC, GEMINI, OLLAMA = "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "OLLAMA_HOST"
+
+
+@pytest.mark.parametrize(
+    ("upstream", "hints"),
+    [
+        ("https://api.deepseek.com/v1", {f"{OPENAI}={OWN}/v1"}),
+        ("http://127.0.0.1:11434/v1", {f"{OPENAI}={OWN}/v1"}),
+        ("https://llm.example/v1", {f"{OPENAI}={OWN}/v1"}),
+        ("https://api.deepseek.com/v1/chat/completions", {f"{OPENAI}={OWN}/v1"}),
+        ("https://llm.example/v1/responses/", {f"{OPENAI}={OWN}/v1"}),
+        ("https://llm.example/v1/messages", {f"{ANTHROPIC}={OWN}"}),
+        ("https://llm.example/v1beta/models/m:generateContent", {f"{GEMINI}={OWN}"}),
+        ("https://llm.example/api/chat", {f"{OLLAMA}={OWN}"}),
+        ("https://api.anthropic.com", {f"{ANTHROPIC}={OWN}"}),
+        ("https://api.deepseek.com/anthropic", {f"{ANTHROPIC}={OWN}/anthropic"}),
+        ("https://generativelanguage.googleapis.com", {f"{GEMINI}={OWN}"}),
+        ("https://llm.example/v1beta", {f"{GEMINI}={OWN}"}),
+        ("http://127.0.0.1:11434", {f"{OLLAMA}={OWN}"}),
+        ("http://127.0.0.1:9000", {f"{OPENAI}={OWN}/v1", f"{ANTHROPIC}={OWN}", f"{GEMINI}={OWN}", f"{OLLAMA}={OWN}"}),
+    ],
+)
+def test_the_variables_named_are_those_of_whom_the_upstream_speaks_like(upstream: str, hints: set[str]) -> None:
+    lines = list(instructions(upstream_of(upstream, {}, None), OWN))
+    names = (OPENAI, ANTHROPIC, GEMINI, OLLAMA)
+    assert {line.rpartition(": ")[2] for line in lines if any(f" {name}=" in line for name in names)} == hints
+    assert any("--allow-host host.docker.internal" in line for line in lines) == (
+        OPENAI in str(hints) or OLLAMA in str(hints)
+    )
+
+
+@pytest.mark.parametrize(
+    ("upstream", "path"),
+    [
+        ("https://api.deepseek.com/v1", "/v1"),
+        ("https://llm.example/v1/", "/v1/"),
+        ("https://api.anthropic.com/v1", ""),
+        ("https://api.anthropic.com/", "/"),
+        ("https://api.moonshot.cn/anthropic/v1/", "/anthropic"),
+        ("https://generativelanguage.googleapis.com/v1beta", ""),
+        ("https://llm.example/v1beta/models/m:generateContent", ""),
+        ("https://generativelanguage.googleapis.com/v1beta/openai/", "/v1beta/openai/"),
+    ],
+)
+def test_the_base_url_is_what_those_hosts_take_that_speak_so(upstream: str, path: str) -> None:
+    """Clients of Anthropic's and of Gemini's API put the version behind it themselves: with it twice there is nothing."""
+    assert base_url(upstream_of(upstream, {}, None), OWN) == OWN + path

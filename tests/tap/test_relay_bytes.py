@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
-from itertools import count
+from itertools import count, product
 
 import anyio
 import pytest
@@ -15,6 +15,7 @@ from tests.cases import first_values
 from tests.interop.rawhttp import exchanges_in
 from tests.kit.peer import Link, peer
 from tests.tap.relaying import Relaying, answer, relaying, request, rest_of, says, until_has
+from tui_host.tap.message_heads import HeadEnd
 
 BODY = b'{"model":"m","text":"\xe4\xb8\xad\xe6\x96\x87 \\u2028 \xff not utf-8","messages":[]}'
 ANSWER = b'data: {"choices":[{"delta":{"content":"\xe4\xb8\xad"}}]}\r\n\r\ndata: [DONE]\n\n\x00\xff'
@@ -355,3 +356,19 @@ async def test_what_the_upstream_does_not_take_is_not_read_from_the_client() -> 
                 assert await stalled(lambda: sent) < KERNEL
                 while sent < SIZE:
                     await loop.sock_recv(accepted, 1 << 20)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_the_end_of_a_head_is_found_whatever_its_lines_end_with_and_however_it_comes(size: int) -> None:
+    for lines in product((b"a", b"\r", b"\n"), repeat=7):
+        whole = b"".join(lines)
+        ends = (end for end in range(len(whole) + 1) if whole[:end].endswith((b"\n\n", b"\n\r\n")))
+        expected = next(ends, None)
+        came, head_end = bytearray(), HeadEnd()
+        found = None
+        for start in range(0, len(whole), size):
+            came += whole[start : start + size]
+            found = head_end.find(came)
+            if found is not None:
+                break
+        assert found == expected, whole
