@@ -274,7 +274,7 @@ def test_a_log_that_cannot_be_written_is_named_and_has_all_once_it_can(
     assert logging.recording.close()
 
     assert logging.told == [
-        "the log pipe cannot be written: nobody reads from it; the begun keeps trying (name another file with --log)",
+        "the log pipe cannot be written: nobody reads from it; the tap keeps trying (name another file with --log)",
         "the log continues; nothing is missing in it",
     ]
     assert len(os.read(reader, 16 << 20).splitlines()) == 2
