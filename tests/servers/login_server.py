@@ -20,7 +20,7 @@ from tests.servers.running import FINE, Running, remote, started
 from tui_host.cli.commands.conformance import visit
 from tui_host.errors import JSON
 from tui_host.servers.server_questions import Answering, Declines, Login
-from tui_host.settings.login_storage import Logins
+from tui_host.settings.login_storage import LoginStore
 
 Tokens = dict[str, str]
 
@@ -218,14 +218,14 @@ class Person(Declines):
 
 @asynccontextmanager
 async def connected(
-    server: LoginServer, person: Declines, logins: Logins | None = None, **more: object
+    server: LoginServer, person: Declines, logins: LoginStore | None = None, **more: object
 ) -> AsyncGenerator[Running]:
-    answering = Answering(answerer=lambda: person, logins=logins or Logins())
+    answering = Answering(answerer=lambda: person, logins=logins or LoginStore())
     async with started(remote("guarded", server.url, **more), answering=answering) as running:
         yield running
 
 
-async def state_of(server: LoginServer, person: Declines, logins: Logins | None = None, **more: object) -> str:
+async def state_of(server: LoginServer, person: Declines, logins: LoginStore | None = None, **more: object) -> str:
     """Connect, and return the status in words."""
     async with connected(server, person, logins, **more) as running:
         status = running.status("guarded")

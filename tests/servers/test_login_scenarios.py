@@ -10,7 +10,7 @@ import pytest
 
 from tests.servers.login_server import LoginServer, Person, connected, login_server, state_of
 from tui_host.errors import JSON, ServerError
-from tui_host.settings.login_storage import Logins
+from tui_host.settings.login_storage import LoginStore
 from tui_host.settings.schema import Template
 
 PRM, ASM, OIDC = (
@@ -114,7 +114,7 @@ async def test_given_credentials_are_sent_as_the_server_takes_them_and_to_no_oth
         "client_id": Template(text="client0", literal=True),
         "client_secret": Template(text="the-secret-of-the-client", literal=True),
     }
-    logins = Logins()
+    logins = LoginStore()
     async with login_server(registers=False) as server:
         assert await state_of(server, Person(), logins, **given) == "ready"
         assert server.exchanges[0][0] == BASIC
@@ -128,7 +128,7 @@ async def test_given_credentials_are_sent_as_the_server_takes_them_and_to_no_oth
 
 
 async def test_a_changed_authorization_server_means_a_new_registration() -> None:
-    logins = Logins()
+    logins = LoginStore()
     async with login_server() as server:
         await state_of(server, Person(), logins)
         server.valid.clear()

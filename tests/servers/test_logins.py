@@ -11,7 +11,7 @@ import pytest
 from tests.servers.login_server import LoginServer, Person, connected, login_server, state_of
 from tui_host.errors import ServerError
 from tui_host.servers.server_questions import Declines
-from tui_host.settings.login_storage import FILE, StoredLogins
+from tui_host.settings.login_storage import FILE, LoginStore
 from tui_host.settings.schema import Template
 
 WELL_KNOWN = "GET /.well-known/oauth-"
@@ -28,7 +28,7 @@ AGAIN = "the server no longer takes the last login"
 @pytest.mark.parametrize("era", ["handshake", "discover"])
 @pytest.mark.parametrize("pastes", ["", "pastes"])
 async def test_the_person_logs_in_once_and_a_restart_does_not_ask_again(era: str, pastes: str, tmp_path: Path) -> None:
-    logins, person = StoredLogins(tmp_path), Person(pastes=bool(pastes))
+    logins, person = LoginStore(tmp_path), Person(pastes=bool(pastes))
     async with login_server(era=era) as server:
         async with connected(server, person, logins) as running:
             assert (await running.call("guarded")).content[0].text == "fine"
@@ -50,7 +50,7 @@ async def test_the_person_logs_in_once_and_a_restart_does_not_ask_again(era: str
 
 
 async def test_an_expired_token_is_renewed_without_the_person(tmp_path: Path) -> None:
-    logins, person = StoredLogins(tmp_path), Person(pastes=True)
+    logins, person = LoginStore(tmp_path), Person(pastes=True)
     async with login_server(lifetime=-1) as server:
         await state_of(server, person, logins)
         server.lifetime = 3600
@@ -64,7 +64,7 @@ async def test_an_expired_token_is_renewed_without_the_person(tmp_path: Path) ->
 
 async def expired(server: LoginServer, path: Path, person: Declines) -> int:
     """Keep a login whose token has expired; returns how many tokens were given."""
-    await state_of(server, person, StoredLogins(path))
+    await state_of(server, person, LoginStore(path))
     server.lifetime = 3600
     return len(server.exchanges)
 
@@ -73,8 +73,8 @@ async def test_of_two_processes_one_renews_the_login_and_the_other_takes_it_over
     async with login_server(lifetime=-1, rotates=True) as server:
         given = await expired(server, tmp_path, Person())
         async with (
-            connected(server, Declines(), StoredLogins(tmp_path)) as first,
-            connected(server, Declines(), StoredLogins(tmp_path)) as second,
+            connected(server, Declines(), LoginStore(tmp_path)) as first,
+            connected(server, Declines(), LoginStore(tmp_path)) as second,
         ):
             for running in (first, second):
                 assert (await running.call("guarded")).content[0].text == "fine"
@@ -85,7 +85,7 @@ async def test_processes_that_renew_at_once_wait_for_each_other(tmp_path: Path) 
     states: list[str] = []
 
     async def renew() -> None:
-        states.append(await state_of(server, Declines(), StoredLogins(tmp_path)))
+        states.append(await state_of(server, Declines(), LoginStore(tmp_path)))
 
     async with login_server(lifetime=-1, rotates=True) as server:
         given = await expired(server, tmp_path, Person())
@@ -100,13 +100,13 @@ async def test_a_renewal_whose_answer_is_lost_asks_for_a_login_once(tmp_path: Pa
     async with login_server(lifetime=-1, rotates=True) as server:
         await expired(server, tmp_path, person)
         server.losing = 1
-        assert await state_of(server, person, StoredLogins(tmp_path)) == "ready"
+        assert await state_of(server, person, LoginStore(tmp_path)) == "ready"
         assert person.reasons == ["the first login", AGAIN]
 
 
 @pytest.mark.parametrize("forgot", ["401 invalid_client", "400 invalid_client", "400 invalid_grant"])
 async def test_a_client_that_was_forgotten_is_registered_anew_once(forgot: str, tmp_path: Path) -> None:
-    logins = StoredLogins(tmp_path)
+    logins = LoginStore(tmp_path)
     async with login_server(forgot=forgot) as server:
         assert await state_of(server, Person(), logins) == "ready"
         server.clients.clear()
@@ -123,9 +123,9 @@ async def test_a_renewal_that_is_refused_for_a_while_costs_no_login(tmp_path: Pa
         server.forgot = "503 busy"
         server.clients.clear()
         words = f"HTTP 401 Unauthorized: the login failed at {server.origin}/token: HTTP 503 Service Unavailable: busy"
-        assert await state_of(server, Declines(), StoredLogins(tmp_path)) == f"{words} (reconnect to try again)"
+        assert await state_of(server, Declines(), LoginStore(tmp_path)) == f"{words} (reconnect to try again)"
         server.forgot = ""
-        assert await state_of(server, Declines(), StoredLogins(tmp_path)) == "ready"
+        assert await state_of(server, Declines(), LoginStore(tmp_path)) == "ready"
 
 
 async def test_a_stream_of_the_older_transport_asks_for_the_login_too() -> None:
@@ -135,9 +135,9 @@ async def test_a_stream_of_the_older_transport_asks_for_the_login_too() -> None:
 
 async def test_a_login_of_another_process_is_taken_over(tmp_path: Path) -> None:
     first, second = Person(), Person()
-    async with login_server() as server, connected(server, first, StoredLogins(tmp_path)) as running:
+    async with login_server() as server, connected(server, first, LoginStore(tmp_path)) as running:
         server.valid.clear()
-        await state_of(server, second, StoredLogins(tmp_path))
+        await state_of(server, second, LoginStore(tmp_path))
         assert (await running.call("guarded")).content[0].text == "fine"
         assert (second.reasons, len(first.logins)) == ([AGAIN], 1)
 

@@ -49,7 +49,7 @@ def test_an_error_shows_scheme_and_host_alone() -> None:
 
 def test_what_somebody_wrote_for_an_url_is_taken_apart_whatever_it_is() -> None:
     assert parts_of("http://a.example:x/b?c#d")[1:] == ("a.example:x", "/b", "c", "d")
-    assert parts_of("http://[a/b?c#d") == ("", "", "http://[a/b", "c", "d")
+    assert parts_of("http://[a/b?c#d") == ("http", "", "[a/b", "c", "d")
 
 
 @pytest.mark.parametrize(

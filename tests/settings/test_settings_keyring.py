@@ -15,7 +15,7 @@ from keyring.backends import fail, null
 from tests.settings import keyrings
 from tui_host.errors import SettingsError
 from tui_host.settings.environment_references import Secret, credential
-from tui_host.settings.login_storage import StoredLogins
+from tui_host.settings.login_storage import LoginStore
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
 from tui_host.settings.schema import Provider, Template
 from tui_host.settings.system_keyring import (
@@ -79,7 +79,7 @@ def test_a_locked_keyring_is_told_without_the_key_and_asked_for_nobody_who_names
 
 
 def test_logins_are_kept_there_and_the_file_only_lists_them(file: Path, tmp_path: Path) -> None:
-    logins, url = StoredLogins(tmp_path), "https://a.example/mcp"
+    logins, url = LoginStore(tmp_path), "https://a.example/mcp"
     assert logins.save(url, {"tokens": KEY}) == ""
     assert KEY not in (tmp_path / "logins.json").read_text()
     assert logins.load(url) == {"tokens": KEY}

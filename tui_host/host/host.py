@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tui_host.servers.pool import Pool
     from tui_host.servers.server_questions import Answerer, Answering, Sampler
     from tui_host.settings.environment_references import Secret
-    from tui_host.settings.login_storage import Logins
+    from tui_host.settings.login_storage import LoginStore
     from tui_host.settings.schema import ModelRef, Provider, Settings
 
 # Imported in a thread after the first frame: importing any of these takes longer than a key press may wait.
@@ -98,7 +98,7 @@ class Host:
         self.settings = settings
         self.approver: Approver | None = None
         self.answerer: Answerer | None = None
-        self.logins: Logins | None = None
+        self.logins: LoginStore | None = None
         self.sampler: Sampler | None = None
         self.recorder: Recorder | None = None
         self.store: Store | None = None
@@ -212,7 +212,7 @@ class Host:
     def _answering(self) -> Answering:
         from tui_host.chat.sampling import ModelSampler
         from tui_host.servers.server_questions import Answering, Declines
-        from tui_host.settings.login_storage import StoredLogins
+        from tui_host.settings.login_storage import LoginStore
 
         def model_of(session: str | None) -> ModelRef:
             known = self.sessions.get(session or "")
@@ -225,7 +225,7 @@ class Host:
         sampler = self.sampler or ModelSampler(
             client=lambda: self.client, provider=self.provider, model_of=model_of, offered=offered
         )
-        logins = self.logins or StoredLogins(self.settings.data_dir)
+        logins = self.logins or LoginStore(self.settings.data_dir)
         return Answering(
             answerer=lambda: self.answerer or Declines(), sampler=sampler, misfits=self.misfits, logins=logins
         )

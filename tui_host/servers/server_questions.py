@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from tui_host.capture.json.narrowing import items, mapping
 from tui_host.errors import JSON
-from tui_host.settings.login_storage import Logins
+from tui_host.settings.login_storage import LoginStore
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Place
@@ -140,7 +140,7 @@ class Answering:
     answerer: Callable[[], Answerer] = Declines
     sampler: Sampler | None = None
     misfits: Callable[[JSON, JSON], Awaitable[Sequence[str] | None]] = unchecked
-    logins: Logins = field(default_factory=Logins)
+    logins: LoginStore = field(default_factory=LoginStore)
 
 
 def properties_of(schema: JSON) -> Mapping[str, Mapping[str, JSON]]:

@@ -1,7 +1,6 @@
 """Keeps logins at servers: in the system's keyring, or without one in a file of mode 0600.
 
-A login is a JSON object, kept under the server's URL; it names the issuer it belongs to. The file lists all logins, so that the keyring,
-which may ask the user to unlock it, is asked only for a server that has one.
+A login is a JSON object, kept under the server's URL; it names the issuer it belongs to.
 """
 
 from __future__ import annotations
@@ -10,8 +9,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-
-from typing_extensions import override
 
 from tui_host.errors import JSON, SettingsError
 from tui_host.settings.paths import ensure_private_dir
@@ -23,45 +20,28 @@ FILE = "logins.json"
 IN_KEYRING = "keyring"
 
 
-class Logins:
-    """Keeps logins, here as long as the program runs."""
+class LoginStore:
+    """Keeps logins for the next start in a folder, or without one as long as the program runs.
 
-    def __init__(self) -> None:
-        self._logins: dict[str, Mapping[str, JSON]] = {}
+    Blocks; raises a `SettingsError` if the place cannot be read or written.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._path = None if folder is None else folder / FILE
+        self._passing: Mapping[str, JSON] = {}
 
     def load(self, url: str) -> Mapping[str, JSON]:
         """Return the login at a server, empty if there is none."""
-        return self._logins.get(url, {})
-
-    def save(self, url: str, login: Mapping[str, JSON]) -> str:
-        """Keep the login at a server; returns what the user is to be told of the place, often nothing."""
-        self._logins[url] = login
-        return ""
-
-    def lock_file(self, url: str) -> Path | None:
-        """Return the file that a process locks while it renews a login; None where no other process has it."""
-        del url
-
-
-class StoredLogins(Logins):
-    """Keeps logins for the next start, in the data folder. Blocks; raises a `SettingsError` if the place cannot be read or written."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self._path = folder / FILE
-
-    @override
-    def load(self, url: str) -> Mapping[str, JSON]:
-        login = self._read().get(url)
+        login = self._read().get(url)  # the keyring, which may have to be unlocked, is asked for a known login alone
         if login == IN_KEYRING:
             return _parsed(stored_login(f"login {url}") or "{}", "the keyring")
         return login if isinstance(login, Mapping) else {}
 
-    @override
     def save(self, url: str, login: Mapping[str, JSON]) -> str:
-        in_keyring = store_login(f"login {url}", json.dumps(login))
+        """Keep the login at a server; returns what the user is to be told of the place, often nothing."""
+        in_keyring = self._path is not None and store_login(f"login {url}", json.dumps(login))
         self._write({**self._read(), url: IN_KEYRING if in_keyring else login})
-        if in_keyring:
+        if in_keyring or self._path is None:
             return ""
         return f"the login is kept in {shown_path(self._path)} (mode 0600), since this system has no keyring"
 
@@ -75,11 +55,14 @@ class StoredLogins(Logins):
             self._write(logins)
         return login is not None
 
-    @override
     def lock_file(self, url: str) -> Path | None:
-        return self._path.with_name(f"{FILE}.{hashlib.sha256(url.encode()).hexdigest()[:16]}.lock")
+        """Return the file that a process locks while it renews a login; None where no other process has it."""
+        name = hashlib.sha256(url.encode()).hexdigest()[:16]
+        return None if self._path is None else self._path.with_name(f"{FILE}.{name}.lock")
 
     def _read(self) -> Mapping[str, JSON]:
+        if self._path is None:
+            return self._passing
         where = shown_path(self._path)
         try:
             return _parsed(self._path.read_bytes(), where)
@@ -89,6 +72,9 @@ class StoredLogins(Logins):
             raise SettingsError(f"cannot be read: {error}", where, "correct or delete it") from error
 
     def _write(self, logins: Mapping[str, JSON]) -> None:
+        if self._path is None:
+            self._passing = logins
+            return
         ensure_private_dir(self._path.parent)
         write_private(self._path, json.dumps(logins, indent=1).encode())
 

@@ -13,7 +13,6 @@ TOOLS, INSTRUCTIONS = "{tools}", "{instructions}"
 """Placeholders for the list of tools, and for the user's system prompt."""
 # A section of a prompt that is used only if there are resources to read.
 _RESOURCES = re.compile(r"\{resources\}\n?(.*?)\{/resources\}\n?", re.DOTALL)
-_PLACE = re.compile(r"\{[A-Za-z_ ]{1,30}\}")
 
 
 def template_of(name: str, config_dir: Path) -> str:
@@ -29,20 +28,9 @@ def template_of(name: str, config_dir: Path) -> str:
     if TOOLS not in template:
         what = f"{TOOLS} is missing, so the model would not learn of any tool"
         raise SettingsError(what, str(own), f"write {TOOLS} in the place of the list of tools")
-    # A misspelt placeholder would reach the model as it is. Other words in braces belong to the user.
-    known = {_plain(placeholder): placeholder for placeholder in (TOOLS, INSTRUCTIONS, "{resources}")}
-    for place in _PLACE.findall(template):
-        meant = known.get(_plain(place), place)
-        if place != meant:
-            raise SettingsError(f"{place} is not replaced here", str(own), f"did you mean {meant}?")
     return template
 
 
 def with_sections(template: str, *, resources: bool) -> str:
     """Return a prompt with its optional section about resources kept or removed."""
     return _RESOURCES.sub(lambda section: section[1] if resources else "", template)
-
-
-def _plain(place: str) -> str:
-    """Return a placeholder without what people vary: case, spaces, and the plural's ending."""
-    return place.strip("{} ").lower().rstrip("s")

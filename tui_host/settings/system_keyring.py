@@ -1,8 +1,7 @@
 """Secrets in the system's keyring, stored for the service `tui-host`: a provider's key has the provider's name as user.
 
-Every function blocks, on a system service or until the user unlocks the keyring: call it in a thread. The library is
-imported on first use. Keys are never stored in a file instead: a missing keyring counts as an empty one. Logins at servers may be:
-see `login_storage`. Each function raises a `SettingsError` if the keyring is locked or fails.
+Every function blocks, on a system service or until the user unlocks the keyring: call it in a thread. Each raises a
+`SettingsError` if the keyring is locked or fails; a missing one counts as empty. Keys are never stored in a file instead.
 """
 
 from __future__ import annotations
@@ -67,10 +66,8 @@ def forget_key(provider: str) -> bool:
 def stored_login(user: str, where: str = "") -> str | None:
     """Return what the keyring has for a user, None if it has nothing."""
     backend = _backend()
-    if backend is None:
-        return None
     with _asking(where):
-        return backend.get_password(SERVICE, user) or None
+        return None if backend is None else backend.get_password(SERVICE, user) or None
 
 
 def store_login(user: str, secret: str | None, where: str = "") -> bool:
@@ -78,7 +75,7 @@ def store_login(user: str, secret: str | None, where: str = "") -> bool:
     backend = _backend()
     if backend is None:
         return False
-    from keyring import set_password
+    from keyring import set_password  # typed, as the backend's is not
 
     with _asking(where):
         if secret is not None:
@@ -89,9 +86,8 @@ def store_login(user: str, secret: str | None, where: str = "") -> bool:
 
 
 def _backend() -> KeyringBackend | None:
-    """Return the system's keyring, or the keyring chosen in the library's own configuration."""
     try:
-        from keyring import get_keyring
+        from keyring import get_keyring  # late: it is slow to import, and needed by few
     except ImportError:
         return None  # the library is missing, as a distribution may decide
     with _asking(""):
@@ -102,10 +98,9 @@ def _backend() -> KeyringBackend | None:
 
 @contextmanager
 def _asking(where: str) -> Generator[None]:
-    """Turn any exception of the keyring into an error that does not show the key."""
     try:
         yield
-    except Exception as error:
+    except Exception as error:  # any of a backend's own; none of its words holds the key
         name, words = type(error).__name__, " ".join(str(error).split())[:200]
         what = "is locked" if name == "KeyringLocked" else "cannot be asked"
         reason = f"{name}: {words}" if words else name

@@ -25,15 +25,13 @@ def check_url(url: str, *, allow_http: bool, where: str = "") -> None:
 
 def split(url: str, *, where: str = "") -> SplitResult:
     """Split an http or https URL into its parts; refuses an invalid one with a `SettingsError` that does not repeat it."""
-    try:
-        parts = urlsplit(url)
-        port_is_valid = parts.port is None or parts.port > 0
-    except ValueError:
-        raise SettingsError("not a URL", where, "write it like https://host/path") from None
-    if parts.scheme not in {"http", "https"} or not parts.hostname or not port_is_valid:
-        raise SettingsError("not an http or https URL", where, "write it like https://host/path")
-    if any(character <= " " or character == "\x7f" for character in url):
-        raise SettingsError("the URL contains a space or a control character", where, "write it like https://host/path")
+    parts, what = parts_of(url), ""
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not _has_valid_port(parts):
+        what = "not an http or https URL"
+    elif any(character <= " " or character == "\x7f" for character in url):
+        what = "the URL contains a space or a control character"
+    if what:
+        raise SettingsError(what, where, "write it like https://host/path")
     return parts
 
 
@@ -42,17 +40,12 @@ def parts_of(url: str) -> SplitResult:
     try:
         return urlsplit(url)
     except ValueError:
-        before, _, fragment = url.partition("#")
-        path, _, query = before.partition("?")
-        return SplitResult("", "", path, query, fragment)
+        return urlsplit(url.replace("//", "", 1))  # without what would begin a host
 
 
 def shown(parts: SplitResult) -> str:
     """Return scheme, host and port as text: these parts of a URL are safe in errors and logs."""
-    host = parts.hostname or ""
-    host = f"[{host}]" if ":" in host else host
-    port = f":{parts.port}" if parts.port is not None else ""
-    return f"{parts.scheme}://{host}{port}"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def is_loopback(host: str) -> bool:
@@ -70,36 +63,31 @@ def is_loopback(host: str) -> bool:
 
 def proxy_for(url: str, environment: Mapping[str, str]) -> str | None:
     """Return the URL of the proxy for a request; None for no proxy, as always to this machine. Names in lower case win."""
+
+    def variable(name: str) -> str:
+        return environment.get(name) or environment.get(name.upper()) or ""
+
     parts = urlsplit(url)
     host = (parts.hostname or "").lower()
-    if is_loopback(host) or _is_exempt(host, parts.port, _either("no_proxy", environment)):
+    exempt = filter(None, map(str.strip, variable("no_proxy").lower().split(",")))
+    places = (host, f"{host}:{parts.port}")
+    if is_loopback(host) or any(_matches(place, entry) for entry in exempt for place in places):
         return None
-    proxy = _either(f"{parts.scheme}_proxy", environment) or _either("all_proxy", environment)
-    if not proxy:
-        return None
-    return proxy if "://" in proxy else f"http://{proxy}"
+    proxy = variable(f"{parts.scheme}_proxy") or variable("all_proxy")
+    return f"http://{proxy}" if proxy and "://" not in proxy else proxy or None
 
 
-def _either(name: str, environment: Mapping[str, str]) -> str:
-    return environment.get(name) or environment.get(name.upper()) or ""
+def _matches(host: str, entry: str) -> bool:
+    """Whether an entry of `no_proxy` means a host: `*`, a domain, an address or a network."""
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(entry.strip("[]"), strict=False)
+    except ValueError:  # one of them is a name
+        domain = entry.removeprefix("*").removeprefix(".")
+        return not domain or host == domain or host.endswith(f".{domain}")
 
 
-def _is_exempt(host: str, port: int | None, exempt: str) -> bool:
-    return any(_matches(host, port, entry.strip().lower()) for entry in exempt.split(",") if entry.strip())
-
-
-def _matches(host: str, port: int | None, entry: str) -> bool:
-    if entry == "*":
-        return True
-    if "/" in entry:
-        try:
-            return ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False)
-        except ValueError:
-            return False
-    name, colon, number = entry.rpartition(":")
-    if colon and number.isdigit() and ":" not in name:
-        if str(port or "") != number:
-            return False
-        entry = name
-    entry = entry.removeprefix("*").removeprefix(".").strip("[]")
-    return host == entry or host.endswith(f".{entry}")
+def _has_valid_port(parts: SplitResult) -> bool:
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False

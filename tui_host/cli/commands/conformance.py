@@ -24,7 +24,7 @@ from tui_host.cli.hosting import LIST_SECONDS, host_of, only_server, opened, run
 from tui_host.errors import JSON, ServerError, SettingsError
 from tui_host.servers.catalog import READ
 from tui_host.servers.server_questions import ElicitationAnswer
-from tui_host.settings.login_storage import Logins
+from tui_host.settings.login_storage import LoginStore
 from tui_host.settings.schema import Template
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def run(args: Namespace, settings: Settings) -> int:
     given = {key: Template(text=text, literal=True) for key, text in texts.items() if text}
     spec = replace(spec, enabled=True, sampling=True, client_metadata_url=_METADATA_URL, **given)
     host = host_of(replace(settings, model=None), {name: spec})  # the demo model answers what servers ask of a model
-    host.answerer, host.logins = Consents(partial(say, host)), Logins()  # each scenario begins without logins
+    host.answerer, host.logins = Consents(partial(say, host)), LoginStore()  # each scenario begins without logins
     return run_host(host, lambda _: _use(host, context))
 
 

@@ -23,7 +23,7 @@ from tui_host.settings.server_tables import add_entry, read_entry, remove_entry
 from tui_host.settings.toml_files import shown_path
 
 if TYPE_CHECKING:
-    from tui_host.settings.login_storage import StoredLogins
+    from tui_host.settings.login_storage import LoginStore
     from tui_host.settings.schema import ServerSpec, Settings
 
 ADD = """\
@@ -162,14 +162,14 @@ def _referring(spec: ServerSpec, text: str, secrets: Iterable[tuple[str, str]]) 
 
 def _log_in_or_out(settings: Settings, names: Sequence[str], *, is_in: bool) -> int:
     from tui_host.servers.server_endpoint import resolve_endpoint  # brings anyio
-    from tui_host.settings.login_storage import StoredLogins
+    from tui_host.settings.login_storage import LoginStore
 
     urls: dict[str, str] = {}
     for name in chosen_servers(settings.servers, names):
         urls[name] = resolve_endpoint(settings.servers[name], settings.environment).url
         if not urls[name]:
             raise SettingsError("only a server with a url takes a login", f"servers.{name}")
-    logins = StoredLogins(settings.data_dir)
+    logins = LoginStore(settings.data_dir)
     if is_in:
         return max(_log_in(settings, logins, name, url) for name, url in urls.items())
     for name, url in urls.items():
@@ -177,7 +177,7 @@ def _log_in_or_out(settings: Settings, names: Sequence[str], *, is_in: bool) -> 
     return diagnostics.DONE
 
 
-def _log_in(settings: Settings, logins: StoredLogins, name: str, url: str) -> int:
+def _log_in(settings: Settings, logins: LoginStore, name: str, url: str) -> int:
     host = host_of(settings, {name: replace(settings.servers[name], enabled=True)})
     host.answerer, host.logins = TerminalAnswerer(), logins
 
