@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from tui_host.capture.json.narrowing import mapping, text_or_empty
 from tui_host.errors import JSON
 from tui_host.llm.events import (
     CallArguments,
@@ -28,47 +30,31 @@ _ASKED = ("query", "code", "url", "command", "queries")
 """The members of a built-in tool's input that tell what it was asked for."""
 
 
-class AnswerReader:
-    """The reading of one answer: a dialect's subclass turns JSON values into events, which the methods here add.
+class AnswerReader(ABC):
+    """The reading of one answer: a dialect's subclass turns JSON values into events, which the methods here add."""
 
-    Attributes:
-        dialect: The dialect's name, with which data to send back is kept: one model may be used in several dialects.
-        stops: Why an answer ended, by the provider's word; `otherwise` for all other words.
-        answers: Members by one of which an answer without streaming is known.
-        events: The events since they were last taken.
-        start: First byte of the vendor's event being read; `end` is one past its last.
-        has_read: Whether any piece of an answer has come.
-        has_foreign: Whether anything has come that is no part of an answer.
-        is_over: Whether the answer has said that nothing follows.
-        refuses: Whether the answer's text is a refusal.
-        calls: The number of calls, including those beyond the limit.
-        reason: The provider's reason for the end, empty before; `reason_span` are the bytes of the event with it.
-        mark: The provider's mark for the end of the stream, such as `[DONE]`, empty before.
-    """
-
-    dialect = ""
-    stops: Mapping[str, Stop] = {}
-    otherwise: Stop = "end"
-    answers: tuple[str, ...] = ()
+    dialect = ""  # one model may be used in several dialects, so data to send back is kept with the dialect's name
+    stops: Mapping[str, Stop] = {}  # why an answer ended, by the provider's word
+    otherwise: Stop = "end"  # for all other words
+    answers: tuple[str, ...] = ()  # the members by one of which an answer without streaming is known
 
     def __init__(self) -> None:
-        self.events: list[ModelEvent] = []
-        self.start = 0
-        self.end = 0
-        self.has_read = False
-        self.has_foreign = False
+        self.events: list[ModelEvent] = []  # since they were last taken
+        self.start = self.end = 0  # the bytes of the vendor's event being read
+        self.has_read = False  # whether any piece of an answer has come
+        self.has_foreign = False  # whether anything has come that is no part of an answer
         self.has_failed = False
-        self.is_over = False
+        self.is_over = False  # whether the answer has said that nothing follows
         self.refuses = False
-        self.calls = 0
-        self.reason = ""
+        self.calls = 0  # including those beyond the limit
+        self.reason = ""  # the provider's, for the end
         self.reason_span = (0, 0)
-        self.mark = ""
+        self.mark = ""  # the provider's mark for the end of the stream, such as `[DONE]`
         self._usage: Usage | None = None
 
+    @abstractmethod
     def event(self, value: dict[str, JSON], data: bytes) -> None:
         """Read an event of a stream; `data` are its bytes."""
-        raise NotImplementedError
 
     def whole(self, value: dict[str, JSON], data: bytes) -> Sequence[dict[str, JSON]]:
         """Return the events that say what an answer without streaming says. Empty if the value is no answer."""
@@ -85,9 +71,9 @@ class AnswerReader:
             self.fail(message or f"the provider ended the answer with {word!r}", word)
 
     def stop(self) -> Stop:
-        """Say why the answer ended, given that it neither failed nor was cut; where the reason is plain, calls decide."""
+        """Say why the answer ended, given that it neither failed nor was cut."""
         stop = self.stops.get(self.reason.partition(":")[0], self.otherwise)
-        if stop == "end" and self.calls:
+        if stop == "end" and self.calls:  # not all providers have a reason of its own for calls
             return "tools"
         return "refused" if stop == "end" and self.refuses else stop
 
@@ -99,13 +85,7 @@ class AnswerReader:
         else:
             self.fail(*fault)
 
-    @property
-    def is_foreign(self) -> bool:
-        """Whether nothing in the body belongs to an answer."""
-        return self.has_foreign and not (self.has_read or self.mark or self.has_failed)
-
     def take(self) -> list[ModelEvent]:
-        """Return the events since they were last taken."""
         events, self.events = self.events, []
         return events
 
@@ -115,19 +95,16 @@ class AnswerReader:
             self.events.append(TextDelta(text=text, start=self.start, end=self.end))
 
     def thinking(self, text: JSON, tag: str = "") -> None:
-        """Add thinking."""
         if isinstance(text, str) and text:
             self.events.append(ThinkingDelta(text=text, tag=tag, start=self.start, end=self.end))
 
     def say(self, kind: str, words: JSON) -> None:
-        """Add thinking, or text for any other kind of words."""
         if kind == "thinking":
             self.thinking(words)
         else:
             self.text(words)
 
     def end_part(self, kind: Literal["text", "thinking"], echo: Mapping[str, JSON] | None = None) -> None:
-        """End a part, with data to send back."""
         self.events.append(PartEnded(kind=kind, echo=self._kept(echo), start=self.start, end=self.end))
 
     def _kept(self, echo: Mapping[str, JSON] | None) -> JSON:
@@ -152,25 +129,21 @@ class AnswerReader:
         if number is not None and text:
             self.events.append(CallArguments(index=number, text=text, anew=anew, start=self.start, end=self.end))
 
-    def report(self, usage: Usage | None) -> None:
-        """Report the usage, unless the same usage was reported before."""
-        if usage is not None and usage not in (self._usage, Usage()):
+    def report(self, usage: Usage) -> None:
+        if usage not in (self._usage, Usage()):  # many services repeat it in each event
             self._usage = usage
             self.events.append(UsageReported(usage=usage, start=self.start, end=self.end))
 
     def finish(self, reason: JSON) -> None:
-        """Keep the provider's reason for the end, if given."""
         if isinstance(reason, str) and reason:
             self.reason, self.reason_span = reason, (self.start, self.end)
 
     def fail(self, message: str, vendor: str = "") -> None:
-        """Add the provider's error."""
         self.has_failed = True
         message = message or "an error without a word"
         self.events.append(Failed(message=message, vendor=vendor, start=self.start, end=self.end))
 
     def unreadable(self, reason: str) -> None:
-        """Say that an event, or a part of it, could not be read."""
         self.events.append(Unreadable(reason=reason, start=self.start, end=self.end))
 
     def repeat(self, *, restarts: bool = False) -> None:
@@ -182,25 +155,16 @@ class AnswerReader:
         """Say that a built-in tool of the vendor ran, with its input, such as a search's words."""
         if not isinstance(name, str) or not name:
             return
-        values = [given.get(member) for member in _ASKED] if isinstance(given, Mapping) else []
+        values = [mapping(given).get(member) for member in _ASKED]
         texts = [text for value in values for text in (value if isinstance(value, list) else [value])]
         asked = "; ".join(dict.fromkeys(text for text in texts if isinstance(text, str) and text))
         self.events.append(VendorToolUsed(tool=name, asked=asked, start=self.start, end=self.end))
 
     def cite(self, values: JSON) -> None:
         """Add the sources in some values: objects that have a URL, or contain an object with a URL."""
-        sources = tuple(_sources(values if isinstance(values, list) else [values]))
+        found = map(mapping, values if isinstance(values, list) else [values])
+        places = [mapping(place) for value in found for place in (value, value.get("url_citation"), value.get("web"))]
+        named = [(place.get("url") or place.get("uri"), text_or_empty(place.get("title"))) for place in places]
+        sources = tuple(CitedPage(url=url, title=title) for url, title in named if isinstance(url, str) and url)
         if sources:
             self.events.append(VendorToolUsed(sources=sources, start=self.start, end=self.end))
-
-
-def _sources(values: Iterable[JSON]) -> Iterable[CitedPage]:
-    for value in values:
-        if not isinstance(value, Mapping):
-            continue
-        for place in (value, value.get("url_citation"), value.get("web")):
-            if not isinstance(place, Mapping):
-                continue
-            url, title = place.get("url") or place.get("uri"), place.get("title")
-            if isinstance(url, str) and url:
-                yield CitedPage(url=url, title=title if isinstance(title, str) else "")

@@ -1,4 +1,4 @@
-"""Splits a response's body into JSON values for a dialect: events, lines, elements of a list, or a single whole answer.
+"""Splits a response's body into JSON values for a dialect: events, lines, or a single whole answer.
 
 The first byte of a body decides: services may send a form that was neither requested nor announced. An answer that was
 not streamed becomes the events that would have been streamed.
@@ -7,7 +7,6 @@ not streamed becomes the events that would have been streamed.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
@@ -16,21 +15,17 @@ from tui_host.capture.json.reading import DEPTH, read_json
 from tui_host.capture.json.spans import Node, spans
 from tui_host.errors import JSON
 from tui_host.llm.answer_state import AnswerReader
+from tui_host.llm.body_kinds import answer_part
 from tui_host.llm.events import ModelEvent, Stopped
 from tui_host.llm.messages import Stop
 from tui_host.llm.provider_faults import fault_in
 
 Framing: TypeAlias = Literal["sse", "lines"]
 
-_HEAD_BYTES = 500
-"""How much of a body is shown if nothing of it can be read."""
+_HEAD_BYTES = 500  # shown if nothing of the body can be read
 _DONE = "[DONE]"
 _BOM = b"\xef\xbb\xbf"
-_BETWEEN_ELEMENTS = re.compile(r"(?:\xef\xbb\xbf)?[\s,\[]*(?=\{)")
-_OPENED = re.compile(rb"\{[ \t\r]*")
-"""The beginning of an object on one line, or of an object that is pretty-printed."""
 _STRICT = json.JSONDecoder()
-_TOLERANT = json.JSONDecoder(strict=False)
 
 
 class BodyDecoder:
@@ -40,7 +35,7 @@ class BodyDecoder:
         self._reading = reading
         self._content_type = content_type
         self._framing: Framing = framing
-        self._splitter: SseDecoder | LineDecoder | ListDecoder | None = None  # None before, and for a whole answer
+        self._splitter: SseDecoder | LineDecoder | None = None  # None before, and for a whole answer
         self._is_whole = False
         self._kept = bytearray()  # what no splitter has read, else the beginning of the body
         self._size = 0
@@ -70,7 +65,7 @@ class BodyDecoder:
         head = bytes(self._kept[:_HEAD_BYTES]).decode("utf-8", "replace").strip()
         if self._splitter is None and (self._is_whole or b"{" in self._kept):
             self._whole(bytes(self._kept).removeprefix(_BOM), head)
-        elif state.is_foreign and not self._spoken:
+        if state.has_foreign and not (state.has_read or state.has_failed or state.mark or self._spoken):
             kind = f" ({self._content_type})" if self._content_type else ""
             state.fail(f"no answer can be read in what came{kind}: {head}")
         state.start = state.end = self._size
@@ -79,18 +74,14 @@ class BodyDecoder:
 
     def _choose(self, head: bytes) -> None:
         """Choose how to read the body, once its beginning tells."""
-        if not head or (len(head) < len(_BOM) and _BOM.startswith(head)):
+        line, newline, _ = head.partition(b"\n")
+        is_opened = line.rstrip() == b"{"  # by a line, or by an answer laid out for eyes
+        if not head or _BOM.startswith(head) or (self._framing == "lines" and is_opened and not newline):
             return
-        opened = _OPENED.match(head)
-        after = b"" if opened is None else head[opened.end() :][:1]
-        if self._framing == "lines" and opened is not None and not after:
-            return  # a line, or a pretty-printed answer
-        if head[:1] == b"<" or (opened is not None and (self._framing == "sse" or after == b"\n")):
+        if head[:1] == b"<" or is_opened or (self._framing == "sse" and head[:1] in b"{["):
             self._is_whole = True
-        elif self._framing == "lines":
-            self._splitter = LineDecoder()
         else:
-            self._splitter = ListDecoder() if head[:1] == b"[" else SseDecoder()
+            self._splitter = LineDecoder() if self._framing == "lines" else SseDecoder()
 
     def _read(self, pieces: Sequence[SseEvent]) -> None:
         """Read pieces of the stream: events, the rest of a cut event, or bytes between events."""
@@ -114,7 +105,7 @@ class BodyDecoder:
         if value is not None:
             self._reading.event(value, data)
             if self._reading.has_foreign and not self._spoken:
-                self._spoken = _dialect_of(value)
+                self._spoken = (answer_part(value) or ("",))[0]
 
     def _odd_object(self, data: bytes) -> dict[str, JSON] | None:
         """Read an event that is not one strict JSON object: its data may be anything. None if it is no object."""
@@ -129,18 +120,17 @@ class BodyDecoder:
             state.start = state.end
             self._stop()
             return None
+        reason = "not an object"
         try:
             value = read_json(text)
         except ValueError as error:
-            state.has_foreign = True
-            state.unreadable(f"not JSON: {error}"[:200])
+            value, reason = None, f"not JSON: {error}"[:200]
             self._between(data)
-            return None
-        if not isinstance(value, dict):
-            state.has_foreign = True
-            state.unreadable("not an object")
-            return None
-        return value
+        if isinstance(value, dict):
+            return value
+        state.has_foreign = True
+        state.unreadable(reason)
+        return None
 
     def _whole(self, body: bytes, head: str) -> None:
         """Read an answer without streaming, or an error in its place."""
@@ -151,6 +141,11 @@ class BodyDecoder:
             value = read_json(body)
         except ValueError as error:
             self._reading.unreadable(f"not JSON: {error}"[:200])
+            return
+        if isinstance(value, list):  # Gemini's stream without `alt=sse`
+            listed = spans(body)
+            places = [(node.start, node.end) for node in listed.elements] if listed is not None else []
+            self._read([SseEvent(start, end, body[start:end]) for start, end in places])
             return
         events = self._reading.whole(value, body) if isinstance(value, dict) else ()
         for event in events:
@@ -166,14 +161,13 @@ class BodyDecoder:
         self._has_stopped = True
         if self._spoken and not (state.has_read or state.has_failed):
             state.fail(f'the answer has the form of another dialect: set dialect = "{self._spoken}" for this provider')
-        start, end = state.reason_span if state.reason else (state.end, state.end)
-        state.start, state.end = start, end
-        self._reading.closing()
+        start, end = state.start, state.end = state.reason_span if state.reason else (state.end, state.end)
+        state.closing()
         stop: Stop = "cut"
         if state.has_failed:
             stop = "failed"
         elif state.reason or state.mark:
-            stop = self._reading.stop()
+            stop = state.stop()
         state.events.append(Stopped(stop=stop, vendor=state.reason or state.mark, start=start, end=end))
 
     def _between(self, data: bytes) -> None:
@@ -225,41 +219,6 @@ class LineDecoder:
         return [SseEvent(start, start + len(data), data)] if data.strip() else []
 
 
-class ListDecoder:
-    """Splits a body with a JSON list of objects into its elements, each returned as an event once complete."""
-
-    def __init__(self) -> None:
-        self._held = b""  # what does not yet belong to a complete element
-        self._offset = 0  # its place in the body
-
-    def feed(self, data: bytes) -> list[SseEvent]:
-        """Return the elements completed by more bytes."""
-        self._held += data
-        elements: list[SseEvent] = []
-        if b"}" not in data:
-            return elements
-        text, at = self._held.decode("latin-1"), 0  # one character for each byte, so places are places in the body
-        while (before := _BETWEEN_ELEMENTS.match(text, at)) is not None:
-            try:
-                end = _TOLERANT.raw_decode(text, before.end())[1]
-            except (ValueError, RecursionError):
-                break
-            start = self._offset + before.end()
-            elements.append(SseEvent(start, self._offset + end, self._held[before.end() : end]))
-            at = end
-        self._held = self._held[at:]
-        self._offset += at
-        return elements
-
-    def finish(self) -> list[SseEvent]:
-        """Return the rest of a list that was cut off in the middle or holds no objects, if any."""
-        rest = self._held.strip()
-        if rest[:1] == b"]":
-            return []
-        kind = "other" if rest.endswith(b"]") else "cut"
-        return [SseEvent(self._offset, self._offset + len(self._held), kind=kind)]
-
-
 def _object_in(data: bytes) -> dict[str, JSON] | None:
     """Parse the usual event, which is one strict object; None for one that must be read tolerantly, and in words."""
     if data[:1] != b"{" or data.count(b"{") + data.count(b"[") > DEPTH:
@@ -270,18 +229,6 @@ def _object_in(data: bytes) -> dict[str, JSON] | None:
     except (ValueError, RecursionError):
         return None
     return value if end == len(text) else None
-
-
-def _dialect_of(value: Mapping[str, JSON] | None) -> str:
-    """Return the dialect of a stream's event that is not of the expected one, empty if unknown."""
-    value = value or {}
-    kind = str(value.get("type"))
-    if kind.startswith("response."):
-        return "openai-responses"
-    if kind.startswith(("message_", "content_block_")):
-        return "anthropic"
-    member = {"choices": "openai", "candidates": "gemini", "done": "ollama"}
-    return next((name for key, name in member.items() if key in value), "")
 
 
 def source(data: bytes, *path: str | int) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tui_host.errors import JSON
@@ -14,41 +15,32 @@ from tui_host.llm.outgoing import Outgoing, Target
 from tui_host.llm.schema_adaptation import SchemaRules, adapt
 from tui_host.settings.model_options import value_of
 
-UNREADABLE = "unreadable_arguments"
-"""The key for arguments that are no JSON object."""
-_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-"""The types of images that nearly every service accepts; any other type would be refused."""
+UNREADABLE = "unreadable_arguments"  # the key for arguments that are no JSON object
+_IMAGES = frozenset(
+    {"image/jpeg", "image/png", "image/gif", "image/webp"}
+)  # any other would be refused nearly everywhere
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
-class RequestWriter:
-    """Writes one request. A dialect's subclass says the members of the body, and how the parts look.
+class RequestWriter(ABC):
+    """Writes one request. A dialect's subclass says the members of the body, and how the parts look."""
 
-    Attributes:
-        dialect: The dialect's name, with which data to send back was kept.
-        conversation: The member with the conversation.
-        schema: The member of a tool with its schema; `rules` are what the vendor refuses in it.
-        images: The types of images that the service accepts.
-        missing: The options that the API lacks, each with the reason.
-        added: The members that the person adds; they win over the dialect's.
-        stops: The texts to stop at, as far as the API takes them.
-    """
-
-    dialect = ""
-    conversation = "messages"
-    schema = "parameters"
+    dialect = ""  # with its name, data to send back was kept
+    path = ""  # below the base URL, perhaps with a query
+    conversation = "messages"  # the member with the conversation
+    schema = "parameters"  # the member of a tool with its schema
     rules = SchemaRules()
     images = _IMAGES
-    missing: Mapping[str, str] = {}
+    most_stops = 100
+    missing: Mapping[str, str] = {}  # the options that the API lacks, each with the reason
 
-    def __init__(self, ask: Ask, target: Target, path: str, ids: CallIds, *, most_stops: int = 100) -> None:
+    def __init__(self, ask: Ask, target: Target) -> None:
         self.ask = ask
         self.target = target
-        self.path = path
-        self.ids = ids
-        self.added = dict(ask.extra)
-        self.stops = list(ask.stops[:most_stops])
+        self.ids = CallIds(64)
+        self.added = dict(ask.extra)  # the person's members win over the dialect's
+        self.stops = list(ask.stops[: self.most_stops])
 
     def outgoing(self) -> Outgoing:
         members = self.body() | self.added
@@ -77,27 +69,26 @@ class RequestWriter:
             start += len(piece)
         return tuple(spans), b"[" + b",".join(pieces) + b"]"
 
+    @abstractmethod
     def body(self) -> dict[str, JSON]:
         """Return all members of the body but the tools and the conversation."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def user(self, parts: Sequence[Part]) -> Iterable[JSON]: ...
+
+    @abstractmethod
+    def answer(self, message: Message) -> Iterable[JSON]: ...
+
+    @abstractmethod
+    def results(self, results: Sequence[ToolResult]) -> Iterable[JSON]: ...
 
     def tool(self, tool: ToolSpec) -> dict[str, JSON]:
         described: dict[str, JSON] = {"description": tool.description} if tool.description else {}
         return {"name": tool.name, **described, self.schema: adapt(tool.schema, self.rules).schema}
 
-    def user(self, parts: Sequence[Part]) -> Iterable[JSON]:
-        raise NotImplementedError
-
-    def answer(self, message: Message) -> Iterable[JSON]:
-        raise NotImplementedError
-
-    def results(self, results: Sequence[ToolResult]) -> Iterable[JSON]:
-        raise NotImplementedError
-
     def system(self, parts: Sequence[Part]) -> Iterable[JSON]:
-        """Write the system prompt; nothing here in dialects with a member of its own for it."""
         del parts
-        return ()
+        return ()  # most dialects have a member of its own for it
 
     def tools(self) -> str | None:
         offered = self.ask.tools if isinstance(self.ask.tools, Tools) else Tools(self.ask.tools)
@@ -171,8 +162,7 @@ class CallIds:
         self._taken: set[str] = set()
 
     def begin_message(self) -> None:
-        """Begin a message: ids need to be unique only within a message, since a model may count from the start again."""
-        self._taken.clear()
+        self._taken.clear()  # a model may count from the start again with each message
 
     def of(self, call: ToolCall) -> str:
         """Return a call's id, always the same for the same call."""

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON
-from tui_host.llm.dialects.body_kinds import AnswerPart, answer_part, are_objects, request_kinds
+from tui_host.llm.body_kinds import AnswerPart, answer_part, are_objects, request_kinds
 from tui_host.llm.dialects.table import dialect_at
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tui_host.capture.http.exchange_end import CUT, Ending, Reason
 from tui_host.capture.http.observer import BODY_LIMIT
 from tui_host.capture.record import MISSING, NOT_KNOWN, Draft, Head, Kind
-from tui_host.llm.dialects.body_kinds import AnswerPart
+from tui_host.llm.body_kinds import AnswerPart
 from tui_host.opening.body_dialects import unknown_address
 from tui_host.opening.import_types import Moment, Notes, TimedDraft
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.llm.protocols.answers import LOOK, PLAIN, SUM, TOOLS, Reading, call, each, made_up, read, speaking
-from tui_host.llm.answer_state import AnswerReader
+from tui_host.llm.dialects.ollama import OllamaReader
 from tui_host.llm.events import Stopped
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Stop
@@ -111,7 +111,7 @@ def test_thinking_whose_opening_stood_in_the_prompt_holds_no_call_and_hides_none
     thought = said.format(call=call(name, "multiply"), made_up=made_up(name), half=call(name, "multiply")[:-9])
     answer = f"{thought}\n</think>\n\n{call(name)}"
     for cuts in (range(0), each(answer)):
-        reader, fold, state = protocol(name).reader(TOOLS), Fold(provider="p", model="m", call_id=str), AnswerReader()
+        reader, fold, state = protocol(name).reader(TOOLS), Fold(provider="p", model="m", call_id=str), OllamaReader()
         tags = ThinkTags(state)
         pieces = [answer[start:end] for start, end in itertools.pairwise([0, *cuts, len(answer)])]
         for piece in pieces:

@@ -135,7 +135,7 @@ RECORDED = Recorded(
         "an error that is no event": Case(body=SAID + ERROR, text=TEXT, stop="failed", failure="it broke"),
         # The stream in the form of one list, as a proxy makes the service send it that drops the query.
         "a list of its chunks": replace(asking(LISTED, "STOP", text=TEXT), usage=USED),
-        "a list that breaks off": Case(body=LISTED[: LISTED.index(b"\n,")], text=TEXT, stop="cut", usage=USED),
+        "a list that breaks off": Case(body=LISTED[: LISTED.index(b"\n,")], stop="cut"),
         "a list of an error": Case(body=b"[" + ERROR + b"]", stop="failed", failure="it broke"),
     },
     models=text(

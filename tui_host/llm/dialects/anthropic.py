@@ -29,10 +29,8 @@ from tui_host.llm.tool_names import OPENAI_NAMES
 from tui_host.settings.model_options import Options
 
 NAME: Final = "anthropic"
-MOST_TOKENS: Final = 8192
-"""The default for `max_tokens`, which the API requires; every model allows this many."""
-MOST_TOKENS_THINKING: Final = 32_768
-"""The default for `max_tokens` with thinking, allowed by every model that has efforts."""
+MOST_TOKENS: Final = 8192  # the default for `max_tokens`, which the API requires; every model allows this many
+MOST_TOKENS_THINKING: Final = 32_768  # the same with thinking, for every model that has efforts
 _NEW_VERSION = "2026-10-21"
 _OLD_VERSION = "2023-06-01"
 _THINKING = ("thinking", "redacted_thinking")
@@ -44,19 +42,20 @@ _STOPS: Mapping[str, Stop] = {
     "pause_turn": "paused",
 }
 _INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-_OF_CALL = frozenset(("type", "id", "name", "input"))
-"""The members of a call that our own form holds."""
+_OF_CALL = frozenset(("type", "id", "name", "input"))  # the members of a call that our own form holds
 
 
 class MessagesWriter(RequestWriter):
     """Writes a request, the conversation as messages of blocks."""
 
     dialect = NAME
+    path = "messages"
     schema = "input_schema"
     rules = _SCHEMAS
 
     def __init__(self, ask: Ask, target: Target) -> None:
-        super().__init__(ask, target, "messages", CallIds(64, "A-Za-z0-9_-"))
+        super().__init__(ask, target)
+        self.ids = CallIds(64, "A-Za-z0-9_-")
         self.stops = [stop for stop in self.stops if stop.strip()]  # the API refuses stop sequences of white space
         self.missing = {"seed": "this API has no seed"}
         if _version(target) >= _NEW_VERSION:
@@ -83,7 +82,7 @@ class MessagesWriter(RequestWriter):
 
     @override
     def answer(self, message: Message) -> Iterable[JSON]:
-        """Write the blocks in order: the API refuses changed or moved thinking."""
+        # In order: the API refuses changed or moved thinking.
         blocks = [block for part in message.parts if (block := self._block(part, message)) is not None]
         while blocks and blocks[-1].get("type") in _THINKING:
             blocks.pop()  # the API refuses an answer that ends in thinking, as one that was stopped may
@@ -128,9 +127,10 @@ class MessagesWriter(RequestWriter):
         return echo if echo and not self._is_open(echo, message) else None
 
     def _is_open(self, block: Mapping[str, JSON], message: Message) -> bool:
-        """Tell whether a run of the vendor's own tool never ended: only the next answer of the same step may end it."""
+        """Tell whether a run of the vendor's own tool never ended."""
         if block.get("type") != "server_tool_use" or block.get("id") in self._answered:
             return False
+        # Only the next answer of the same step may end it.
         return message is not self._last or message.stop not in {"paused", "tools"}
 
 
@@ -149,13 +149,11 @@ def _thinking_options(options: Options) -> dict[str, JSON]:
 
 
 def _version(target: Target) -> str:
-    """Return the version, which is mandatory."""
     return target.api_version or (_NEW_VERSION if target.service == NAME else _OLD_VERSION)
 
 
 def _message(role: str, blocks: Sequence[Mapping[str, JSON]]) -> Sequence[JSON]:
-    """Return a message, or none without blocks, which the API would refuse."""
-    return [{"role": role, "content": blocks}] if blocks else []
+    return [{"role": role, "content": blocks}] if blocks else []  # the API refuses a message without blocks
 
 
 @dataclass(slots=True)
@@ -186,8 +184,7 @@ class MessagesReader(AnswerReader):
 
     @override
     def event(self, value: dict[str, JSON], data: bytes) -> None:
-        """Read an event by the `type` in the data, since not all services name their events."""
-        match value.get("type"):
+        match value.get("type"):  # not all services name their events
             case "content_block_delta":  # the most frequent event
                 self._delta(value)
             case "message_start":
@@ -349,5 +346,4 @@ ANTHROPIC: Final = Dialect(
     key_header="x-api-key",
     version=_version,
     reader=MessagesReader,
-    schema_rules=_SCHEMAS,
 )

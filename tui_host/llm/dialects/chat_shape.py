@@ -1,34 +1,36 @@
-"""What Chat Completions and Ollama share: messages with roles, calls beside the text, each result a message of its own."""
+"""What Chat Completions and Ollama share: messages with roles, calls beside the text, each result a message."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 
 from typing_extensions import override
 
 from tui_host.errors import JSON
+from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.messages import Image, Message, Part, Text, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.request_writing import RequestWriter, text_of
+from tui_host.llm.thinktags import ThinkTags
 
 
 class ChatWriter(RequestWriter):
     """Writes messages and tools; a dialect adds what the two do not share."""
 
-    shows_images = True
-    """Whether a message with the images of results may follow the results."""
+    shows_images = True  # whether a message with the images of results may follow the results
 
-    def content(self, parts: Sequence[Part]) -> dict[str, JSON]:
-        raise NotImplementedError
+    @abstractmethod
+    def content(self, parts: Sequence[Part]) -> dict[str, JSON]: ...
 
+    @abstractmethod
     def said(self, message: Message, text: str) -> dict[str, JSON]:
         """Return the members of an answer but for its role and its calls."""
-        raise NotImplementedError
 
-    def call(self, call: ToolCall) -> JSON:
-        raise NotImplementedError
+    @abstractmethod
+    def call(self, call: ToolCall) -> JSON: ...
 
-    def result(self, result: ToolResult, text: str) -> JSON:
-        raise NotImplementedError
+    @abstractmethod
+    def result(self, result: ToolResult, text: str) -> JSON: ...
 
     @override
     def tool(self, tool: ToolSpec) -> dict[str, JSON]:
@@ -65,3 +67,16 @@ class ChatWriter(RequestWriter):
             yield self.result(result, "\n".join(texts))
         if images:  # no message may stand between the results of one step
             yield from self.user(images)
+
+
+class ChatReader(AnswerReader):
+    """Reads answers whose text may begin with thinking between tags, as open models write it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags = ThinkTags(self)
+
+    @override
+    def closing(self) -> None:
+        self.tags.finish()
+        super().closing()

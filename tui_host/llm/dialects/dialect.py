@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tui_host.capture.json.narrowing import mapping, text_or_empty
 from tui_host.capture.json.reading import read_json
@@ -30,31 +30,24 @@ def name_or_id(entry: JSON) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """An HTTP API's wire format. A single stateless value serves all providers.
-
-    Attributes:
-        paths: The ends of request paths, by which requests of other hosts are recognised.
-        versions: The API's versions as path segments; the first is added to a base URL without a version.
-        models_path: The path below the base URL for the list of models, perhaps with a query.
-        model_name: Returns the name in an entry of that list, empty for an entry to leave out.
-        key_header: The header for the key; empty for a bearer token. A key in the URL would be logged.
-        version: Returns the value of the header `NAME-version`.
-        refine: Adds what this vendor says to the error for a refusal.
-    """
+    """An HTTP API's wire format. A single stateless value serves all providers."""
 
     name: str
-    paths: tuple[str, ...]
-    writer: Callable[[Ask, Target], RequestWriter]
-    reader: Callable[[], AnswerReader]
-    versions: tuple[str, ...] = ()
-    models_path: str = "models"
-    model_name: Callable[[JSON], str] = name_or_id
+    paths: tuple[str, ...]  # the ends of request paths, by which requests of other hosts are recognised
+    writer: type[RequestWriter]
+    reader: type[AnswerReader]
+    versions: tuple[str, ...] = ()  # as path segments; the first is added to a base URL without a version
+    models_path: str = "models"  # the list of models, below the base URL, perhaps with a query
+    model_name: Callable[[JSON], str] = name_or_id  # of an entry of that list, empty for an entry to leave out
     name_rule: NameRule = OPENAI_NAMES
-    schema_rules: SchemaRules = field(default_factory=SchemaRules)
-    key_header: str = ""
-    version: Callable[[Target], str] | None = None
+    key_header: str = ""  # empty for a bearer token; a key in the URL would be logged
+    version: Callable[[Target], str] | None = None  # the value of the header `NAME-version`
     framing: Framing = "sse"
-    refine: Callable[[ModelError, bytes], ModelError] | None = None
+    refine: Callable[[ModelError, bytes], ModelError] | None = None  # adds what this vendor says in a refusal
+
+    @property
+    def schema_rules(self) -> SchemaRules:
+        return self.writer.rules
 
     def write(self, ask: Ask, target: Target) -> Outgoing:
         """Write a request, the conversation last: each step's request begins with all bytes of the previous one.
@@ -93,6 +86,6 @@ class Dialect:
             value = read_json(body)
         except ValueError:
             return ()
-        listed = mapping(value).get("data", mapping(value).get("models")) if isinstance(value, Mapping) else value
-        names = [self.model_name(entry) for entry in listed] if isinstance(listed, list) else []
-        return tuple(dict.fromkeys(name for name in names if name))
+        listed = mapping(value).get("data", mapping(value).get("models", value))
+        names = map(self.model_name, listed if isinstance(listed, list) else ())
+        return tuple(dict.fromkeys(filter(None, names)))

@@ -23,8 +23,8 @@ from tui_host.llm.request_writing import CallIds, RequestWriter, arguments_objec
 from tui_host.llm.tool_names import NameRule
 
 NAME: Final = "gemini"
+# Source: ai.google.dev, Gemini API, Image understanding.
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
-"""The types of images that the API accepts. Source: ai.google.dev, Gemini API, Image understanding."""
 _NAMES = NameRule(first="A-Za-z_", rest="A-Za-z0-9_.:-")
 _GENERATION = "generationConfig"
 _BESIDE = frozenset(
@@ -34,14 +34,11 @@ _BESIDE = frozenset(
     )
 )
 """Members of the body outside `generationConfig`, which holds all other options."""
-_SIGNATURE: Final = "thoughtSignature"
-"""The member of a part with its signature, to be sent back in the same part."""
-_DUMMY: Final = "skip_thought_signature_validator"
-"""The documented placeholder for the signature of calls made by another model."""
+_SIGNATURE: Final = "thoughtSignature"  # to be sent back in the same part
+_DUMMY: Final = "skip_thought_signature_validator"  # documented, for calls made by another model
 _GENERATION_NUMBER = re.compile(r"gemini-(\d+(?:\.\d+)?)")
 _THINKS_SINCE = 2.5
-_THREE = 3
-"""The generation that has levels of thinking, wants signatures, and takes images in results."""
+_THREE = 3  # the generation that has levels of thinking, wants signatures, and takes images in results
 _THINKS_NOT = ("image", "tts", "live", "audio", "embedding")
 _LEVELS: Mapping[str, str] = {"none": "MINIMAL", "off": "MINIMAL", "max": "XHIGH"}
 _BUDGETS: Mapping[str, int] = {
@@ -78,11 +75,14 @@ class GeminiWriter(RequestWriter):
     conversation = "contents"
     schema = "parametersJsonSchema"
     images = _IMAGES
+    most_stops = 5
 
     def __init__(self, ask: Ask, target: Target) -> None:
         model = ask.model if ask.model.startswith("models/") else f"models/{ask.model}"
         method = "streamGenerateContent?alt=sse" if ask.stream else "generateContent"
-        super().__init__(ask, target, f"{quote(model, safe='/@')}:{method}", CallIds(256), most_stops=5)
+        super().__init__(ask, target)
+        self.path = f"{quote(model, safe='/@')}:{method}"
+        self.ids = CallIds(256)
         # From generation 3 on a call needs a signature; earlier generations refuse a placeholder.
         generation = _generation_of(ask.model)
         self._is_new = generation is None or generation >= _THREE

@@ -10,41 +10,41 @@ from typing_extensions import override
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON, ModelError
-from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.body_framing import count_of, source
-from tui_host.llm.dialects.chat_shape import ChatWriter
+from tui_host.llm.dialects.chat_shape import ChatReader, ChatWriter
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.messages import Ask, Image, Message, Part, Stop, ToolCall, ToolResult, Usage
 from tui_host.llm.outgoing import Outgoing, Target, Window
 from tui_host.llm.provider_faults import fault_in
-from tui_host.llm.request_writing import CallIds, arguments_object, text_of
-from tui_host.llm.thinktags import ThinkTags
+from tui_host.llm.request_writing import arguments_object, text_of
 from tui_host.llm.tool_names import OPENAI_NAMES
 
+# Any other option without a neutral name (`num_ctx`) goes into `options`.
 _BESIDE = ("think", "format", "keep_alive", "truncate", "shift", "logprobs", "top_logprobs")
-"""Members of the body outside `options`; any other option without a neutral name (`num_ctx`) goes into `options`."""
-_WINDOW_TOKENS = 4096
-"""The default of `num_ctx` on servers with less than 24 GiB of video memory."""
+_WINDOW_TOKENS = 4096  # the default of `num_ctx` on servers with less than 24 GiB of video memory
 _YES_AND_NO: Mapping[str, bool] = {"true": True, "on": True, "false": False, "off": False, "none": False}
 _NANOSECONDS = 1e9
+_ROOM = "give it more room (options.num_ctx), or start a new session"
+_USUAL_WINDOW = Window(
+    tokens=_WINDOW_TOKENS,
+    remedy=f"say how much room there is (options.num_ctx): most servers take {_WINDOW_TOKENS:,} tokens where nothing is said",
+)
+# By words in the server's refusal.
 _REMEDIES: Mapping[str, str] = {
     "does not support tools": "choose another model, or a tool protocol that needs none of the model's own",
     "does not support thinking": "choose another model, or take reasoning_effort out of its options",
     "try pulling it": "pull it (ollama pull NAME), or choose another model",
-    "context length": "give it more room (options.num_ctx), or start a new session",
+    "context length": _ROOM,
 }
-"""Remedies by words in the server's refusal."""
 
 
 class OllamaWriter(ChatWriter):
-    """Writes a request.
+    """Writes a request."""
 
-    `truncate` and `shift` make the server refuse a conversation longer than the model's window; else the server cuts the
-    tools and the oldest messages silently. Older servers ignore both.
-    """
+    path = "chat"
 
     def __init__(self, ask: Ask, target: Target) -> None:
-        super().__init__(ask, target, "chat", CallIds(64))
+        super().__init__(ask, target)
         asked = [number for number, each in enumerate(ask.messages) if each.role == "user" and not each.source]
         # The server ignores the thinking before the current turn.
         self._thinks = {id(message) for message in ask.messages[asked[-1] + 1 if asked else 0 :]}
@@ -52,6 +52,8 @@ class OllamaWriter(ChatWriter):
     @override
     def body(self) -> dict[str, JSON]:
         ask, others = self.ask, self.ask.options.others
+        # With `truncate` and `shift` the server refuses a conversation longer than the model's window. Without them it
+        # silently cuts the tools and the oldest messages, as older servers do.
         body: dict[str, JSON] = {"model": ask.model, "stream": ask.stream, "truncate": False, "shift": False}
         if ask.options.reasoning_effort is not None:
             body["think"] = _YES_AND_NO.get(ask.options.reasoning_effort, ask.options.reasoning_effort)
@@ -65,9 +67,10 @@ class OllamaWriter(ChatWriter):
 
     @override
     def outgoing(self) -> Outgoing:
-        room = {**self.ask.options.others, **mapping(dict(self.ask.extra).get("options"))}.get("num_ctx")
+        size = {**self.ask.options.others, **mapping(dict(self.ask.extra).get("options"))}.get("num_ctx")
         headers = (("Content-Type", "application/json"), ("Accept", "application/x-ndjson"))
-        return replace(super().outgoing(), headers=headers, window=_window(room))
+        window = Window(tokens=size, remedy=_ROOM) if isinstance(size, int) and size > 0 else _USUAL_WINDOW
+        return replace(super().outgoing(), headers=headers, window=window)
 
     @override
     def content(self, parts: Sequence[Part]) -> dict[str, JSON]:
@@ -95,22 +98,11 @@ class OllamaWriter(ChatWriter):
         return {**written, "content": text}
 
 
-def _window(size: JSON) -> Window:
-    if isinstance(size, int) and size > 0:
-        return Window(tokens=size, remedy="give it more room (options.num_ctx), or start a new session")
-    most = f"most servers take {_WINDOW_TOKENS:,} tokens where nothing is said"
-    return Window(tokens=_WINDOW_TOKENS, remedy=f"say how much room there is (options.num_ctx): {most}")
-
-
-class OllamaReader(AnswerReader):
-    """Turns lines into events. `done_reason` is `stop` even if there are calls."""
+class OllamaReader(ChatReader):
+    """Turns lines into events."""
 
     stops: Mapping[str, Stop] = {"length": "length"}
     answers = ("message", "done")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._tags = ThinkTags(self)
 
     @override
     def event(self, value: dict[str, JSON], data: bytes) -> None:
@@ -119,10 +111,10 @@ class OllamaReader(AnswerReader):
             self.has_read = True
             thought = message.get("thinking") or message.get("reasoning_content")  # some imitating servers name it so
             if thought:
-                self._tags.thinking(thought)
+                self.tags.thinking(thought)
             text, calls = message.get("content"), message.get("tool_calls")
             if isinstance(text, str):
-                self._tags.feed(text)
+                self.tags.feed(text)
             for number, call in enumerate(calls if isinstance(calls, list) else ()):
                 self._call(call, number, data)
         elif not isinstance(value.get("done"), bool):
@@ -133,11 +125,6 @@ class OllamaReader(AnswerReader):
         elif value.get("done") is True:
             self._done(value)
 
-    @override
-    def closing(self) -> None:
-        self._tags.finish()
-        super().closing()
-
     def _error(self, value: Mapping[str, JSON]) -> None:
         fault, status = fault_in(value), value.get("status")
         if fault is None:
@@ -146,7 +133,8 @@ class OllamaReader(AnswerReader):
             self.fail(fault[0], fault[1] or (str(status) if isinstance(status, int) else ""))
 
     def _call(self, value: JSON, number: int, data: bytes) -> None:
-        """Read a call, which is never split. Its index is ignored, because older servers give 0 to all calls."""
+        """Read a call, which is never split."""
+        # Its index is ignored, because older servers give 0 to all calls.
         function = mapping(mapping(value).get("function"))
         if not function:
             self.unreadable("a tool call that is no object")
@@ -161,7 +149,6 @@ class OllamaReader(AnswerReader):
         reason = value.get("done_reason")
         self.is_over = self.has_read = True
         self.finish(reason if isinstance(reason, str) and reason else "done")
-        self._tags.finish()
         self.report(
             Usage(
                 input_total=count_of(value, "prompt_eval_count"),

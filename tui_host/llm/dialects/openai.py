@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from typing_extensions import override
@@ -16,35 +16,30 @@ from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.errors import JSON
 from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.body_framing import count_of
-from tui_host.llm.dialects.chat_shape import ChatWriter
+from tui_host.llm.dialects.chat_shape import ChatReader, ChatWriter
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.events import PartEnded
-from tui_host.llm.fold import MOST_ARGUMENTS
 from tui_host.llm.messages import Ask, Image, Message, Part, Stop, Text, ToolCall, ToolResult, Usage
 from tui_host.llm.outgoing import AZURE, Target
 from tui_host.llm.provider_faults import fault_in
 from tui_host.llm.request_writing import CallIds, arguments_text, image_url, text_of
 from tui_host.llm.schema_adaptation import OPENAI_SCHEMAS
-from tui_host.llm.thinktags import ThinkTags
 from tui_host.llm.tool_names import OPENAI_NAMES
 
 NAME: Final = "openai"
-ECHOED: Final = "reasoning_content"
-"""The member in which some services want the thinking sent back (DeepSeek, Moonshot)."""
-DETAILS: Final = "reasoning_details"
-"""The member in which OpenRouter sends thinking with signatures, and wants all of it back unchanged."""
+ECHOED: Final = "reasoning_content"  # in it some services want the thinking sent back (DeepSeek, Moonshot)
+DETAILS: Final = (
+    "reasoning_details"  # in it OpenRouter sends thinking with signatures, and wants all of it back unchanged
+)
 _GROWING = frozenset(("text", "summary", "data"))
-_NEW_NAME = ("openai", AZURE)
-"""The services known to take `max_completion_tokens`."""
+_NEW_NAME = ("openai", AZURE)  # the services known to take `max_completion_tokens`
 _MISTRAL = "mistral"
-"""Wants ids of nine letters and digits, and no user's message directly behind the results of tools. Source: Mistral API reference, Chat."""
 _STOPS: Mapping[str, Stop] = {
     **dict.fromkeys(("length", "max_tokens"), "length"),
     **dict.fromkeys(("content_filter", "sensitive"), "refused"),
     **dict.fromkeys(("error", "network_error", "insufficient_system_resource"), "failed"),
 }
-_WORDS = frozenset(("role", "content"))
-"""The members of a delta that holds only text."""
+_WORDS = frozenset(("role", "content"))  # the members of a delta that holds only text
 _OF_CALL = frozenset(("index", "id", "type", "function", "name", "arguments"))
 """The members of a call that our own form holds; all others go back to the provider."""
 
@@ -54,13 +49,15 @@ class ChatCompletionsWriter(ChatWriter):
 
     dialect = NAME
     rules = OPENAI_SCHEMAS
+    most_stops = 4
 
     def __init__(self, ask: Ask, target: Target) -> None:
-        is_mistral = target.service == _MISTRAL
-        has_short_ids = is_mistral or target.has_short_ids
-        ids = CallIds(9, "A-Za-z0-9", least=9) if has_short_ids else CallIds(64)
-        super().__init__(ask, target, target.path("chat/completions"), ids, most_stops=4)
-        self.shows_images = not is_mistral
+        super().__init__(ask, target)
+        self.path = target.path("chat/completions")
+        # Mistral wants no user's message directly behind the results of tools. Source: Mistral API reference, Chat.
+        self.shows_images = target.service != _MISTRAL
+        if target.service == _MISTRAL or target.has_short_ids:
+            self.ids = CallIds(9, "A-Za-z0-9", least=9)
         # DeepSeek refuses a conversation with calls in which any answer lacks the thinking; without calls it ignores it.
         has_calls = any(isinstance(part, ToolCall) for message in ask.messages for part in message.parts)
         thoughts = (thought for message in ask.messages for thought in self.thoughts(message))
@@ -118,7 +115,7 @@ class ChatCompletionsWriter(ChatWriter):
         return {"role": "tool", "tool_call_id": self.ids.of(result.call), "content": text}
 
 
-class ChatCompletionsReader(AnswerReader):
+class ChatCompletionsReader(ChatReader):
     """Turns chunks into events; a whole answer is one chunk with a message in it."""
 
     dialect = NAME
@@ -127,8 +124,7 @@ class ChatCompletionsReader(AnswerReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._pieces = _Calls(self)
-        self._tags = ThinkTags(self)
+        self._calls = _Calls(self)
         self._has_words = False
         self._echoes = False
         self._details: list[dict[str, JSON]] = []
@@ -148,19 +144,22 @@ class ChatCompletionsReader(AnswerReader):
             content = delta.get("content")
             if isinstance(content, str) and _WORDS.issuperset(delta):  # the most frequent chunk
                 self._has_words = self._has_words or bool(content)
-                self._tags.feed(content)
+                self.tags.feed(content)
             else:
                 self._delta(delta)
-        if choice.get("finish_reason") or "usage" in choice or value.get("usage") or "x_groq" in value:
+        if (
+            choice.get("finish_reason")
+            or "usage" in choice
+            or value.get("usage")
+            or "x_groq" in value
+            or "error" in value
+        ):
             self.finish(choice.get("finish_reason"))
-            self._around(value, choice)
-        elif "error" in value:
             self._around(value, choice)
 
     @override
     def closing(self) -> None:
-        """Add text that was held back as a possible tag for thinking, and the mark for thinking to send back."""
-        self._tags.finish()
+        self.tags.finish()
         if self._details or self._echoes:
             echo: JSON = {DETAILS: [*self._details]} if self._details else ECHOED
             self.events.append(PartEnded(kind="thinking", echo=echo, start=self.start, end=self.end))
@@ -180,21 +179,18 @@ class ChatCompletionsReader(AnswerReader):
         thought, key = _thought(delta)
         self._echoes = self._echoes or key == ECHOED
         _join_details(self._details, delta.get(DETAILS))
-        self._tags.thinking(thought)
-        content, refusal = delta.get("content"), delta.get("refusal")
+        self.tags.thinking(thought)
+        content, refusal, calls = delta.get("content"), delta.get("refusal"), items(delta.get("tool_calls"))
         for part in content if isinstance(content, list) else [content]:  # a list of parts, as Mistral sends them
             if isinstance(part, dict) and part.get("type") == "thinking":
-                self._tags.thinking(_flat(part.get("thinking")))
+                self.tags.thinking(_flat(part.get("thinking")))
             else:
-                self._tags.feed(_flat(part))
+                self.tags.feed(_flat(part))
         self.cite(delta.get("annotations"))
-        if refusal:
-            self.refuses = True
-            self.text(refusal)
-        calls = delta.get("tool_calls")
-        if isinstance(calls, list):
-            self._pieces.add(calls)
-        self._has_words = self._has_words or bool(thought or content or self.refuses or calls)
+        self.refuses = self.refuses or bool(refusal)
+        self.text(refusal)
+        self._calls.add(calls)
+        self._has_words = self._has_words or bool(thought or content or refusal or calls)
 
 
 def _choice(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
@@ -254,16 +250,15 @@ def _usage(counts: Mapping[str, JSON]) -> Usage:
 
 @dataclass(slots=True)
 class _Call:
-    """A piece of a call, or a call as far as it was read; `number` is None until it has a name or arguments."""
+    """A piece of a call, or a call as far as it was read."""
 
     index: int | None
-    id: str = ""
-    name: str = ""
-    arguments: str = ""
-    echo: dict[str, JSON] = field(default_factory=dict[str, JSON])
-    number: int | None = None
-    pieces: list[str] = field(default_factory=list[str])
-    size: int = 0
+    id: str
+    name: str
+    arguments: str
+    echo: dict[str, JSON]
+    number: int | None = None  # None until it has a name or arguments
+    pieces: list[str] = field(default_factory=list[str])  # all arguments so far
 
     def is_whole(self) -> bool:
         if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
@@ -282,64 +277,54 @@ class _Calls:
         self._open: list[_Call] = []
 
     def add(self, values: Iterable[JSON]) -> None:
-        before = len(self._open)
-        for value in values:
-            piece = _piece(value)
+        for piece in map(_piece, values):
             if piece is None:
                 self._reader.unreadable("a tool call that is no object")
-            elif piece.id or piece.name or piece.arguments or piece.echo:  # LM Studio sends empty calls
-                call = self._target(piece, before)
-                if call is None:
-                    call = _Call(piece.index)
-                    self._open.append(call)
-                elif call.id and call.id == piece.id and piece.arguments == "".join(call.pieces) != "":
-                    self._reader.repeat()
-                    continue
-                self._extend(call, piece)
+                continue
+            if not (piece.id or piece.name or piece.arguments or piece.echo):
+                continue  # LM Studio sends empty calls
+            call = self._continued(piece)
+            if call is None:
+                call = replace(piece, name="")
+                self._open.append(call)
+            elif call.id and call.id == piece.id and piece.arguments == "".join(call.pieces) != "":
+                self._reader.repeat()
+                continue
+            self._extend(call, piece)
 
-    def _target(self, piece: _Call, before: int) -> _Call | None:
-        """Find the call that a piece continues, None if it begins one. `before` calls are older than this chunk."""
-        last = self._open[-1] if self._open else None
-        near = [call for call in self._open if piece.index is not None and call.index == piece.index]
-        if not piece.id and not piece.name:
-            return near[-1] if near else last  # a new index alone begins no call
-        if piece.index is not None and piece.name and not near:
-            return None  # whatever its id: some services give all calls the same
-        known = [call for call in near or self._open if piece.id and call.id == piece.id]
-        call = next(iter(known), None) or (near[-1] if near else None)
-        if call is None and piece.index is None and last is not None:
-            is_beside = len(self._open) > before and not last.id  # several calls without ids in one chunk
-            if piece.id and (piece.name or last.is_whole()):
-                return None
-            call = None if piece.name and is_beside else last
-        if call is None or not piece.name:
+    def _continued(self, piece: _Call) -> _Call | None:
+        """Find the call that a piece continues, None if it begins one."""
+        near = [call for call in self._open if piece.index in {None, call.index}]
+        same = [call for call in near if piece.id and call.id == piece.id]
+        call = next(reversed(same or near), None)
+        if call is None:
+            # A new index alone begins no call; with a name it does, whatever its id: some services give all the same.
+            return None if piece.name or piece.id or not self._open else self._open[-1]
+        if not piece.name:
             return call
-        if not known and piece.id and call.id:
-            # Another id under the same index: another call, or (GLM behind gateways) the same whose id changes.
-            is_same = piece.name == call.name and not call.is_whole()
-            return call if is_same and (call.pieces or piece.arguments) else None
-        has_arguments = piece.arguments.strip() and piece.arguments != "".join(call.pieces)
-        return None if has_arguments and call.is_whole() else call
+        if same or not (piece.id and call.id):
+            has_more = piece.arguments.strip() and piece.arguments != "".join(call.pieces)
+            return None if has_more and call.is_whole() else call
+        # Another id under the same index: another call, or (GLM behind gateways) the same whose id changes.
+        is_same = piece.index is not None and piece.name == call.name and not call.is_whole()
+        return call if is_same and (call.pieces or piece.arguments) else None
 
     def _extend(self, call: _Call, piece: _Call) -> None:
         before = call.id, call.name
-        call.echo.update(piece.echo)
+        call.echo |= piece.echo
         call.id = call.id or piece.id
-        if not call.name:
+        if call.pieces and call.name:
+            pass  # some services repeat the name with each piece
+        elif piece.name.startswith(call.name):
             call.name = piece.name
-        elif not call.size and not piece.name.startswith(call.name):
-            call.name += piece.name  # some services send the name in pieces; others repeat it
-        elif not call.size:
-            call.name = piece.name  # a longer name
-        call.name = call.name[:1000]
+        else:
+            call.name = f"{call.name}{piece.name}"[:1000]  # others send it in pieces
         if call.number is None and (call.name or piece.arguments):
             call.number = self._reader.open_call(call.id, call.name, call.echo)
         elif call.number is not None and (piece.echo or before != (call.id, call.name)):
             self._reader.name_call(call.number, call.id, call.name, call.echo)
-        if piece.arguments and call.number is not None:
-            call.size += len(piece.arguments)
-            if call.size <= MOST_ARGUMENTS:
-                call.pieces.append(piece.arguments)
+        if piece.arguments:
+            call.pieces.append(piece.arguments)
             self._reader.arguments(call.number, piece.arguments)
 
 
@@ -352,19 +337,19 @@ def _piece(value: JSON) -> _Call | None:
     index, wire_id, arguments = value.get("index"), value.get("id"), function.get("arguments")
     if not isinstance(arguments, str):  # some services send an object
         arguments = "" if arguments is None else json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
-    echo: dict[str, JSON] = {
-        name: member for name, member in value.items() if name not in _OF_CALL and member is not None
-    }
-    inner = {name: member for name, member in function.items() if name not in _OF_CALL and member is not None}
-    if inner and function is not value:
-        echo["function"] = inner
+    echo = _unknown(value)
+    inner = {} if function is value else _unknown(function)
     return _Call(
-        index if isinstance(index, int) and not isinstance(index, bool) and index >= 0 else None,
+        index if type(index) is int and index >= 0 else None,
         str(wire_id) if isinstance(wire_id, int) else text_or_empty(wire_id),
         text_or_empty(function.get("name")),
         arguments,
-        echo,
+        {**echo, **({"function": inner} if inner else {})},
     )
+
+
+def _unknown(members: Mapping[str, JSON]) -> dict[str, JSON]:
+    return {name: member for name, member in members.items() if name not in _OF_CALL and member is not None}
 
 
 OPENAI: Final = Dialect(
@@ -372,5 +357,4 @@ OPENAI: Final = Dialect(
     paths=("/chat/completions",),
     writer=ChatCompletionsWriter,
     reader=ChatCompletionsReader,
-    schema_rules=OPENAI_SCHEMAS,
 )

@@ -20,13 +20,12 @@ from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.layout import full_name
 from tui_host.llm.messages import Ask, Image, Message, Part, Stop, Text, Thinking, ToolCall, ToolResult, ToolSpec, Usage
 from tui_host.llm.outgoing import Target
-from tui_host.llm.request_writing import CallIds, RequestWriter, arguments_text, image_url, text_of
+from tui_host.llm.request_writing import RequestWriter, arguments_text, image_url, text_of
 from tui_host.llm.schema_adaptation import OPENAI_SCHEMAS
 from tui_host.llm.tool_names import OPENAI_NAMES
 
 NAME: Final = "openai-responses"
-_THINKS_NOT = re.compile(r"(^|[/:])(gpt-3|gpt-4|chatgpt|gpt-5[\w.-]*-chat)")
-"""Models that refuse any option about thinking."""
+_THINKS_NOT = re.compile(r"(^|[/:])(gpt-3|gpt-4|chatgpt|gpt-5[\w.-]*-chat)")  # and refuse any option about it
 _THINKS = re.compile(r"(^|[/:])(o\d|gpt-[5-9]|gpt-oss|codex)")
 _FINAL = ("completed", "incomplete", "failed", "cancelled")
 _REFUSAL = "response.refusal.delta"
@@ -56,7 +55,8 @@ class ResponsesWriter(RequestWriter):
     missing: Mapping[str, str] = {"seed": "this API has no seed", "stop": "this API has no texts to stop at"}
 
     def __init__(self, ask: Ask, target: Target) -> None:
-        super().__init__(ask, target, target.path("responses"), CallIds(64))
+        super().__init__(ask, target)
+        self.path = target.path("responses")
 
     @override
     def body(self) -> dict[str, JSON]:
@@ -359,5 +359,4 @@ OPENAI_RESPONSES: Final = Dialect(
     paths=("/responses",),
     writer=ResponsesWriter,
     reader=ResponsesReader,
-    schema_rules=OPENAI_SCHEMAS,
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from tui_host.llm.dialects.body_kinds import AnswerPart
+from tui_host.llm.body_kinds import AnswerPart
 from tui_host.opening.exchange_assembly import MIXED, NO_STATUS, REMEDY, Exchange, MixedEvents
 from tui_host.opening.import_types import File, Moment, Notes, TimedDraft, place_of
 from tui_host.opening.logs.logged_objects import WEAK_KEY

@@ -11,7 +11,7 @@ from itertools import chain
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON
-from tui_host.llm.dialects.body_kinds import AnswerPart
+from tui_host.llm.body_kinds import AnswerPart
 from tui_host.opening.body_dialects import (
     Body,
     body_of,

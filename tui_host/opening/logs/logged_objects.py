@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from tui_host.capture.json.file_values import read_value
 from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON
-from tui_host.llm.dialects.body_kinds import AnswerPart
+from tui_host.llm.body_kinds import AnswerPart
 from tui_host.opening.body_dialects import answer_with, body_of, history_dialect, request_dialect, to_json
 from tui_host.opening.logs.log_time import TIME
 from tui_host.opening.logs.stream_text import frames_of, stream_of

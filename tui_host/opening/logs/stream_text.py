@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tui_host.capture.json.file_values import read_value
 from tui_host.errors import JSON
-from tui_host.llm.dialects.body_kinds import AnswerPart
+from tui_host.llm.body_kinds import AnswerPart
 from tui_host.opening.body_dialects import answer_of, is_frame
 
 _FIELD = re.compile(r"\s*(?:(?:data|event|id|retry):|: )")

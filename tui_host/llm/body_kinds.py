@@ -9,31 +9,20 @@ from tui_host.capture.json.narrowing import items, mapping, said, text_or_empty
 from tui_host.errors import JSON
 
 _BESIDE_MESSAGES = frozenset(
-    {
-        *("stream", "temperature", "max_tokens", "max_completion_tokens", "top_p"),
-        *("tools", "tool_choice", "anthropic_version"),
-    }
+    (*("stream", "temperature", "max_tokens", "max_completion_tokens", "top_p"), "tools", "tool_choice")
 )
 _ANTHROPICS = frozenset({"system", "anthropic_version", "stop_sequences", "thinking", "top_k"})
 _OLLAMAS = frozenset({"options", "keep_alive", "think", "format", "raw"})
 
 
 class AnswerPart(NamedTuple):
-    """The part that a JSON object has in an answer.
-
-    Attributes:
-        is_event: It is one event of a stream, not a whole answer.
-        stream: The id of the answer, which each event of some dialects repeats; empty if there is none.
-        begins: It is the event with which every stream of this dialect begins.
-        ends: It holds the reason why the message ended.
-        is_empty: It adds no content to the message, only the end or the number of tokens.
-    """
+    """What a JSON object is of an answer: the whole, or an event of its stream."""
 
     is_event: bool = False
-    stream: str = ""
-    begins: bool = False
-    ends: bool = False
-    is_empty: bool = False
+    stream: str = ""  # the answer's id, which each event of some dialects repeats
+    begins: bool = False  # the event with which every stream of this dialect begins
+    ends: bool = False  # it holds the reason why the message ended
+    is_empty: bool = False  # no content, only the end or the number of tokens
 
 
 def request_kinds(body: Mapping[str, JSON]) -> Sequence[str]:
@@ -59,15 +48,14 @@ def request_kinds(body: Mapping[str, JSON]) -> Sequence[str]:
 
 
 def _messages(body: Mapping[str, JSON]) -> Sequence[Mapping[str, JSON]]:
-    """Return the messages of a request that has a `messages` list; empty if the body is no such request.
-
-    Some services have the model in the address (Azure, Bedrock); without a model the body needs another usual member.
-    """
     if not are_objects(body.get("messages")) or "choices" in body:
         return ()
     found = [mapping(message) for message in items(body["messages"])]
+    if "model" in body:
+        return found
+    # Azure and Bedrock have the model in the address: another usual member stands in for it.
     has_roles = all({"role", "content"} <= message.keys() for message in found)
-    return found if "model" in body or (body.keys() & _BESIDE_MESSAGES and has_roles) else ()
+    return found if has_roles and body.keys() & _BESIDE_MESSAGES else ()
 
 
 def _is_anthropic(body: Mapping[str, JSON], messages: Sequence[Mapping[str, JSON]]) -> bool:
@@ -79,7 +67,6 @@ def _is_anthropic(body: Mapping[str, JSON], messages: Sequence[Mapping[str, JSON
 
 def are_objects(value: JSON) -> bool:
     """Tell whether a value is a non-empty list of objects."""
-    # Comparing with a class is faster than asking an abstract one.
     return isinstance(value, list) and bool(value) and all(isinstance(item, (dict, Mapping)) for item in value)
 
 
