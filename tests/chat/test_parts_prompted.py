@@ -9,8 +9,7 @@ from tests.chat.bench import Bench, says
 from tests.chat.conftest import Make
 from tests.kit.bodies import event
 from tests.llm.protocols.answers import PLAIN, call, made_up
-from tests.tui.details_drawn import drawn
-from tests.tui.inspector_wires import Wires
+from tests.tui.inspector_wires import Wires, drawn
 from tui_host.answers.bodies import body_of
 from tui_host.answers.steps import made
 from tui_host.capture.ladder.row import Row

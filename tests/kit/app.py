@@ -12,10 +12,12 @@ without its key, and the server `math`. `app.press`, `type`, `write`, `send`, `d
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 from textual import events, screen
@@ -24,7 +26,9 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 import tui_host.tui.app
+from tui_host.chat.conversation import Item
 from tui_host.chat.session import Session
+from tui_host.errors import JSON
 from tui_host.host.host import Host
 from tui_host.host.open_sessions import DEFAULT_MODEL
 from tui_host.settings.load import Overrides, load
@@ -36,6 +40,8 @@ from tui_host.tui.widgets.approval.approval_panel import Approval
 from tui_host.tui.widgets.inspector.inspector_pane import Inspector
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
+
+K = TypeVar("K", bound=Item)
 
 BOUND_SECONDS = 90.0
 """How long a condition may take on a machine that does much else; nothing waits that long where all is well."""
@@ -249,6 +255,16 @@ class Running:
         """What of the screen belongs to a widget; for screens without wide characters."""
         region = widget.region
         return "\n".join(line[region.x : region.right] for line in self.lines[region.y : region.bottom])
+
+    @property
+    def messages(self) -> list[dict[str, JSON]]:
+        """The messages of the last request to the model."""
+        value: dict[str, list[dict[str, JSON]]] = json.loads(self.bodies("llm", "out")[-1])
+        return value["messages"]
+
+    def items(self, kind: type[K]) -> list[K]:
+        """What of this kind stands in the chat."""
+        return [item for item in self.session.conversation.items if isinstance(item, kind)]
 
     def bodies(self, wire: str, direction: str) -> list[bytes]:
         """Requests (`out`) to the model or frames of the servers, as their bytes were recorded, oldest first."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from typing_extensions import override
 
@@ -90,29 +89,6 @@ class Tool:
 
 
 Entry = User | Answer | Results
-
-
-class Dialect(Protocol):
-    """A way to speak to models."""
-
-    @property
-    def path(self) -> str:
-        """The path of its requests, behind the origin."""
-        ...
-
-    def request(
-        self, entries: Sequence[Entry], *, system: str = SYSTEM, tools: Sequence[Tool] = (), model: str = "m"
-    ) -> bytes:
-        """The body of a request."""
-        ...
-
-    def whole(self, answer: Answer) -> bytes:
-        """The body of an answer that is not streamed."""
-        ...
-
-    def events(self, answer: Answer, size: int = 0) -> list[bytes]:
-        """The events of a streamed answer; texts and arguments in pieces of so many characters, 0 for whole."""
-        ...
 
 
 def dumped(value: JSON) -> bytes:
@@ -552,6 +528,9 @@ class Ollama:
         return dumped(value) + b"\n"
 
 
+Dialect = OpenAI | Responses | Anthropic | Gemini | Ollama
+"""A way to speak to models: `path`, that of its requests behind the origin; `request`, the body of one; of an answer `whole`, its body
+where it is not streamed, and `events`, those of a stream: texts and arguments in pieces of so many characters, 0 for whole."""
 DIALECTS: Mapping[str, Dialect] = {
     "openai": OpenAI(),
     "openai-responses": Responses(),

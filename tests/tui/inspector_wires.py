@@ -1,15 +1,18 @@
-"""A turn on both wires as records and rows, for the inspector's tests, and a source over them."""
+"""A turn on both wires as records and rows, for the inspector's tests, a source over them, and an app that shows it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 
+from textual.app import App, ComposeResult
 from typing_extensions import override
 
+from tests.kit.peer import rpc
 from tui_host.answers.masks import Mask
 from tui_host.answers.recorded_tools import RecordedTools
+from tui_host.answers.steps import Steps, made
 from tui_host.capture.content_codings import encoding_of
 from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.ladder.ladder import Ladder
@@ -22,6 +25,8 @@ from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.table import DIALECTS
 from tui_host.settings.schema import Price
 from tui_host.tui.sources.live import SessionSource
+from tui_host.tui.widgets.inspector.inspector_pane import Inspector
+from tui_host.tui.widgets.pages.detail_page import Page
 
 CAPTURE = "c1"
 CALL_ID = "s.1.1.1"
@@ -150,8 +155,8 @@ class Wires(SessionSource):
 
     def response(self, request: Row, at: float, *chunks: bytes, status: int = 200, encoding: str | None = None) -> Row:
         """The head of the answer to a request, and what came of its body; the row stays open."""
-        kind = "text/event-stream" if status == 200 else "application/json"
-        headers = (("content-type", kind), *((("content-encoding", encoding),) if encoding else ()))
+        headers = (("content-type", "text/event-stream" if status == 200 else "application/json"),)
+        headers += (("content-encoding", encoding),) if encoding else ()
         self.append(replace(self._inward(request, "response"), head=Head(status=status, headers=headers)), at)
         row = self.ladder.rows[-1]
         for number, data in enumerate(chunks):
@@ -188,12 +193,8 @@ class Wires(SessionSource):
 
     def notice(self, number: int, at: float) -> Row:
         """A message that the server sends by itself, another one each time."""
-        data: JSON = {
-            "jsonrpc": "2.0",
-            "method": "notifications/message",
-            "params": {"level": "info", "data": f"n {number}"},
-        }
-        return self.frame(to_json(data), at, direction="in", turn=0)
+        data = rpc(method="notifications/message", params={"level": "info", "data": f"n {number}"})
+        return self.frame(data, at, direction="in", turn=0)
 
     def decision(self, at: float, words: str = "approved once, by you, after 2.5 s", *, call: str = CALL_ID) -> Row:
         """What became of the call."""
@@ -239,3 +240,72 @@ def a_turn(wires: Wires, later: float = 0.0) -> None:
     start = body.index(to_json(result))
     span = Span(exchange="x2", side="request", start=start, end=start + len(to_json(result)))
     wires.link("told", span, later + 3.94)
+
+
+# Pages as the lines that are drawn.
+
+
+LONG = 10.0
+
+
+def drawn(page: Page | Steps[Page], width: int = 80) -> list[str]:
+    page = made(page) if isinstance(page, Generator) else page
+    page.fit(width)
+    page.advance(LONG)
+    return ["".join(text for text, _ in page.draw(number)) for number in range(len(page))]
+
+
+def row_of(wires: Wires, kind: str, place: int = 0) -> Row:
+    return [row for row in wires.ladder.rows if row.kind == kind][place]
+
+
+def frame(wires: Wires, data: bytes) -> Row:
+    return wires.frame(data, 1.0, direction="in")
+
+
+# The inspector alone in an app, with a session to look into.
+
+
+class Inspecting(App[None]):
+    """An app that looks at the screen's rate, as the real one does."""
+
+    def __init__(self, wires: Wires) -> None:
+        super().__init__()
+        self.wires = wires
+        self.inspector = Inspector()
+        self.escapes = 0
+
+    @override
+    def compose(self) -> ComposeResult:
+        yield self.inspector
+
+    def on_mount(self) -> None:
+        self.inspector.show(self.wires)
+        self.inspector.ladder.focus()
+        self.set_interval(1 / 60, self.inspector.sync)
+
+    def key_escape(self) -> None:
+        self.escapes += 1
+
+    @property
+    def lines(self) -> list[str]:
+        """What is on the screen."""
+        strips = self.screen._compositor.render_strips(self.size)  # pyright: ignore[reportPrivateUsage] - no public way
+        return ["".join(segment.text for segment in strip) for strip in strips]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+def a_session() -> Wires:
+    wires = Wires()
+    connected(wires)
+    a_turn(wires)
+    return wires
+
+
+def marks(app: Inspecting) -> str:
+    """The first cells of the ladder's lines."""
+    ladder = app.inspector.ladder.region
+    return "".join(line[ladder.x] for line in app.lines[ladder.y : ladder.bottom])

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.kit.app import MATH, NARROW, SMALL, USUAL, WIDE, Running, fast, running
-from tui_host.capture.record import Draft
+from tests.system.terminal import Family
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
-from tui_host.errors import JSON
 from tui_host.llm.probe import LocalServer
 from tui_host.settings.schema import ModelRef
 from tui_host.tui.suggestions import ANYWHERE, QUESTIONS, offers
@@ -21,25 +20,12 @@ from tui_host.tui.suggestions import ANYWHERE, QUESTIONS, offers
 SUM = "what is (6 × 5 + 7) / 2? use the tools"
 
 
-def last_request(app: Running) -> dict[str, JSON]:
-    """The last request's body as the model's side received it."""
-    value: JSON = json.loads(app.bodies("llm", "out")[-1])
-    assert isinstance(value, dict)
-    return value
-
-
-def objects(value: JSON) -> list[dict[str, JSON]]:
-    assert isinstance(value, list)
-    return [item for item in value if isinstance(item, dict)]
-
-
 def calls(app: Running) -> list[CallItem]:
-    return [item for item in app.session.conversation.items if isinstance(item, CallItem)]
+    return app.items(CallItem)
 
 
 def answer(app: Running) -> AnswerItem:
-    found = [item for item in app.session.conversation.items if isinstance(item, AnswerItem)]
-    return found[-1] if found else AnswerItem(turn=0, step=0)
+    return (app.items(AnswerItem) or [AnswerItem(turn=0, step=0)])[-1]
 
 
 async def test_one_key_asks_and_one_key_approves_and_every_byte_is_the_same_everywhere(app: Running) -> None:
@@ -55,11 +41,11 @@ async def test_one_key_asks_and_one_key_approves_and_every_byte_is_the_same_ever
     await app.until_shown("18.5", "3 calls", "approved once, by you")
     assert app.focused is app.prompt
     # What was decided is what was sent, what is kept, and what the inspector shows.
-    store = app.host.store
+    store, source = app.host.store, app.inspector_source
     assert store is not None
-    kept = {record.key: record.draft.data for record, _ in store.session_records(app.session.id)}
-    source = app.inspector_source
     await app.until(lambda: sum(row.kind == "response" and row.turn > 0 for row in source.ladder.rows) == 4)
+    assert len(app.bodies("llm", "out")) >= 4  # and all of it is on the disk
+    kept = {record.key: record.draft.data for record, _ in store.session_records(app.session.id)}
     sent = [row for row in source.ladder.rows if row.method == "tools/call" and row.outward]
     decided = [json.loads(source.body(row)) for row in source.ladder.rows if row.kind == "decision"]
     assert len(sent) == len(decided) == 3
@@ -71,18 +57,6 @@ async def test_one_key_asks_and_one_key_approves_and_every_byte_is_the_same_ever
     requests = [row for row in source.ladder.rows if row.kind == "request" and row.turn]
     assert [source.body(row) for row in requests] == [kept[row.capture, row.seq] for row in requests]
     assert len(requests) == 4
-
-
-async def test_an_app_where_nothing_happens_looks_at_nothing(app: Running) -> None:
-    await app.until_ready()
-    await app.until(lambda: not app.main.has_news)
-    await app.press("h")
-    assert app.main.has_news
-    await app.until(lambda: not app.main.has_news)
-    assert app.host.recorder is not None
-    app.host.recorder.append(Draft(wire="host", peer="host", direction="in", kind="line", data=b"news"))
-    await app.until(lambda: app.main.has_news)
-    await app.until(lambda: not app.main.has_news)
 
 
 async def test_what_is_typed_before_the_question_or_too_early_decides_nothing(app: Running) -> None:
@@ -140,7 +114,6 @@ async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(ap
     await app.send('call math.subtract {"a": 2, "b": 2}')
     await app.decide("n")  # another tool asks
     await app.until_idle()
-    await app.until_idle()
     app.session.policy.grants.append(other := replace(app.session.policy.grants[0], tool="subtract"))
     await app.send("/revoke")  # an older name of /rules
     await app.until_shown("These tools run unasked", "> math.add", "math.subtract", "take back")
@@ -171,7 +144,7 @@ async def test_stop_keeps_what_came_and_the_model_sees_that_it_was_cut(app: Runn
     assert "A host talks to two sides" in came  # on the screen too, unless more came than has room
     await app.send("help")
     await app.until_idle()
-    told = [str(message["content"]) for message in objects(last_request(app)["messages"])]
+    told = [str(message["content"]) for message in app.messages]
     assert any(came in text for text in told)
     assert any("The user stopped the previous answer here." in text for text in told)
 
@@ -205,7 +178,7 @@ async def test_where_the_context_is_full_one_key_shows_what_can_be_left_out_and_
     await app.press("enter")
     await app.until(lambda: app.session.omitted_turns)
     await app.until_idle()
-    contents = [str(message["content"]) for message in objects(last_request(app)["messages"])]
+    contents = [str(message["content"]) for message in app.messages]
     assert "say first" not in contents
     assert "say third" in contents
 
@@ -269,17 +242,15 @@ async def test_what_is_read_in_a_narrow_terminal_is_still_there_in_a_wide_one(re
     app = resized
     await app.until(lambda: app.inspector.ladder.selected_number is not None)
     app.inspector.ladder.focus()
-    assert app.main.arrangement == "both"
-    await app.pilot.resize_terminal(80, 24)
-    await app.until(lambda: app.main.arrangement == "inspector")
-    await app.pilot.resize_terminal(*SMALL)
-    await app.until(lambda: app.main.arrangement == "both")
-    await app.press("f2")  # the inspector alone
-    await app.pilot.resize_terminal(80, 24)
-    await app.press("f2")
-    await app.until(lambda: app.main.arrangement == "chat")
-    await app.pilot.resize_terminal(*SMALL)
-    await app.until(lambda: app.main.arrangement == "both")
+    for key, narrow in (("", "inspector"), ("f2", "chat")):  # the inspector alone, before it is narrow
+        if key:
+            await app.press(key)
+        await app.pilot.resize_terminal(80, 24)
+        if key:
+            await app.press(key)
+        await app.until(lambda narrow=narrow: app.main.arrangement == narrow)
+        await app.pilot.resize_terminal(*SMALL)
+        await app.until(lambda: app.main.arrangement == "both")
 
 
 # After a restart.
@@ -289,16 +260,8 @@ NO_SERVERS = '[servers.off]\nbundled = "math"\nenabled = false\n'
 
 
 def children() -> set[str]:
-    """The command lines of this process's children."""
-    found: set[str] = set()
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[1]) == os.getpid() and fields[0] != "Z":
-                found.add((entry / "cmdline").read_text().replace("\0", " "))
-        except OSError:
-            continue
-    return found
+    """The command lines of this process's descendants."""
+    return set(Family(os.getpid()).look().values())
 
 
 async def test_the_embedded_default_works_without_configuration_and_leaves_no_child(tmp_path: Path) -> None:
@@ -323,13 +286,14 @@ async def test_the_embedded_default_works_without_configuration_and_leaves_no_ch
         session = again.host.sessions.open("last")
         again.app.show_session(session)
         await again.until_shown("what is the weather in Paris and in Tokyo?", "not decided")
-        assert [item.state for item in session.conversation.items if isinstance(item, CallItem)] == ["stopped"] * 2
-        await again.until(lambda: again.inspector_source.ladder.rows)
+        assert [item.state for item in calls(again)] == ["stopped"] * 2
         rows = again.inspector_source.ladder.rows
         await again.until(lambda: [row for row in rows if row.kind == "request" and row.turn == 1])
 
 
-async def test_drafts_come_back_whether_the_program_was_quit_or_killed(tmp_path: Path, model_url: str) -> None:
+async def test_drafts_and_half_an_answer_come_back_whether_the_program_was_quit_or_killed(
+    tmp_path: Path, model_url: str
+) -> None:
     config = fast(model_url) + NO_SERVERS
     async with running(tmp_path, config=config, size=SMALL) as app:
         await app.until(lambda: app.host.pool is not None)
@@ -350,26 +314,19 @@ async def test_drafts_come_back_whether_the_program_was_quit_or_killed(tmp_path:
         assert store is not None
         app.write("never sent, never quit")
         await app.until(lambda: store.sessions.draft(kept) == "never sent, never quit")
-    async with running(tmp_path, config=config, size=SMALL) as app:
-        await app.until(lambda: app.host.pool is not None)
-        await app.until(lambda: app.prompt.text == "quit at once after this")
-        assert app.host.sessions.open(kept).draft == "never sent, never quit"
-
-
-async def test_an_answer_cut_by_the_end_of_the_program_says_so(tmp_path: Path) -> None:
-    async with running(tmp_path, config=NO_SERVERS, size=SMALL) as app:
+        await app.press("ctrl+n")
+        app.session.model = ModelRef(provider="demo", model="openai")  # the embedded one takes its time
         await app.send("write 3000 words")
         await app.until(lambda: "A host talks" in app.text)
         await app.press("ctrl+q")
         await app.until(lambda: not app.app.is_running)
-    async with running(tmp_path, config=NO_SERVERS, size=SMALL) as again:
-        await again.until(lambda: again.host.pool is not None)
-        session = again.host.sessions.open("last")
-        answer = next(item for item in session.conversation.items if isinstance(item, AnswerItem))
-        assert answer.state in {"stopped", "cut"}
-        assert "A host talks" in answer.text
-        again.app.show_session(session)
-        await again.until_shown(answer.text.split()[-1])  # more may have come than has room
+    async with running(tmp_path, config=config, size=SMALL) as app:
+        await app.until(lambda: app.host.pool is not None)
+        assert app.host.sessions.open(kept).draft == "never sent, never quit"
+        app.app.show_session(app.host.sessions.open("last"))
+        assert answer(app).state in {"stopped", "cut"}
+        assert "A host talks" in answer(app).text
+        await app.until_shown(answer(app).text.split()[-1])  # more may have come than has room
 
 
 async def test_a_model_server_on_this_machine_is_offered_once_it_answered(tmp_path: Path) -> None:

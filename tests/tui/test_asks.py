@@ -1,7 +1,8 @@
-"""Questions of servers over the chat: forms, pages, sampling, logins."""
+"""Questions of servers over the chat (forms, pages, sampling, logins), and what servers offer: forms of tools, contents, prompts, resources."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -11,17 +12,28 @@ import anyio
 import pytest
 from textual.widgets import Static
 
-from tests.kit.app import NARROW, OFF, PATIENT, Running, running
+from tests.cases import first_values
+from tests.kit.app import MATH, NARROW, OFF, PATIENT, USUAL, WIDE, Running, running
+from tests.servers.rich_server import RED, RICH, png
 from tests.servers.running import ASKING_SERVER, sdk_configured
+from tui_host.capture.link import Link, read_link
 from tui_host.chat.calls import call_directly
-from tui_host.chat.conversation import NoteItem
+from tui_host.chat.conversation import CallItem, NoteItem, UserItem
 from tui_host.errors import JSON
-from tui_host.servers.catalog import ToolOutput
+from tui_host.servers.catalog import ToolOutput, expand, variables
 from tui_host.servers.server_questions import Elicitation, ElicitationAnswer, Login, SamplingAnswer, SamplingRequest
+from tui_host.tui.screens.contents_screen import ContentsScreen
+from tui_host.tui.screens.direct_screen import DirectScreen
+from tui_host.tui.screens.fill_screen import FillScreen
+from tui_host.tui.screens.prompt_screen import PromptScreen
+from tui_host.tui.screens.save_screen import SaveScreen
 from tui_host.tui.web_addresses import address_of
 from tui_host.tui.widgets.asks.ask_panel import AskButton, AskPanel
 from tui_host.tui.widgets.asks.elicitation_panels import FormPanel
+from tui_host.tui.widgets.choices import ChoiceList
 from tui_host.tui.widgets.forms.form_fields import TextField
+from tui_host.tui.widgets.picture_view import PictureView
+from tui_host.tui.widgets.prompt.completion import Completion
 
 SCHEMA: dict[str, JSON] = {
     "type": "object",
@@ -53,12 +65,16 @@ def asking() -> str:
 
 
 @asynccontextmanager
-async def asked(app: Running, *asks: Callable[[], Awaitable[object]]) -> AsyncGenerator[list[object]]:
-    """Ask, wait until keys count, and collect the answers in their order."""
+async def asked(
+    app: Running, *asks: Elicitation | Callable[[], Awaitable[object]], gives_up: anyio.CancelScope | None = None
+) -> AsyncGenerator[list[object]]:
+    """Ask, wait until keys count, and collect the answers in their order; who asked first may give up."""
     answers: list[object] = []
 
-    async def ask(question: Callable[[], Awaitable[object]]) -> None:
-        answers.append(await question())
+    async def ask(question: Elicitation | Callable[[], Awaitable[object]]) -> None:
+        with (gives_up if gives_up and question is asks[0] else None) or anyio.CancelScope():
+            elicited = isinstance(question, Elicitation)
+            answers.append(await (app.app.asks.elicit(question) if elicited else question()))
 
     async with anyio.create_task_group() as group:
         for question in asks:
@@ -66,9 +82,6 @@ async def asked(app: Running, *asks: Callable[[], Awaitable[object]]) -> AsyncGe
             await anyio.lowlevel.checkpoint()
         await until_armed(app)
         yield answers
-        with anyio.fail_after(90):
-            while len(answers) < len(asks):
-                await anyio.sleep(0.02)
     await app.until(lambda: app.main.question is None)
 
 
@@ -90,7 +103,7 @@ async def press_button(app: Running, label: str = "Send") -> None:
 
 
 async def test_a_form_is_filled_in_and_sent_by_tab_and_enter(app: Running) -> None:
-    async with asked(app, lambda: app.app.asks.elicit(FORM)) as answers:
+    async with asked(app, FORM) as answers:
         assert "math asks you to fill in a form" in app.text
         await app.type("Yda")  # letters that decide elsewhere
         await app.press("enter", "tab", "tab", "up", "tab", "down", "space")
@@ -101,7 +114,7 @@ async def test_a_form_is_filled_in_and_sent_by_tab_and_enter(app: Running) -> No
 
 
 async def test_a_wrong_value_is_told_at_its_field_and_nothing_is_sent(app: Running) -> None:
-    async with asked(app, lambda: app.app.asks.elicit(FORM)) as answers:
+    async with asked(app, FORM) as answers:
         await press_button(app)
         await app.until_shown("! a value is needed")
         await app.type("Ada")
@@ -116,7 +129,7 @@ async def test_a_wrong_value_is_told_at_its_field_and_nothing_is_sent(app: Runni
 
 @pytest.mark.parametrize(("key", "action"), [("ctrl+d", "decline"), ("escape", "cancel")])
 async def test_a_key_declines_or_cancels_but_not_before_the_quiet_period(app: Running, key: str, action: str) -> None:
-    async with asked(app, lambda: app.app.asks.elicit(FORM)) as answers:
+    async with asked(app, FORM) as answers:
         panel = await until_armed(app)
         assert panel.read("\n\na\n\n \n\nb\nc\n") == "a\n\nb\nc"  # a message of blank lines hides no field
         panel.look_again()
@@ -126,7 +139,7 @@ async def test_a_key_declines_or_cancels_but_not_before_the_quiet_period(app: Ru
         await until_armed(app)
         assert "x" not in app.text_in(panel.query_one("TextField"))
         await app.press(key)
-    assert [answer.action for answer in answers if isinstance(answer, ElicitationAnswer)] == [action]
+    assert [getattr(answer, "action", None) for answer in answers] == [action]
 
 
 async def test_a_field_with_a_default_must_be_seen_and_one_for_a_secret_is_pointed_out(
@@ -135,10 +148,7 @@ async def test_a_field_with_a_default_must_be_seen_and_one_for_a_secret_is_point
     properties: dict[str, JSON] = {f"n{number}": {"type": "integer", "default": number} for number in range(9)}
     secret: dict[str, JSON] = {"api_key": {"type": "string", "default": "x"}}
     form = replace(FORM, schema={"properties": {**properties, **secret}})
-    async with (
-        running(tmp_path, config=OFF, size=NARROW) as app,
-        asked(app, lambda: app.app.asks.elicit(form)) as got,
-    ):
+    async with running(tmp_path, config=OFF, size=NARROW) as app, asked(app, form) as got:
         panel = await until_armed(app)
         assert isinstance(panel, FormPanel)
         panel.query(AskButton).first().focus()
@@ -156,11 +166,11 @@ async def test_a_field_with_a_default_must_be_seen_and_one_for_a_secret_is_point
 async def test_a_form_of_thousands_of_fields_is_one_field_that_can_be_cancelled_at_once(app: Running) -> None:
     properties: dict[str, JSON] = {f"n{number}": {"type": "integer"} for number in range(3_000)}
     form = replace(FORM, schema={"properties": {**properties, "password": {"type": "string"}}})
-    async with asked(app, lambda: app.app.asks.elicit(form)) as answers:
+    async with asked(app, form) as answers:
         await app.until_shown("3,001 fields, too many to show", "one JSON object", "asks for a secret")
         await app.press("escape")
     assert answers == [ElicitationAnswer(action="cancel")]
-    async with asked(app, lambda: app.app.asks.elicit(form)) as answers:
+    async with asked(app, form) as answers:
         await app.type("[1]")
         await press_button(app)
         await app.until_shown("! a JSON object is needed")
@@ -176,7 +186,7 @@ async def test_a_page_is_shown_with_its_host_and_opened_only_by_a_key(tmp_path: 
     browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n', encoding="utf-8")
     browser.chmod(0o755)
     async with running(tmp_path, config=OFF, environment={"BROWSER": f"{browser} %s"}) as app:
-        async with asked(app, lambda: app.app.asks.elicit(PAGE)) as answers:
+        async with asked(app, PAGE) as answers:
             await app.until_shown("pay.example.com", PAGE.url)
             assert not opened.exists()
             await app.press("o")
@@ -189,28 +199,18 @@ async def test_a_page_is_shown_with_its_host_and_opened_only_by_a_key(tmp_path: 
 
 async def test_a_cancelled_question_closes_and_the_next_one_is_shown(app: Running) -> None:
     scope = anyio.CancelScope()
-
-    async def withdrawn() -> None:
-        with scope:
-            await app.app.asks.elicit(PAGE)
-
-    async with asked(app, withdrawn, lambda: app.app.asks.elicit(FORM)) as answers:
+    async with asked(app, PAGE, FORM, gives_up=scope) as answers:
         await app.until_shown("pay.example.com")
         scope.cancel()
         await app.until_shown("Who are you?")
         await until_armed(app)
         await app.press("ctrl+d")
-    assert ElicitationAnswer(action="decline") in answers
+    assert answers == [ElicitationAnswer(action="decline")]
 
 
 async def test_a_form_that_its_server_gave_up_says_so_and_keeps_the_keys_meant_for_it(app: Running) -> None:
     scope = anyio.CancelScope()
-
-    async def given_up() -> None:
-        with scope:
-            await app.app.asks.elicit(FORM)
-
-    async with asked(app, given_up):
+    async with asked(app, FORM, gives_up=scope):
         await app.type("Ada")
         scope.cancel()
         await app.until_shown("math waits no more", "Its server gave this question up", "Who are you?")
@@ -223,21 +223,19 @@ async def test_a_form_that_its_server_gave_up_says_so_and_keeps_the_keys_meant_f
     assert app.prompt.text == ""
 
 
-async def test_a_form_without_fields_is_accepted_by_its_button(app: Running) -> None:
-    confirm = replace(FORM, message="Really delete?", schema={"type": "object", "properties": {}})
-    async with asked(app, lambda: app.app.asks.elicit(confirm)) as answers:
-        await press_button(app)
-    assert answers == [ElicitationAnswer(action="accept", content={})]
-
-
-async def test_keys_typed_ahead_behind_tab_land_in_the_field_they_were_typed_for(app: Running) -> None:
+async def test_keys_typed_ahead_behind_tab_land_in_their_field_and_a_form_without_fields_is_accepted_by_its_button(
+    app: Running,
+) -> None:
     properties: dict[str, JSON] = {"name": {"type": "string"}, "mail": {"type": "string"}}
-    form = replace(FORM, schema={"type": "object", "properties": properties})
-    async with asked(app, lambda: app.app.asks.elicit(form)) as answers:
+    async with asked(app, replace(FORM, schema={"type": "object", "properties": properties})) as answers:
         await app.press_at_once(*"Ada", "tab", *"mail")
         await app.until_shown("mail")
         await press_button(app)
     assert answers == [ElicitationAnswer(action="accept", content={"name": "Ada", "mail": "mail"})]
+    confirm = replace(FORM, message="Really delete?", schema={"type": "object", "properties": {}})
+    async with asked(app, confirm) as answers:
+        await press_button(app)
+    assert answers == [ElicitationAnswer(action="accept", content={})]
 
 
 async def test_a_call_of_a_real_server_asks_and_all_its_questions_can_be_declined(tmp_path: Path) -> None:
@@ -273,9 +271,8 @@ async def test_a_call_of_a_real_server_asks_and_all_its_questions_can_be_decline
         assert all(output.is_error for output in outputs[1:])
         await call()  # asks nobody
         assert len(outputs) == 5
-        items = [item for session in app.host.sessions.values() for item in session.conversation.items]
-        notes = [item.what for item in items if isinstance(item, NoteItem)]
-        assert any("all questions of the server ask are declined" in words for words in notes)
+        items = [str(item) for session in app.host.sessions.values() for item in session.conversation.items]
+        assert any("all questions of the server ask are declined" in item for item in items)
 
 
 async def test_a_question_waits_for_an_approval_and_an_approval_for_a_question(app: Running) -> None:
@@ -321,10 +318,7 @@ async def test_a_sampling_request_and_its_answer_are_edited_before_they_go(app: 
         await press_button(app)
     assert requests == [replace(SAMPLING, params={"messages": [], "maxTokens": 7})]
     result: dict[str, JSON] = {"role": "assistant", "content": {"type": "text", "text": "Hi"}, "model": "m"}
-    async with asked(
-        app,
-        lambda: app.app.asks.review_answer(SAMPLING, SamplingAnswer(result=result)),
-    ) as reviewed:
+    async with asked(app, lambda: app.app.asks.review_answer(SAMPLING, SamplingAnswer(result=result))) as reviewed:
         await app.press("tab")
         await app.type("!")
         await press_button(app)
@@ -364,3 +358,306 @@ def test_what_is_odd_about_an_address_is_pointed_out(text: str, host: str, words
     assert (address.host, address.may_open) == (host, may_open)
     assert words in " ".join(address.notes)
     assert bool(words) is bool(address.notes)
+
+
+# What servers offer, without a model and in a turn: forms, contents, prompts, resources.
+
+
+async def opened(app: Running, item: str) -> DirectScreen:
+    """Open the screen for the only server, and the form of an item."""
+    await app.until_ready()
+    await app.press("f3")
+    await app.until(lambda: "ready" in app.text)
+    await app.press("t")
+    await app.until(lambda: isinstance(app.app.screen, DirectScreen))
+    await chosen(app, item)
+    screen = app.app.screen
+    assert isinstance(screen, DirectScreen)
+    return screen
+
+
+async def chosen(app: Running, item: str) -> None:
+    """Choose an item of the list, and go to its form."""
+    choices = app.app.screen.query_one(ChoiceList)
+    choices.focus()
+    await app.until(lambda: item in app.text_in(choices))
+    await app.press("home")
+    for _ in range(60):
+        number = choices.cursor or 0
+        if choices.strip_at(number).text.strip("> ").startswith(item):
+            break
+        await app.press("down")
+    await app.press("enter")
+    await app.until(lambda: app.focused is not choices)
+    await app.pilot.pause()
+
+
+async def filled(app: Running) -> None:
+    for text, key in (("6", "enter"), ("7", "tab")):
+        await app.type(text)
+        await app.press(key)
+
+
+def sent(app: Running) -> list[JSON]:
+    """The arguments of the calls that went to servers."""
+    frames = [json.loads(data) for data in app.bodies("mcp", "out")]
+    return [frame["params"].get("arguments") for frame in frames if frame.get("method") == "tools/call"]
+
+
+@pytest.mark.parametrize("size", first_values([WIDE, USUAL, NARROW]))
+async def test_a_tool_is_called_by_its_form_or_as_json_and_the_call_is_repeated_by_a_key(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async with running(tmp_path, config=MATH, size=size) as app:
+        await opened(app, "multiply")
+        await app.type("six")
+        await press_button(app, "Call")
+        await app.until_shown("! a number is needed")
+        assert sent(app) == []
+        await app.press("ctrl+u")
+        await filled(app)
+        await press_button(app, "Call")
+        await app.until_shown("42", "answered after")
+        choices = app.app.screen.query_one(ChoiceList)
+        choices.focus()
+        await app.press("r")
+        await app.until(lambda: sent(app) == [{"a": 6, "b": 7}] * 2)
+        session = next(session for session in app.host.sessions.values() if session.turn)
+        await app.until(lambda: not session.busy)
+        calls = [item for item in session.conversation.items if isinstance(item, CallItem)]
+        assert [(call.tool, call.by, call.words) for call in calls] == [("multiply", "person", "called by you")] * 2
+        await app.press("enter")
+        await app.until(lambda: app.focused is not choices)
+        await filled(app)
+        await press_button(app, "As JSON")
+        await app.until_shown('"a": 6')
+        await app.press(*["ctrl+end"], *["backspace"] * 30)
+        await app.type('{"a": "six"}')  # what no form would send
+        await press_button(app, "Call")
+        await app.until(lambda: sent(app)[2:] == [{"a": "six"}])
+        await app.press("escape", "escape", "escape")
+        await app.until(lambda: app.app.screen is app.main)
+
+
+async def test_a_question_is_answered_where_the_call_was_made_and_resources_and_prompts_are_read(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, config=asking(), size=WIDE) as app:
+        screen = await opened(app, "book")
+        await app.type("IC 1")
+        await press_button(app, "Call")
+        await app.until_shown("ask asks you to fill in a form", "Which seats?")
+        assert app.app.screen is screen
+        panel = screen.query_one(FormPanel)
+        await app.until(lambda: panel.is_armed)
+        await app.type("3")
+        await press_button(app)
+        await app.until_shown("IC 1: 3 plants True", "answered after")
+        assert app.main.question is None
+        for item, button, shown in (
+            ("note://one", "Read", "text/plain note://one"),
+            ("greet", "Fill in", "prompts/get"),
+        ):
+            await chosen(app, item)
+            await press_button(app, button)
+            await app.until_shown(shown, "answered after")
+        await app.until_shown("hello")
+        await app.press("escape", "escape")
+        await app.until(lambda: app.app.screen is not screen)
+        await app.press("l")
+        await app.until_shown("Log of ask", "no log message", "log_level in its entry")
+
+
+@pytest.mark.parametrize(
+    ("template", "values", "uri"),
+    [
+        ("demo://text/{id}", {"id": "a b/c"}, "demo://text/a%20b%2Fc"),
+        ("file:///{+path}", {"path": "a/b c"}, "file:///a/b%20c"),
+        ("x://s{?q,page*}", {"q": "é", "page": "2"}, "x://s?q=%C3%A9&page=2"),
+        ("x://s{?q}{#top}", {"q": ""}, "x://s"),
+        ("x://{a,b}{/c:3}", {"a": "1", "b": "2", "c": "3"}, "x://1,2/3"),
+    ],
+)
+def test_a_template_is_filled_in(template: str, values: dict[str, str], uri: str) -> None:
+    assert expand(template, values) == uri
+    assert set(values) <= set(variables(template))
+
+
+# Contents of results.
+
+
+CONFIG = f"""{PATIENT}{RICH.table("rich")}
+[[rules]]
+server = "rich"
+tool = "*"
+action = "allow"
+"""
+
+
+async def called(app: Running) -> None:
+    await app.until_ready()
+    await app.send("call rich.everything {}")
+    await app.until_idle()
+
+
+async def contents_opened(app: Running) -> ContentsScreen:
+    """The screen of contents, opened by its key in the chat, with the image drawn."""
+    app.transcript.focus()
+    await app.press("v")
+    await app.until(lambda: isinstance(app.app.screen, ContentsScreen))
+    screen = app.app.screen
+    assert isinstance(screen, ContentsScreen)
+    await app.until(lambda: screen.has_class("-picture"))
+    return screen
+
+
+async def test_contents_are_named_in_the_chat_and_after_a_restart(tmp_path: Path) -> None:
+    named = ("image: image/png", "audio: audio/wav", "«hologram»", "does not fit the output schema", "page: ui://")
+    async with running(tmp_path, config=CONFIG) as app:
+        await called(app)
+        app.transcript.focus()
+        await app.press("home", "down", "enter")
+        await app.until_shown(*named)
+        before = app.transcript.current_source()
+    async with running(tmp_path, config=CONFIG) as app:
+        await app.until(lambda: app.host.store is not None)
+        assert app.host.store is not None
+        app.app.show_session(app.host.sessions.open(app.host.store.find_session("last").id))
+        app.transcript.focus()
+        await app.press("home", "down", "enter")
+        await app.until_shown(*named)
+        assert app.transcript.current_source() == before
+        await app.until(lambda: app.inspector_source.is_settled)
+        await contents_opened(app)
+
+
+async def test_an_image_is_drawn_and_never_overwritten_silently_and_the_page_of_a_tool_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    there = tmp_path / "everything-2.png"
+    there.write_bytes(b"mine")
+    async with running(tmp_path, config=CONFIG, size=USUAL) as app:
+        await called(app)
+        screen = await contents_opened(app)
+        await app.until(lambda: app.text_in(screen.query_one(PictureView)).startswith("▀▀▀▀ "))
+        await app.press("o")
+        await app.until_shown("Only a saved file is opened")
+        await app.press("s")
+        await app.until(lambda: isinstance(app.app.screen, SaveScreen))
+        await app.press("enter")
+        await app.until_shown("Press enter again to replace it")
+        assert there.read_bytes() == b"mine"
+        await app.press("enter")
+        await app.until(lambda: app.app.screen is screen)
+        assert there.read_bytes() == png(4, 4)
+        assert RED not in app.text
+        assert not any(b"ui://" in frame and b"resources/read" in frame for frame in app.bodies("mcp", "out"))
+        await app.press("end")
+        await app.until_shown("MCP Apps")
+        await app.press("enter")  # a page is fetched only by a key, and shown as text
+        await app.until_shown("<!doctype html><b>a page</b>")
+
+
+# In the prompt.
+
+
+def links(app: Running) -> list[Link]:
+    """The links recorded so far, of what was given."""
+    recorder = app.host.recorder
+    assert recorder is not None
+    recorder.flush()
+    found = [read_link(each.draft.data) for each in recorder.since(0, limit=10**6) if each.draft.kind == "link"]
+    return [link for link in found if link is not None and link.relation == "given"]
+
+
+async def at(app: Running, words: str) -> None:
+    """Write a word after `@`, its last letter by key, and wait for suggestions."""
+    app.write(words[:-1])
+    app.prompt.move_cursor(app.prompt.document.end)
+    await app.press("slash" if words[-1] == "/" else words[-1])
+    await app.until(lambda: any(list_.is_open for list_ in app.main.query(Completion)))
+
+
+async def test_a_prompt_is_filled_in_shown_and_sent_with_its_roles(tmp_path: Path) -> None:
+    async with running(tmp_path, config=CONFIG, size=USUAL) as app:
+        await app.until_ready()
+        await app.until(app.main.offers.commands)
+        app.write("/rich:pl")
+        await app.until_shown("Plans a trip to a city.")
+        await app.press("enter")
+        await app.until(lambda: isinstance(app.app.screen, FillScreen))
+        await app.type("be")
+        await app.until_shown("Berlin", "Bern")
+        await app.press("down", "down", "enter", "enter", "enter")
+        await app.until(lambda: isinstance(app.app.screen, PromptScreen))
+        await app.until_shown("Plan a trip to Bern.", "assistant, from /rich:plan", "image/png")
+        assert not app.bodies("llm", "out")
+        await app.press("enter")
+        await app.until(lambda: app.session.turn == 1)
+        await app.until_idle()
+        roles = [message["role"] for message in app.messages]
+        assert roles[-3:] == ["user", "assistant", "user"]
+        assert "image_url" in json.dumps(app.messages[-3])
+        assert [(item.origin, item.role) for item in app.items(UserItem)] == [
+            ("/rich:plan", role) for role in ("", "", "assistant", "")
+        ]
+        await app.until_shown("from the prompt /rich:plan")
+
+
+async def test_a_resource_is_attached_with_its_size_its_changes_are_told_and_a_template_is_linked(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, config=CONFIG) as app:
+        await app.until_ready()
+        await app.until(lambda: app.main.offers.suggestions("rich:"))
+        await at(app, "see @rich:note://o")
+        await app.press("tab")
+        await app.until_shown("14 B to demo/openai: read it now")
+        await app.press("down", "down", "tab")
+        await app.until_shown("[note://one of rich: text, 14 B]", "data of rich to demo/openai")
+        await app.press("enter")
+        await app.until_idle()
+        assert '<resource server=\\"rich\\" uri=\\"note://one\\">\\nthe first note' in json.dumps(app.messages[-1])
+        await app.send("call rich.touch {}")
+        await app.until_shown("rich says that note://one changed")
+        assert [note.server for note in app.items(NoteItem)] == ["rich"]
+        await app.until_idle()
+        read = sum(b"resources/read" in frame for frame in app.bodies("mcp", "out"))
+        await at(app, "@rich:by/")
+        await app.press("tab")
+        await app.until(lambda: isinstance(app.app.screen, FillScreen))
+        await app.until_shown("ada", "alan")
+        await app.press("down", "enter", "enter")
+        await app.until_shown("to demo/openai: only its address")
+        await app.press("down", "tab")
+        await app.until_shown("[note://by/ada of rich: address only]")
+        await app.press("enter")
+        await app.until(lambda: app.session.turn == 3)
+        await app.until_idle()
+        told = "A resource of the server rich: note://by/ada. Its content is not included."
+        assert told in json.dumps(app.messages[-1])
+        assert sum(b"resources/read" in frame for frame in app.bodies("mcp", "out")) == read
+
+
+async def test_parts_of_a_request_say_which_prompt_and_which_resource_gave_them(tmp_path: Path) -> None:
+    async with running(tmp_path, config=CONFIG) as app:
+        await app.until_ready()
+        await app.until(app.main.offers.commands)
+        await app.send("/rich:hello")
+        await app.until_shown("hello from the server", "enter sends them")
+        await app.press("enter")
+        await app.until(lambda: app.session.turn == 1)
+        await app.until_idle()
+        await at(app, "@rich:note://o")
+        await app.press("tab")
+        await app.until_shown("read it now")
+        await app.press("tab")
+        await app.until_shown("[note://one of rich: text, 14 B]")
+        await app.press("enter")
+        await app.until(lambda: app.session.turn == 2)
+        await app.until_idle()
+        given, body = links(app), app.bodies("llm", "out")[-1]
+        assert [link.words for link in given] == [*["the prompt /rich:hello"] * 2, "the resource note://one of rich"]
+        assert body[given[1].span.start : given[1].span.end] == b"hello from the server"
+        assert b"the first note" in body[given[2].span.start : given[2].span.end]

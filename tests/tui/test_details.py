@@ -10,11 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tests.tui.details_drawn import drawn, frame, row_of
-from tests.tui.inspecting import Inspecting, a_session
-from tests.tui.inspector_wires import CALL, MESSAGES, TOOL, Wires, a_turn, events_of, request_body, to_json
+from tests.tui.inspector_wires import (
+    CALL,
+    MESSAGES,
+    TOOL,
+    Inspecting,
+    Wires,
+    a_session,
+    a_turn,
+    drawn,
+    events_of,
+    frame,
+    request_body,
+    row_of,
+    to_json,
+)
 from tests.tui.waiting import at_work, until
-from tui_host.answers.bodies import hex_text, is_text
 from tui_host.answers.changed_words import changed_words, merged_text
 from tui_host.answers.sheet import SheetLine
 from tui_host.answers.steps import Steps, made
@@ -124,26 +135,6 @@ def _cut_as_drawn(text: str, width: int) -> Sequence[str]:
     return pieces
 
 
-@given(st.recursive(st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
-def test_indented_json_fits_the_width_too(value: object) -> None:
-    for width in (8, 20, 47):
-        assert all(cell_len(line) <= width for line in drawn(TextPage("frame", json.dumps(value), form="json"), width))
-
-
-def test_the_first_screen_of_ten_megabytes_is_there_at_once() -> None:
-    text = json.dumps([{"text": "hello world"} for _ in range(400_000)])
-    page = TextPage("body", text, form="json")
-    page.fit(80)
-    page.advance(0.0)
-    assert 60 <= len(page) <= 200
-    assert page.advance(0.01)
-    assert page.advance(0.01)
-
-
-def test_what_a_terminal_would_obey_is_seen_instead() -> None:
-    assert drawn(TextPage("body", "a\x1b[2J\u202eb\x9b\r\n")) == ["a␛[2J⟨202e⟩b⟨9b⟩␍␊"]
-
-
 def test_what_is_read_wraps_between_words_and_what_is_counted_does_not() -> None:
     text = "the quota of this key is used up: 中文中文 wait until tomorrow"
     for form in ("plain", "headers"):
@@ -155,19 +146,6 @@ def test_what_is_read_wraps_between_words_and_what_is_counted_does_not() -> None
     assert drawn(TextPage("refusal", "x" * 30, form="plain"), 20) == ["x" * 20, "x" * 10]
 
 
-# Bytes.
-
-
-def test_bytes_that_are_no_text_are_shown_as_hex() -> None:
-    assert not is_text(b"\x89PNG\x00")
-    assert is_text("中文 ok".encode() * 3000)
-    assert hex_text(b"\x89PNG\r\n").startswith("00000000  89 50 4e 47 0d 0a")
-    wires = Wires()
-    lines = drawn(raw_page(wires, frame(wires, b"\x00\x01")))
-    assert lines[0] == "3 bytes · binary: offset, hex, ASCII"
-    assert lines[-1].startswith("00000000  00 01 0a")
-
-
 def test_what_is_copied_of_headers_has_no_credential_and_no_mark_of_one() -> None:
     wires = Wires()
     a_turn(wires)
@@ -175,23 +153,6 @@ def test_what_is_copied_of_headers_has_no_credential_and_no_mark_of_one() -> Non
 
 
 # Events.
-
-
-def test_each_event_stands_with_its_time_and_size_and_opens() -> None:
-    wires = Wires()
-    a_turn(wires)
-    page = events_page(wires, row_of(wires, "response"), set())
-    lines = drawn(page)
-    assert lines[0].startswith("▸ POST ")
-    assert lines[1].lstrip().startswith("response 200")
-    assert "[DONE]" in lines[-2]
-    event = next(number for number, line in enumerate(lines) if "name math__multiply" in line)
-    assert "stop tool_calls" in lines[event + 1]
-    assert page.toggle(event) == event
-    assert any('"finish_reason": null' in line for line in drawn(page))
-
-
-# In slices.
 
 
 def a_long_answer(wires: Wires, deltas: int = 1000, name: str = "content") -> Row:
@@ -234,12 +195,9 @@ def test_pieces_of_one_text_are_one_line_that_opens_to_the_text_and_to_each_even
 # Changes.
 
 
-def user(text: str) -> JSON:
-    return {"role": "user", "content": text}
-
-
 def asking(system: str, *texts: str, tools: Sequence[JSON] = (TOOL,)) -> bytes:
-    messages: list[JSON] = [{"role": "system", "content": system}, *map(user, texts)]
+    messages: list[JSON] = [{"role": "system", "content": system}]
+    messages += [{"role": "user", "content": text} for text in texts]
     return to_json({"model": "m", "tools": list(tools), "messages": messages})
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from tests.capture.drafts import WAIT
 from tests.infer.forms import FORMS
 from tests.infer.kept import KeptModelTap, KeptServerTap, keep_story
 from tests.infer.world import ServerTap, World
@@ -121,31 +120,6 @@ async def test_rows_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_
         assert app.inspector_source is source
         assert not source.live
         await app.until_shown("▾ turn 1 · step 1", "#1 tools/call", "#1 result")
-    store.close()
-
-
-async def test_what_cannot_be_read_for_a_while_is_shown_when_it_can_be_again(tmp_path: Path) -> None:
-    file = BeingRead(tmp_path)
-    store, info = file.store, file.info
-
-    def rename(name: str, new: str) -> None:
-        store.run(lambda connection: connection.execute(f"ALTER TABLE {name} RENAME TO {new}").fetchall())
-        store.run(lambda _: None, WAIT)
-
-    async with running(tmp_path, config=OFF) as app:
-        file.write(1, "out", ASK)
-        app.app.show_session(app.host.sessions.foreign(replace(info, live=True)))
-        await app.until_shown("reading big.har …: read only", "#1 tools/call")
-        rename("records", "away")
-        for _ in range(3):  # each is a change of the database that is looked at
-            rename("away", "away_again")
-            rename("away_again", "away")
-            await app.pilot.pause()
-        rename("away", "records")
-        file.write(2, "in", TELL)
-        await app.until_shown("#1 result")
-        store.sessions.put_back(info)
-        await app.until_shown("from a file: read only")
     store.close()
 
 

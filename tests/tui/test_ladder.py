@@ -84,6 +84,7 @@ def test_each_kind_of_row_stands_in_its_lane() -> None:
         drawn(result, RowFacts(started_ns=0, milliseconds=12)),
         drawn(replace(ROW, outward=False, method="roots/list", rpc_id="1")),
         drawn(replace(ROW, method="roots/list", rpc_id="1", answer=True)),
+        drawn(replace(ROW, kind="line", outward=False, words="listening", events=3)),
     ]
     assert shown == [
         " 0.00  <──┤    LLM 3  POST chat/completions  3.1k · 3 tools · 2 messages",
@@ -93,6 +94,7 @@ def test_each_kind_of_row_stands_in_its_lane() -> None:
         ' 2.91     ├<── math   #4 result  "30" · 12 ms',
         " 2.91     ├<══ math   #1 roots/list  asked by the server",
         " 2.91     ├══> math   #1 answer  roots/list",
+        " 2.91     ├<── math   stderr  listening · 3 lines",
     ]
 
 
@@ -104,13 +106,6 @@ def test_tokens_leave_their_room_to_other_words(width: int, tokens: str) -> None
     told = RowFacts(started_ns=0, described='"{a: 6}"', tokens="12,004 tok, 8,064 cached", milliseconds=2400)
     assert drawn(RESPONSE, told, width=width).endswith(tokens)
     assert "41 events" in drawn(RESPONSE, told, width=width)
-
-
-def test_standard_error_is_neutral_and_says_how_many_lines() -> None:
-    row = replace(ROW, kind="line", outward=False, words="listening", events=3)
-    assert drawn(row) == " 2.91     ├<── math   stderr  listening · 3 lines"
-    pieces = row_line(row, RowFacts(started_ns=0), Columns(width=100, peer=6, glyphs=UNICODE))
-    assert "failed" not in {style for _, style in pieces}
 
 
 @pytest.mark.parametrize(
@@ -174,11 +169,7 @@ def test_times_sizes_and_paths_are_short() -> None:
         " 0.00 ", " 12.35", " 123.5", " 1234 ",
     ]  # fmt: skip
     assert short_path("https://h/v1/chat/completions?key=1") == "chat/completions"
-    assert [short_path(url) for url in ("http://h:1/api/chat", "http://h", "http://[h/v1/chat?a")] == [
-        "chat",
-        "/",
-        "chat",
-    ]
+    assert list(map(short_path, ("http://h:1/api/chat", "http://h", "http://[h/v1/chat?a"))) == ["chat", "/", "chat"]
 
 
 # Which lines there are.
@@ -219,20 +210,6 @@ def test_each_turn_and_step_has_a_heading() -> None:
     assert lines_of(index) == ["#0", "0", "#1", "1", "2", "#3", "3"]
     assert [index.line_of(number) for number in range(4)] == [2, 4, 5, 7]
     assert index.line_of(9) is None
-
-
-def test_listings_while_a_turn_runs_stand_where_they_happened_and_cut_no_step_in_two() -> None:
-    rows = rows_of((0, 0), (1, 1), (0, 0), (1, 1), (0, 0), (1, 1))
-    rows[1] = replace(REQUEST, number=1)
-    rows[4] = replace(rows[4], outward=False, answer=True)  # of row 2
-    sections = Sections()
-    index = LadderIndex(sections)
-    for count in range(1, len(rows) + 1):
-        sections.take(rows[:count], {4: 2, 2: 4}.get)
-        index.count(rows[:count])
-        index.extend([count - 1])
-    assert lines_of(index) == ["#0", "0", "#1", "1", "2", "3", "4", "5"]
-    assert index.newest_of_turns == 5
 
 
 def test_what_turns_out_to_be_of_a_turn_goes_there_and_its_heading_stays_for_what_is_left() -> None:
@@ -402,15 +379,7 @@ def test_every_word_that_a_row_shows_finds_it() -> None:
         ("slow", [10]),
         ("2.0k", [14]),
         ("", range(15)),
-    ],
-)
-def test_words_may_stand_in_values_and_in_what_is_shown(text: str, numbers: Sequence[int]) -> None:
-    assert filtered(session()).kept(text) == list(numbers)
-
-
-@pytest.mark.parametrize(
-    ("text", "numbers"),
-    [
+        # In bodies, sizes and times.
         ('"It is 30 工具"', [8]),  # over two events
         ('"工具"', [8]),
         ('"what\'s 6 × 5"', [2, 7]),
@@ -423,7 +392,7 @@ def test_words_may_stand_in_values_and_in_what_is_shown(text: str, numbers: Sequ
         ("call:1.1.1 not kind:frame", [3, 4, 7]),
     ],
 )
-def test_bodies_sizes_and_times_are_filtered_too(text: str, numbers: Sequence[int]) -> None:
+def test_a_filter_keeps_these_rows(text: str, numbers: Sequence[int]) -> None:
     assert filtered(session()).kept(text) == list(numbers)
 
 

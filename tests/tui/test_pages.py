@@ -19,7 +19,6 @@ from typing_extensions import override
 from tests.kit.bodies import DIALECTS as WRITERS
 from tests.kit.bodies import User
 from tests.llm.protocols.answers import PLAIN
-from tests.tui.details_drawn import drawn, frame, row_of
 from tests.tui.inspector_wires import (
     CALL,
     CALL_ID,
@@ -28,13 +27,15 @@ from tests.tui.inspector_wires import (
     Wires,
     a_turn,
     connected,
+    drawn,
     events_of,
+    frame,
     request_body,
+    row_of,
     to_json,
 )
 from tests.tui.pictures import UPDATE
 from tui_host.answers.masks import Mask
-from tui_host.answers.pages import ROW_PAGES, SECTION_PAGES
 from tui_host.answers.prompted_tools import LISTS, listed_tools
 from tui_host.answers.section import Section
 from tui_host.capture.connection_end import connection_end
@@ -49,7 +50,7 @@ from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.table import protocol
 from tui_host.llm.protocols.text_protocol import TextProtocol
 from tui_host.settings.schema import Price
-from tui_host.tui.widgets.details.detail_panel import ANSWERS, OF_SECTIONS, page_of, tabs_of
+from tui_host.tui.widgets.details.detail_panel import OF_SECTIONS, page_of
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "pages.txt"
 SESSION = Section(is_session=True)
@@ -425,12 +426,6 @@ def test_every_page_is_as_it_is_kept() -> None:
         assert all(cell_len(line) <= 40 for page in pages_of(name, 40).values() for line in page.splitlines()), name
     text = "\n".join(made.values())
     assert not [words for words in ("hunter", "abcdef123456", "\x1b") if words in text]
-
-
-def test_the_tabs_of_headings_and_rows_are_the_pages_that_exist() -> None:
-    assert tuple(SECTION_PAGES) == OF_SECTIONS
-    assert set(ROW_PAGES) == ANSWERS
-    assert [tabs_of(each)[0] for each in (SESSION, Section(turn=1), Section())] == ["Time", "Time", "Servers"]
 
 
 @pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic", "gemini", "ollama"])

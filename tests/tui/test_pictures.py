@@ -17,7 +17,6 @@ from rich.style import Style
 from textual.pilot import Pilot
 from typing_extensions import override
 
-from tests.tui.pictures import FOLDER
 from tests.tui.still import STATUSES, still
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
@@ -101,11 +100,6 @@ async def test_everything_can_be_read_in_a_light_theme_too(tmp_path: Path) -> No
         await app.press("f3", "down", "down")
         await app.until_shown("DB_URL")
         assert not app.faint, app.faint
-
-
-def test_no_picture_is_kept_that_nobody_looks_at() -> None:
-    source = Path(__file__).read_text(encoding="utf-8")
-    assert [path.name for path in sorted(FOLDER.glob("*.txt")) if f'"{path.stem}"' not in source] == []
 
 
 # The first frame.

@@ -1,4 +1,4 @@
-"""The screens over the main view, in the real app: servers, model, sessions, help; servers as real processes."""
+"""The screens over the main view, in the real app: servers, model with keys and options, sessions, help; servers as real processes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,24 @@ import os
 import re
 import sys
 import time
-from collections.abc import AsyncIterator
+import tomllib
+from collections.abc import AsyncIterator, Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import keyring
 import pytest
 from anyio import to_thread
+from keyring.backend import KeyringBackend
 from textual.binding import BindingsMap
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input
-from typing_extensions import override
 
-from tests.kit.app import MATH, SMALL, Running, fast, running
+from tests.kit.app import MATH, OFF, SMALL, Running, fast, running
+from tests.settings import keyrings
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.store.store import Store
 from tui_host.host.host import Host
@@ -30,6 +34,7 @@ from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.key_tables import ACTIONS, PLACES
+from tui_host.tui.screens.field_screen import KeyScreen, OptionScreen
 from tui_host.tui.screens.help_screen import DocumentScreen, HelpScreen, shipped_documents
 from tui_host.tui.screens.model_screen import ModelScreen
 from tui_host.tui.screens.page_screen import KeyLine, PageScreen
@@ -79,6 +84,11 @@ url = "http://127.0.0.1:9/mcp"
 [servers.off]
 command = "never-started"
 enabled = false
+[providers.deepseek]
+base_url = "https://nowhere.invalid/v1"
+[profiles.calculator]
+system = "Use the tools."
+protocol = "json"
 """
 
 
@@ -134,14 +144,6 @@ def current(app: Running) -> str:
     screen = shown(app)
     assert isinstance(screen, ServersScreen)
     return screen.current.name if screen.current is not None else ""
-
-
-def put(path: Path, text: str) -> None:
-    """Write a file, or take it away."""
-    if text:
-        path.write_text(text, encoding="utf-8")
-    else:
-        path.unlink()
 
 
 async def open_lines(app: Running, label: str) -> None:
@@ -205,8 +207,8 @@ async def test_a_failed_server_tells_why_and_comes_back_by_a_key(app: Running, t
     await app.until_shown("failed: exited 3", "the database password is missing", "数据库连接失败")
     status = next(status for status in app.host.pool.statuses() if status.name == "late") if app.host.pool else None
     assert status is not None
-    password = Path(status.command.split()[-1].strip("'\""))
-    put(password, "now it is there")
+    password = anyio.Path(status.command.split()[-1].strip("'\""))
+    await password.write_text("now it is there")
     await app.press("r")
     await app.until(lambda: states(app)[1] == "ready")
     await app.until_shown("Servers   2 ready   1 failed", "get_order", "list_orders")
@@ -216,7 +218,7 @@ async def test_a_failed_server_tells_why_and_comes_back_by_a_key(app: Running, t
     await app.until_shown("1 stopped", "r connects")
     await app.press("p")
     await app.until_told("late: the server is not connected: stopped")
-    put(password, "")
+    await password.unlink()
     await app.press("r")
     await app.until(lambda: states(app)[1] == "lost")  # it was ready once
     await app.until_shown("the database password is missing")
@@ -344,6 +346,173 @@ async def test_any_model_can_be_typed_whole_and_an_unknown_provider_is_told(app:
     assert str(app.session.model) == "bare/gpt-9"
 
 
+# Keys of providers, options, profiles.
+
+
+KEY = "sk-nobody-may-see-this-4712"
+
+
+@contextmanager
+def having(backend: KeyringBackend) -> Generator[None]:
+    before = keyring.get_keyring()
+    keyring.set_keyring(backend)
+    try:
+        yield
+    finally:
+        keyring.set_keyring(before)
+
+
+async def on_model_screen(app: Running, words: str) -> None:
+    await app.press("f4")
+    await until_on(app, ModelScreen)
+    await app.type(words)
+
+
+async def until_on(app: Running, kind: type[object]) -> None:
+    await app.until(lambda: isinstance(app.app.screen, kind) and app.app.screen.query(Input))
+    await app.pilot.pause()
+
+
+async def test_a_missing_key_is_asked_for_unseen_kept_in_the_keyring_and_forgotten(
+    app: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "keys.json"
+    monkeypatch.setenv(keyrings.FILE, str(kept))
+    with having(keyrings.Kept()):
+        await on_model_screen(app, "deepseek/d")
+        await app.until_shown("> ○ deepseek/deepseek-chat")
+        await app.press("enter")
+        await until_on(app, KeyScreen)
+        await app.until_shown("Key of DeepSeek", "under tui-host and deepseek; into no file")
+        await app.press("enter")
+        await app.until_shown("the field is empty")
+        await app.type(KEY)
+        await app.until_shown("•" * len(KEY))
+        assert KEY not in app.text
+        await app.press("enter")
+        await app.until_shown("deepseek/deepseek-chat · native")
+
+        assert json.loads(kept.read_text()) == {"tui-host deepseek": KEY}
+        assert app.host.redacted(f"it is {KEY}") == "it is ⟨secret:deepseek.api_key⟩"
+        folder = app.host.settings.config_dir
+        assert not [each for each in folder.rglob("*") if each.is_file() and KEY.encode() in each.read_bytes()]
+
+        await on_model_screen(app, "delete")
+        await app.until_shown("> ", "delete the key of deepseek", "in the system's keyring")
+        await app.press("enter")
+        await app.until_told("the key of deepseek was deleted")
+        assert json.loads(kept.read_text()) == {}
+        field = app.app.screen.query_one(Input)
+        field.value = "deepseek/"
+        await app.until_shown("> ● deepseek/deepseek-chat  no key")
+        await app.press("tab")
+        await app.until_shown("Providers", "no key", "DEEPSEEK_API_KEY is not set; press enter to type the key")
+
+
+async def test_without_a_keyring_the_screen_names_the_variable_and_takes_no_key(app: Running) -> None:
+    await on_model_screen(app, "mistral/")
+    await app.until_shown("Mistral: MISTRAL_API_KEY is not set")
+    await app.press("enter")
+    await app.until_shown(
+        "This system has no keyring", "Set the environment variable MISTRAL_API_KEY, then start tui-host again."
+    )
+    assert not app.app.screen.query_one(Input).display
+    await app.press("escape")
+    await until_on(app, ModelScreen)
+
+
+async def test_a_locked_keyring_is_told_and_nothing_is_kept(app: Running) -> None:
+    with having(keyrings.Locked()):
+        await on_model_screen(app, "groq/")
+        await app.until_shown("GROQ_API_KEY is not set")
+        await app.press("enter")
+        await app.until_shown("Key of Groq", "into no file")
+        await app.type(KEY)
+        await app.press("enter")
+        await app.until_shown("not saved: ", "the system's keyring is locked (KeyringLocked")
+        assert KEY not in app.text
+
+
+async def test_an_option_is_set_for_this_session_shown_and_sent(app: Running) -> None:
+    await on_model_screen(app, "temp")
+    await app.until_shown("Options", "temperature", "not sent: the provider's own default")
+    await app.press("enter")
+    await until_on(app, OptionScreen)
+    await app.type("warm")
+    await app.press("enter")
+    await app.until_shown("not a number")
+    app.app.screen.query_one(Input).value = "0.25"
+    await app.press("enter")
+    await until_on(app, ModelScreen)
+    await app.until_shown("for this session", "0.25")
+    await app.press("escape")
+    await app.send("hello")
+    await app.until_idle()
+    assert json.loads(app.bodies("llm", "out")[-1])["temperature"] == 0.25
+
+    await on_model_screen(app, "temp")
+    await app.press("enter")
+    await until_on(app, OptionScreen)
+    app.app.screen.query_one(Input).value = ""
+    await app.press("enter")
+    await app.until_shown("not sent: the provider's own default")
+    assert app.session.options.temperature is None
+    assert app.host.sessions.new().options.temperature is None
+
+
+async def test_a_profile_is_chosen_with_what_it_names_and_stands_in_the_header(app: Running) -> None:
+    await app.send("/profile")
+    await app.until_shown("no profile", "calculator", "json", "Use the tools.")
+    await app.press("enter")
+    await app.until_shown("fast/openai · json · calculator")
+    assert (app.session.profile, app.session.protocol, app.host.sessions.profile) == (
+        "calculator",
+        "json",
+        "calculator",
+    )
+    assert read_state(app).get("profile") == "calculator"
+
+    await app.send("/profile")
+    await app.until_shown("no profile")
+    await app.press("down", "enter")
+    await app.until(lambda: app.session.profile == "")
+    await app.until(lambda: "calculator" not in app.text)
+    assert "profile" not in read_state(app)
+
+
+def read_state(app: Running) -> dict[str, object]:
+    return tomllib.loads((app.host.settings.config_dir / "state.toml").read_text())
+
+
+async def test_each_group_has_a_column_where_there_is_room_else_tab_goes_through_one_list(tmp_path: Path) -> None:
+    async with running(tmp_path, config=OFF, size=(140, 45)) as app:
+        await on_model_screen(app, "")
+        await app.until_shown("> ● demo/openai ", "demo/openai (in use): built in")
+        first = next(line for line in app.text.splitlines() if line.startswith("> ● demo/openai "))
+        assert [words in first for words in ("● native", "○ temperature", "demo/ ")] == [True] * 3
+        assert all(f"○ hub+{name} " in app.text for name in ("cline", "cherry", "json", "function", "react", "hermes"))
+        assert "…" not in app.text
+        await app.press("right", "down")
+        await app.until_shown("> ○ cline ", "an explicit end")
+        await app.type("hub+re")
+        await app.until_shown("> ○ hub+react", "hub+react: hub, called as in react")
+        await app.press("left")  # in the field, as something is written there
+        await app.until(lambda: app.app.screen.query_one(Input).cursor_position == len("hub+re") - 1)
+        await app.press("enter")
+        await app.until_shown("demo/openai · hub+react")
+        await app.pilot.resize_terminal(80, 24)
+        await on_model_screen(app, "")
+        for group, chosen in (
+            ("Tool protocol", "> ● hub+react"),
+            ("Options", "> ○ temperature"),
+            ("Providers", ">   demo/"),
+        ):
+            await app.press("tab")
+            await app.until_shown(group, chosen)
+        await app.press("tab", "tab", "shift+tab")
+        await app.until_shown("> ● demo/openai")
+
+
 # Sessions.
 
 
@@ -373,8 +542,7 @@ async def kept(folder: Path, text: str, *texts: str) -> dict[str, list[bytes]]:
 
 async def test_a_session_is_found_by_its_words_and_opens_with_the_same_bytes(tmp_path: Path, model_url: str) -> None:
     sent = await kept(tmp_path, fast(model_url) + MATH, "你好，请计算 6 × 5", "list tools")
-    off = f'{fast(model_url)}[servers.math]\nbundled = "math"\nenabled = false\n'
-    async with running(tmp_path, config=off, size=SMALL) as app:
+    async with running(tmp_path, config=fast(model_url) + OFF, size=SMALL) as app:
         await opened(app, "f5")
         await app.until_shown("Sessions   2", time.strftime("> %m-%d "), "list tools", "你好，请计算", "1 turn")
         await app.type("6 × 5")
@@ -400,35 +568,7 @@ async def test_a_session_is_found_by_its_words_and_opens_with_the_same_bytes(tmp
         await app.send("and now?")
         await app.until_idle()
         before = json.loads(sent["llm"][-1])["messages"]
-        assert json.loads(app.bodies("llm", "out")[-1])["messages"][: len(before)] == before
-
-
-async def test_what_a_worker_has_to_say_may_come_after_the_screen_is_left(app: Running) -> None:
-    is_told = anyio.Event()
-
-    class Slow(PageScreen):
-        PLACE = "Request"
-
-        @override
-        def body(self) -> list[Widget]:
-            return []
-
-        def on_mount(self) -> None:
-            self.start(self.late())
-
-        async def late(self) -> None:
-            try:
-                await anyio.sleep_forever()
-            finally:
-                is_told.set()
-                self.say("late")
-
-    app.app.push_screen(Slow())
-    await app.until(lambda: isinstance(app.app.screen, Slow))
-    await app.press("escape")
-    await is_told.wait()
-    await app.pilot.pause()
-    assert app.app.crash is None
+        assert app.messages[: len(before)] == before
 
 
 async def test_a_session_is_looked_into_and_removed_by_the_second_delete(tmp_path: Path, model_url: str) -> None:

@@ -6,8 +6,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from typing_extensions import override
 
-from tests.tui.inspecting import Inspecting, a_session
-from tests.tui.inspector_wires import a_turn
+from tests.tui.inspector_wires import Inspecting, a_session, a_turn
 from tests.tui.selecting import ANSWER, Chat, a_chat, drag, in_chat, marked, row_of, selected, settled
 from tests.tui.waiting import at_work, until
 from tui_host.answers.sheet import SheetLine

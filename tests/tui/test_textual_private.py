@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import ast
 import inspect
-import io
 import re
-import threading
-import time
 from pathlib import Path
-from queue import Queue
 
-import pytest
-from textual import _time as textual_time
 from textual import events
 from textual._compositor import Compositor
 from textual.app import App
-from textual.drivers import _writer_thread as writer_thread
 from textual.drivers.linux_driver import LinuxDriver
 from textual.geometry import Region
 from textual.message_pump import MessagePump
 from textual.screen import Screen
-from typing_extensions import override
 
 import tui_host.tui
 from tui_host.guard.terminal_state import RESET
@@ -77,38 +69,6 @@ def test_textual_does_inside_what_we_rely_on() -> None:
     assert list(Compositor._regions_to_spans([Region(2, 1, 3, 1), Region(4, 1, 3, 2)])) == [(1, 2, 7), (2, 4, 7)]
 
 
-def test_the_driver_writes_through_a_queue_that_a_thread_of_its_own_empties() -> None:
-    assert writer_thread.WriterThread is textual_private.WriterThread
-    writer = writer_thread.WriterThread(io.StringIO())
-    assert isinstance(writer, threading.Thread)
-    assert (writer.daemon, writer.name) == (True, textual_private.WRITER)
-    assert isinstance(writer._queue, Queue)
-    assert writer._queue.maxsize == writer_thread.MAX_QUEUED_WRITES > 3 * textual_private.MOST_WAITING
-    assert "text is None" in inspect.getsource(writer.run)
-
-
-def test_a_writer_is_waited_for_no_longer_than_a_terminal_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(textual_private, "PATIENCE", 0.05)
-    taken, go_on = threading.Event(), threading.Event()
-
-    class Stuck(io.StringIO):
-        @override
-        def write(self, text: str, /) -> int:
-            taken.set()
-            go_on.wait(90)
-            return super().write(text)
-
-    writer = writer_thread.WriterThread(Stuck())
-    writer.start()
-    writer.write("a frame")
-    assert taken.wait(90)
-    textual_private._stop_writer(writer)
-    assert writer.is_alive()
-    go_on.set()
-    writer.join(90)
-    assert not writer.is_alive()  # it was told that nothing more comes
-
-
 def test_every_mode_that_the_driver_sets_is_undone() -> None:
     code = source(LinuxDriver)
     reset = RESET.decode()
@@ -119,12 +79,6 @@ def test_every_mode_that_the_driver_sets_is_undone() -> None:
     assert "\x1b[<u" in reset
     assert "\x1b[?25h" in reset
     assert "\x1b[?7h" in reset
-
-
-def test_the_time_of_an_event_is_the_one_that_the_quiet_period_is_measured_in() -> None:
-    assert textual_time.get_time is time.monotonic
-    before = time.monotonic()
-    assert before <= events.Key("y", "y").time <= time.monotonic()
 
 
 def test_what_stands_in_a_paste_is_text_wherever_it_is_cut() -> None:

@@ -167,18 +167,6 @@ async def test_a_streaming_answer_is_followed_until_the_reader_moves() -> None:
         assert app.view.new_below == 0
 
 
-async def test_nothing_is_painted_where_nothing_changed() -> None:
-    conversation = Conversation(many(40))
-    async with at_work(Chat(conversation), (40, 10)) as (app, pilot):
-        painted: list[int] = []
-        render_line = app.view.render_line
-        app.view.render_line = lambda y: (painted.append(y), render_line(y))[1]
-        for _ in range(5):
-            app.view.sync()
-            await pilot.pause()
-        assert painted == []
-
-
 async def test_scrolling_up_through_estimates_never_jumps() -> None:
     async with at_work(Chat(Conversation(many(300))), (40, 12)) as (app, pilot):
         app.view.focus()
