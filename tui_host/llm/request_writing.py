@@ -138,14 +138,16 @@ class RequestWriter(ABC):
     def _asked(self) -> tuple[str, str]:
         return self.target.provider, self.ask.model
 
-    def taken(self, parts: Sequence[Part]) -> list[Part]:
-        """Return the parts, with words in place of images of types that the service refuses."""
-        return [
-            Text(text=f"(an image of the type {part.media_type}, which this model's API does not take)")
-            if isinstance(part, Image) and part.media_type not in self.images
-            else part
-            for part in parts
-        ]
+    def taken(self, parts: Sequence[Part]) -> list[Text | Image]:
+        """Return texts and images, with words in place of images of types that the service refuses."""
+        taken: list[Text | Image] = []
+        for part in parts:
+            if isinstance(part, Image) and part.media_type not in self.images:
+                words = f"(an image of the type {part.media_type}, which this model's API does not take)"
+                taken.append(Text(text=words))
+            elif isinstance(part, Text | Image):
+                taken.append(part)
+        return taken
 
 
 class CallIds:

@@ -107,7 +107,7 @@ class MessagesWriter(RequestWriter):
             if isinstance(part, Image):
                 image: JSON = {"type": "base64", "media_type": part.media_type, "data": part.data}
                 blocks.append({"type": "image", "source": image})
-            elif isinstance(part, Text) and part.text.strip():
+            elif part.text.strip():
                 blocks.append({"type": "text", "text": part.text})
         return blocks
 

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from tui_host.errors import JSON
 from tui_host.llm.answer_state import AnswerReader
-from tui_host.llm.messages import Image, Message, Part, Text, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.messages import Message, Part, Text, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.request_writing import RequestWriter, text_of
 from tui_host.llm.thinktags import ThinkTags
 
@@ -59,9 +59,9 @@ class ChatWriter(RequestWriter):
             for part in self.taken(result.content):
                 if isinstance(part, Text):
                     texts.append(part.text)
-                elif isinstance(part, Image) and not self.shows_images:
+                elif not self.shows_images:
                     texts.append(f"(an image, {part.media_type}, which cannot be shown to you)")
-                elif isinstance(part, Image):
+                else:
                     images.append(part)
                     texts.append(f"(image {len(images)} of this step, {part.media_type}: see the next message)")
             yield self.result(result, "\n".join(texts))

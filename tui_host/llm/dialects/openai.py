@@ -82,13 +82,7 @@ class ChatCompletionsWriter(ChatWriter):
     def content(self, parts: Sequence[Part]) -> dict[str, JSON]:
         if not any(isinstance(part, Image) for part in parts):
             return {"content": text_of(parts)}
-        written: list[JSON] = []
-        for part in self.taken(parts):
-            if isinstance(part, Text):
-                written.append({"type": "text", "text": part.text})
-            elif isinstance(part, Image):
-                written.append({"type": "image_url", "image_url": {"url": image_url(part), "detail": "auto"}})
-        return {"content": written}
+        return {"content": [_piece(part) for part in self.taken(parts)]}
 
     @override
     def said(self, message: Message, text: str) -> dict[str, JSON]:
@@ -113,6 +107,12 @@ class ChatCompletionsWriter(ChatWriter):
     @override
     def result(self, result: ToolResult, text: str) -> JSON:
         return {"role": "tool", "tool_call_id": self.ids.of(result.call), "content": text}
+
+
+def _piece(part: Text | Image) -> JSON:
+    if isinstance(part, Image):
+        return {"type": "image_url", "image_url": {"url": image_url(part), "detail": "auto"}}
+    return {"type": "text", "text": part.text}
 
 
 class ChatCompletionsReader(ChatReader):
@@ -277,7 +277,7 @@ class _Calls:
         self._open: list[_Call] = []
 
     def add(self, values: Iterable[JSON]) -> None:
-        for piece in map(_piece, values):
+        for piece in map(_call_in, values):
             if piece is None:
                 self._reader.unreadable("a tool call that is no object")
                 continue
@@ -328,7 +328,7 @@ class _Calls:
             self._reader.arguments(call.number, piece.arguments)
 
 
-def _piece(value: JSON) -> _Call | None:
+def _call_in(value: JSON) -> _Call | None:
     if not isinstance(value, dict):
         return None
     function = value.get("function") or value

@@ -37,13 +37,13 @@ _DELTAS: Mapping[str, Literal["text", "thinking"]] = {
     "response.reasoning.delta": "thinking",
 }
 _CALL = "function_call"
+# These calls cannot be sent back, because they have no results.
 _NEVER_OFFERED = ("custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call")
-"""Kinds of calls that cannot be sent back, because they have no results."""
+# What each kind of item has in our own form already.
 _OWN: Mapping[str, tuple[str, ...]] = {
     "message": ("role", "content"),
     _CALL: ("call_id", "name", "arguments"),
 }
-"""The members of each kind of item that our own form already holds."""
 
 
 class ResponsesWriter(RequestWriter):
@@ -81,7 +81,7 @@ class ResponsesWriter(RequestWriter):
 
     @override
     def answer(self, message: Message) -> Iterable[JSON]:
-        """Write the items in order: the service refuses a reasoning item without its next item, and the reverse."""
+        # In order: the service refuses a reasoning item without its next item, and the reverse.
         last = max((n for n, part in enumerate(message.parts) if not isinstance(part, Thinking)), default=-1)
         parts = message.parts[: last + 1]
         is_whole = all(_is_complete(self.echo(part)) for part in parts if isinstance(part, Thinking))
@@ -101,13 +101,7 @@ class ResponsesWriter(RequestWriter):
     def _content(self, parts: Sequence[Part], between: str = "") -> JSON:
         if not any(isinstance(part, Image) for part in parts):
             return text_of(parts, between)
-        written: list[JSON] = []
-        for part in self.taken(parts):
-            if isinstance(part, Text) and part.text:
-                written.append({"type": "input_text", "text": part.text})
-            elif isinstance(part, Image):
-                written.append({"type": "input_image", "image_url": image_url(part), "detail": "auto"})
-        return written
+        return [_piece(part) for part in self.taken(parts)]
 
     def _item(self, part: Part, echo: Mapping[str, JSON]) -> dict[str, JSON]:
         match part:
@@ -127,23 +121,25 @@ class ResponsesWriter(RequestWriter):
                 return {}
 
 
-def _thinking_options(model: str, effort: str | None) -> dict[str, JSON]:
-    """Ask for summaries of the thinking and for encrypted thinking to send back, as the vendor's own client does.
+def _piece(part: Text | Image) -> JSON:
+    if isinstance(part, Image):
+        return {"type": "input_image", "image_url": image_url(part), "detail": "auto"}
+    return {"type": "input_text", "text": part.text}
 
-    Models that do not think refuse both. For other vendors' models only the options set by the user are sent.
-    """
-    if effort is None and _THINKS_NOT.search(model):
-        return {}
-    written: dict[str, JSON] = {"include": ["reasoning.encrypted_content"]}
+
+def _thinking_options(model: str, effort: str | None) -> dict[str, JSON]:
+    """Ask for summaries of the thinking and for encrypted thinking to send back, as the vendor's own client does."""
+    include: JSON = ["reasoning.encrypted_content"]
     if effort is not None:
-        written["reasoning"] = {"effort": "none" if effort == "off" else effort, "summary": "auto"}
-    elif _THINKS.search(model):
-        written["reasoning"] = {"summary": "auto"}
-    return written
+        return {"include": include, "reasoning": {"effort": "none" if effort == "off" else effort, "summary": "auto"}}
+    if _THINKS_NOT.search(model):
+        return {}
+    # Only the vendor's own models are known to take a `reasoning` that nobody set.
+    return {"include": include, **({"reasoning": {"summary": "auto"}} if _THINKS.search(model) else {})}
 
 
 def _is_complete(thought: Mapping[str, JSON]) -> bool:
-    """Tell whether a reasoning item can be sent back: it must hold the encrypted thinking, as the service stores none."""
+    # The service stores no thinking, so an item can only go back with all of it.
     return bool(thought.get("encrypted_content") or thought.get("content"))
 
 
@@ -189,17 +185,16 @@ class ResponsesReader(AnswerReader):
             self.has_read = True
             self.refuses = self.refuses or kind == _REFUSAL
             self._words(self._find(value) or self._add(value, {}), value.get("delta"), words)
-            return
-        name = kind.removeprefix("response.")
-        if name != kind:
+        elif kind.startswith("response."):
             self.has_read = True
+            name = kind.removeprefix("response.")
             if name in _FINAL or self._is_whole:
                 self.is_over = True
                 self._end(mapping(value.get("response")), name)
             else:
                 self._item_event(name, value)
-            return
-        self.outside(value)
+        else:
+            self.outside(value)
 
     @override
     def whole(self, value: dict[str, JSON], data: bytes) -> Sequence[dict[str, JSON]]:
@@ -209,22 +204,20 @@ class ResponsesReader(AnswerReader):
         return [{"type": f"response.{text_or_empty(value.get('status')) or 'completed'}", "response": value}]
 
     def _item_event(self, kind: str, value: Mapping[str, JSON]) -> None:
-        opened = self._find(value)
+        opened, item = self._find(value), mapping(value.get("item"))
         match kind:
             case "output_item.added":
-                item = mapping(value.get("item"))
                 opened = self._add(value, item)
                 if item.get("type") == _CALL:
                     self._call(opened, item, None)
-            case "output_item.done":
-                self._done(value)
-            case "function_call_arguments.delta" if opened is not None and opened.call is not None:
+            case "output_item.done" if item:
+                if opened is not None and opened.is_done and opened.id != item.get("id"):
+                    opened = None  # another item in the place of the last
+                self._whole_item(opened or self._add(value, item), item)
+            case "function_call_arguments.delta" if opened is not None:
                 piece = text_or_empty(value.get("delta"))
                 opened.pieces.append(piece)
                 self.arguments(opened.call, piece)
-            case "function_call_arguments.done" if opened is not None and opened.call is not None:
-                self.name_call(opened.call, "", "")  # the repeated arguments count as bytes of the call
-                self._arguments(opened, text_or_empty(value.get("arguments")))
             case "reasoning_summary_part.added" if opened is not None and opened.pieces:
                 self._words(opened, "\n\n", "thinking")
             case _:
@@ -237,36 +230,27 @@ class ResponsesReader(AnswerReader):
                 self._items[key] = opened
         return opened
 
-    def _find(self, event: Mapping[str, JSON], item: Mapping[str, JSON] | None = None) -> _Item | None:
+    def _find(self, event: Mapping[str, JSON]) -> _Item | None:
         """Find the item of an event: by id (some services make a new id each time), by place, else the last item."""
         index = event.get("output_index")
-        for key in (event.get("item_id") if item is None else item.get("id"), index):
+        for key in (event.get("item_id", mapping(event.get("item")).get("id")), index):
             if isinstance(key, int | str) and key in self._items:
                 return self._items[key]
         return None if type(index) is int else self._last
 
-    def _done(self, value: Mapping[str, JSON]) -> None:
-        item = value.get("item")
-        if not isinstance(item, Mapping):
-            return
-        opened = self._find(value, item)
-        if opened is not None and opened.is_done:
-            if opened.id and opened.id == item.get("id"):
-                return  # sent twice
-            opened = None
-        self._whole_item(opened or self._add(value, item), item)
-
     def _whole_item(self, opened: _Item, item: Mapping[str, JSON]) -> None:
         """Read a complete item: whatever was not streamed before, and the members to send back."""
+        if opened.is_done:
+            return  # sent twice
         opened.is_done = True
-        echo = _echo_of(item)
-        match item.get("type"):
+        echo, kind = _echo_of(item), text_or_empty(item.get("type"))
+        match kind:
             case "function_call":
                 self._call(opened, item, echo)
             case "message":
                 parts = list(map(mapping, items(item.get("content"))))
-                self.refuses = self.refuses or any(text_or_empty(part.get("refusal")) for part in parts)
-                said = [text_or_empty(part.get("text")) or text_or_empty(part.get("refusal")) for part in parts]
+                self.refuses = self.refuses or any(part.get("refusal") for part in parts)
+                said = [text_or_empty(part.get("text") or part.get("refusal")) for part in parts]
                 self._rest(opened, "".join(said), "text")
                 for part in parts:
                     self.cite(part.get("annotations"))
@@ -275,7 +259,7 @@ class ResponsesReader(AnswerReader):
                 self._rest(opened, _thinking(item), "thinking")
                 self.end_part("thinking", echo)
             case _:
-                kind, action = text_or_empty(item.get("type")), mapping(item.get("action")) or item
+                action = mapping(item.get("action")) or item
                 if kind.endswith("_call") and kind not in _NEVER_OFFERED:  # a tool that the vendor itself has run
                     self.used(kind.removesuffix("_call"), action)
                 self.cite(action.get("sources"))
@@ -284,14 +268,11 @@ class ResponsesReader(AnswerReader):
 
     def _call(self, opened: _Item, item: Mapping[str, JSON], echo: Mapping[str, JSON] | None) -> None:
         name = full_name(text_or_empty(item.get("name")), text_or_empty(item.get("namespace")))
+        arguments = text_or_empty(item.get("arguments"))
         if opened.call is None:
             opened.call = self.open_call(item.get("call_id"), name, echo)
         else:
             self.name_call(opened.call, item.get("call_id"), name, echo)
-        self._arguments(opened, text_or_empty(item.get("arguments")))
-
-    def _arguments(self, opened: _Item, arguments: str) -> None:
-        """Take all arguments of a call, if they differ from the streamed pieces."""
         if arguments and arguments != "".join(opened.pieces):
             self.arguments(opened.call, arguments, anew=bool(opened.pieces))
             opened.pieces = [arguments]
@@ -307,18 +288,15 @@ class ResponsesReader(AnswerReader):
             self._words(opened, text[len(streamed) :], kind)
 
     def _end(self, response: Mapping[str, JSON], event_status: str) -> None:
-        """Read the end of the response: items that did not come before, the reason, the usage, and an error."""
-        is_first = self._last is None
-        for number, item in enumerate(map(mapping, items(response.get("output")))):
-            opened = _Item() if is_first else self._find({"output_index": number}, item)
-            if item and opened is not None and not opened.is_done:
-                self._whole_item(opened, item)
+        """Read the end of the response: the reason, the usage, an error, and the items if none came before."""
+        if self._last is None:
+            for item in map(mapping, items(response.get("output"))):
+                self._whole_item(_Item(), item)
         # Some services say the status only in the event's name.
         status = text_or_empty(response.get("status"))
         reason = status if status in _FINAL else event_status
         details = text_or_empty(mapping(response.get("incomplete_details")).get("reason"))
-        reason = details if reason == "incomplete" and details else reason
-        self.finish(reason)
+        self.finish(details if reason == "incomplete" and details else reason)
         self.report(_usage(response.get("usage")))
         if response.get("error") and not self.has_failed:
             self.outside({"error": response.get("error")})
