@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from tui_host.capture.json.spans import Node, spans
 from tui_host.llm.outline import USER, Outline, Part, PartKind, estimate_tokens, preview
 
+# The origin of a message, by the vendors' names for its role.
 ROLES: Mapping[str, str] = {
     "system": "host",
     "developer": "host",
@@ -21,18 +22,15 @@ ROLES: Mapping[str, str] = {
     "assistant": "model",
     "model": "model",
 }
-"""The origin of a message, by the vendors' names for its role."""
 _MESSAGES = ("messages", "input", "contents")
 _SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
 _CONTENT = ("content", "parts")
-_TOOL_LISTS = ("tools", "functionDeclarations", "function_declarations")
-"""The members of an entry of the tools that hold several tools."""
+_TOOL_LISTS = ("tools", "functionDeclarations", "function_declarations")  # in an entry that holds several tools
 _SCHEMAS = ("parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema")
 _CALLS, _IMAGES = "tool_calls", "images"
-_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
-"""The members of a message of Chat Completions or Ollama with thinking."""
-_MOST_SHOWN = 8
-"""Parts of a message that its preview shows."""
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking")  # beside the text, in Chat Completions and Ollama
+_PLAIN = ("text", "input_text", "output_text", "refusal")
+_MOST_SHOWN = 8  # parts in the preview of a message
 _EMPTY = len('""')
 _DEPTH = 10
 
@@ -72,13 +70,13 @@ _IMAGE = _Spot(
 )
 _THOUGHT = _Spot(types=("thinking", "redacted_thinking", "reasoning"), members=("thought",))
 _SPOTS = (_CALL, _RESULT, _IMAGE, _THOUGHT)
+# The members to look into.
 _WALKED = frozenset(
     (
         *(*_MESSAGES, *_SYSTEM, *_CONTENT, *_TOOL_LISTS, _CALLS, _IMAGES, "summary"),
         *(name for spot in _SPOTS for name in (*spot.members, *spot.texts)),
     )
 )
-"""The members to look into."""
 
 
 def outline_of(body: bytes, names: Mapping[str, tuple[str, str]]) -> Outline | None:
@@ -124,10 +122,9 @@ class _Walker:
         role = "system" if name in _SYSTEM else "user"
         if node.kind == "object":
             return self._message(node, key, role)
-        text = node if node.kind == "string" else None
-        return self._told(node, key, role, text, self._pieces(node, key, ROLES[role]))
+        return self._told(node, key, role, self._pieces(node, key, ROLES[role]))
 
-    def _part(  # noqa: PLR0913 - made at once: most bodies have hundreds, and each change is a copy
+    def _part(  # noqa: PLR0913 - nearly all at once, for each change is a copy
         self,
         node: Node,
         key: str,
@@ -138,7 +135,6 @@ class _Walker:
         label: str = "",
         name: str = "",
         origin: str = "",
-        wire_id: str = "",
         children: Sequence[Part] = (),
     ) -> Part:
         if words is None:
@@ -154,7 +150,6 @@ class _Walker:
             origin=origin,
             preview=words,
             says=(0, 0) if said is None else (said.start, said.end),
-            wire_id=wire_id,
             children=tuple(children),
         )
 
@@ -200,36 +195,25 @@ class _Walker:
         role = role or ("user" if node.get("parts") is not None else "")
         if kind not in {"", "message"} and not role:
             return self._part(node, key, "message", said=node, label=kind, origin="model")
-        content, calls, images = _first(node, _CONTENT), node.get(_CALLS), node.get(_IMAGES)
-        text = content if content is not None and content.kind == "string" else None
+        children = [
+            self._part(thought, f"{key}/{name}", "thinking", said=thought, origin="model")
+            for name, thought in node.members
+            if name in _THOUGHTS and thought.size > _EMPTY
+        ]
         origin = ROLES.get(role, "")
-        children: list[Part] = []
-        for name in _THOUGHTS:
-            thought = node.get(name)
-            if thought is not None and thought.size > _EMPTY:
-                children.append(self._part(thought, f"{key}/{name}", "thinking", said=thought, origin="model"))
-        pieces = self._pieces(content, key, origin)
-        is_plain = (
-            len(pieces) == 1 and pieces[0].kind == "text" and not (pieces[0].children or children or calls or images)
-        )
-        if content is not None and is_plain:
-            text = _words(content.elements[0])
-            pieces = [] if text is not None else pieces  # a lone text is the message's own
-        elif text is not None and text.size > _EMPTY and (calls or images or children):
-            children.append(self._part(text, f"{key}/text", "text", said=text, origin=origin))
-        children += [*pieces, *self._images(images, f"{key}/images", origin)]
-        for n, call in enumerate(calls.elements if calls is not None else ()):
-            asked = self._call(call, f"{key}/calls/{n}")
-            children += [asked] if asked is not None else []
-        return self._told(node, key, role, text, children)
+        children += self._pieces(_first(node, _CONTENT), key, origin)
+        children += self._images(node.get(_IMAGES), f"{key}/images", origin)
+        calls = [self._call(call, f"{key}/calls/{n}") for n, call in enumerate(_elements(node.get(_CALLS)))]
+        return self._told(node, key, role, [*children, *filter(None, calls)])
 
-    def _told(self, node: Node, key: str, role: str, text: Node | None, children: list[Part]) -> Part:
+    def _told(self, node: Node, key: str, role: str, children: list[Part]) -> Part:
         children, origin = self._owned(children, ROLES.get(role, ""))
         shown = [child for child in children if child.kind != "thinking" and child.preview] or children
         words = " · ".join(f"{child.name} {child.preview}".strip() for child in shown[:_MOST_SHOWN] if child.preview)
-        if not children:
-            return self._part(node, key, "message", said=text, label=role, origin=origin)
-        return self._part(node, key, "message", words=words, label=role, origin=origin, children=children)
+        part = self._part(node, key, "message", words=words, label=role, origin=origin, children=children)
+        if len(children) == 1 and children[0].label in _PLAIN and not children[0].children:
+            return replace(part, says=children[0].says, children=())  # a lone text is the message's own
+        return part
 
     def _owned(self, children: list[Part], origin: str) -> tuple[list[Part], str]:
         """Say whose results a message holds, and whose images: those of the results in it, or just before it."""
@@ -245,12 +229,13 @@ class _Walker:
         return [replace(image, origin=before) for image in children], before
 
     def _images(self, node: Node | None, key: str, origin: str) -> list[Part]:
-        images = enumerate(node.elements if node is not None else ())
+        images = enumerate(_elements(node))
         return [self._part(image, f"{key}/{n}", "image", said=image, words="", origin=origin) for n, image in images]
 
     def _pieces(self, node: Node | None, key: str, origin: str) -> list[Part]:
-        pieces = node.elements if node is not None else ()
-        return [self._piece(piece, f"{key}/{n}", origin) for n, piece in enumerate(pieces)]
+        if node is not None and node.kind == "string" and node.size > _EMPTY:
+            return [self._part(node, f"{key}/text", "text", said=node, origin=origin)]
+        return [self._piece(piece, f"{key}/{n}", origin) for n, piece in enumerate(_elements(node))]
 
     def _piece(self, node: Node, key: str, origin: str) -> Part:
         part = self._call(node, key) or self._result(node, key) or self._thought(node, key)
@@ -283,7 +268,7 @@ class _Walker:
         if wire_id:
             self._called[wire_id] = name
         said = _first(inside, _CALL.texts)
-        return self._part(node, key, "call", said=said, name=name, origin="model", wire_id=wire_id)
+        return replace(self._part(node, key, "call", said=said, name=name, origin="model"), wire_id=wire_id)
 
     def _result(self, node: Node, key: str) -> Part | None:
         inside = self._inside(node, _RESULT)
@@ -296,39 +281,30 @@ class _Walker:
         content = _first(inside, _RESULT.texts)
         if content is not None and len(content.members) == 1:
             content = content.members[0][1]  # Gemini wraps the text in an object
-        pieces = self._pieces(content, key, origin)
+        pieces = [] if content is None or content.kind == "string" else self._pieces(content, key, origin)
         words = next((piece.preview for piece in pieces if piece.preview), "") if pieces else None
         children = pieces if len(pieces) > 1 else []
         children += self._images(node.get(_IMAGES), f"{key}/images", origin or "tool")
         children += self._pieces(inside.get("parts"), f"{key}/parts", origin)  # Gemini's images
-        return self._part(
-            node,
-            key,
-            "result",
-            said=content,
-            words=words,
-            label="tool result",
-            name=name,
-            origin=origin,
-            wire_id=wire_id,
-            children=children,
-        )
+        part = self._part(node, key, "result", said=content, words=words, label="tool result", children=children)
+        return replace(part, name=name, origin=origin, wire_id=wire_id)
 
     def _thought(self, node: Node, key: str) -> Part | None:
         inside = self._inside(node, _THOUGHT)
         if inside is None or (inside is not node and self._body[inside.start : inside.end] != b"true"):
             return None
-        text = _first(node, ("thinking", "text"))
-        for name in ("summary", "content"):  # lists of pieces, in Responses
-            listed = node.get(name)
-            if text is None and listed is not None and listed.elements:
-                text = listed.elements[0].get("text")
+        pieces = (*_elements(node.get("summary")), *_elements(node.get("content")))  # in Responses
+        text = _first(node, ("thinking", "text")) or next((piece.get("text") for piece in pieces), None)
         words = preview(self._body, text) if text is not None else ""
         return self._part(node, key, "thinking", said=text or node, words=words, origin="model")
 
 
 def _first(node: Node, names: Sequence[str]) -> Node | None:
     return next((member for name in names if (member := node.get(name)) is not None), None)
+
+
+def _elements(node: Node | None) -> Sequence[Node]:
+    return node.elements if node is not None else ()
 
 
 def _words(piece: Node) -> Node | None:
