@@ -14,7 +14,6 @@ import anyio
 import anyio.lowlevel
 
 from tui_host.capture.json.narrowing import mapping
-from tui_host.capture.record import current_place
 from tui_host.chat import result_words as wording
 from tui_host.chat.call_arguments import canonical, changed_numbers, read_arguments
 from tui_host.chat.conversation import CallItem, CallState
@@ -119,7 +118,7 @@ class Calls:
         except TuiHostError as error:
             outcome.result = wording.error_of(call, f"Error: {error}. Nothing was run.")
             outcome.is_error = True
-            arguments = call.arguments.encode(errors="replace")
+            arguments = call.arguments.encode(errors="replace")  # a model's text may hold lone surrogates
             decision = Decision(verdict="invalid", by="default", arguments=arguments, words=str(error))
             self._record(outcome, decision, state="invalid")
         return outcome
@@ -218,7 +217,7 @@ class Calls:
             if decision is None:
                 left.append((outcome, request))
             else:
-                group.start_soon(self._with_misfits, outcome, request)
+                group.start_soon(self._with_misfits, outcome, request)  # only shown: the call does not wait for it
                 self._decided(outcome, decision, group)
         return left
 
@@ -250,7 +249,7 @@ class Calls:
         self._session.wait_for("you")
         try:
             await self._services.approver.decide(questions)
-            for question in questions:
+            for question in questions:  # an open one takes this answer; the others have theirs
                 question.answer(question.request.decided("rejected", "default", NOBODY))
         finally:
             for question in questions:  # a key pressed late must not decide a call of a turn that has ended
@@ -276,9 +275,9 @@ class Calls:
                 self._stop()
             return
         if decision.by == "person" and outcome.request is not None:
-            tool = outcome.request.tool
+            tool = outcome.request.tool  # what the question before its next call compares with: seen by a person
             self._session.policy.approved[tool.server, tool.name] = tool
-        self._record(outcome, decision, state="running")
+        self._record(outcome, decision, state="running")  # before it is sent: a killed program leaves the decision
         group.start_soon(self._send, outcome, decision)
 
     # Running.
@@ -322,21 +321,17 @@ class Calls:
     async def _call(self, outcome: Outcome, decision: Decision) -> ToolOutput:
         def progressed(progress: Progress) -> None:
             of = f"/{progress.total:g}" if progress.total is not None else ""
+            # A server may report a hundred times a second: the frames are on the disk, the item waits for its end.
             self._show(outcome, keep=False, progress=f"{progress.progress:g}{of} {progress.message}".strip())
 
-        place = self._place(outcome)
-        token = current_place.set(place)
-        try:
-            return await self._services.pool.call(
-                outcome.server,
-                outcome.tool,
-                decision.arguments,
-                place=place,
-                fingerprint=decision.fingerprint,
-                on_progress=progressed,
-            )
-        finally:
-            current_place.reset(token)
+        return await self._services.pool.call(
+            outcome.server,
+            outcome.tool,
+            decision.arguments,
+            place=self._place(outcome),
+            fingerprint=decision.fingerprint,
+            on_progress=progressed,
+        )
 
     async def _check_output(self, outcome: Outcome, output: ToolOutput) -> None:
         """Check the structured content against the tool's output schema, after the result is shown."""

@@ -185,7 +185,7 @@ class Conversation(Sequence[Item]):
 
     def again(self, *, keep: Callable[[int, Item], None], redact: Callable[[str], str]) -> Conversation:
         for number in list(self._growing):
-            self._item(number)
+            self._item(number)  # made now: what grows here does not grow in the other
         return Conversation(self._items, keep=keep, redact=redact)
 
     def said(self, limit: int) -> list[str]:

@@ -167,10 +167,6 @@ def _spec(tool: Tool, name: str) -> ToolSpec:
     )
 
 
-_TAKES_CALLS_WITHOUT_TOOLS = frozenset({"ollama"})
-"""Dialects of servers that take calls in a history without tools, and refuse tools where the model knows none."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextRequest:
     """The next request of a session, independent of the dialect and (`prepared`) in the tool protocol's form.
@@ -217,9 +213,10 @@ def build_request(
     history = complete_history(_sent(session, unsent))
     if system:
         text = "".join(text for text, _ in system)
+        # Written anew for each request: a profile's time and the servers' instructions are those of this turn.
         history.insert(0, Message(role="system", parts=(Text(text=text),)))
     specs: Sequence[ToolSpec] = offer.specs
-    if is_native and not specs and dialect.name not in _TAKES_CALLS_WITHOUT_TOOLS:
+    if is_native and not specs and not dialect.takes_calls_without_tools:
         specs = _called_before(history)
     prepared = protocol.prepare(history, specs)
     if prepared.own:

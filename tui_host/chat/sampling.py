@@ -71,7 +71,7 @@ def sampling_ask(request: SamplingRequest, model: str) -> Ask:
     params = request.params
     system, temperature, most = params.get("systemPrompt"), params.get("temperature"), params.get("maxTokens")
     messages = [Message(role="system", parts=(Text(text=system),))] if isinstance(system, str) and system else []
-    calls: dict[str, ToolCall] = {}
+    calls: dict[str, ToolCall] = {}  # a result names its call by the id alone, and models want the name too
     for message in map(mapping, items(params.get("messages"))):
         content = message.get("content")
         parts = [_part(mapping(block), calls) for block in (content if isinstance(content, list) else [content])]
@@ -82,6 +82,7 @@ def sampling_ask(request: SamplingRequest, model: str) -> Ask:
         if others:
             role = "assistant" if message.get("role") == "assistant" else "user"
             messages.append(Message(role=role, parts=others))
+    # Vendors forbid calls each in their own way, but where no tool is offered, none is called.
     has_tools = mapping(params.get("toolChoice")).get("mode") != "none"
     return Ask(
         model=model,
@@ -110,6 +111,7 @@ def _part(block: Mapping[str, JSON], calls: dict[str, ToolCall]) -> Part:
             content = tuple(Text(text=text) for text in texts)
             return ToolResult(call=call, content=content, is_error=block.get("isError") is True)
         case kind:
+            # Left out, the model would answer another question than the one that was approved.
             raise ModelError(f"the server's request has content that cannot be put to a model: {kind!r}"[:200])
 
 

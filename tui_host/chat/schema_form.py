@@ -217,6 +217,7 @@ def _number(kind: str, text: str) -> JSON:
         value = read_json(text)
     except TuiHostError:
         value = None
+    # `3.0` is an integer by JSON Schema 2020-12, section 6.1.1.
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         value = int(value)
     is_number = isinstance(value, int if kind == "integer" else int | float) and not isinstance(value, bool)
@@ -229,6 +230,7 @@ def _chosen(field: FormField, text: str) -> str:
     """Return the value that a person names by the value itself or by its title."""
     if any(option.value == text for option in field.options):
         return text
+    # Titles are the server's words, and two values may have the same.
     labelled = [option.value for option in field.options if option.label == text]
     if len(labelled) != 1:
         raise TuiHostError(f"choose from {', '.join(option.value for option in field.options)}"[:200])

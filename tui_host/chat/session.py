@@ -44,7 +44,7 @@ class Keeper(Protocol):
     def item(self, session: str, number: int, item: Item) -> None: ...
 
 
-QUIET_SECONDS = 10.0
+QUIET_SECONDS = 10.0  # many models think for some seconds before they send anything
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +119,7 @@ class Session:
             elif isinstance(item, AnswerItem | CallItem) and item.turn == self.turn:
                 self.step = max(self.step, item.step)
         self.step = max(self.step, steps)
+        # Not in the constructor: items of an earlier process are stored already.
         self.conversation = self.conversation.again(keep=self._keep_item, redact=self.redact)
 
     def _keep_item(self, number: int, item: Item) -> None:
@@ -148,7 +149,7 @@ class Session:
     def end_note(self) -> NoteItem | None:
         """The error or note that ended the last turn; None if an answer ended it."""
         for item in reversed(self.conversation):
-            is_of_server = isinstance(item, NoteItem) and item.server
+            is_of_server = isinstance(item, NoteItem) and item.server  # a server may go while no turn runs
             if not isinstance(item, SummaryItem) and not is_of_server:
                 return item if isinstance(item, NoteItem) else None
         return None

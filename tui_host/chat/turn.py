@@ -69,16 +69,15 @@ class CallMistakes:
         if not fold.calls and not fold.malformed and fold.stop in {"end", "tools"}:
             text = fold.thinking if is_empty else fold.text
             unread = unread_call(text, tools, besides=protocol.name, is_thinking=is_empty)
-        if (
-            protocol.name == "native"
-        ):  # the text is the answer, which goes back unchanged: the user is told, not the model
-            self.unread = unread
+        if protocol.name == "native":
+            self.unread = unread  # the text is the answer, which goes back unchanged: the user is told, not the model
             return
         reason = "the answer was empty" if is_empty else ""
         if unread is not None:
             reason = unread.reason
         if reason and not self._is_answer(fold):
             fold.add(CallMalformed(reason=reason, start=0, end=0))
+        # Spaces between the arguments do not make it another call.
         asked = tuple((folded.call.name, "".join(folded.call.arguments.split())) for folded in fold.calls)
         self.repeats = self.repeats + 1 if asked and asked == self._last else int(bool(asked))
         self._last = asked

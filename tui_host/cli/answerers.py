@@ -44,7 +44,7 @@ def given_text(word: str, command: str, most_bytes: int) -> str:
         where = f"{command} -"
         if sys.stdin is None:
             raise SettingsError("standard input is closed", where, "pipe the text into it")
-        data = sys.stdin.buffer.read(most_bytes + 1)
+        data = sys.stdin.buffer.read(most_bytes + 1)  # one more than allowed: a longer text is refused, not cut
     if len(data) > most_bytes:
         raise SettingsError(f"the text is longer than {most_bytes:,} bytes", where, "send less")
     try:
@@ -92,10 +92,10 @@ class TerminalApprover:
                 diagnostics.write("  y approve once, n reject, n REASON reject with a reason: ")
                 words = await read_line()
                 if words is None:
-                    diagnostics.write("\n")
+                    diagnostics.write("\n")  # the shell's prompt would stand behind the question
                     return
                 verb, _, reason = words.partition(" ")
-                if verb.lower() in {"y", "yes"} and not reason:
+                if verb.lower() in {"y", "yes"} and not reason:  # «y but only if…» is no approval
                     question.approve()
                 elif verb.lower() in {"n", "no"}:
                     question.reject(reason.strip())
@@ -159,6 +159,7 @@ class FlagAnswerer(Declines):
     async def elicit(self, request: Elicitation) -> ElicitationAnswer:
         asked, why_not = f"to visit {request.url}", ""
         if request.schema is not None:
+            # Nobody looks before it is sent, so what does not fit is declined rather than guessed.
             fields = fields_of(request.schema)
             names = ", ".join(field.name for field in fields)
             asked = f"for {names}" if names else "to confirm"

@@ -101,7 +101,7 @@ def run_host(host: Host, work: Callable[[Interruption], Awaitable[int]]) -> int:
                     except (TuiHostError, OSError) as error:
                         fault = error  # raised again after the host's end: an error raised here would cancel the host
                     finally:
-                        host.stop()
+                        host.stop()  # asked to end, not cancelled: its children end and its records are written first
                 group.cancel_scope.cancel()
         fault = fault or host.fault  # what the command met first explains more than what followed at the end
         if fault is not None:
@@ -148,7 +148,7 @@ async def settled(host: Host) -> Sequence[ServerStatus]:
 
     pool, _ = opened(host)
     timeout = max((spec.timeout or math.inf for spec in host.settings.servers.values()), default=0.0)
-    patience = 2 * (timeout + max(LIST_SECONDS, timeout))
+    patience = 2 * (timeout + max(LIST_SECONDS, timeout))  # a server may be tried in both eras
     async with anyio.create_task_group() as group:
         group.start_soon(report_connecting, host, lambda: True)
         await pool.settled(patience)
@@ -171,6 +171,7 @@ def say(host: Host, words: str) -> None:
 
 def print_value(host: Host, value: JSON) -> None:
     """Write a JSON object to standard output, with secrets removed."""
+    # Redacted as JSON: in a dumped text a secret's quotes and line breaks are escaped.
     text = json.dumps(value)
     redacted = host.redacted_json(text)
     output.value(value if redacted == text else json.loads(redacted))

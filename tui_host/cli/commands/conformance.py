@@ -140,6 +140,7 @@ class Consents(FlagAnswerer):
 
 def visit(url: str) -> str | None:
     """Visit a login's page as a browser would, and return the address that it redirects to, None without one."""
+    # By hand: the redirect is the answer, and an HTTP client would follow it.
     place = urlsplit(url)
     connection = HTTPConnection(place.hostname or "", place.port, timeout=10)
     try:

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 Misfits: TypeAlias = Callable[[JSON, JSON], Awaitable[Sequence[str] | None]]
 """Returns the schema errors of a value; None if the schema is unusable."""
-_NOISE_LINES = 5
-_STDERR_LINES = 5
+_NOISE_LINES, _STDERR_LINES = 5, 5
 _INSTRUCTIONS_CHARACTERS = 600
 
 
@@ -182,6 +181,7 @@ def lines_of(checked: CheckedServer) -> Iterator[str]:
 async def check_server(status: ServerStatus, recorder: Recorder, misfits: Misfits) -> CheckedServer:
     """Check what a server offers, once everything was listed."""
     drafts = (record.draft for record in recorder.since(0, limit=100_000))
+    # The wire keeps what it could not read, so the check shows the line itself and not only a count.
     broken = (draft.data for draft in drafts if draft.malformed is not None and draft.peer == status.name)
     noise = [data.decode(errors="replace").strip()[:200] for data in islice(broken, _NOISE_LINES)]
     checked = CheckedServer(status=status, noise=noise)
@@ -237,7 +237,7 @@ async def _check_tool(checked: CheckedServer, tool: Tool, misfits: Misfits) -> N
         checked.mistake(f"not offered to models: {tool.problem}", tool.name)
     else:
         for name, schema in (("input", tool.schema), ("output", tool.output_schema)):
-            if schema is not None and await misfits(schema, {}) is None:
+            if schema is not None and await misfits(schema, {}) is None:  # any value shows whether a schema is usable
                 words = f"its {name} schema is no valid JSON Schema, or takes too long to check"
                 checked.mistake(words, tool.name)
         refusing: dict[str, list[str]] = {}

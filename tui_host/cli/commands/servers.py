@@ -58,7 +58,7 @@ def run(args: Namespace, settings: Settings) -> int:
         case "servers export":
             _export(settings, chosen_servers(settings.servers, args.words or tuple(settings.servers)))
         case "servers add":
-            name, *words = args.words
+            name, *words = args.words  # what stands behind `--` is in `server`
             _add(settings, name, _typed_entry((*words, *args.server), args.env, args.header))
         case "servers login" | "servers logout":
             return _log_in_or_out(settings, args.words, is_in=args.command == "servers login")

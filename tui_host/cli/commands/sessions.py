@@ -61,12 +61,7 @@ Delete the oldest sessions for good, by the limits keep and max of [store] or th
 _IDS: dict[str, str | int] = {"show": 1, "export": 1, "join": 2, "part": 1, "delete": "+"}
 _NAMES = "an id, its beginning, or «last»; a story's id stands for all of its taps, a tap's id for that tap alone"
 _PAGES = (
-    (
-        "look",
-        0,
-        "",
-        "what deserves a look: errors, cut answers, retries, changed definitions, edits, what was not told",
-    ),
+    ("look", 0, "", "rows that deserve a look: errors, cut answers, retries, changes, edits, what was not told"),
     ("time", "?", "TURN", "where the time of a turn, or of all turns, went"),
     (
         "changes",
@@ -125,7 +120,7 @@ def add(parser: options.CommandParser) -> None:
             parser.option("--max", "SIZE", "delete until the rest takes no more than this, such as 5GB", size)
             parser.flag("--dry-run", "only list what would be deleted")
         case _:
-            return
+            pass
 
 
 def run(args: Namespace, settings: Settings) -> int:

@@ -183,7 +183,7 @@ def _tell_left(left: Sequence[SkippedServer]) -> None:
             (url,) = hide([server.url.partition("?")[0]])
             words = shlex.join(("tui-host", "tap", "http", server.place[-1], "--upstream", url, "--port", str(port)))
             why = f"it is behind a URL. Start {words}, and write the printed URL in place of this one, up to its ?"
-            port += 1
+            port += 1  # each tap needs one of its own
         diagnostics.tell(f"{'.'.join(server.place)} is left unchanged: {why}")
 
 

@@ -43,6 +43,7 @@ class Dialect:
     key_header: str = ""  # empty for a bearer token; a key in the URL would be logged
     version: Callable[[Target], str] | None = None  # the value of the header `NAME-version`
     framing: Framing = "sse"
+    takes_calls_without_tools: bool = False  # such servers refuse tools where the model knows none
     refine: Callable[[ModelError, bytes], ModelError] | None = None  # adds what this vendor says in a refusal
 
     @property

@@ -179,5 +179,6 @@ OLLAMA: Final = Dialect(
     writer=OllamaWriter,
     reader=OllamaReader,
     framing="lines",
+    takes_calls_without_tools=True,
     refine=_refine,
 )
