@@ -70,11 +70,11 @@ async def test_a_prompt_of_ones_own_stands_in_for_the_shipped_one(bench: Make) -
         (own / "cherry.md").write_text("Mine: {tools}")
         await at.ask("hello")
         assert texts(at, 0)[0][1].startswith("Mine: <tools>")
-        (own / "cherry.md").write_text("{tools} {instruction}")
+        (own / "cherry.md").write_text("Mine, without a place for them.")
         error = (await at.ask("hello")).error
 
     assert isinstance(error, SettingsError)
-    assert (error.where, "{instruction} is not replaced" in error.what) == (str(own / "cherry.md"), True)
+    assert (error.where, "{tools} is missing" in error.what) == (str(own / "cherry.md"), True)
 
 
 async def test_a_session_may_change_its_tool_protocol(bench: Make) -> None:
