@@ -15,11 +15,9 @@ from tui_host.llm.dialects.table import dialect_at
 from tui_host.llm.fold import Fold
 
 _MOST = 200
-_LOOKED_AT = 16 << 10
-"""The most characters of an answer to summarise."""
+_LOOKED_AT = 16 << 10  # the most characters of an answer to summarise
 _MESSAGES = ("messages", "contents", "input")
-_TOOL_LISTS = ("functionDeclarations", "function_declarations", "tools")
-"""The members of an entry of the tools that hold several (Gemini, namespaces of Responses)."""
+_TOOL_LISTS = ("functionDeclarations", "function_declarations", "tools")  # of Gemini, and namespaces of Responses
 _NO_NAMES: Mapping[str, tuple[str, str]] = {}
 
 
@@ -35,10 +33,7 @@ def answer_text(url: str, head: Head, body: bytes) -> tuple[str, int]:
 
 
 def request_words(body: bytes, previous: bytes | None = None) -> str:
-    """Summarise a request: «3 tools · 2 messages», or «+2 messages» relative to an earlier request of the turn.
-
-    The summary of other bytes is empty.
-    """
+    """Summarise a request: «3 tools · 2 messages», or «+2 messages» relative to an earlier request of the turn."""
     tools, messages = _counts(body)
     tools_before, messages_before = _counts(previous or b"")
     words: list[str] = []
@@ -53,8 +48,7 @@ def request_words(body: bytes, previous: bytes | None = None) -> str:
 
 @lru_cache(maxsize=2)
 def _counts(body: bytes) -> tuple[int, int]:
-    """Count the tools and messages of a body; what was the body is the previous one next."""
-    try:
+    try:  # both are kept, for what was the body is the previous one next
         value = mapping(read_json(body) if body else None)
     except ValueError:
         return 0, 0
@@ -74,15 +68,11 @@ class ResponseWords:
         self,
         dialect: Dialect,
         *,
-        status: int = 200,
+        status: int = 200,  # 0 if unknown
         headers: tuple[tuple[str, str], ...] = (),
-        names: Mapping[str, tuple[str, str]] = _NO_NAMES,
-        hide: Callable[[str], str] = str,
+        names: Mapping[str, tuple[str, str]] = _NO_NAMES,  # server and tool for each name of the model's
+        hide: Callable[[str], str] = str,  # removes secrets, before the text is cut
     ) -> None:
-        """Start with a response's head; a status of 0 is unknown.
-
-        `names` has server and tool for each name of the model's; `hide` removes secrets before the text is cut.
-        """
         self._hide = hide
         self._dialect = dialect
         self._status = status
@@ -115,7 +105,7 @@ class ResponseWords:
 
     @property
     def token_words(self) -> str:
-        """Return «12,004 tok, 8,064 cached» as the provider reported; empty before."""
+        """Return «12,004 tok, 8,064 cached», as the provider reported."""
         cached = self._fold.usage.input_cached
         words = f", {cached:,} cached" if cached else ""
         return f"{self.tokens:,} tok{words}" if self.tokens else ""

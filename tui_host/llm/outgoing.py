@@ -12,22 +12,17 @@ from tui_host.settings.environment_references import Secret
 from tui_host.settings.urls import shown
 
 AZURE = "azure"
-_NEAR = 0.95
-"""A prompt that fills this share of the window may have been cut, because servers drop whole messages."""
+_NEAR = 0.95  # of the window: a prompt that fills it may have been cut, because servers drop whole messages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The service that a request is for, since services with the same dialect differ.
-
-    `service` is the preset's name, empty for other services. `has_short_ids` tells that the service has refused ids
-    that were not nine letters and digits (Mistral's models behind a gateway).
-    """
+    """The service that a request is for, since services with the same dialect differ."""
 
     provider: str
-    service: str = ""
+    service: str = ""  # the preset's name, empty for other services
     api_version: str = ""
-    has_short_ids: bool = False
+    has_short_ids: bool = False  # it has refused ids that were not nine letters and digits (Mistral behind a gateway)
 
     def path(self, path: str) -> str:
         return f"{path}?api-version={self.api_version}" if self.service == AZURE and self.api_version else path
@@ -35,41 +30,33 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The context window of a server that cuts longer prompts silently; `tokens` are for prompt and answer together."""
+    """The context window of a server that cuts longer prompts silently."""
 
-    tokens: int
+    tokens: int  # for prompt and answer together
     remedy: str
 
     def is_filled(self, tokens: int | None) -> bool:
-        """Tell whether a prompt of this many tokens may have been cut. A larger prompt proves that the window is larger."""
+        """Tell whether a prompt of this many tokens may have been cut."""
+        # A larger prompt proves that the window is larger.
         return tokens is not None and _NEAR * self.tokens <= tokens <= self.tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Outgoing:
-    """A request. Its repr has no headers and no path or query, since these may hold keys.
-
-    Attributes:
-        url: The path below the provider's address, perhaps with a query, until the address is added.
-        headers: All headers but `Host` and `Content-Length`, which HTTP adds.
-        growing: The member of the body that grows from step to step, the conversation; `spans` are its elements' bytes.
-        secret: The credential in the request.
-        window: The window of a server that cuts long prompts silently; None for servers that refuse them.
-        unsent: The options not sent as the person set them, each with the reason.
-    """
+    """A request, with all headers but `Host` and `Content-Length`, which HTTP adds."""
 
     method: str = "POST"
-    url: str
+    url: str  # until the provider's address is added: the path below it, perhaps with a query
     headers: tuple[tuple[str, str], ...] = (("Content-Type", "application/json"), ("Accept", "application/json"))
     body: bytes = b""
-    growing: str = ""
-    spans: tuple[tuple[int, int], ...] = ()
+    growing: str = ""  # the member of the body that grows from step to step, the conversation
+    spans: tuple[tuple[int, int], ...] = ()  # the bytes of its elements
     secret: Secret | None = None
-    window: Window | None = None
-    unsent: Mapping[str, str] = field(default_factory=dict[str, str])
+    window: Window | None = None  # None for servers that refuse long prompts
+    unsent: Mapping[str, str] = field(default_factory=dict[str, str])  # options, each with the reason
 
     @override
-    def __repr__(self) -> str:
+    def __repr__(self) -> str:  # headers, path and query may hold keys
         return f"Outgoing({self.method} {self.origin}, {len(self.body)} bytes)"
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import AnyStr, Literal, TypeAlias
@@ -15,8 +16,7 @@ PartKind: TypeAlias = Literal[
 ]
 Mark: TypeAlias = Literal["+", "-", "~", "="]
 
-USER = "you"
-"""The origin of a user's words, also in another host's requests."""
+USER = "you"  # the origin of a user's words, also in another host's requests
 _PREVIEW = 80
 _LONGEST_ESCAPE = len("\\u0000")
 _ASCII = bytes(range(128))
@@ -26,28 +26,19 @@ _NOT_LEAD_OF_FOUR = bytes(byte for byte in range(256) if byte < 0xF0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A part of a request, with its unique key in the outline, such as `messages/2/calls/0`.
+    """A part of a request."""
 
-    Attributes:
-        label: The kind in words.
-        name: The name of a tool or an option; may be empty.
-        origin: `USER`, `model`, `host`, or a server's name; empty if unknown.
-        preview: The beginning of the part's text in one line; the text is untrusted.
-        says: The place of the whole text, arguments or result; empty if the children hold the text.
-        wire_id: The vendor's id of a call, also on the call's result.
-    """
-
-    key: str
+    key: str  # unique in the outline, such as `messages/2/calls/0`
     kind: PartKind
-    label: str
-    name: str = ""
+    label: str  # the kind in words
+    name: str = ""  # of a tool or an option
     start: int
     end: int
     tokens: int
-    origin: str = ""
-    preview: str = ""
-    says: tuple[int, int] = (0, 0)
-    wire_id: str = ""
+    origin: str = ""  # `USER`, `model`, `host`, or a server's name
+    preview: str = ""  # the beginning of the part's text in one line, untrusted
+    says: tuple[int, int] = (0, 0)  # the place of the whole text, arguments or result; empty if the children hold it
+    wire_id: str = ""  # the vendor's, of a call and on its result
     children: tuple[Part, ...] = ()
 
     @property
@@ -79,13 +70,11 @@ class Outline:
 
 
 def estimate_tokens(data: bytes) -> int:
-    """Estimate the tokens of a text, without a model's tokenizer.
-
-    Counts four ASCII characters as a token. Of the others, characters of two bytes (Latin, Cyrillic, Arabic) take half
-    a token, of three (Chinese, Japanese, Korean) three quarters, of four (emoji) two.
-    """
+    """Estimate the tokens of a text, without a model's tokenizer."""
     if data.isascii():
         return (len(data) + 3) // 4
+    # Characters of two bytes (Latin, Cyrillic, Arabic) take half a token, of three (Chinese, Japanese, Korean) three
+    # quarters, of four (emoji) two.
     beyond = len(data.translate(None, _ASCII))
     three = len(data.translate(None, _NOT_LEAD_OF_THREE))
     four = len(data.translate(None, _NOT_LEAD_OF_FOUR))
@@ -106,13 +95,9 @@ def preview(body: bytes, node: Node, most: int = _PREVIEW) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """Return the text of a JSON string that was cut, perhaps inside an escape."""
-    for size in range(len(text), max(len(text) - _LONGEST_ESCAPE - 1, -1), -1):
-        try:
-            value: object = json.loads(f'"{text[:size]}"', strict=False)
-        except ValueError:
-            continue
-        return str(value)
+    for size in range(len(text), max(len(text) - _LONGEST_ESCAPE - 1, -1), -1):  # the cut may be inside an escape
+        with suppress(ValueError):
+            return str(json.loads(f'"{text[:size]}"', strict=False))
     return text
 
 
@@ -139,24 +124,17 @@ class Comparison:
     """The changes from a request to the next.
 
     Messages are matched from the beginning, then by their bytes, the rest by position and role; other parts by name.
-
-    Attributes:
-        marks: For the key of each part of the later request: `+` new, `~` changed, `=` same bytes.
-        removed: The parts missing in the later request, marked `-`.
-        earlier: For the key of each changed part of the later request: the part before.
-        prefix: The length of the common beginning, in bytes.
-        words: «+2 messages, tools unchanged, prefix identical for 2.9 kB».
     """
 
     def __init__(self, previous: Outline, now: Outline) -> None:
         self._previous = previous
         self._now = now
-        self.marks: dict[str, Mark] = {}
-        self.removed: list[Part] = []
-        self.earlier: dict[str, Part] = {}
+        self.marks: dict[str, Mark] = {}  # by the keys of the later request: `+` new, `~` changed, `=` same bytes
+        self.removed: list[Part] = []  # what is missing in the later request
+        self.earlier: dict[str, Part] = {}  # by the keys of changed parts of the later request: the part before
         self.prefix = common_prefix(previous.body, now.body)
         self._both(previous.parts, now.parts, "", "")
-        self.words = self._words()
+        self.words = self._words()  # «+2 messages, tools unchanged, prefix identical for 2.9 kB»
 
     def _both(self, old: Sequence[Part], new: Sequence[Part], old_key: str, new_key: str) -> None:
         rest = {part.key[len(old_key) :]: part for part in old}

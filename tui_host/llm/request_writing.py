@@ -153,8 +153,7 @@ class RequestWriter(ABC):
 class CallIds:
     """The ids of a request's calls: the vendor's ids, or our own if the vendor gave none or has different rules.
 
-    An id has at most `limit` and at least `least` of the characters `allowed` (the inside of a regular expression's
-    brackets).
+    `allowed` is the inside of a regular expression's brackets.
     """
 
     def __init__(self, limit: int, allowed: str = r"\x21-\x7e", *, least: int = 1) -> None:
@@ -178,10 +177,7 @@ class CallIds:
 
 
 class Tools(tuple[ToolSpec, ...]):  # noqa: SLOT001 - a tuple's subclass has no room for slots that hold anything
-    """The offered tools, and the texts made from them. Each text is made once.
-
-    Use the same object while the tools stay the same, so that they are not written again for each step.
-    """
+    """The offered tools, and the texts made from them, which are made once while the tools stay the same object."""
 
     def __init__(self, tools: Iterable[ToolSpec] = (), /) -> None:
         del tools  # already in the tuple

@@ -14,16 +14,15 @@ from typing import TypeAlias
 
 from tui_host.llm.messages import ToolSpec
 
-Known: TypeAlias = tuple[str, str]
-"""A server and a tool of it."""
+Known: TypeAlias = tuple[str, str]  # a server and a tool of it
 _HASH = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameRule:
-    """A vendor's rule for the names of tools; `first` and `rest` are the inside of a regular expression's brackets."""
+    """A vendor's rule for the names of tools."""
 
-    first: str = "A-Za-z0-9_-"
+    first: str = "A-Za-z0-9_-"  # the inside of a regular expression's brackets
     rest: str = "A-Za-z0-9_-"
     limit: int = 64
 
@@ -33,9 +32,8 @@ class NameRule:
     def clean(self, name: str) -> str:
         """Replace forbidden characters and shorten the name; two names may become equal."""
         text = re.sub(f"[^{self.rest}]", "_", name) or "_"
-        if re.match(f"[{self.first}]", text) is None:
-            text = f"t{text}"
-        return text[: self.limit]
+        is_begun = re.match(f"[{self.first}]", text) is not None
+        return (text if is_begun else f"t{text}")[: self.limit]
 
     def hashed(self, name: str, *, of: str) -> str:
         """Shorten a name to fit with a hash of the original name, which keeps it unique."""
@@ -44,9 +42,7 @@ class NameRule:
 
 
 OPENAI_NAMES = NameRule()
-"""The rule `^[a-zA-Z0-9_-]{1,64}$`."""
-TEXT_NAMES = NameRule(first=r"\w", rest=r"\w.:-", limit=128)
-"""Names that plain-text tool protocols accept: letters of any script."""
+TEXT_NAMES = NameRule(first=r"\w", rest=r"\w.:-", limit=128)  # of plain-text tool protocols: letters of any script
 
 
 class NameTable:
@@ -78,10 +74,9 @@ class NameTable:
         return self.known.get(resolve(name, self.known) or "")
 
 
+# What models write behind a name when the server does not parse their markers: `<|channel|>commentary`, `:0`.
 _MARKERS = re.compile(r"[<\[][|｜].*|:\d+$", re.DOTALL)
-"""What models write behind a name when the server does not parse their markers: `<|channel|>commentary`, `:0`."""
-_PREFIX = re.compile(r"(?:functions?|tools?|mcp)(?:\.|__)")
-"""What models and hosts put before a name: `functions.`, `mcp__`."""
+_PREFIX = re.compile(r"(?:functions?|tools?|mcp)(?:\.|__)")  # what models and hosts put before a name
 
 
 def resolve(name: str, known: Mapping[str, Known]) -> str | None:
@@ -110,10 +105,7 @@ def tool_meant(name: str, tools: Iterable[ToolSpec]) -> ToolSpec | None:
 
 
 def nearest(name: str, tools: Iterable[ToolSpec], *, most: int = 3, alike: float = 0.5) -> tuple[str, ...]:
-    """Return the names most similar to an unknown name, which may be a tool's bare name, best first.
-
-    `alike` is the least similarity, from 0 to 1.
-    """
+    """Return the names most similar to an unknown name, which may be a tool's bare name, best first."""
     named: dict[str, list[str]] = {}
     for tool in tools:
         for form in dict.fromkeys((tool.tool, tool.name, f"{tool.server}__{tool.tool}")):

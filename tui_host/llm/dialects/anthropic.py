@@ -1,10 +1,7 @@
 """`anthropic`: the Messages API. Source: Anthropic API reference, Messages and Streaming.
 
-`MessagesWriter` says what stands in a request: the options in `body`, and for each message of the conversation a message
-of blocks. `RequestWriter` puts them together with the tools. `MessagesReader` is given an answer event by event: it opens
-and closes blocks, and turns each into text, thinking or a call; `AnswerReader` collects these events. Blocks that our own
-form cannot hold (signed thinking, runs of the vendor's own tools) are kept verbatim as an echo, and go back only to where
-they came from.
+Blocks that our own form cannot hold (signed thinking, runs of the vendor's own tools) are kept verbatim as an echo, and go
+back only to where they came from.
 """
 
 from __future__ import annotations
@@ -64,7 +61,7 @@ class MessagesWriter(RequestWriter):
         answers = [message for message in ask.messages if message.role == "assistant"]
         self._last = answers[-1] if answers else None
         echoes = [self.echo(part) for message in answers for part in message.parts]
-        self._answered = {text_or_empty(echo.get("tool_use_id")) for echo in echoes}
+        self._ended = {text_or_empty(echo.get("tool_use_id")) for echo in echoes}
 
     @override
     def body(self) -> dict[str, JSON]:
@@ -83,7 +80,7 @@ class MessagesWriter(RequestWriter):
     @override
     def answer(self, message: Message) -> Iterable[JSON]:
         # In order: the API refuses changed or moved thinking.
-        blocks = [block for part in message.parts if (block := self._block(part, message)) is not None]
+        blocks = [block for part in message.parts if (block := self._answered(part, message)) is not None]
         while blocks and blocks[-1].get("type") in _THINKING:
             blocks.pop()  # the API refuses an answer that ends in thinking, as one that was stopped may
         return _message("assistant", blocks)
@@ -94,27 +91,21 @@ class MessagesWriter(RequestWriter):
         for result in results:
             written: dict[str, JSON] = {"type": "tool_result", "tool_use_id": self.ids.of(result.call)}
             content = self._content(result.content)
-            if content:
-                written["content"] = content
-            if result.is_error:
-                written["is_error"] = True
+            written |= {"content": content} if content else {}
+            written |= {"is_error": True} if result.is_error else {}
             blocks.append(written)
         return _message("user", blocks)
 
     def _content(self, parts: Sequence[Part]) -> Sequence[Mapping[str, JSON]]:
-        blocks: list[Mapping[str, JSON]] = []
-        for part in self.taken(parts):
-            if isinstance(part, Image):
-                image: JSON = {"type": "base64", "media_type": part.media_type, "data": part.data}
-                blocks.append({"type": "image", "source": image})
-            elif part.text.strip():
-                blocks.append({"type": "text", "text": part.text})
-        return blocks
+        taken = self.taken(parts)
+        return [
+            _block(part) for part in taken if isinstance(part, Image) or part.text.strip()
+        ]  # blank ones are refused
 
-    def _block(self, part: Part, message: Message) -> Mapping[str, JSON] | None:
+    def _answered(self, part: Part, message: Message) -> Mapping[str, JSON] | None:
         echo = self.echo(part)
         if isinstance(part, Text) and part.text.strip():
-            return {"type": "text", "text": part.text}
+            return _block(part)
         if isinstance(part, ToolCall):
             name, given = OPENAI_NAMES.clean(part.name), arguments_object(part.arguments)
             return {"type": "tool_use", "id": self.ids.of(part), "name": name, "input": given, **echo}
@@ -128,10 +119,16 @@ class MessagesWriter(RequestWriter):
 
     def _is_open(self, block: Mapping[str, JSON], message: Message) -> bool:
         """Tell whether a run of the vendor's own tool never ended."""
-        if block.get("type") != "server_tool_use" or block.get("id") in self._answered:
+        if block.get("type") != "server_tool_use" or block.get("id") in self._ended:
             return False
         # Only the next answer of the same step may end it.
         return message is not self._last or message.stop not in {"paused", "tools"}
+
+
+def _block(part: Text | Image) -> Mapping[str, JSON]:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    return {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": part.data}}
 
 
 def _thinking_options(options: Options) -> dict[str, JSON]:
@@ -201,11 +198,10 @@ class MessagesReader(AnswerReader):
                 self._count(value.get("usage"))
             case "message_stop":
                 self.mark, self.is_over = "message_stop", True
-            case "ping":
-                pass
-            case _:
-                self.outside(value)
-                return
+            case kind:
+                if kind != "ping":
+                    self.outside(value)
+                    return
         self.has_read = True
 
     @override
@@ -230,9 +226,8 @@ class MessagesReader(AnswerReader):
         return events
 
     def _block_of(self, event: Mapping[str, JSON]) -> _Block | None:
-        """Find the block of an event: by index, else the last block. None if the block has not begun."""
         index = event.get("index")
-        return self._blocks.get(index) if type(index) is int else self._last
+        return self._blocks.get(index) if type(index) is int else self._last  # not all services send an index
 
     def _add(self, event: Mapping[str, JSON], value: Mapping[str, JSON]) -> _Block:
         index = event.get("index")
@@ -274,7 +269,7 @@ class MessagesReader(AnswerReader):
                 block.value["signature"] = delta.get("signature")
             case "input_json_delta":
                 piece = text_or_empty(delta.get("partial_json"))
-                block.pieces += [piece] if piece else []
+                block.pieces.append(piece)
                 self.arguments(block.call, piece)
             case "citations_delta":
                 self.cite(delta.get("citation"))
@@ -295,7 +290,7 @@ class MessagesReader(AnswerReader):
         block.has_ended = True
         match block.kind:
             case "tool_use":
-                if not block.pieces:
+                if not any(block.pieces):
                     self.arguments(block.call, block.given)
             case "text":
                 self.end_part("text")
@@ -303,7 +298,7 @@ class MessagesReader(AnswerReader):
                 signature = text_or_empty(block.value.get("signature"))
                 self.end_part("thinking", {"type": "thinking"} | ({"signature": signature} if signature else {}))
             case kind:
-                if block.pieces:
+                if any(block.pieces):
                     block.value["input"] = arguments_object("".join(block.pieces))
                 if kind == "server_tool_use":
                     self.used(block.value.get("name"), block.value.get("input"))
@@ -318,14 +313,13 @@ class MessagesReader(AnswerReader):
 
 
 def _reason(delta: Mapping[str, JSON]) -> str:
-    """Return the stop reason, with the details of a refusal; empty if absent."""
     reason, details = text_or_empty(delta.get("stop_reason")), mapping(delta.get("stop_details"))
     texts = [text for name in ("category", "explanation") if (text := text_or_empty(details.get(name)))]
     return f"{reason}: {', '.join(texts)}" if reason and texts else reason
 
 
 def _usage_of(usage: Mapping[str, JSON]) -> Usage:
-    """Read the tokens of a `usage` object, whose `input_tokens` does not include tokens read and written by the cache."""
+    # `input_tokens` does not include the tokens that the cache read and wrote.
     counts = [count_of(usage, name) for name in _INPUT]
     reported = [count for count in counts if count is not None]
     return Usage(

@@ -27,13 +27,13 @@ NAME: Final = "gemini"
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
 _NAMES = NameRule(first="A-Za-z_", rest="A-Za-z0-9_.:-")
 _GENERATION = "generationConfig"
+# Beside `generationConfig`, which holds all other options.
 _BESIDE = frozenset(
     (
         *(_GENERATION, "cachedContent", "contents", "labels", "safetySettings"),
         *("serviceTier", "store", "systemInstruction", "toolConfig", "tools"),
     )
 )
-"""Members of the body outside `generationConfig`, which holds all other options."""
 _SIGNATURE: Final = "thoughtSignature"  # to be sent back in the same part
 _DUMMY: Final = "skip_thought_signature_validator"  # documented, for calls made by another model
 _GENERATION_NUMBER = re.compile(r"gemini-(\d+(?:\.\d+)?)")
@@ -41,6 +41,7 @@ _THINKS_SINCE = 2.5
 _THREE = 3  # the generation that has levels of thinking, wants signatures, and takes images in results
 _THINKS_NOT = ("image", "tts", "live", "audio", "embedding")
 _LEVELS: Mapping[str, str] = {"none": "MINIMAL", "off": "MINIMAL", "max": "XHIGH"}
+# The tokens for each effort, as in the vendor's OpenAI-compatible API.
 _BUDGETS: Mapping[str, int] = {
     "none": 0,
     "off": 0,
@@ -50,7 +51,6 @@ _BUDGETS: Mapping[str, int] = {
     "auto": -1,
     **dict.fromkeys(("high", "xhigh", "max"), 24_576),
 }
-"""The tokens for each effort, as in the vendor's OpenAI-compatible API."""
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
 _MESSAGE_CHARACTERS = 500
 _REFUSED: tuple[str, ...] = (
@@ -89,7 +89,6 @@ class GeminiWriter(RequestWriter):
 
     @override
     def body(self) -> dict[str, JSON]:
-        """Return the system prompt and all options, which stand in a member of their own but for a few."""
         others = self.ask.options.others
         self.added = {name: value for name, value in others.items() if name in _BESIDE} | self.added
         system = self.system_text()
@@ -124,14 +123,11 @@ class GeminiWriter(RequestWriter):
         beside: list[Mapping[str, JSON]] = []
         for result in results:
             content = self.taken(result.content)
-            response = self._named(result.call)
-            response["response"] = {"error" if result.is_error else "output": text_of(content, "\n")}
+            said: JSON = {"error" if result.is_error else "output": text_of(content, "\n")}
             images = [_said(part) for part in content if isinstance(part, Image)]
-            if images and self._is_new:
-                response["parts"] = images
-            else:
-                beside += images
-            responses.append({"functionResponse": response})
+            inside: dict[str, JSON] = {"parts": images} if images and self._is_new else {}
+            beside += [] if inside else images
+            responses.append({"functionResponse": {**self._named(result.call), "response": said, **inside}})
         return _contents("user", responses + beside)
 
     def _part(self, part: Part, dummy: Mapping[str, JSON]) -> Mapping[str, JSON]:
@@ -154,7 +150,6 @@ class GeminiWriter(RequestWriter):
 
 
 def _thinking_config(model: str, effort: str | None) -> dict[str, JSON]:
-    """Return the settings for thinking: the effort, and summaries of thoughts if the model has any."""
     generation = _generation_of(model)
     is_new = generation is not None and generation >= _THREE
     word = (effort or "auto").lower()
@@ -173,32 +168,26 @@ def _thinking_config(model: str, effort: str | None) -> dict[str, JSON]:
 
 
 def _generation_of(model: str) -> float | None:
-    """Return 2.5 for `gemini-2.5-flash`, 2 for open models, which have the same requirements, None for unknown names."""
+    """Return 2.5 for `gemini-2.5-flash`, None for unknown names."""
     match = _GENERATION_NUMBER.search(model)
     if match is not None:
         return float(match[1])
-    return 2.0 if "gemma" in model else None
+    return 2.0 if "gemma" in model else None  # open models have the requirements of that generation
 
 
 def _refine(error: ModelError, body: bytes) -> ModelError:
-    """Add the wait to an error: it stands only in the body. A daily quota gets no wait."""
+    """Add what the error's details say of the key, the quota, and how long to wait: no header has it."""
     try:
         value = read_json(body) if body else None
     except ValueError:
         return error
     value = next(iter(value), None) if isinstance(value, list) else value
-    waits: list[float] = []
-    is_for_today = False
-    for detail in map(mapping, items(mapping(mapping(value).get("error")).get("details"))):
-        wait = _SECONDS.fullmatch(str(detail.get("retryDelay")))
-        if wait is not None:
-            waits.append(float(wait[1]))
-        violations = map(mapping, items(detail.get("violations")))
-        is_for_today |= any("PerDay" in str(violation.get("quotaId")) for violation in violations)
-        if detail.get("reason") == "API_KEY_INVALID":
-            error.remedy = "check the credential"
-    if is_for_today:
-        error.passes, error.remedy = False, "the quota of this day is used up"
+    details = [mapping(detail) for detail in items(mapping(mapping(value).get("error")).get("details"))]
+    waits = [float(wait[1]) for each in details if (wait := _SECONDS.fullmatch(str(each.get("retryDelay"))))]
+    if any(detail.get("reason") == "API_KEY_INVALID" for detail in details):
+        error.remedy = "check the credential"
+    if any("PerDay" in str(detail.get("violations")) for detail in details):
+        error.passes, error.remedy = False, "the quota of this day is used up"  # no waiting helps
     elif waits and error.retry_after is None:
         error.passes, error.retry_after = True, max(waits)
         error.remedy = f"try again in {max(waits):.0f} s"
@@ -206,10 +195,10 @@ def _refine(error: ModelError, body: bytes) -> ModelError:
 
 
 def _model_name(entry: JSON) -> str:
-    """Return the name of a model that answers in text."""
     methods = mapping(entry).get("supportedGenerationMethods")
-    is_for_text = not isinstance(methods, list) or "generateContent" in methods
-    return name_or_id(mapping(entry).get("name")).removeprefix("models/") if is_for_text else ""
+    if isinstance(methods, list) and "generateContent" not in methods:
+        return ""  # it makes no text
+    return name_or_id(entry).removeprefix("models/")
 
 
 def _contents(role: str, parts: Sequence[Mapping[str, JSON]]) -> Sequence[JSON]:
@@ -236,8 +225,6 @@ class GeminiReader(AnswerReader):
 
     @override
     def event(self, value: dict[str, JSON], data: bytes) -> None:
-        if self.has_failed:
-            return
         candidate, feedback = _candidate(value), value.get("promptFeedback")
         is_answer = candidate is not None or feedback is not None or "usageMetadata" in value
         if not is_answer or ("error" in value and fault_in(value) is not None):
@@ -273,7 +260,6 @@ class GeminiReader(AnswerReader):
             self.finish(f"{reason}: {words}" if words else reason)
 
     def _part(self, part: JSON, number: int, data: bytes) -> None:
-        """Read a part. Two texts are joined only if neither carries data to send back."""
         if not isinstance(part, dict):
             self.unreadable("a part that is no object")
             return
@@ -293,7 +279,7 @@ class GeminiReader(AnswerReader):
         kind: Literal["text", "thinking"] = "thinking" if has_text and part.get("thought") is True else "text"
         # Beside a text stands its signature; a part of an unknown kind goes back whole.
         echo = {name: value for name, value in part.items() if not (has_text and name in {"text", "thought"})}
-        if echo and self._words == kind:
+        if echo and self._words == kind:  # two texts are joined only if neither carries data to send back
             self.end_part(kind)
         self.say(kind, text)
         if echo:
@@ -308,11 +294,10 @@ def _candidate(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
 
 
 def _usage(counts: JSON) -> Usage:
-    """Read the tokens of a chunk, whose `candidatesTokenCount` does not include the thoughts."""
     return Usage(
         input_total=_sum(counts, "promptTokenCount", "toolUsePromptTokenCount"),
         input_cached=count_of(counts, "cachedContentTokenCount"),
-        output_total=_sum(counts, "candidatesTokenCount", "thoughtsTokenCount"),
+        output_total=_sum(counts, "candidatesTokenCount", "thoughtsTokenCount"),  # the first is without the thoughts
         reasoning=count_of(counts, "thoughtsTokenCount"),
     )
 
