@@ -66,7 +66,7 @@ def servers_of(ended: Ended) -> dict[str, dict[str, JSON]]:
 def test_list_says_what_is_configured_and_shows_no_secret(place: Desk) -> None:
     listed = place.run("servers", "list")
     assert listed.code == 0
-    assert "servers.bare.args: the file contains a credential itself" in listed.err
+    assert "servers.bare.args: the file contains the secret itself (api-key)" in listed.err
     rows = [line.split(maxsplit=3) for line in listed.text.splitlines()]
     assert rows[0][:3] == ["NAME", "TRANSPORT", "STATE"]
     assert [row[0] for row in rows[1:]] == ["good", "exits", "mute", "odd", "nowhere", "docs", "bare"]

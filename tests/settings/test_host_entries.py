@@ -94,7 +94,7 @@ def test_what_is_not_imported_is_said() -> None:
         "autoApprove is not imported (read): every call is asked about",
         "not imported: envFile",
         "named a b there",
-        'env.API_KEY: the file contains the secret itself; write "${API_KEY}" and set that variable instead',
+        'env.API_KEY: the file contains the secret itself (API_KEY); write "${NAME}" for it and set that variable instead',
     ]
 
 

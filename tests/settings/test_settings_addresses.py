@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 
 from tui_host.errors import SettingsError
 from tui_host.settings.paths import default_config_dir, default_data_dir, ensure_private_dir
-from tui_host.settings.schema import Template
-from tui_host.settings.server_tables import SERVER_NAME, server_from_arguments, server_name
+from tui_host.settings.schema import SERVER_NAME, Template
+from tui_host.settings.server_tables import server_from_arguments, server_name
 from tui_host.settings.urls import check_url, parts_of
 
 LOOPBACK = "localhost LOCALHOST localhost. 127.0.0.1 127.9.9.9 [::1] [::ffff:127.0.0.1]"
@@ -87,7 +88,7 @@ def test_a_url_names_its_server(url: str, name: str, transport: str) -> None:
 
 @given(text=st.text())
 def test_any_text_gives_a_valid_name(text: str) -> None:
-    assert SERVER_NAME.fullmatch(server_name(text))
+    assert re.fullmatch(SERVER_NAME, server_name(text))
 
 
 def mode(path: Path) -> int:

@@ -23,17 +23,17 @@ from tui_host.settings.schema import (
     Provider,
     Rule,
     ServerSpec,
+    Settings,
     StoreLimits,
     Transport,
     TurnLimits,
     Ui,
-    UserFile,
 )
 from tui_host.settings.table_reader import rules_of
 
 DOCUMENT = (Path(__file__).parents[2] / "tui_host/docs/configuration.md").read_text("utf-8")
 PARTS = {
-    UserFile: "## Top of",
+    Settings: "## Top of",
     Provider: "## `[providers.NAME]`",
     Price: "## `[providers.NAME]`",
     ServerSpec: "## `[servers.NAME]`",
@@ -52,7 +52,7 @@ def test_every_setting_is_documented_with_its_default(record: type) -> None:
     part = DOCUMENT[DOCUMENT.index(PARTS[record]) :].partition("\n## ")[0]
     defaults = {field.name: field.default for field in fields(record)}
     for name, rule in rules_of(record).items():
-        if record is UserFile and name in ELSEWHERE:
+        if record is Settings and name in ELSEWHERE:
             continue
         assert rule.metadata["doc"]
         assert f"`{name}`" in part or f"{name} = " in part, name

@@ -42,19 +42,29 @@ def test_what_needs_no_variable_can_be_asked() -> None:
     check_provider(PRESETS["openai"], {"OPENAI_API_KEY": "sk-1"})
 
 
-@pytest.mark.parametrize(
-    ("provider", "where", "what"),
-    [
-        (mine("https://${HOST}/v1"), ".base_url", "HOST is not set"),
-        (mine(key="${KEY}"), ".api_key", "the key has a character that is invalid in a header"),
-        (mine(headers="Bearer ${TOKEN}"), ".headers.Authorization", "TOKEN is not set"),
-        (mine(variable="OTHER"), "", "OTHER is not set"),
-    ],
-)
-def test_a_mistake_is_told_with_its_file_and_key(provider: Provider, where: str, what: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        check_provider(provider, {"KEY": "clé"})
-    assert (caught.value.where, caught.value.what) == (f"config.toml: providers.mine{where}", what)
+def test_all_mistakes_are_told_with_file_and_key() -> None:
+    wrong = mine("https://${HOST}/v1", headers="Bearer ${TOKEN}", key="${KEY}")
+    for provider, told in (
+        (
+            wrong,
+            [
+                ".headers.Authorization: TOKEN is not set (set the environment variable TOKEN and start again)",
+                ".base_url: HOST is not set (set the environment variable HOST and start again)",
+                ".api_key: the key has a character that is invalid in a header (check the environment variable KEY)",
+            ],
+        ),
+        (
+            mine(variable="OTHER"),
+            [
+                ": OTHER is not set (set the environment variable OTHER and start again, or choose a model with f4, which asks for the key)"
+            ],
+        ),
+    ):
+        with pytest.raises(SettingsError) as caught:
+            check_provider(provider, {"KEY": "clé"})
+        assert [str(one) for one in (caught.value, *caught.value.more)] == [
+            f"config.toml: providers.mine{line}" for line in told
+        ]
 
 
 def test_a_vendors_key_is_recognised_between_other_words() -> None:

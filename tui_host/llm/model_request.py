@@ -80,7 +80,7 @@ def _addressed(request: Outgoing, provider: Provider, environment: Mapping[str, 
     spoken, address = dialect(provider.dialect), address_of(provider, environment)
     own = resolve_headers(provider.headers, environment, where=f"providers.{provider.name}.headers")
     secret = credential(provider, environment)
-    demand_key(provider, address, own, secret)
+    demand_key(provider, address, secret)
     fixed = (("User-Agent", "tui-host"), ("Accept-Encoding", "identity"))
     headers = (*request.headers, *fixed, *spoken.headers(secret, _target(provider, address)))
     names = {name.lower() for name in own}  # the provider's own headers stand in for ours

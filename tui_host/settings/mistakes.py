@@ -57,18 +57,15 @@ def shown(text: str, longest: int = 80) -> str:
     )
 
 
-def found_kind(value: object) -> str:
-    """Describe an unexpected value for an error message by its kind alone, since it may be secret."""
-    return f"found {next((word for kind, word in _KINDS if isinstance(value, kind)), 'a date or time')}"
-
-
-def found_value(value: object) -> str:
-    """Describe an unexpected value that is no secret for an error message."""
-    if isinstance(value, bool):
+def found(value: object, *, shows: bool = False) -> str:
+    """Describe an unexpected value for an error message: by its kind alone, since it may be secret, unless it `shows`."""
+    if shows and isinstance(value, bool):
         return f"found {str(value).lower()}"
-    if isinstance(value, int | float):
+    if shows and isinstance(value, int | float):
         return f"found {value}"
-    return f'found "{shown(value)}"' if isinstance(value, str) else found_kind(value)
+    if shows and isinstance(value, str):
+        return f'found "{shown(value)}"'
+    return f"found {next((word for kind, word in _KINDS if isinstance(value, kind)), 'a date or time')}"
 
 
 def closest(name: str, known: Sequence[str]) -> str | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from tui_host.errors import SettingsError
 from tui_host.settings.environment_references import Secret, credential, resolve, resolve_headers, resolve_options
+from tui_host.settings.mistakes import Report
 from tui_host.settings.schema import Provider
-from tui_host.settings.urls import check_url, is_loopback
+from tui_host.settings.urls import check_url, is_loopback, parts_of
 
 _CREDENTIALS = frozenset(("authorization", "api-key", "x-api-key", "x-goog-api-key"))
 
@@ -21,9 +21,9 @@ def address_of(provider: Provider, environment: Mapping[str, str]) -> str:
     return address
 
 
-def demand_key(provider: Provider, address: str, headers: Mapping[str, object], secret: Secret | None) -> None:
+def demand_key(provider: Provider, address: str, secret: Secret | None) -> None:
     """Raise a `SettingsError` for a preset without a key, unless it runs on this machine or a header holds a key."""
-    if _needs_key(provider, address, headers, secret):
+    if _needs_key(provider, address, secret):
         variable = provider.key_variable
         remedy = f"set the environment variable {variable} and start again, or choose a model with f4, which asks for the key"
         raise SettingsError(f"{variable} is not set", f"providers.{provider.name}", remedy)
@@ -32,31 +32,37 @@ def demand_key(provider: Provider, address: str, headers: Mapping[str, object], 
 def lacks_key(provider: Provider, environment: Mapping[str, str]) -> bool:
     """Whether the provider could be asked if it had a key."""
     try:
-        address, secret = address_of(provider, environment), credential(provider, environment)
+        return _needs_key(provider, address_of(provider, environment), credential(provider, environment))
     except SettingsError:
         return False
-    return _needs_key(provider, address, provider.headers, secret)
 
 
-def _needs_key(provider: Provider, address: str, headers: Mapping[str, object], secret: Secret | None) -> bool:
-    if secret is not None or provider.key_variable is None or _CREDENTIALS.intersection(map(str.lower, headers)):
+def _needs_key(provider: Provider, address: str, secret: Secret | None) -> bool:
+    if secret is not None or provider.key_variable is None:
         return False
-    return not is_loopback(urlsplit(address).hostname or "")
+    return _CREDENTIALS.isdisjoint(map(str.lower, provider.headers)) and not is_loopback(
+        parts_of(address).hostname or ""
+    )
 
 
 def check_provider(provider: Provider, environment: Mapping[str, str], *, chosen: str = "") -> None:
-    """Check everything in the configuration and the environment that a request to a provider needs.
+    """Raise a `SettingsError` with everything that a request to a provider lacks in the configuration and the environment.
 
     `chosen` is where the configuration chooses the provider: faults of a preset, which has no file, are reported there.
     """
     if provider.embedded:
         return
-    where = f"providers.{provider.name}"
-    try:
-        address, secret = address_of(provider, environment), credential(provider, environment)
+    where, report = f"providers.{provider.name}", Report()
+    with report.collecting():
         resolve_headers(provider.headers, environment, where=f"{where}.headers")
+    with report.collecting():
         resolve_options(provider.options, environment, where=where)
-        demand_key(provider, address, provider.headers, secret)
-    except SettingsError as error:
-        place = ": ".join(filter(None, (provider.file or chosen, error.where)))
-        raise SettingsError(error.what, place, error.remedy) from None
+    address, secret = "", None
+    with report.collecting():
+        address = address_of(provider, environment)
+    with report.collecting():
+        secret = credential(provider, environment)
+        demand_key(provider, address, secret)
+    for mistake in report.mistakes:
+        mistake.where = ": ".join(filter(None, (provider.file or chosen, mistake.where)))
+    report.raise_if_any()

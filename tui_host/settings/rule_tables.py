@@ -9,9 +9,8 @@ from tui_host.settings.mistakes import Report, shown
 from tui_host.settings.schema import Rule
 from tui_host.settings.table_reader import SettingsTable
 
-_SERVER_PATTERN = re.compile(r"[\w*-]{1,80}")
 # What other programs' patterns have beside `*` stands in no tool's name that is meant.
-_TOOL_PATTERN = re.compile(r"[^\[\](){}?|]+")
+_PATTERN = re.compile(r"[\w-]*\*[\w*-]*|[\w*-]{1,80}\.[^\[\](){}?|]+")
 
 
 def matches(name: str, pattern: str) -> bool:
@@ -20,30 +19,22 @@ def matches(name: str, pattern: str) -> bool:
 
 
 def read_rules(table: SettingsTable) -> Iterator[Rule]:
-    """Yield the rules of a file in order. An invalid rule is reported and skipped."""
+    """Yield the rules of a file in order."""
     for entry in table.array("rules"):
-        rule = entry.read(Rule(where=table.file))
+        yield entry.read(Rule(where=table.file))
         for key in ("server", "tool", "action"):
             if not entry.data.get(key):
                 entry.mistake(key, "missing", "write server, tool and action; * stands for any characters")
-        if rule.server and not _SERVER_PATTERN.fullmatch(rule.server):
-            what = f'"{shown(rule.server)}" fits no server\'s name'
-            entry.mistake("server", what, "use letters, digits, -, _ and *")
-        if rule.server and rule.tool and "action" in entry:
-            yield rule
 
 
 def check_patterns(patterns: Sequence[str], report: Report) -> None:
     """Check the patterns of `--allow`. A pattern that cannot match any `SERVER.TOOL` is a mistake."""
     for pattern in patterns:
-        server, dot, tool = pattern.partition(".")
-        matches_something = _TOOL_PATTERN.fullmatch(tool) if dot else "*" in pattern
-        if not matches_something or not _SERVER_PATTERN.fullmatch(server):
-            what = f'found "{shown(pattern)}", expected SERVER.TOOL'
-            remedy = "write it like time.get_* or math.*"
-            if tool and _SERVER_PATTERN.fullmatch(server):
-                remedy = f"write * for brackets and other signs: {shown(pattern_of(pattern))}"
-            report.mistake(what, "--allow", remedy)
+        if not _PATTERN.fullmatch(pattern):
+            meant, remedy = pattern_of(pattern), "write it like time.get_* or math.*"
+            if _PATTERN.fullmatch(meant):
+                remedy = f"write * for brackets and other signs: {shown(meant)}"
+            report.mistake(f'found "{shown(pattern)}", expected SERVER.TOOL', "--allow", remedy)
 
 
 def pattern_of(name: str) -> str:

@@ -82,9 +82,9 @@ def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:
 
 def _read_state(settings: Settings) -> Mapping[str, object]:
     report = Report()
-    document = read_toml(settings.config_dir / STATE_FILE, report, needed=False)
+    state, _ = read_toml(settings.config_dir / STATE_FILE, report)
     report.raise_if_any()
-    return {} if document is None else document[0]
+    return state
 
 
 def _changed(table: Mapping[str, object], values: Mapping[str, object]) -> dict[str, object]:

@@ -42,26 +42,34 @@ DEMO = "demo"
 """Provider name of the demo model; no other provider may use it."""
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
 """A reference to an environment variable: group 1 is the name, group 2 the default (None without a default)."""
+SERVER_NAME = r"(?!.*__)[\w-]{1,40}"
 LARGEST_NUMBER = 1e9
 
 
-def setting(
+def setting(  # noqa: PLR0913 - each is a part of the rule
     default: _Value,
     *,
     doc: str,
     low: float = 0,
     high: float = LARGEST_NUMBER,
     choices: tuple[str, ...] = (),
+    form: str = "",
+    names: str = "",
+    remedy: str = "use letters, digits and _",
+    only: str = "",
     unit: Literal["", "duration", "size"] = "",
+    is_secret: bool = False,
     apart: bool = False,
 ) -> _Value:
     """Return a dataclass field that a file can set, with its rule as metadata.
 
-    `doc` says what the field means, `low` and `high` bound a number, `choices` are the only texts (a `Literal` annotation
-    lists its own), and `unit` says how a number is written: `90d`, `5GB`. A field that is read `apart` has a function of its
-    own, which needs more than the table: a name, or other tables.
+    `doc` says what the field means, `low` and `high` bound a number, and `unit` says how it is written: `90d`, `5GB`. `choices`
+    are the only texts (a `Literal` annotation lists its own), `form` is the pattern of each text, and `names` that of a
+    table's keys, with the `remedy` where they do not fit. It needs the key `only` beside it. What `is_secret`
+    is better not written out. A field that is read `apart` needs more than its table: a name, or other tables.
     """
     rule = {"doc": doc, "low": low, "high": high, "choices": choices, "unit": unit, "apart": apart}
+    rule |= {"form": form, "names": names, "remedy": remedy, "only": only, "is_secret": is_secret}
 
     def given() -> _Value:
         return default
@@ -69,6 +77,17 @@ def setting(
     if isinstance(default, Mapping):  # dataclasses refuse a default that could be changed
         return field(default_factory=given, metadata=rule)
     return field(default=default, metadata=rule)
+
+
+def _named(form: str, remedy: str) -> str:
+    """Return a dataclass field for the name of a table, with its rule as metadata."""
+    return field(metadata={"form": form, "remedy": remedy})
+
+
+def _headers(only: str = "") -> Mapping[str, Template]:
+    remedy = "a name has letters, digits and -, a value is ASCII on one line"
+    names, doc = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", "headers to send with each request"
+    return setting({}, names=names, form=r"[ -~\t]*", remedy=remedy, only=only, is_secret=True, doc=doc)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -129,11 +148,13 @@ class Provider:
     file, and the one that is `embedded` is the demo model, whose process the host starts.
     """
 
-    name: str
+    name: str = _named(
+        rf"(?!{DEMO}$)[A-Za-z0-9_.-]{{1,40}}", f"use 1 to 40 letters, digits, dots, - and _, and not {DEMO}"
+    )
     dialect: str = setting("openai", choices=DIALECTS, doc="the wire format")
     base_url: Template = setting(Template(text=""), doc="the URL before the dialect's path; empty for the demo model")
-    api_key: Template | None = setting(None, doc="the key; None if the preset's variable may hold it")
-    headers: Mapping[str, Template] = setting({}, doc="headers to send with each request")
+    api_key: Template | None = setting(None, is_secret=True, doc="the key; None if the preset's variable may hold it")
+    headers: Mapping[str, Template] = _headers()
     options: Options = setting(Options(), doc="model options, which profile and session override; with extra_body")
     models: tuple[str, ...] = setting((), doc="the models to offer; if empty, the provider is asked")
     default_model: str | None = setting(None, doc="the model to start with, None if there is no obvious one")
@@ -154,29 +175,35 @@ class Provider:
 class ServerSpec:
     """The configuration of a server. `file` is where it stands, empty for a bundled or typed server."""
 
-    name: str
-    command: Template | None = setting(None, doc="the program to start, for stdio")
-    args: tuple[Template, ...] = setting((), doc="the program's arguments, passed without a shell")
-    cwd: Template | None = setting(None, doc="the program's working directory; None for this program's own")
+    name: str = _named(SERVER_NAME, "use 1 to 40 letters of any script, digits, - and _, without __")
+    command: Template | None = setting(None, form=r"(?s:.*\S.*)", remedy="write its name", doc="the program to start")
+    args: tuple[Template, ...] = setting((), only="command", is_secret=True, doc="its arguments, without a shell")
+    cwd: Template | None = setting(None, only="command", doc="its working directory; None for this program's own")
     url: Template | None = setting(None, doc="the address of a remote server")
     bundled: str | None = setting(None, choices=BUNDLED, doc="the name of a bundled server")
     transport: Transport = setting("stdio", doc="how to connect; http if there is a URL")
-    env: Mapping[str, Template] = setting({}, doc="environment variables to add for the program")
-    headers: Mapping[str, Template] = setting({}, doc="headers to send with each request to `url`")
+    env: Mapping[str, Template] = setting({}, only="command", names="[^=]+", is_secret=True, doc="variables to add")
+    headers: Mapping[str, Template] = _headers(only="url")
     enabled: bool = setting(True, doc="whether to connect at start")
     timeout: float = setting(60.0, doc="longest time for a request, in seconds; 0 for no limit")
     timeout_max: float = setting(600.0, low=0.001, doc="longest time for a call that reports progress, in seconds")
     mode: Mode = setting("auto", doc="which era of MCP to speak")
     instructions: bool = setting(False, doc="whether the server's instructions are sent to the model")
     sampling: bool = setting(False, doc="whether the server may ask for answers of the model")
-    roots: tuple[str, ...] = setting((), doc="folders whose paths the server may know")
+    roots: tuple[str, ...] = setting((), form="/.*|~/.*", remedy="write it from / or ~/ on", doc="folders it may know")
     log_level: str = setting("", choices=("", *LOG_LEVELS), doc="least severe log messages to ask for; empty asks none")
     watch: tuple[str, ...] = setting((), doc="patterns of files, relative to cwd or to `file`; a change restarts it")
-    allow_http: bool = setting(False, doc="whether plain http to another machine is permitted")
-    client_id: Template | None = setting(None, doc="the client's id at the authorization server; None to register")
-    client_secret: Template | None = setting(None, doc="the secret that belongs to `client_id`")
-    client_metadata_url: str = setting("", doc="the address of a document that describes the client")
-    redirect_port: int = setting(0, high=65535, doc="the port that a login returns to; 0 for any free port")
+    allow_http: bool = setting(False, only="url", doc="whether plain http to another machine is permitted")
+    client_id: Template | None = setting(None, only="url", doc="the client's id for logins; None to register one")
+    client_secret: Template | None = setting(None, only="url", is_secret=True, doc="the secret of `client_id`")
+    client_metadata_url: str = setting(
+        "",
+        only="url",
+        form="https://.+/.+",
+        remedy="write an https address with a path",
+        doc="where the client is described",
+    )
+    redirect_port: int = setting(0, high=65535, only="url", doc="the port that a login returns to; 0 for any free port")
     file: str = field(default="", compare=False)
 
 
@@ -184,12 +211,15 @@ class ServerSpec:
 class Profile:
     """A named set of system prompt, model, tool protocol, servers and options: an agent. A field of None changes nothing."""
 
-    name: str
-    system: Template | None = setting(
-        None, doc="the system prompt; {time}, {servers} and {server_instructions} are filled in when a turn begins"
-    )
+    name: str = _named(r"[\w.-]{1,40}", "use 1 to 40 letters, digits, dots, - and _")
+    system: Template | None = setting(None, doc="the system prompt; places in braces are filled in as a turn begins")
     servers: tuple[str, ...] | None = setting(None, doc="names of the servers whose tools are offered")
-    tools: tuple[str, ...] | None = setting(None, doc="patterns SERVER.TOOL of the tools to offer, with * as wildcard")
+    tools: tuple[str, ...] | None = setting(
+        None,
+        form=r"[^.]*\*[^.]*|[^.]*\..+",
+        remedy="write it like time.get_* or math.*",
+        doc="patterns of the tools to offer",
+    )
     model: ModelRef | None = setting(None, apart=True, doc="the model to switch to")
     protocol: str | None = setting(None, choices=PROTOCOLS, doc="the tool protocol to switch to")
     options: Options = setting(Options(), doc="model options over the provider's; the session's override these")
@@ -200,7 +230,7 @@ class Profile:
 class Rule:
     """A rule that decides calls without asking: deny beats ask beats allow. `where` is the file that contains the rule."""
 
-    server: str = setting("", doc="a server's name, with * as wildcard")
+    server: str = setting("", form=r"[\w*-]*", remedy="use letters, digits, -, _ and *", doc="its name, * as wildcard")
     tool: str = setting("", doc="a tool's name, with * as wildcard")
     action: Action = setting("ask", doc="what to do with a call that matches")
     where: str
@@ -211,9 +241,7 @@ class TurnLimits:
     """What bounds a turn."""
 
     steps: int = setting(25, low=1, doc="largest number of model exchanges in a turn")
-    connect_wait: float = setting(
-        10.0, doc="longest wait for connecting servers, in seconds from the later of the turn's and the server's start"
-    )
+    connect_wait: float = setting(10.0, doc="longest wait for connecting servers, from the later of both starts")
     retries: int = setting(3, doc="largest number of automatic retries of a request that is refused temporarily")
 
 
@@ -234,22 +262,6 @@ class Ui:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UserFile:
-    """The top of `config.toml`. The person writes this file, the program never does."""
-
-    model: str | None = setting(None, doc="the model to start with, PROVIDER/MODEL")
-    protocol: str | None = setting(None, doc="the tool protocol to start with, one of `PROTOCOLS`")
-    profile: str | None = setting(None, doc="the profile to start with")
-    providers: Mapping[str, Provider] = setting({}, apart=True, doc="the providers by name")
-    servers: Mapping[str, ServerSpec] = setting({}, apart=True, doc="the servers by name")
-    profiles: Mapping[str, Profile] = setting({}, apart=True, doc="the profiles by name")
-    rules: tuple[Rule, ...] = setting((), apart=True, doc="which calls are decided without asking")
-    limits: TurnLimits = setting(TurnLimits(), doc="limits of a turn")
-    store: StoreLimits = setting(StoreLimits(), doc="how long sessions are stored")
-    ui: Ui = setting(Ui(), doc="the appearance of the app")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SavedChoices:
     """The file `state.toml`: what the program remembers. Each applies only if `config.toml` does not set it."""
 
@@ -262,26 +274,26 @@ class SavedChoices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The whole configuration, from files, environment and arguments.
+    """The whole configuration, from files, environment and arguments; its keys are the top of `config.toml`.
 
     `profile` is already applied to `model` and `protocol`, and `switches`, by `SERVER` or `SERVER.TOOL`, to `servers`.
     """
 
+    model: ModelRef | None = setting(None, apart=True, doc="the model to start with; None for the demo model")
+    protocol: str = setting(PROTOCOLS[0], apart=True, doc="the tool protocol to start with")
+    profile: str = setting("", apart=True, doc="the profile to start with")
+    # Configured ones first, then presets, then the demo model's.
+    providers: Mapping[str, Provider] = setting({}, apart=True, doc="the providers by name")
+    servers: Mapping[str, ServerSpec] = setting({}, apart=True, doc="the servers by name")
+    profiles: Mapping[str, Profile] = setting({}, apart=True, doc="the profiles by name")
+    rules: tuple[Rule, ...] = setting((), apart=True, doc="which calls are decided without asking")
+    limits: TurnLimits = setting(TurnLimits(), doc="limits of a turn")
+    store: StoreLimits = setting(StoreLimits(), doc="how long sessions are stored")
+    ui: Ui = setting(Ui(), doc="the appearance of the app")
     config_dir: Path
     data_dir: Path
     config_file: Path | None = None
-    model: ModelRef | None = None  # the demo model without one
-    protocol: str = PROTOCOLS[0]
-    profile: str = ""
-    profiles: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
-    # Configured ones first, then presets, then the demo model's.
-    providers: Mapping[str, Provider] = field(default_factory=dict[str, Provider])
-    servers: Mapping[str, ServerSpec] = field(default_factory=dict[str, ServerSpec])
-    rules: tuple[Rule, ...] = ()
     allow: tuple[str, ...] = ()
-    limits: TurnLimits = field(default_factory=TurnLimits)
-    store: StoreLimits = field(default_factory=StoreLimits)
-    ui: Ui = field(default_factory=Ui)
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     notices: tuple[str, ...] = ()
     default_servers: bool = False  # the bundled ones, because none is configured

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 
 from tui_host.errors import SettingsError
-from tui_host.settings.mistakes import Report, shown
+from tui_host.settings.mistakes import Report
 from tui_host.settings.paths import ensure_private_dir
-from tui_host.settings.provider_tables import check_address, check_headers, notice_secret
+from tui_host.settings.provider_tables import check_address
 from tui_host.settings.save import save_switches, write_toml
 from tui_host.settings.schema import ServerSpec, Settings, Template
 from tui_host.settings.table_reader import SettingsTable
@@ -20,45 +20,28 @@ from tui_host.settings.toml_files import shown_path
 from tui_host.settings.urls import check_url, split
 
 FOLDER = "servers.d"
-SERVER_NAME = re.compile(r"(?!.*__)[\w-]{1,40}")
-_WAYS = ("command", "url", "bundled")
-_NEEDS = {
-    "command": ("args", "cwd"),
-    "url": ("headers", "allow_http", "client_id", "client_secret", "client_metadata_url", "redirect_port"),
-}
 # Programs that start another program, whose name is an argument.
 _LAUNCHERS = frozenset(["uvx", "npx", "bunx", "pipx", "uv", "npm", "bun", "deno", "node", "python", "run", "exec"])
-_SECRET_VARIABLE = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 
 
 def read_server(name: str, table: SettingsTable) -> ServerSpec:
     """Read a server's table; mistakes go to the table's report."""
-    if not SERVER_NAME.fullmatch(name):
-        remedy = "use 1 to 40 letters of any script, digits, - and _, without __"
-        table.mistake("", f'"{shown(name)}" is not a valid server name', remedy)
     spec = table.read(ServerSpec(name=name, file=table.file, transport="http" if "url" in table else "stdio"))
-    _check_ways(table, spec)
+    ways = [key for key in ("command", "url", "bundled") if key in table]
+    for key in ways[1:]:
+        table.mistake(key, f"conflicts with {ways[0]}", f"remove one: a server has {' or '.join(ways)}")
+    fitting = {"command": ("stdio",), "url": ("http", "sse"), "bundled": ("stdio",)}
+    if spec.bundled == "weather":
+        fitting["bundled"] = ("stdio", "http")
+    if not ways:
+        table.mistake("", "no command, url or bundled", "set one of them to say how to reach the server")
+    elif "transport" in table and spec.transport not in fitting[ways[0]]:
+        what = f'found "{spec.transport}", which {ways[0]} does not support'
+        table.mistake("transport", what, f"write {' or '.join(fitting[ways[0]])}")
     if spec.url is not None:
         check_address(table, "url", spec.url, allow_http=spec.allow_http)
-    check_headers(table, spec.headers)
-    for root in spec.roots:
-        if not root.startswith(("/", "~/")):
-            table.mistake("roots", f'found "{shown(root)}", which is not a full path', "write it from / or ~/ on")
-    for variable, template in spec.env.items():
-        if not variable or "=" in variable or "\0" in variable:
-            table.inner("env").mistake(variable, "not a valid variable name", "use letters, digits and _")
-        elif _SECRET_VARIABLE.search(variable) and "${" not in template.text:
-            notice_secret(table.inner("env"), variable, template, shown(variable))
-    if spec.client_metadata_url and not spec.client_metadata_url.startswith("https://"):
-        what = f'found "{shown(spec.client_metadata_url)}"'
-        table.mistake("client_metadata_url", what, "write an https address with a path")
-    if spec.client_secret is not None:
-        if spec.client_id is None:
-            table.mistake("client_secret", "there is no client_id", "write the id that the secret belongs to")
-        if "${" not in spec.client_secret.text:
-            notice_secret(table, "client_secret", spec.client_secret)
-    if spec.command is not None:
-        _check_command(table, spec, spec.command.text)
+    if spec.client_secret is not None and spec.client_id is None:
+        table.mistake("client_secret", "there is no client_id", "write the id that the secret belongs to")
     return spec
 
 
@@ -103,51 +86,6 @@ def _program(words: Sequence[str]) -> str:
         if stem and not word.startswith("-") and re.sub(r"[\d.]+$", "", stem) not in _LAUNCHERS:
             return stem
     return PurePath(words[0]).name
-
-
-def _check_ways(table: SettingsTable, spec: ServerSpec) -> None:
-    """Check that one key says how to reach the server, and that the other keys fit it."""
-    ways = [key for key in _WAYS if key in table]
-    if not ways:
-        table.mistake("", "no command, url or bundled", "set one of them to say how to reach the server")
-        return
-    for key in ways[1:]:
-        table.mistake(key, f"conflicts with {ways[0]}", f"remove one: a server has {' or '.join(ways)}")
-    for way, keys in _NEEDS.items():
-        for key in keys:
-            if key in table and way not in ways:
-                table.mistake(key, f"is only valid with {way}", "remove it")
-    if "env" in table and "url" in table:
-        table.mistake("env", "is only valid for a started process, not with url", "remove it")
-    fitting = ("http", "sse") if "url" in table else ("stdio",)
-    if spec.bundled == "weather":
-        fitting = ("stdio", "http")
-    if spec.transport not in fitting:
-        what = f'found "{spec.transport}", which {ways[0]} does not support'
-        table.mistake("transport", what, f"write {' or '.join(fitting)}")
-
-
-def _check_command(table: SettingsTable, spec: ServerSpec, text: str) -> None:
-    """Warn of a command that will not be found as it stands, and of credentials in its arguments.
-
-    Nothing is refused: a command may be right on the machine that runs it.
-    """
-    if not text.strip():
-        table.mistake("command", "empty", "write the program's name")
-    elif text.startswith("~"):
-        table.notice("command", "~ is not expanded here; write ${HOME}")
-    elif "/" in text and not text.startswith(("/", "${")) and spec.cwd is None:
-        reason = "a relative path depends on the folder tui-host is started in"
-        table.notice("command", f"{reason}; write the full path")
-    elif " " in text.strip() and not spec.args and "/" not in text.partition(" ")[0]:
-        table.notice("command", "the whole text is taken as the program's name; put arguments into args")
-    if not spec.args:
-        return
-    from tui_host.settings.credential_places import in_words  # imported late: not needed before the first frame
-
-    for name, _ in in_words(argument.text for argument in spec.args):
-        remedy = 'write "${NAME}" for it and set that variable instead'
-        table.notice("args", f"the file contains a credential itself ({shown(name)}); {remedy}")
 
 
 def read_entry(name: str, table: Mapping[str, object]) -> tuple[ServerSpec, tuple[str, ...]]:

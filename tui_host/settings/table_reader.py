@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +12,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from tui_host.errors import JSON
-from tui_host.settings.mistakes import Report, found_kind, found_value, nearest, wrong_choice
+from tui_host.settings.mistakes import Report, found, nearest, shown, wrong_choice
 from tui_host.settings.model_options import Options, options_of, wrong_options
 from tui_host.settings.schema import LARGEST_NUMBER, REFERENCE, Template
 from tui_host.settings.toml_files import is_array, is_table, line_of, read_toml, shown_path, written_key
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Record = TypeVar("Record", bound="DataclassInstance")
 
 _DURATION = re.compile(r"(\d{1,9})\s*([smhdw])")
-_SIZE = re.compile(r"(\d{1,9})\s*(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)", re.IGNORECASE)
+_SIZE = re.compile(r"(\d{1,9})\s*([KMGT]?)(I?)B", re.IGNORECASE)
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -38,13 +38,12 @@ def size_of(text: str) -> int | None:
     match = _SIZE.fullmatch(text)
     if match is None:
         return None
-    unit = match[2].lower()
-    return int(match[1]) * (1024 if "i" in unit else 1000) ** "bkmgt".index(unit[0])
+    return int(match[1]) * (1024 if match[3] else 1000) ** " kmgt".index(match[2].lower() or " ")
 
 
 def rules_of(record: type[DataclassInstance]) -> dict[str, Field[object]]:
     """Return the fields that a file can set, with their rules as metadata, by key."""
-    return {field.name: field for field in fields(record) if field.metadata}
+    return {field.name: field for field in fields(record) if "doc" in field.metadata}
 
 
 @lru_cache
@@ -72,12 +71,10 @@ class SettingsTable:
     source: str = ""
 
     @classmethod
-    def open(cls, path: Path, report: Report, *, needed: bool = False) -> SettingsTable | None:
-        """Read a file; None if it cannot be read, or does not exist. A missing file is a mistake if it is needed."""
-        document = read_toml(path, report, needed=needed)
-        if document is None:
-            return None
-        return cls(data=document[0], report=report, file=shown_path(path), source=document[1])
+    def open(cls, path: Path, report: Report, *, needed: bool = False) -> SettingsTable:
+        """Read a file; a table without keys if it cannot be read. A missing file is a mistake only if it is needed."""
+        data, source = read_toml(path, report, needed=needed)
+        return cls(data=data, report=report, file=shown_path(path), source=source)
 
     def __contains__(self, key: str) -> bool:
         return key in self.data
@@ -85,11 +82,17 @@ class SettingsTable:
     def read(self, over: Record) -> Record:
         """Return a record with the values of the table, by the rules of the record's fields."""
         rules, values = rules_of(type(over)), dict[str, object]()
+        for field in fields(over):
+            if field.name == "name" and not re.fullmatch(field.metadata["form"], getattr(over, "name")):  # noqa: B009
+                self.mistake("", "not a valid name", field.metadata["remedy"])
         for key, kind in _kinds_of(type(over)).items():
+            rule = rules[key].metadata
             if kind is Options:
                 values[key] = self._options()
-            elif key in self.data and not rules[key].metadata["apart"]:
+            elif key in self.data and not rule["apart"]:
                 values[key] = self._value(key, kind, rules[key])
+                if rule["only"] and rule["only"] not in self.data:
+                    self.mistake(key, f"is only valid with {rule['only']}", "remove it")
         known = (*rules, "extra_body") if "options" in rules else tuple(rules)
         for key in self.data:
             if key not in known:
@@ -111,67 +114,91 @@ class SettingsTable:
         value, path = self.data.get(key, {}), self._path(key)
         if is_table(value):
             return replace(self, data=value, path=path)
-        self.mistake(key, f"{found_kind(value)}, expected a table", f"write it under [{path}]")
+        self.mistake(key, f"{found(value)}, expected a table", f"write it under [{path}]")
         return replace(self, data={}, path=path)
 
     def array(self, key: str) -> Iterator[SettingsTable]:
         """Yield the tables of an array of tables `[[key]]`."""
         items = self.data.get(key, [])
         if not is_array(items) or not all(map(is_table, items)):
-            self.mistake(key, f"{found_kind(items)}, expected an array of tables", f"write [[{key}]]")
+            self.mistake(key, f"{found(items)}, expected an array of tables", f"write [[{key}]]")
             return
         for number, item in enumerate(items, 1):
             if is_table(item):
                 yield replace(self, data=item, path=f"{self._path(key)} #{number}")
 
-    def text(self, key: str, value: object) -> str | None:
-        """Return the text of a key, or of an element of its array."""
+    def text(self, key: str, value: object, field: Field[object] | None = None) -> str | None:
+        """Return a value, of a key or of an element of its array, if it is text, of the form that the field demands."""
+        rule = {"form": ""} if field is None else field.metadata
         if not isinstance(value, str):
-            self.mistake(key, f"{found_kind(value)}, expected text", "write it in quotes")
-            return None
-        if "\0" in value:
+            self.mistake(key, f"{found(value)}, expected text", "write it in quotes")
+        elif "\0" in value:
             self.mistake(key, "a NUL character in the text", "remove it")
-            return None
-        if "${" in REFERENCE.sub("", value):
-            meant = "references are ${NAME} and ${NAME:-default}"
-            self.notice(key, f"a ${{…}} that is no reference is left unchanged; {meant}")
-        return value
+        elif rule["form"] and not re.fullmatch(rule["form"], value):
+            self.mistake(key, found(value, shows=not rule["is_secret"]), rule["remedy"])
+        else:
+            if "${" in REFERENCE.sub("", value):
+                meant = "references are ${NAME} and ${NAME:-default}"
+                self.notice(key, f"a ${{…}} that is no reference is left unchanged; {meant}")
+            return value
+        return None
 
     def _value(self, key: str, kind: object, field: Field[object]) -> object:
         """Read the value of a key by the kind that the field's annotation says."""
-        value, origin, inner = self.data[key], get_origin(kind), get_args(kind)
+        value, rule = self.data[key], field.metadata
+        origin, inner = get_origin(kind), get_args(kind)
         if origin is tuple:
-            return self._array(key, inner[0])
+            return self._array(key, inner[0], field)
         if origin is Mapping:
-            table = self.inner(key)
-            read = {name: table._value(name, inner[1], field) for name in table.data}  # noqa: SLF001 - its own class
-            return {name: element for name, element in read.items() if element is not None}
+            return self.inner(key)._mapping(inner[1], field)  # noqa: SLF001 - its own class
         if kind is bool:
             if isinstance(value, bool):
                 return value
-            self.mistake(key, f"{found_value(value)}, expected true or false", "write it without quotes")
+            self.mistake(key, f"{found(value, shows=True)}, expected true or false", "write it without quotes")
             return None
         if kind is int or kind is float:
-            return self._measure(key, field) if field.metadata["unit"] else self._number(key, kind, field)
+            return self._measure(key, field) if rule["unit"] else self._number(key, kind, field)
         if isinstance(kind, type) and is_dataclass(kind) and kind is not Template:
             record: type[DataclassInstance] = kind
             return self.inner(key).read(record())
-        text, choices = self.text(key, value), inner if origin is Literal else field.metadata["choices"]
-        if text is not None and choices and text not in choices:
-            self.mistake(key, *wrong_choice(text, choices))
+        text = self.text(key, value, field)
+        choices = inner if origin is Literal else rule["choices"]
+        if text is None or (choices and text not in choices):
+            if text is not None:
+                self.mistake(key, *wrong_choice(text, choices))
             return None
-        if text is not None and kind is Template:
+        if kind is Template:
+            self._notice_secrets(key, (f"--{key}", text), field)
             return Template(text=text)
         return Path(text) if kind is Path and text else text
 
-    def _array(self, key: str, kind: object) -> object:
+    def _mapping(self, kind: object, field: Field[object]) -> object:
+        names = field.metadata["names"]
+        for name in self.data if names else ():
+            if not re.fullmatch(names, name):
+                self.mistake(name, "not a valid name", field.metadata["remedy"])
+        read = {name: self._value(name, kind, field) for name in self.data}
+        return {name: element for name, element in read.items() if element is not None}
+
+    def _array(self, key: str, kind: object, field: Field[object]) -> object:
         value = self.data[key]
         if not is_array(value):
-            self.mistake(key, f"{found_kind(value)}, expected an array of text", 'write ["one", "two"]')
+            self.mistake(key, f"{found(value)}, expected an array of text", 'write ["one", "two"]')
             return None
-        read = [self.text(f"{key}[{index}]", item) for index, item in enumerate(value)]
+        read = [self.text(f"{key}[{index}]", item, field) for index, item in enumerate(value)]
         texts = tuple(text for text in read if text is not None)
+        self._notice_secrets(key, texts, field)
         return tuple(Template(text=text) for text in texts) if kind is Template else texts
+
+    def _notice_secrets(self, key: str, words: Sequence[str], field: Field[object]) -> None:
+        """Warn of secrets that the file itself holds, read as a command line: a variable keeps them better."""
+        if not field.metadata["is_secret"]:
+            return
+        from tui_host.settings.credential_places import in_words  # imported late: not needed before the first frame
+
+        for name in dict.fromkeys(name for name, _ in in_words(words)):
+            remedy = 'write "${NAME}" for it and set that variable instead'
+            self.notice(key, f"the file contains the secret itself ({shown(name)}); {remedy}")
 
     def _measure(self, key: str, field: Field[object]) -> float | None:
         """Read a duration or a size, as in `90d` and `5GB`."""
@@ -180,7 +207,7 @@ class SettingsTable:
         converted = convert(value) if isinstance(value, str) else None
         if converted is None:
             examples = "90d, 12h or 30m" if unit == "duration" else "5GB or 500MB"
-            self.mistake(key, f"{found_value(value)}, expected a {unit}", f"write it in quotes, like {examples}")
+            self.mistake(key, f"{found(value, shows=True)}, expected a {unit}", f"write it in quotes, like {examples}")
         return converted
 
     def _number(self, key: str, kind: object, field: Field[object]) -> float | None:
@@ -191,7 +218,7 @@ class SettingsTable:
             return value if kind is int else float(value)
         wanted = "an integer" if kind is int else "a number"
         bounds = f"{low:g} or more" if high == LARGEST_NUMBER else f"{low:g} to {high:g}"
-        self.mistake(key, f"{found_value(value)}, expected {wanted}, {bounds}", "write it without quotes")
+        self.mistake(key, f"{found(value, shows=True)}, expected {wanted}, {bounds}", "write it without quotes")
         return None
 
     def _options(self) -> Options:

@@ -1,4 +1,4 @@
-"""Reads TOML files whole, up to a size limit, and finds the line of a key. Each failure is reported as a mistake."""
+"""Reads TOML files, and finds the line of a key. Each failure is reported as a mistake."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from typing import TypeGuard
 
 from tui_host.settings.mistakes import Report, shown
 
-LARGEST = 1_000_000
-"""Largest configuration file, in bytes. A larger file is a mistake, such as a wrong path."""
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+(?:\[\d+\])?")
 _LONG_TEXT = re.compile(r'"""(?:\\.|.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
@@ -30,26 +28,19 @@ def is_array(value: object) -> TypeGuard[list[object]]:
     return isinstance(value, list)
 
 
-def read_toml(path: Path, report: Report, *, needed: bool) -> tuple[dict[str, object], str] | None:
-    """Return the values of a TOML file, and its text; None without a file, which is a mistake if it is needed."""
-    name = shown_path(path)
+def read_toml(path: Path, report: Report, *, needed: bool = False) -> tuple[dict[str, object], str]:
+    """Return the values of a TOML file, and its text: both empty without a file, which is a mistake if it is needed."""
+    name, data = shown_path(path), b""
     try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
+        data = path.read_bytes()
+        text = data.decode("utf-8-sig")
+        return tomllib.loads(text), text
     except (FileNotFoundError, NotADirectoryError):
         if needed:
             report.mistake("no such file", name, "create it, or give another path")
-        return None
     except OSError as error:
         remedy = f"give the path of the file, such as {name}/config.toml" if path.is_dir() else "check its permissions"
         report.mistake(f"cannot be read: {error.strerror}", name, remedy)
-        return None
-    if len(data) > LARGEST:
-        report.mistake(f"more than {LARGEST:,} bytes", name, "give the path of a configuration file")
-        return None
-    try:
-        text = data.decode("utf-8-sig")
-        return tomllib.loads(text), text
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         report.mistake(f"not UTF-8: byte 0x{data[error.start]:02x}", f"{name}: line {line}", "save the file as UTF-8")
@@ -60,7 +51,7 @@ def read_toml(path: Path, report: Report, *, needed: bool) -> tuple[dict[str, ob
             last_line = data.rstrip().count(b"\n") + 1
             name = f"{name}: line {place[1] or last_line}"
         report.mistake(f"not TOML: {shown(what)}", name, "fix it; see https://toml.io for the format")
-    return None
+    return {}, ""
 
 
 def files_of(folder: Path, report: Report) -> Iterator[tuple[str, Path]]:

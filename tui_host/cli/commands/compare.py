@@ -54,7 +54,8 @@ def _columns(words: Sequence[str], settings: Settings) -> list[ComparedModel]:
     for word in words:
         head, _, tail = word.rpartition(":")
         name, protocol = (head, tail) if tail in PROTOCOLS else (word, settings.protocol)
-        model = read_model(name, settings.providers, partial(report.typed, f"--with {shown(word)}"))
+        mistake = partial(report.typed, f"--with {shown(word)}")
+        model = read_model(name, settings.providers, settings.environment, mistake, mistake)
         if model is not None:
             columns.append(ComparedModel(model=model, protocol=protocol))
     report.raise_if_any()

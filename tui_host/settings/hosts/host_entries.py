@@ -16,7 +16,8 @@ from tui_host.errors import SettingsError
 from tui_host.settings.hosts.host_servers import servers_in
 from tui_host.settings.hosts.jsonc import parse
 from tui_host.settings.hosts.known_hosts import HOSTS, PASTED, KnownHost
-from tui_host.settings.server_tables import SERVER_NAME, read_entry, server_from_arguments, server_name
+from tui_host.settings.schema import SERVER_NAME
+from tui_host.settings.server_tables import read_entry, server_from_arguments, server_name
 from tui_host.settings.toml_files import is_array, is_table
 
 MOST_SECONDS = 3600
@@ -104,7 +105,7 @@ def _in_json(text: str, host: KnownHost, where: str) -> Iterator[tuple[_Place, _
 def _entry(place: _Place, server: _Translation) -> HostEntry:
     table = {**server.table(), "enabled": False}
     name = place[-1] if place else _name_of(table)
-    if not SERVER_NAME.fullmatch(name):
+    if not re.fullmatch(SERVER_NAME, name):
         server.notes.append(f"named {name} there")
         name = server_name(name)
     try:
