@@ -330,8 +330,7 @@ def words_in(items: list[Item]) -> list[str]:
             f"<thinking>hm</thinking>{USE}<thinking>so</thinking>",
             ["", "box__get", "<thinking>so</thinking>"],
         ),
-        (OWN_CLINE, f"<thinking>hm {USE} so</thinking>\nok", ["", "box__get", "ok"]),
-        (OWN_CHERRY, f"<thinking>hm {ONE}{ONE}</thinking>ok", ["", "mcp__box__get", "mcp__box__get", "ok"]),
+        (OWN_CLINE, f"<thinking>hm {USE} so</thinking>\nok", ["ok"]),
         (OWN_CHERRY, f"<think>hm {ONE}</think>ok", ["ok"]),
     ],
 )
@@ -372,6 +371,7 @@ def test_of_our_own_requests_the_same_is_found_as_the_protocol_knows_it_put_in(n
     written: list[JSON] = [
         {"role": message.role, "content": text} for message, text in zip(prepared.messages, texts, strict=True)
     ]
-    known = "".join(texts[each.message][each.start : each.end].strip() for each in prepared.injected)
+    injected = [each for each in prepared.places if each.source == "injected"]
+    known = "".join(texts[each.message][each.start : each.end].strip() for each in injected)
     found = "".join(text.strip() for text in _said(name, written))
     assert "".join(found.split()) == "".join(known.split())

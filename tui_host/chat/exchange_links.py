@@ -14,7 +14,6 @@ from tui_host.capture.record import Draft, Place
 from tui_host.capture.visible import line
 from tui_host.chat.result_words import text_of
 from tui_host.llm.messages import ToolCall, ToolResult
-from tui_host.llm.protocols.tool_protocol import Injected
 from tui_host.llm.request_writing import text_spans
 
 if TYPE_CHECKING:
@@ -51,9 +50,9 @@ class Links:
                 if part.kind == "tool" and part.name in adapted:
                     words = f"adapted for {dialect.name}: {'; '.join(adapted[part.name].changes)}"
                     spans.append(self._link("adapted", _in_request(part.start, part.end), words))
-        if prepared.told or prepared.injected or prepared.own or prepared.given:
+        if prepared.places:
             spans += self._in_text(outgoing, {result.call.id: result for result in new_results})
-        if new_results and not prepared.told:
+        if new_results and self.request.protocol.name == "native":
             spans += self._in_messages(outgoing, dialect, new_results)
         return spans
 
@@ -107,23 +106,17 @@ class Links:
         """Find results and tool-protocol text that are part of a message's text."""
         prepared = self.request.prepared
         kept, _ = self.redactor.bytes(outgoing.body)
-        in_text = (*prepared.told, *prepared.injected, *prepared.own, *prepared.given)
-        pieces = sorted(in_text, key=lambda piece: (piece.message, piece.start))
+        pieces = sorted(prepared.places, key=lambda piece: (piece.message, piece.start))
         places = [(piece.message, piece.start, piece.end) for piece in pieces]
         found = text_spans(kept, prepared.messages, places, lambda data: self.redactor.bytes(data)[0])
         for piece, span in zip(pieces, found, strict=True):
             if span is None:
                 continue
-            if isinstance(piece, Injected):
-                relation: Relation = "injected"
-                if piece in prepared.given:
-                    relation = "given"
-                elif piece in prepared.own:
-                    relation = "profile"
-                yield self._link(relation, _in_request(*span), piece.words)
+            if piece.source != "told":
+                yield self._link(piece.source, _in_request(*span), piece.words)
             elif piece.call in results:
                 result = results[piece.call]
-                words = f"({piece.note}) {text_of(result)}" if piece.note else text_of(result)
+                words = f"({piece.words}) {text_of(result)}" if piece.words else text_of(result)
                 yield self._link("told", _in_request(*span), words, result.call)
 
 

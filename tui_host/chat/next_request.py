@@ -19,7 +19,7 @@ from tui_host.chat.images import image_words
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.messages import Ask, Image, Message, Part, ResourceSpec, Text, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.table import protocol
-from tui_host.llm.protocols.tool_protocol import Injected, answered
+from tui_host.llm.protocols.tool_protocol import TextPlace, answered
 from tui_host.llm.request_writing import Tools
 from tui_host.llm.schema_adaptation import AdaptedSchema, adapt
 from tui_host.llm.tool_names import TEXT_NAMES, NameTable, tool_meant
@@ -219,9 +219,10 @@ def build_request(
     if is_native and not specs and not dialect.takes_calls_without_tools:
         specs = _called_before(history)
     prepared = protocol.prepare(history, specs)
-    if prepared.own:
-        prepared = replace(prepared, own=tuple(_origins(prepared.own[0], system)))
-    prepared = replace(prepared, given=tuple(_given(prepared.messages)))
+    places: list[TextPlace] = []
+    for place in prepared.places:
+        places += _origins(place, system) if place.source == "profile" else [place]
+    prepared = replace(prepared, places=(*places, *_given(prepared.messages)))
     ask = Ask(
         model=session.model.model,
         messages=prepared.messages,
@@ -273,7 +274,7 @@ def _called_before(history: Sequence[Message]) -> tuple[ToolSpec, ...]:
     return tuple(ToolSpec(name=name, description=words, schema=schema, server="", tool=name) for name in names)
 
 
-def _origins(whole: Injected, system: Sequence[SystemPiece]) -> Iterator[Injected]:
+def _origins(whole: TextPlace, system: Sequence[SystemPiece]) -> Iterator[TextPlace]:
     """Yield the parts of the system prompt by origin: the profile, or a server's instructions."""
     start = whole.start
     for text, origin in system:
@@ -282,14 +283,15 @@ def _origins(whole: Injected, system: Sequence[SystemPiece]) -> Iterator[Injecte
         start += len(text)
 
 
-def _given(messages: Sequence[Message]) -> Iterator[Injected]:
+def _given(messages: Sequence[Message]) -> Iterator[TextPlace]:
     """Yield the places of what servers' prompts and resources gave."""
     for number, message in enumerate(messages):
         start = 0
         for part in message.parts:
             if isinstance(part, Text):
                 if part.origin:
-                    yield Injected(message=number, start=start, end=start + len(part.text), words=part.origin)
+                    end = start + len(part.text)
+                    yield TextPlace(source="given", message=number, start=start, end=end, words=part.origin)
                 start += len(part.text)
 
 

@@ -50,7 +50,7 @@ def test_the_prompt_lists_every_tool_and_has_the_persons_own_where_such_hosts_ha
     assert prepared.tools == ()
     assert all(tool.tool in system and tool.description in system for tool in TOOLS)
     assert (system.endswith if name in {"cline", "cherry"} else system.startswith)("Be brief.")
-    assert [system[own.start : own.end] for own in prepared.own] == ["Be brief."]
+    assert [system[own.start : own.end] for own in prepared.places if own.source == "profile"] == ["Be brief."]
     assert [message.role for message in prepared.messages] == ["system", "user", "assistant", "user"]
     assert said == f"Let me see.\n{call(name)}", "a call of another protocol is put into this one's grammar"
 
@@ -60,11 +60,12 @@ def test_the_prompt_lists_every_tool_and_has_the_persons_own_where_such_hosts_ha
 def test_places_slice_to_exactly_what_they_say(name: str, results: list[str]) -> None:
     prepared = speaking(name).prepare([*history(*results), user("and?")], TOOLS)
     texts = [text_of(message) for message in prepared.messages]
-    told = [texts[each.message][each.start : each.end] for each in prepared.told]
-    assert [each.call for each in prepared.told] == [str(number) for number, _ in enumerate(results)]
+    results_told = [each for each in prepared.places if each.source == "told"]
+    told = [texts[each.message][each.start : each.end] for each in results_told]
+    assert [each.call for each in results_told] == [str(number) for number, _ in enumerate(results)]
     for piece, result in zip(told, results, strict=True):
         assert result in piece or name == "hermes"  # which tells it as a JSON string
-    put_in = sorted((each.message, each.start, each.end) for each in (*prepared.injected, *prepared.told))
+    put_in = sorted((each.message, each.start, each.end) for each in prepared.places if each.source != "profile")
     for (message, _, end), (other, start, _) in itertools.pairwise(put_in):
         assert message != other or end <= start, "nothing is in two places"
     for message, start, end in reversed(put_in):
@@ -76,7 +77,7 @@ def test_places_slice_to_exactly_what_they_say(name: str, results: list[str]) ->
 def test_what_the_host_and_the_model_said_goes_as_it_was(name: str) -> None:
     host = Message(role="user", parts=(Text(text="a correction"),), source="host")
     prepared = speaking(name).prepare([user("hi"), host], TOOLS)
-    found = [text_of(prepared.messages[each.message])[each.start : each.end] for each in prepared.injected]
+    found = [text_of(prepared.messages[each.message])[each.start : each.end] for each in prepared.places]
     assert "a correction" in found
     assert [message.role for message in prepared.messages] == ["system", "user"], "neighbours of one role are one"
     answer = f"Let me see.\n{call(name)}"
@@ -97,7 +98,10 @@ def test_a_correction_names_the_tool_and_shows_its_schema(name: str) -> None:
 @pytest.mark.parametrize(("name", "closing"), [("cherry", "</result>"), ("hermes", "</tool_response>")])
 def test_a_result_that_could_end_its_own_envelope_goes_as_it_is_and_is_marked(name: str, closing: str) -> None:
     prepared = speaking(name).prepare(history(f"x{closing}<b>", "11"), TOOLS)
-    assert [each.note for each in prepared.told] == [f"contains {closing}, which ends a result", ""]
+    assert [each.words for each in prepared.places if each.source == "told"] == [
+        f"contains {closing}, which ends a result",
+        "",
+    ]
     assert f"x{closing}<b>" in text_of(prepared.messages[3])
 
 

@@ -29,12 +29,7 @@ class Cherry(TextProtocol):
     name: str = "cherry"
     stops: tuple[str, ...] = ("<tool_use_result>",)
     envelope: str = "</result>"
-    grammar: Syntax = tag_grammar(
-        {"tool_use": ("<name>", "<arguments>")},
-        _read,
-        results="tool_use_result",
-        thinking_with_calls=("thinking",),  # Cherry removes <think> only after looking for calls
-    )
+    grammar: Syntax = tag_grammar({"tool_use": ("<name>", "<arguments>")}, _read, results="tool_use_result")
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from typing_extensions import override
 
-from tui_host.capture.json.narrowing import mapping, text_or_empty
+from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.errors import JSON
 from tui_host.llm.messages import Message, ResourceSpec, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.grammar import BrokenCall, Found, ReadText, Syntax, read_call
@@ -16,15 +16,14 @@ from tui_host.llm.protocols.tags import element, tag_grammar
 from tui_host.llm.protocols.text_protocol import TextProtocol, Wording, result_text
 
 _USE, _READ, _ASK, _END = "use_mcp_tool", "access_mcp_resource", "ask_followup_question", "attempt_completion"
+# Cline's own tools. They are not offered, but a model trained on Cline may call them.
 _OTHERS = (
     "execute_command|read_file|write_to_file|replace_in_file|search_files|list_files|list_code_definition_names|"
     "browser_action|load_mcp_documentation|new_task|plan_mode_respond"
 )
-"""Cline's own tools. They are not offered, but a model trained on Cline may call them."""
 
 
 def _read(tag: str, inside: str, tools: Sequence[ToolSpec]) -> Found:
-    """Read a call, a question, or the final answer. The tag names the tool, the inner tags are parameters."""
     if tag == _END:
         result = element(inside, "result", is_last=True)
         if result is None:
@@ -63,16 +62,14 @@ def _access(server: str, uri: str, tools: Sequence[ToolSpec]) -> Found:
 
 
 def _question(inside: str) -> Found:
-    question, options = element(inside, "question"), element(inside, "options") or "[]"
+    question = element(inside, "question")
     if not question:
         raise BrokenCall(f"{_ASK} has no <question>")
     proposed: JSON = None
     with suppress(ValueError):
-        proposed = json.loads(options)
-    if not isinstance(proposed, list):  # malformed, so it is shown unchanged
-        return ReadText(text=f"{question}\n\n{options}")
-    texts = (option for option in proposed if isinstance(option, str) and option)
-    return ReadText(text=question, options=tuple(texts)[:9])
+        proposed = json.loads(element(inside, "options") or "[]")
+    options = tuple(option for option in items(proposed) if isinstance(option, str) and option)
+    return ReadText(text=question, options=options[:9])
 
 
 class Cline(TextProtocol):
@@ -92,7 +89,6 @@ class Cline(TextProtocol):
         },
         _read,
         several=False,
-        thinking_with_calls=("thinking", "think"),
     )
 
     @override
@@ -101,16 +97,11 @@ class Cline(TextProtocol):
 
     @override
     def thought_words(self, thought: Thinking) -> str:
-        """Write the thinking in the tags of Cline's prompt, since Cline keeps thinking in the history."""
+        # Cline keeps thinking in the history.
         return f"<thinking>{thought.text}</thinking>" if thought.tag == "thinking" else ""
 
     @override
     def user_words(self, words: Wording, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
-        """Write the user's words as the task, as the answer to a question, or plain.
-
-        The environment details follow only the task, and hold no time. Thus earlier messages never change, and
-        providers can cache them.
-        """
         tag = "task" if before is None else ""
         if before is not None and any(isinstance(part, Text) and f"<{_ASK}>" in part.written for part in before.parts):
             tag = "answer"
@@ -118,6 +109,7 @@ class Cline(TextProtocol):
         words.add(text)
         words.add(f"\n</{tag}>" if tag else "", "frames what you said")
         if tag == "task":
+            # Cline writes them, with the time, into each message. Here earlier messages never change: providers cache them.
             names = "\n".join(f"- {name}" for name in _servers(tools)) or "(none)"
             details = f"# Connected MCP Servers\n{names}"
             words.add(f"\n\n<environment_details>\n{details}\n</environment_details>", "details of the environment")
@@ -145,13 +137,11 @@ class Cline(TextProtocol):
 
 
 def _place_of(name: str, tools: Sequence[ToolSpec]) -> tuple[str, str]:
-    """Return server and tool of a call, or the names in the call if the tool is unknown."""
     server, _, tool = name.rpartition("__")
     return next(((tool.server, tool.tool) for tool in tools if tool.name == name), (server, tool))
 
 
 def _uri_of(call: ToolCall, tools: Sequence[ToolSpec]) -> str:
-    """Return the URI of a resource call, empty for tool calls."""
     reads = any(tool.name == call.name and tool.resources is not None for tool in tools)
     with suppress(ValueError):
         return text_or_empty(mapping(json.loads(call.arguments)).get("uri")) if reads else ""

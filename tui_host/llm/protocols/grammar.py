@@ -71,17 +71,15 @@ class Syntax:
     begins: re.Pattern[str]  # matches a whole short text that may grow into a sign
     parse: Parse
     has_tags: bool = False  # a sign may also follow another tag on its line, and results are made up only after a call
-    several: bool = False
-    thinking_with_calls: tuple[str, ...] = ()
-    """The tags of thinking whose calls other hosts do run, since they remove the tags only for display."""
+    several: bool = False  # an answer may hold more than one call
 
 
 def read_call(name: str, given: str, tools: Sequence[ToolSpec], *, spoken: str = "") -> ReadCall:
-    """Return the call of a tool; a fault of its arguments is said of the tool that the model meant."""
+    """Return the call of a tool. Raises `BrokenCall`."""
     try:
         return ReadCall(name=name, arguments=read_arguments(given))
     except BrokenCall as broken:
-        tool = tool_meant(name, tools)
+        tool = tool_meant(name, tools)  # the correction then shows the schema of what the model meant
         raise BrokenCall(f"{spoken or (name if tool is None else tool.name)}: {broken}") from broken
 
 
@@ -98,7 +96,7 @@ def read_arguments(text: str, what: str = "the arguments are") -> str:
 
 
 def json_fault(text: str, error: Exception) -> str:
-    """Say why a text is not JSON: the fault, its place, and the characters around the place."""
+    """Say why and where a text is not JSON."""
     if not isinstance(error, json.JSONDecodeError):
         return str(error)
     near = text[max(0, error.pos - _AROUND // 2) : error.pos + _AROUND // 2]
@@ -120,7 +118,7 @@ def end_of_value(text: str, start: int = 0) -> int:
 
 
 def parameters(tool: ToolSpec | None) -> dict[str, JSON]:
-    """Return the schemas of a tool's parameters, in the schema's order."""
+    """Return the schemas of a tool's parameters."""
     schema = tool.schema if tool is not None and isinstance(tool.schema, dict) else {}
     properties = schema.get("properties")
     return dict(properties) if isinstance(properties, dict) else {}

@@ -83,7 +83,6 @@ class Hermes(TextProtocol):
 
 
 def _function(tool: ToolSpec) -> JSON:
-    """Describe a tool as the vendors' API does."""
     function = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
     return {"type": "function", "function": function}
 

@@ -1,8 +1,8 @@
 """`json` and `function`: an answer is a JSON object, or a list of objects. Source: MCP documentation, simple chatbot.
 
 The two protocols differ in spelling: `{"tool": …, "arguments": …}` comes from the simple chatbot, `{"function": …,
-"parameters": …}` from tutorials. JSON that is meant for the user is no call: the name must be a tool's, or similar to
-one, which is then reported to the model. Only the first object counts: what follows it is made up.
+"parameters": …}` from tutorials. JSON that is meant for the user is no call. Only the first object counts: what follows
+it is made up.
 """
 
 from __future__ import annotations
@@ -31,15 +31,12 @@ from tui_host.llm.protocols.grammar import (
     read_call,
 )
 from tui_host.llm.protocols.text_protocol import TextProtocol, result_text
-from tui_host.llm.tool_names import nearest, tool_meant
+from tui_host.llm.tool_names import tool_meant
 
 _SPELLINGS = (("tool", "arguments"), ("function", "parameters"), ("name", "arguments"))
 """The keys for name and arguments, in every spelling that models use."""
 _MEANT = re.compile(r"""["'](?:tool|function|name)["']\s*:\s*["']([^"'\n]{1,200})["']""")
-_ALIKE = 0.8
-"""How similar a name must be to a tool's name to count as misspelt."""
-_MOST_GUESSED = 16
-"""The most names in a list that are compared with all tool names."""
+_MOST_GUESSED = 16  # names in broken JSON that are compared with all tool names
 
 
 def _parse(text: str, tools: Sequence[ToolSpec], ending: Ending) -> Parsed | None:
@@ -58,7 +55,7 @@ def _parse(text: str, tools: Sequence[ToolSpec], ending: Ending) -> Parsed | Non
     root = spans(body)
     objects = () if root is None else root.elements or (root,)
     try:
-        calls = [_call(body, node, tools, guesses=number < _MOST_GUESSED) for number, node in enumerate(objects)]
+        calls = [_call(body, node, tools) for node in objects]
     except BrokenCall as broken:
         return Parsed(size=size, fault=str(broken))
     found = tuple(call for call in calls if call is not None)
@@ -67,15 +64,15 @@ def _parse(text: str, tools: Sequence[ToolSpec], ending: Ending) -> Parsed | Non
     return Parsed(size=size, found=found if len(found) == len(calls) else ())
 
 
-def _call(body: bytes, node: Node, tools: Sequence[ToolSpec], *, guesses: bool) -> ReadCall | None:
-    """Read an object as a call. A misspelt tool name counts only if the object holds nothing else."""
+def _call(body: bytes, node: Node, tools: Sequence[ToolSpec]) -> ReadCall | None:
     for called, given in _SPELLINGS:
         name, arguments = node.get(called), node.get(given)
         if name is None or not (named := name.text(body)):
             continue
         if tool_meant(named, tools) is None:
+            # Nobody gives a user an object of just these two keys: the model has misspelt or invented a tool.
             is_exact = arguments is not None and arguments.kind == "object" and len(node.members) == 2
-            if not is_exact or called == "name" or not guesses or not nearest(named, tools, alike=_ALIKE):
+            if not is_exact or called == "name":
                 continue
         arguments = arguments or next((value for _, key in _SPELLINGS if (value := node.get(key)) is not None), None)
         if arguments is not None:

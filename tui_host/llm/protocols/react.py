@@ -75,7 +75,7 @@ def _parse(text: str, tools: Sequence[ToolSpec], ending: Ending) -> Parsed | Non
 
 
 def _is_prose(action: str, tools: Sequence[ToolSpec]) -> bool:
-    """Tell whether the text after `Action:` is a sentence, or a word followed by more lines, and so no action."""
+    # A sentence after `Action:`, or a word that more lines follow, is no action.
     if action.lstrip().startswith(("{", "```")) or not action.strip().partition("\n")[2].strip():
         return False
     meant = _MEANT.match(action)
@@ -111,7 +111,7 @@ def _object_action(text: str, tools: Sequence[ToolSpec]) -> ReadCall:
 
 
 def _plain_call(name: str, text: str, tools: Sequence[ToolSpec]) -> ReadCall | None:
-    """Return the call of a tool whose only parameter is a text, if its input is a plain text, perhaps in quotes."""
+    """Return the call of a tool whose only parameter is a text, if its input is a plain text."""
     schemas = parameters(tool_meant(name, tools))
     names = [key for key, schema in schemas.items() if isinstance(schema, dict) and schema.get("type") == "string"]
     if len(schemas) != 1 or not names or not text or text[0] in "{[":
@@ -123,9 +123,10 @@ def _plain_call(name: str, text: str, tools: Sequence[ToolSpec]) -> ReadCall | N
 
 
 def _called(name: str, inside: str, tools: Sequence[ToolSpec]) -> ReadCall:
-    """Read an action written as `NAME(…)`. The values are parsed as literals; no code is run."""
+    """Read an action written as `NAME(…)`."""
     names = list(parameters(tool_meant(name, tools)))
     with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        # The values are literals; no code is run.
         tree = ast.parse(f"f({inside})", mode="eval").body
         if isinstance(tree, ast.Call) and len(tree.args) <= len(names):
             arguments = dict(zip(names, map(_literal, tree.args), strict=False))
@@ -135,7 +136,7 @@ def _called(name: str, inside: str, tools: Sequence[ToolSpec]) -> ReadCall:
 
 
 def _literal(node: ast.expr) -> JSON:
-    """Return the value of a literal, in which JSON's constants count too."""
+    # JSON's constants count too.
     words: dict[str, JSON] = {"true": True, "false": False, "null": None}
     return words[node.id] if isinstance(node, ast.Name) and node.id in words else ast.literal_eval(node)
 
@@ -150,7 +151,6 @@ class React(TextProtocol):
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
-        """Write one line per tool: name, description, schema."""
         return "\n".join(
             f"- {tool.name}: {tool.description} Input schema: {json.dumps(tool.schema, ensure_ascii=False)}"
             for tool in tools
@@ -162,11 +162,10 @@ class React(TextProtocol):
 
     @override
     def thought_words(self, thought: Thinking) -> str:
-        """Write the thought as the model wrote it: a ReAct prompt holds all thoughts, actions and observations."""
+        # A ReAct prompt holds all thoughts, actions and observations.
         return f"{thought.tag}: {thought.text.rstrip()}\n" if thought.tag in _THOUGHTS else ""
 
     @override
     def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:
-        """Return an observation."""
         text = result_text(result)
         return "Observation: ", f"Error: {text}" if result.is_error and not text.startswith("Error") else text, ""

@@ -33,24 +33,21 @@ from tui_host.llm.protocols.grammar import Ending, Found, ReadCall, Syntax
 from tui_host.llm.protocols.tool_protocol import Reader
 from tui_host.llm.thinktags import beginning_of
 
-_MOST_WAITING = 8 << 10
-"""The most characters after a call in which another call is waited for."""
-_LONGEST_SIGN = 400
-"""The longest text that is held because it may grow into a sign, white space included."""
+_MOST_WAITING = 8 << 10  # characters after a call in which another call is waited for
+_LONGEST_SIGN = 400  # of a text that is held because it may grow into a sign, white space included
 _LONGEST_LINE = 4000
 _SLICE = 1024
 _FENCE = re.compile(r"(`{3,}|~{3,})[^\n`]*\n\s*")
 _FENCE_BEGUN = re.compile(r"(`{1,3}|~{1,3}|(?:```|~~~)[^\n]*)")
 _TAG = re.compile(r"</?[A-Za-z_|][^<>\n]*>[ \t]*$")
+# What a fence gives that holds nothing but calls, a broken call, the answer, or a question.
 _ALONE: tuple[set[type[ModelEvent]], ...] = (
     {CallStarted, CallArguments},
     {TextDelta, CallMalformed},
     {TextDelta, PartEnded},
     {TextRead},
 )
-"""What a fence gives that holds nothing but calls, a broken call, the answer, or a question."""
 
-Piece: TypeAlias = TextDelta | ThinkingDelta
 _Step: TypeAlias = list[ModelEvent] | None
 """What held text gave. None if more text must come first."""
 
@@ -62,13 +59,12 @@ class HeldReader(Reader):
         self._grammar = grammar
         self._tools = tools
         self._is_anywhere = False
-        self._native: dict[int, CallStarted] = {}
         self._begin()
 
     def _begin(self) -> None:
         self._text = ""  # what is held, from byte `_start` on
         self._start = 0
-        self._last: Piece = TextDelta(text="", start=0, end=0)
+        self._last: TextDelta = TextDelta(text="", start=0, end=0)
         self._look: Callable[[str], _Step] = self._in_text  # reads held text; what it is inside of
         self._tried = 0  # characters of the block that were looked at in vain
         self._ending: Ending = "open"
@@ -77,7 +73,7 @@ class HeldReader(Reader):
         self._fence = ("", 0)  # the marks of the current fence, and where the text inside begins
         self._answer = ""  # the words of the answer as the model wrote them
         self._calls = 0
-        self._waiting: list[Piece] = []  # the text after a call
+        self._waiting: list[TextDelta] = []  # the text after a call
         self._has_cut = False
 
     def anywhere(self) -> HeldReader:
@@ -90,18 +86,12 @@ class HeldReader(Reader):
         match event:
             case TextDelta():
                 return self._read(event)
-            case ThinkingDelta() if self._is_anywhere and event.tag in self._grammar.thinking_with_calls:
-                return self._read(event)
             case Stopped():
                 self._ending = "length" if event.stop == "length" else "end"
                 return [*self.finish(), event]
-            case CallStarted():
-                self._native.setdefault(event.index, event)
-                return []
-            case CallArguments():
-                return []
+            case CallStarted() | CallArguments():
+                return self._refused(event) if isinstance(event, CallStarted) and event.name else []
             case Repeated(restarts=True):
-                self._native.clear()
                 self._begin()
             case TextWasThinking():
                 found = self.finish()  # so that the thinking gets the held text
@@ -119,26 +109,25 @@ class HeldReader(Reader):
             end = self._last.end
             events.append(PartEnded(kind="text", start=end, end=end, written=self._answer.rstrip()))
             self._answer, self._look = "", self._cut_rest
-        events += self._cut_waiting()
-        for call in self._native.values():
-            reason = f"{call.name} was asked for by the vendor's own function calling, by which nothing is offered here"
-            events.append(CallMalformed(reason=reason, start=call.start, end=call.end))
-        self._native.clear()
-        return events
+        return [*events, *self._cut_waiting()]
 
-    def _read(self, event: Piece) -> list[ModelEvent]:
+    def _refused(self, call: CallStarted) -> list[ModelEvent]:
+        reason = f"{call.name} was asked for by the vendor's own function calling, by which nothing is offered here"
+        return [CallMalformed(reason=reason, start=call.start, end=call.end)]
+
+    def _read(self, event: TextDelta) -> list[ModelEvent]:
         events: list[ModelEvent] = []
         for start in range(0, len(event.text), _SLICE):  # short pieces are cheap to search
             self._hold(replace(event, text=event.text[start : start + _SLICE]))
             events += self._scan()
         return events
 
-    def _hold(self, piece: Piece) -> None:
+    def _hold(self, piece: TextDelta) -> None:
         self._start = self._start if self._text else piece.start
         self._text, self._last = self._text + piece.text, piece
 
-    def _take(self, size: int) -> Piece:
-        """Return the first characters of the held text as one piece, with the bytes of all that they may have come in."""
+    def _take(self, size: int) -> TextDelta:
+        # The bytes of a piece are those of all that its characters may have come in.
         taken = replace(self._last, text=self._text[:size], start=self._start)
         self._text = self._text[size:]
         if len(self._text) <= len(self._last.text):
@@ -163,7 +152,6 @@ class HeldReader(Reader):
         return []
 
     def _in_text(self, text: str) -> _Step:
-        """Pass on text up to the next sign, or to a fence, which may hold one."""
         blank = len(text) - len(text.lstrip())
         if blank:
             return self._say(blank)
@@ -190,9 +178,9 @@ class HeldReader(Reader):
 
     @property
     def _may_begin(self) -> bool:
-        """Whether a sign here is one, and is not just mentioned in a sentence or in code."""
         if not self._line.strip():
             return True
+        # Elsewhere a sentence may mention it; but models put thinking and call into one line.
         return self._grammar.has_tags and self._line.count("`") % 2 == 0 and _TAG.search(self._line) is not None
 
     def _at_sign(self, sign: re.Match[str]) -> list[ModelEvent]:
@@ -231,7 +219,7 @@ class HeldReader(Reader):
             self._look = self._cut_rest
         return events
 
-    def _events_of(self, found: Found, words: Piece, written: str) -> list[ModelEvent]:
+    def _events_of(self, found: Found, words: TextDelta, written: str) -> list[ModelEvent]:
         start, end = words.start, words.end
         if not isinstance(found, ReadCall):
             return [TextRead(text=found.text, written=written, options=found.options, start=start, end=end)]
@@ -243,7 +231,6 @@ class HeldReader(Reader):
         ]
 
     def _in_fence(self, text: str) -> _Step:
-        """Read a fence that begins with a sign, once it is closed: as a call if there is nothing else, else as code."""
         marks, body = self._fence
         closing = re.compile(rf"\n[ \t]*{marks}{marks[0]}*[ \t]*(?=\n|\Z)").search(text, body)
         if self._ending == "open" and (closing is None or closing.end() == len(text)):  # more marks may follow
@@ -256,17 +243,14 @@ class HeldReader(Reader):
         inner._hold(replace(fence, text=fence.text[body:end]))
         events = inner.finish()
         self._turn_to(self._in_text)
-        is_one = inner._calls <= self._calls + 1
-        is_alone = {type(event) for event in events} - {ThinkingDelta} in _ALONE
-        if not is_alone or (self._grammar.has_tags and not is_one):
+        if {type(event) for event in events} - {ThinkingDelta} not in _ALONE:
             return self._give(fence)
-        if is_one and isinstance(events[0], CallStarted):
-            events[0] = replace(events[0], written=fence.text.strip())  # the model's own words, for the history
-        events = [*self._waiting, *events]
-        self._waiting, self._calls = [], inner._calls
         if inner._look == inner._cut_rest:
             self._look = self._cut_rest
-        return events
+        if inner._calls == self._calls + 1 and isinstance(events[0], CallStarted):
+            events[0] = replace(events[0], written=fence.text.strip())  # the model's own words, for the history
+        waiting, self._waiting, self._calls = self._waiting, [], inner._calls
+        return [*waiting, *events]
 
     def _in_code(self, text: str) -> _Step:
         end = text.find("\n") + 1
@@ -292,25 +276,23 @@ class HeldReader(Reader):
     def _say(self, size: int) -> list[ModelEvent]:
         return self._give(self._take(size)) if size else []
 
-    def _give(self, piece: Piece) -> list[ModelEvent]:
-        """Give out text, as thinking where it is; after a call it waits for another call."""
+    def _give(self, piece: TextDelta) -> list[ModelEvent]:
         self._line = (self._line + piece.text).rpartition("\n")[2][-_LONGEST_LINE:]
         if self._tag:
             return [ThinkingDelta(text=piece.text, start=piece.start, end=piece.end, tag=self._tag)]
         if not self._calls or self._is_anywhere:
             return [piece]
+        # Behind another call it would be a part of the answer, else the model made it up.
         self._waiting.append(piece)
         return self._cut_waiting() if sum(len(each.text) for each in self._waiting) > _MOST_WAITING else []
 
     def _cut_rest(self, text: str) -> _Step:
-        """Cut off what follows the last call; other hosts show it."""
         if self._is_anywhere:
-            return self._say(len(text))
+            return self._say(len(text))  # those hosts show it
         self._waiting.append(self._take(len(text)))
         return self._cut_waiting()
 
     def _cut_waiting(self) -> list[ModelEvent]:
-        """Return text after a call as cut off, without the white space before it."""
         waiting, self._waiting = self._waiting, []
         text = "".join(piece.text for piece in waiting)
         text = text if self._has_cut else text.lstrip()

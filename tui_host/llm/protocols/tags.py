@@ -16,18 +16,10 @@ Read = Callable[[str, str, Sequence[ToolSpec]], Found]
 """Reads a block from its tag, the text between the tags, and the offered tools. Raises `BrokenCall`."""
 _OPENING = re.compile(r"<(\w+)>")
 _BEGINS = re.compile(r"<\w{0,30}(?:>\s*(?:<[\w=]{0,20})?)?|<\w+>\s*<\w+=")
-_MOST_ENDS = 20
-"""The most closing tags of a block that are tried."""
+_MOST_ENDS = 20  # closing tags of a block that are tried
 
 
-def tag_grammar(
-    tags: Mapping[str, Sequence[str]],
-    read: Read,
-    *,
-    results: str = "",
-    several: bool = True,
-    thinking_with_calls: tuple[str, ...] = (),
-) -> Syntax:
+def tag_grammar(tags: Mapping[str, Sequence[str]], read: Read, *, results: str = "", several: bool = True) -> Syntax:
     """Make a grammar from the tags of blocks, each with the texts of which one must follow, else the tag is mere text.
 
     Only the host writes `results`, so one in a model's answer is made up.
@@ -57,28 +49,26 @@ def tag_grammar(
         parse=parse,
         has_tags=True,
         several=several,
-        thinking_with_calls=thinking_with_calls,
     )
 
 
-def _parsed(read: Read, tag: str, inside: str, tools: Sequence[ToolSpec], size: int, closing: str = "") -> Parsed:
+def _parsed(read: Read, tag: str, inside: str, tools: Sequence[ToolSpec], size: int) -> Parsed:
     try:
-        return Parsed(size=size, found=(read(tag, inside, tools),), closing=closing)
+        return Parsed(size=size, found=(read(tag, inside, tools),))
     except BrokenCall as broken:
-        return Parsed(size=size, fault=str(broken), closing=closing)
+        return Parsed(size=size, fault=str(broken))
 
 
 def _unclosed(parsed: Parsed, closing: str, ending: Ending) -> Parsed:
-    """Return what a block without its closing tag is; the tag may have been a stop sequence."""
     is_text = bool(parsed.found) and isinstance(parsed.found[0], ReadText)
     if ending == "length" and not is_text:
         return Parsed(size=parsed.size, fault=CUT)
     if parsed.fault:
         return Parsed(size=parsed.size, fault=f"there is no {closing} ({parsed.fault})")
-    return Parsed(size=parsed.size, found=parsed.found, closing=closing)
+    return Parsed(size=parsed.size, found=parsed.found, closing=closing)  # the tag was a stop sequence
 
 
 def element(text: str, name: str, *, is_last: bool = False) -> str | None:
-    """Return what stands in an element, None without it; `is_last` takes the last closing tag, for values with markup."""
+    """Return what stands in an element, None without it; `is_last` is for values that may hold the closing tag."""
     found = re.search(f"<{name}>(.*{'' if is_last else '?'})</{name}>", text, re.DOTALL)
     return found[1].strip() if found is not None else None

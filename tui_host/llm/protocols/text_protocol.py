@@ -17,33 +17,29 @@ from typing_extensions import override
 from tui_host.llm.messages import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.grammar import Syntax
 from tui_host.llm.protocols.reader import HeldReader
-from tui_host.llm.protocols.tool_protocol import Injected, Prepared, ResultPlace, ToolProtocol, answered
-from tui_host.llm.request_writing import Tools
+from tui_host.llm.protocols.tool_protocol import Prepared, Source, TextPlace, ToolProtocol, answered
+from tui_host.llm.request_writing import Tools, text_of
 from tui_host.settings.protocol_prompts import INSTRUCTIONS, TOOLS, with_sections
 
 
 @dataclass(slots=True)
 class Wording:
-    """A message under construction: its text, with the places of injected words, results and the user's own prompt."""
+    """A message under construction: its text, with the places of what nobody wrote in the chat."""
 
     of: Message
     number: int
     text: str = ""
-    injected: list[Injected] = field(default_factory=list[Injected])
-    told: list[ResultPlace] = field(default_factory=list[ResultPlace])
-    own: list[Injected] = field(default_factory=list[Injected])
+    places: list[TextPlace] = field(default_factory=list[TextPlace])
     before: list[Part] = field(default_factory=list[Part])
     more: list[Part] = field(default_factory=list[Part])
 
-    def put(self, text: str, words: str = "") -> Injected:
-        """Add text; return its place."""
+    def add(self, text: str, words: str = "", *, source: Source = "injected", call: str = "") -> None:
+        """Add text; `words` say what it is there for, if it is not the conversation's own."""
         start, self.text = len(self.text), self.text + text
-        return Injected(message=self.number, start=start, end=len(self.text), words=words)
-
-    def add(self, text: str, injected: str = "") -> None:
-        """Add text; `injected` says what the protocol added it for, empty for other text."""
-        place = self.put(text, injected)
-        self.injected += [place] if injected and text else []
+        if call or (text and (words or source != "injected")):
+            self.places.append(
+                TextPlace(source=source, message=self.number, start=start, end=len(self.text), words=words, call=call)
+            )
 
     def message(self) -> Message:
         source = "host" if self.of.role in {"system", "tool"} else self.of.source
@@ -75,7 +71,7 @@ class TextProtocol(ToolProtocol, ABC):
         """Return a result's text, between the text before it and the text behind it."""
 
     def user_words(self, words: Wording, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
-        """Write the user's words after a message (None for the first message); some protocols add a frame."""
+        """Write the user's words; `before` is None for the first message."""
         del before, tools
         words.add(text)
 
@@ -105,9 +101,7 @@ class TextProtocol(ToolProtocol, ABC):
         return Prepared(
             messages=tuple(words.message() for words in written),
             stop_sequences=self.stops,
-            injected=tuple(place for words in written for place in words.injected),
-            own=tuple(written[0].own),
-            told=tuple(place for words in written for place in words.told),
+            places=tuple(place for words in written for place in words.places),
         )
 
     @override
@@ -122,7 +116,7 @@ class TextProtocol(ToolProtocol, ABC):
         return f"{super().correction(list(dict.fromkeys(reasons)), tools)} The exact form is:\n\n{form}"
 
     def _system(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Wording:
-        own = "\n\n".join(_text(message.parts) for message in messages if message.role == "system")
+        own = "\n\n".join(text_of(message.parts) for message in messages if message.role == "system")
         words = Wording(Message(role="system", parts=()), 0)
         template = with_sections(self._template, resources=any(tool.resources is not None for tool in tools))
         template = template if INSTRUCTIONS in template else f"{INSTRUCTIONS}\n\n{template}"
@@ -133,7 +127,7 @@ class TextProtocol(ToolProtocol, ABC):
                 offered = tools if isinstance(tools, Tools) else Tools(tools)
                 words.add(offered.text(self.name, self.tool_list), "lists the tools")
             elif piece == INSTRUCTIONS:
-                words.own.append(words.put(own))
+                words.add(own, source="profile")
             else:
                 words.add(piece, "teaches the tool protocol")
         return words
@@ -144,24 +138,21 @@ class TextProtocol(ToolProtocol, ABC):
             words.add(self.between if number else "")
             self._result(result, words, tools)
         if not results and message.source == "host":
-            words.add(_text(message.parts), "a word of the host")
+            words.add(text_of(message.parts), "a word of the host")
         elif not results:
-            self.user_words(words, _text(message.parts), before, tools)
+            self.user_words(words, text_of(message.parts), before, tools)
         parts = [*message.parts, *(part for result in results for part in result.content)]
         words.more += [part for part in parts if isinstance(part, Image)]
 
     def _result(self, result: ToolResult, words: Wording, tools: Sequence[ToolSpec]) -> None:
         start, text, end = self.framed(result, tools)
+        is_closed = self.envelope and self.envelope in text
         words.add(start, "frames a result")
-        place, is_closed = words.put(text), self.envelope and self.envelope in text
         note = f"contains {self.envelope}, which ends a result" if is_closed else ""
-        words.told.append(
-            ResultPlace(call=result.call.id, message=place.message, start=place.start, end=place.end, note=note)
-        )
+        words.add(text, note, source="told", call=result.call.id)
         words.add(end, "frames a result")
 
     def _assistant(self, words: Wording, tools: Sequence[ToolSpec]) -> Wording:
-        """Write the model's own words, up to the end of its last call."""
         for part in words.of.parts:
             if isinstance(part, Thinking):
                 thought = self.thought_words(part)
@@ -180,7 +171,3 @@ def result_text(result: ToolResult) -> str:
     texts = [block.text for block in result.content if isinstance(block, Text)]
     images = [f"[image: {block.media_type}]" for block in result.content if isinstance(block, Image)]
     return "\n\n".join(texts or images)
-
-
-def _text(parts: Sequence[object]) -> str:
-    return "".join(part.text for part in parts if isinstance(part, Text))

@@ -4,32 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.messages import Message, Text, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.request_writing import text_of
 
 NO_RESULT = "No result: the program or the turn ended before this call had one. It may have had its effect."
+Source: TypeAlias = Literal["injected", "profile", "given", "told"]
+"""The tool protocol, the system prompt, a server's prompt or resource, or a call's result; links call it their relation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Injected:
-    """Text that the protocol, or the user's system prompt, added to a message of `Prepared`."""
+class TextPlace:
+    """A text inside a message of `Prepared` that nobody wrote in the chat."""
 
+    source: Source
     message: int
     start: int  # first character in the message's text
     end: int
-    words: str  # the purpose («lists the tools»), or the origin («profile translator»)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultPlace:
-    """The place of a call's result in the text of a message, for protocols that write results in words."""
-
-    call: str
-    message: int
-    start: int
-    end: int
-    note: str = ""  # a warning about the result
+    words: str = ""  # the purpose («lists the tools»), the origin («profile translator»), a warning about a result
+    call: str = ""  # whose result it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +34,7 @@ class Prepared:
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     stop_sequences: tuple[str, ...] = ()
-    injected: tuple[Injected, ...] = ()
-    own: tuple[Injected, ...] = ()  # the system prompt's parts, by origin
-    told: tuple[ResultPlace, ...] = ()  # results, oldest first; empty if each is a message of its own
-    given: tuple[Injected, ...] = ()  # what servers' prompts and resources gave
+    places: tuple[TextPlace, ...] = ()  # with the results, oldest first, unless each is a message of its own
 
 
 class Reader:
@@ -70,11 +62,11 @@ class ToolProtocol:
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
         """Return the conversation and the tools in the protocol's form."""
         prepared = tuple(answered(messages))
-        own: tuple[Injected, ...] = ()
+        own: tuple[TextPlace, ...] = ()
         if prepared and prepared[0].role == "system":
-            size = sum(len(part.text) for part in prepared[0].parts if isinstance(part, Text))
-            own = (Injected(message=0, start=0, end=size, words=""),)
-        return Prepared(messages=prepared, tools=tools if isinstance(tools, tuple) else tuple(tools), own=own)
+            own = (TextPlace(source="profile", message=0, start=0, end=len(text_of(prepared[0].parts))),)
+        # The same tuple of tools again keeps the texts that were made of it.
+        return Prepared(messages=prepared, tools=tools if isinstance(tools, tuple) else tuple(tools), places=own)
 
     def reader(self, tools: Sequence[ToolSpec]) -> Reader:
         """Make a reader for an answer with calls of these tools."""
@@ -83,9 +75,8 @@ class ToolProtocol:
 
     def answer(self, message: Message) -> str | None:
         """Return the answer in a turn's last message: what the protocol took out of the model's words, else the text."""
-        texts = [part for part in message.parts if isinstance(part, Text)]
-        given = [part for part in texts if part.written]
-        return "".join(part.text for part in given or texts) or None
+        given = [part for part in message.parts if isinstance(part, Text) and part.written]
+        return text_of(given or message.parts) or None
 
     def spoken(self, name: str, tools: Sequence[ToolSpec]) -> str:
         """Return a tool's name, perhaps an unknown one's, in the form that the model uses."""
