@@ -8,12 +8,14 @@ import re
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import pytest
 
 from tests.demo.running import Client, Reply, line_of, model_at, started
+from tests.kit.app import PATIENT, fast
+from tests.kit.bodies import DIALECTS as WRITERS
+from tests.kit.bodies import User
 from tests.kit.program import Programs, zygote
 from tests.ports import unused_port
 from tui_host.demo.model.__main__ import main
@@ -50,109 +52,60 @@ def _openai(text: str, **more: JSON) -> dict[str, JSON]:
     return {"messages": [{"role": "user", "content": text}], **more}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
-    """How a question is asked, and where the text of an answer stands, whole and in a piece of a stream."""
-
-    name: str
-    path: str
-    ask: Callable[[str], dict[str, JSON]]
-    whole: tuple[str | int, ...]
-    piece: tuple[str | int, ...]
-    limit: dict[str, JSON]
-
-    def send(self, client: Client, text: str, *, stream: bool, more: dict[str, JSON] | None = None) -> Reply:
-        path, body = self.path, {**self.ask(text), **(more or {})}
-        if self.name == "gemini":
-            path = path.replace(":generate", ":streamGenerate") if stream else path
-        else:
-            body |= {"model": self.name, "stream": stream, **(more or {})}
-        return client.send("POST", path, json.dumps(body).encode())
-
-    def text(self, reply: Reply) -> str:
-        lines = [line.removeprefix("data: ") for line in reply.body.decode().splitlines()]
-        events: list[JSON] = [json.loads(line) for line in lines if line.startswith("{")]
-        if len(events) == 1:
-            return str(_at(events[0], *self.whole) or "")
-        # In Responses, `delta` is the text itself; in the others it stands further inside.
-        return "".join(piece for event in events if isinstance(piece := _at(event, *self.piece), str))
+PARTS = ("candidates", 0, "content", "parts", 0, "text")
+DIALECTS: dict[str, tuple[tuple[str | int, ...], tuple[str | int, ...], dict[str, JSON]]] = {
+    "openai": (("choices", 0, "message", "content"), ("choices", 0, "delta", "content"), {"max_tokens": 16}),
+    "openai-responses": (("output", 0, "content", 0, "text"), ("delta",), {"max_output_tokens": 16}),
+    "anthropic": (("content", 0, "text"), ("delta", "text"), {"max_tokens": 16}),
+    "gemini": (PARTS, PARTS, {"generationConfig": {"maxOutputTokens": 16}}),
+    "ollama": (("message", "content"), ("message", "content"), {"options": {"num_predict": 16}}),
+}
+"""Where the text of an answer stands, whole and in a piece of a stream, and what limits it."""
 
 
-DIALECTS = (
-    Dialect(
-        name="openai",
-        path="/v1/chat/completions",
-        ask=_openai,
-        whole=("choices", 0, "message", "content"),
-        piece=("choices", 0, "delta", "content"),
-        limit={"max_tokens": 16},
-    ),
-    Dialect(
-        name="openai-responses",
-        path="/v1/responses",
-        ask=lambda text: {"input": [{"role": "user", "content": text}]},
-        whole=("output", 0, "content", 0, "text"),
-        piece=("delta",),
-        limit={"max_output_tokens": 16},
-    ),
-    Dialect(
-        name="anthropic",
-        path="/v1/messages",
-        ask=_openai,
-        whole=("content", 0, "text"),
-        piece=("delta", "text"),
-        limit={"max_tokens": 16},
-    ),
-    Dialect(
-        name="gemini",
-        path="/v1beta/models/gemini:generateContent",
-        ask=lambda text: {"contents": [{"role": "user", "parts": [{"text": text}]}]},
-        whole=("candidates", 0, "content", "parts", 0, "text"),
-        piece=("candidates", 0, "content", "parts", 0, "text"),
-        limit={"generationConfig": {"maxOutputTokens": 16}},
-    ),
-    Dialect(
-        name="ollama",
-        path="/api/chat",
-        ask=_openai,
-        whole=("message", "content"),
-        piece=("message", "content"),
-        limit={"options": {"num_predict": 16}},
-    ),
-)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("name", DIALECTS)
 def test_a_dialect_answers_refuses_and_breaks_off_in_the_vendors_form(
-    dialect: Dialect, client: Client, model_port: int
+    name: str, client: Client, model_port: int
 ) -> None:
-    whole, stream = (dialect.send(client, "hello", stream=stream) for stream in (False, True))
+    def sent(text: str, *, to: Client = client, stream: bool = True, more: dict[str, JSON] | None = None) -> Reply:
+        body = {**json.loads(form.request([User(text)], model=name)), "stream": stream, **(more or {})}
+        return to.send("POST", path if stream else path_of_whole, json.dumps(body).encode())
+
+    form, (place, piece, limit) = WRITERS[name], DIALECTS[name]
+    path = form.path.replace("gemini-x", "gemini")
+    path_of_whole = path.replace("streamGenerateContent?alt=sse", "generateContent")
+    whole, stream = (sent("hello", stream=stream) for stream in (False, True))
     assert (whole.status, whole.headers["content-type"]) == (200, "application/json")
-    kind = "application/x-ndjson" if dialect.name == "ollama" else "text/event-stream"
+    kind = "application/x-ndjson" if name == "ollama" else "text/event-stream"
     assert stream.headers["content-type"].startswith(kind)
-    assert dialect.text(whole) == dialect.text(stream)
-    assert dialect.text(whole).startswith("I am the demo model")
-    assert 0 < len(dialect.text(dialect.send(client, "write 500 words", stream=False, more=dialect.limit))) < 200
+    answer = str(_at(json.loads(whole.body), *place))
+    lines = [line.removeprefix("data: ") for line in stream.body.decode().splitlines()]
+    events: list[JSON] = [json.loads(line) for line in lines if line.startswith("{")]
+    # In Responses, `delta` is the text itself; in the others it stands further inside.
+    assert answer == "".join(found for event in events if isinstance(found := _at(event, *piece), str))
+    assert answer.startswith("I am the demo model")
+    cut = sent("write 500 words", stream=False, more=limit)
+    assert 0 < len(str(_at(json.loads(cut.body), *place))) < 200
 
     for status in (401, 429, 500, 529):
-        reply = dialect.send(client, f"error {status}", stream=True)
+        reply = sent(f"error {status}")
         error = _at(json.loads(reply.body), "error")
         message = error if isinstance(error, str) else _at(error, "message")
         assert (reply.status, message) == (status, f"Error {status}. (The demo model was asked for it.)")
-    assert dialect.send(client, f"error 503 once in {dialect.name}", stream=True).status == 503
-    assert dialect.send(client, f"error 503 once in {dialect.name}", stream=True).status == 200
-    assert b"The server had an error in mid-stream." in dialect.send(client, "error stream", stream=True).body
+    assert sent(f"error 503 once in {name}").status == 503
+    assert sent(f"error 503 once in {name}").status == 200
+    assert b"The server had an error in mid-stream." in sent("error stream").body
     with Client(model_port) as another, pytest.raises(http.client.IncompleteRead):
-        dialect.send(another, "error cut", stream=True)
+        sent("error cut", to=another)
     with Client(model_port, timeout_seconds=0.2) as another, pytest.raises(TimeoutError):
-        dialect.send(another, "error hang", stream=True)
+        sent("error hang", to=another)
 
-    for path, body, status, words in (
-        (dialect.path, b"{", 400, "not valid JSON"),
-        (dialect.path, b"[]", 400, "must be a JSON object"),
-        (dialect.path.replace("gemini", "other"), b'{"model": "other"}', 404, 'The model \\"other\\" was not found'),
+    for asked, body, status, words in (
+        (path, b"{", 400, "not valid JSON"),
+        (path, b"[]", 400, "must be a JSON object"),
+        (path.replace("gemini", "other"), b'{"model": "other"}', 404, 'The model \\"other\\" was not found'),
     ):
-        reply = client.send("POST", path, body)
+        reply = client.send("POST", asked, body)
         assert reply.status == status
         assert words in reply.body.decode()
 
@@ -223,20 +176,22 @@ def test_the_pace_is_a_models_and_can_be_set() -> None:
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Programs]:
-    with zygote(tmp_path_factory.mktemp("zygote")) as program:
+def program(tmp_path_factory: pytest.TempPathFactory, model_port: int) -> Iterator[Programs]:
+    folder = tmp_path_factory.mktemp("zygote")
+    own = f'{fast(f"http://127.0.0.1:{model_port}/v1")}[servers.weather]\nbundled = "weather"\n'
+    (folder / "config.toml").write_text(own + PATIENT)
+    with zygote(folder) as program:
         yield program
 
 
 @pytest.mark.parametrize("protocol", ["cline", "cherry", "json", "function", "react", "hermes", "hub", "hub+cline"])
 def test_our_host_and_the_demo_model_understand_each_other(program: Programs, protocol: str) -> None:
-    ended = program.run("ask", "weather in Paris and Tokyo", "--yes", "--json", "--protocol", protocol)
-    calls = [(_at(call, "tool"), _at(call, "asked")) for call in _calls(ended.json)]
-    assert calls == [("get_forecast", {"city": "Paris"}), ("get_forecast", {"city": "Tokyo"})]
+    options = ("--yes", "--json", "--protocol", protocol, "--config", program.folder / "config.toml")
+    ended = program.run("ask", "weather in Paris and Tokyo", *options)
+    calls = [_at(ended.json, "calls", number) for number in range(2)]
+    assert [(_at(call, "tool"), _at(call, "asked")) for call in calls] == [
+        ("get_forecast", {"city": "Paris"}),
+        ("get_forecast", {"city": "Tokyo"}),
+    ]
+    assert _at(ended.json, "calls", 2) is None
     assert re.search(r"Paris: 17 °C.*Tokyo: 21 °C", str(ended.json["answer"]), re.DOTALL)
-
-
-def _calls(value: dict[str, JSON]) -> list[JSON]:
-    calls = value["calls"]
-    assert isinstance(calls, list)
-    return calls
