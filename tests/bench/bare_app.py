@@ -9,8 +9,6 @@ from typing_extensions import override
 
 
 class BareApp(App[None]):
-    """A place to scroll, a line to write in, a footer."""
-
     @override
     def compose(self) -> ComposeResult:
         yield VerticalScroll(can_focus=False)

@@ -39,7 +39,6 @@ def request_of(size: int) -> bytes:
 
 
 def frame_of(size: int) -> bytes:
-    """A result of many small values."""
     places: list[JSON] = [{"id": number, "name": f"place {number}"} for number in range(size // 36)]
     return to_json({"jsonrpc": "2.0", "id": 4, "result": {"content": [], "structuredContent": {"places": places}}})
 

@@ -20,8 +20,6 @@ SCALES = {"s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (0.0, "ns")), "B": ((1 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a figure is to be: at most this, or at least."""
-
     value: float
     at_least: bool = False
 
@@ -70,7 +68,6 @@ class Table:
         self._judge(what, ratio, goal)
 
     def figure(self, what: str, value: float, unit: str, goal: Goal | None = None, *, note: str = "") -> None:
-        """A line with one figure of ours."""
         self._row(what, "", "", amount(value, unit), goal.told(unit) if goal else "", f"  ({note})" if note else "")
         self._judge(what, value, goal)
 
@@ -107,7 +104,6 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def machine() -> str:
-    """Where this was measured, for the top of the output."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     cpu = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())

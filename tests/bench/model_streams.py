@@ -109,7 +109,6 @@ async def bare(port: int, dialect: str, count: int) -> Took:
 
 @contextmanager
 def server_of_streams() -> Generator[int]:
-    """The server of `peer.py` in a process of its own; its port."""
     command = [sys.executable, "-I", str(HERE / "peer.py"), "streams"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -121,7 +120,6 @@ def server_of_streams() -> Generator[int]:
 
 @contextmanager
 def vendors_client() -> Generator[Callable[[int, str, int], Took] | None]:
-    """OpenAI's own client in a process and an environment of its own; None where it cannot be had."""
     if shutil.which("uv") is None:
         yield None
         return

@@ -91,7 +91,6 @@ def pieces(dialect: str, count: int) -> list[bytes]:
 
 
 def requested(reader: BinaryIO) -> str | None:
-    """Read a request and its body; its path."""
     line = reader.readline()
     if not line:
         return None
@@ -104,7 +103,6 @@ def requested(reader: BinaryIO) -> str | None:
 
 
 def serve(connection: socket.socket) -> None:
-    """Answer every request of one client as a model."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with connection, connection.makefile("rb") as reader:
         try:
@@ -151,7 +149,6 @@ def result_of(method: str, params: dict[str, object]) -> object:
 
 
 def serve_mcp(seconds: float) -> None:
-    """Answer each line until there is none."""
     time.sleep(seconds)
     for line in sys.stdin.buffer:
         message = json.loads(line)

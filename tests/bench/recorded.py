@@ -81,8 +81,6 @@ def feed(ladder: Ladder, drafts: Iterator[Draft], count: int) -> None:
 
 
 class Held(SessionSource):
-    """A session with records that are made when they are asked for."""
-
     def __init__(self, host: Host, count: int) -> None:
         super().__init__(host, host.sessions.new())
         feed(self.ladder, map(frame, range(count)), count)
@@ -103,7 +101,6 @@ class Shown(App[None]):
 
 
 def painted(view: LadderView, work: Callable[[], object]) -> float:
-    """Seconds of this thread until the work is on the screen."""
     began = time.thread_time()
     work()
     view.sync()

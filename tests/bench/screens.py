@@ -34,7 +34,6 @@ ANSWER = "The **{turn}th** answer says what was asked for, with `code` and a lis
 
 
 def sessions_in(folder: Path, *sizes: int) -> None:
-    """A data folder with sessions of so many messages, questions and answers in turn."""
     folder.mkdir(parents=True, exist_ok=True)
     store = Store.open(folder / "tui-host.db")
     for size in sizes:
@@ -121,7 +120,6 @@ _RECEIVED = re.compile(r"out, ([\d,]+) in")
 
 
 def many_tools(folder: Path) -> str:
-    """The configuration of a server with 500 tools that answers a ping, and then announces 10,000 things at once."""
     updated = {"notify": "notifications/resources/updated", "params": {"uri": "x://1"}}
     steps: list[object] = [{"result": dict[str, JSON]()}, *[{"log": "line"}, updated] * (ANNOUNCED // 2)]
     script: dict[str, object] = {"name": "many", "tools": TOOLS, "on": {"ping": steps}}

@@ -75,23 +75,19 @@ class OnPty:
         raise TimeoutError(f"{texts} did not come; painted: {self.painted[-2000:]}")
 
     def watch(self, seconds: float) -> None:
-        """Read on for so long, whatever comes."""
         end = time.perf_counter() + seconds
         while (left := end - time.perf_counter()) > 0:
             self.read(left)
 
     def settle(self, seconds: float = 0.3) -> None:
-        """Read on until nothing comes for so long."""
         while self.read(seconds):
             pass
 
     def cpu_seconds(self) -> float:
-        """CPU time of the program itself so far, its threads included."""
         threads = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
         return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
     def memory_bytes(self) -> int:
-        """Of the program itself, resident."""
         return _kernels_bytes(self._process.pid, "status", "VmRSS:")
 
     def tree_bytes(self) -> int:
@@ -99,7 +95,6 @@ class OnPty:
         return sum(_kernels_bytes(pid, "smaps_rollup", "Pss:") for pid in (self._process.pid, *self._family.look()))
 
     def close(self) -> None:
-        """End it, with all that it has started."""
         self._family.look()
         self._process.kill()
         self._process.wait()
@@ -114,7 +109,6 @@ def _kernels_bytes(pid: int, file: str, name: str) -> int:
 
 @contextmanager
 def running(command: Sequence[str], home: Path) -> Generator[OnPty]:
-    """A program; it has ended when the block has."""
     program = OnPty(command, home)
     try:
         yield program

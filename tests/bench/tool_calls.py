@@ -56,7 +56,6 @@ async def timed(work: Work, count: int) -> tuple[float, float]:
 
 
 async def calls(table: Table) -> None:
-    """Both in one process, in turn."""
     rounds, batch, longs = (5, 20, 2) if table.is_quick else (25, 100, 7)
     with tempfile.TemporaryDirectory() as name:
         parameters = StdioServerParameters(command=QUICK_SERVER[0], args=[*QUICK_SERVER[1:]])
@@ -86,7 +85,6 @@ async def calls(table: Table) -> None:
 
 
 async def connecting(count: int) -> float:
-    """Seconds until so many servers are ready."""
     with tempfile.TemporaryDirectory() as name:
         began = time.perf_counter()
         async with pool_of(Path(name), count, "0.3"):  # seconds that many servers take to start

@@ -46,8 +46,6 @@ class Reply:
 
 
 class Client:
-    """One connection, kept alive until the block ends."""
-
     def __init__(self, port: int, *, timeout_seconds: float = 90) -> None:
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_seconds)
 
@@ -58,7 +56,6 @@ class Client:
         self.connection.close()
 
     def begin(self, path: str, body: JSON) -> http.client.HTTPResponse:
-        """Ask, and leave the answer unread."""
         self.connection.request("POST", path, json.dumps(body))
         return self.connection.getresponse()
 

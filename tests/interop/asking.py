@@ -28,8 +28,6 @@ class Answer:
 
 
 class Program:
-    """The installed program with a folder for its configuration and data."""
-
     def __init__(self, folder: Path, *configuration: str, **environment: str) -> None:
         self.folder = folder
         self._environment = {**os.environ, "HOME": str(folder), **environment}
@@ -42,7 +40,6 @@ class Program:
         return subprocess.Popen([*PROGRAM, *words, *places], env=self._environment, stdout=pipe, stderr=pipe)
 
     def run(self, *words: str) -> tuple[int, bytes, str]:
-        """Run it to its end: exit code, standard output, standard error."""
         with self.start(*words) as process:
             out, err = process.communicate(timeout=120)
             return process.returncode, out, err.decode()
@@ -70,7 +67,6 @@ def http_server(name: str, port: int, path: str = "/mcp", **more: JSON) -> str:
 
 
 def provider(name: str, port: int, model: str, *, dialect: str = "openai", path: str = "/v1", **more: JSON) -> str:
-    """What makes this provider's model the one that is asked."""
     values = {"dialect": dialect, "base_url": f"http://127.0.0.1:{port}{path}", **more}
     return f'model = "{name}/{model}"\n[providers.{name}]\n{_values(values)}'
 

@@ -34,7 +34,6 @@ def compare_pipes(lines: Sequence[Line], server: str, folder: Path, *, goes_on: 
 
 
 def _connections(lines: Sequence[Line], peer: str) -> list[tuple[str, str]]:
-    """Each connection of each process."""
     return list(dict.fromkeys((line.capture, line.connection) for line in chosen(lines, peer=peer)))
 
 
@@ -89,7 +88,6 @@ def _pattern(value: str) -> str:
 
 
 def _compare_one(records: Sequence[Line], raw: RawExchange) -> None:
-    """One exchange; a request's body was compared when its match was sought."""
     _compare_frames(records, raw)
     heads = chosen(records, kind="response")
     if not heads:

@@ -9,7 +9,6 @@ from tests.interop.others import HOSTS_NPM, Node
 
 @pytest.fixture(scope="session")
 def node(pytestconfig: pytest.Config) -> Node:
-    """The npm packages."""
     return Node(pytestconfig.cache.mkdir("interop"))
 
 

@@ -34,14 +34,12 @@ TEXTS = ("capture", "kind", "wire", "peer", "direction", "connection", "exchange
 
 
 def read_export(text: bytes) -> list[Line]:
-    """The records of an export."""
     first, *rest = text.splitlines()
     assert object_of(json.loads(first))["tui_host"] == 1
     return [_line(object_of(json.loads(line))) for line in rest]
 
 
 def chosen(lines: Sequence[Line], **fields: object) -> list[Line]:
-    """Those whose fields have these values."""
     return [line for line in lines if all(getattr(line, name) == value for name, value in fields.items())]
 
 

@@ -105,18 +105,15 @@ class Node:
             subprocess.run(command, env={**os.environ, "HOME": HOME}, check=True, timeout=FETCH_SECONDS)
 
     def run(self, script: str, stdin: bytes) -> bytes:
-        """Run a module that imports the packages, and return what it prints."""
         path = self._modules.parent / "script.mjs"
         path.write_text(script, encoding="utf-8")
         node = shutil.which("node") or "node"
         return subprocess.run([node, str(path)], input=stdin, stdout=subprocess.PIPE, check=True, timeout=60).stdout
 
     def program(self, name: str) -> str:
-        """A program of the packages."""
         return str(self._modules / ".bin" / name)
 
     def command(self, package: str, *arguments: str, program: str = "") -> list[str]:
-        """How a package's program is started, without npx before it."""
         programs = object_of(self._read(package)["bin"])
         place = programs[program] if program else next(iter(programs.values()))
         return ["node", str(self._modules / package / str(place)), *arguments]
@@ -132,7 +129,6 @@ class Node:
 
 
 def free_port() -> int:
-    """A port that nobody has now."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port

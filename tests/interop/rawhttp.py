@@ -20,20 +20,16 @@ class Message:
     is_whole: bool = True
 
     def value(self, name: str) -> str | None:
-        """A header's value, in lower case."""
         return next((value.lower() for key, value in self.headers if key.lower() == name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawExchange:
-    """A request and what came back, None if nothing did."""
-
     request: Message
     response: Message | None
 
 
 def exchanges_in(sent: bytes, answered: bytes) -> list[RawExchange]:
-    """All exchanges of one connection, one after the other."""
     found: list[RawExchange] = []
     while sent:
         request, sent = _message(sent, is_response=False)
@@ -47,7 +43,6 @@ def exchanges_in(sent: bytes, answered: bytes) -> list[RawExchange]:
 
 
 def _message(data: bytes, *, is_response: bool) -> tuple[Message, bytes]:
-    """The first message, and the bytes after it."""
     head, separator, rest = data.partition(b"\r\n\r\n")
     assert separator, f"half a head: {head[:200]!r}"
     start, *lines = head.decode("latin-1").split("\r\n")

@@ -9,8 +9,6 @@ from typing import Self
 
 
 class Connection:
-    """One connection's bytes as the relay received them from the client, and from the server."""
-
     def __init__(self) -> None:
         self.sent = bytearray()
         self.answered = bytearray()

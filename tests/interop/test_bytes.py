@@ -84,7 +84,6 @@ def heard(request: pytest.FixtureRequest, node: Node, tmp_path_factory: pytest.T
 
 
 def question() -> str:
-    """A call of each kind, asked for all at once."""
     asked = [(server, tool, arguments) for server in ("everything", "web") for tool, arguments in ASKED.items()]
     asked += [("everything", "get-sum", REFUSED), ("web", "get-sum", REFUSED)]
     asked += [("time", "get_current_time", {"timezone": zone}) for zone in ("Asia/Tokyo", "Nowhere/Else")]

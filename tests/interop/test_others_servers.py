@@ -75,7 +75,6 @@ def program(node: Node, folder: Path) -> Generator[Program]:
 
 @pytest.fixture(scope="module")
 def checked(program: Program) -> Mapping[str, Mapping[str, JSON]]:
-    """What `servers check --json` says of each server."""
     code, out, _ = program.run("servers", "check", "--json")
     assert code == 1
     servers = [object_of(one) for one in array_of(object_of(json.loads(out))["servers"])]

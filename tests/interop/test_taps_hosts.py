@@ -94,12 +94,10 @@ def run(command: Sequence[str], home: Path, given: bytes, own: Mapping[str, str]
 
 
 def servers(command: Sequence[str], **more: bool) -> dict[str, object]:
-    """The table of servers that most hosts share."""
     return {"mcpServers": {"everything": {"command": command[0], "args": list(command[1:]), **more}}}
 
 
 def claude_code(on: Asked) -> Started:
-    """By `--mcp-config` and a variable."""
     (on.home / "servers.json").write_text(json.dumps(servers(on.server)))
     arguments = ["-p", on.question, "--model", "anthropic", "--mcp-config", "servers.json", "--strict-mcp-config"]
     quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
@@ -109,7 +107,6 @@ def claude_code(on: Asked) -> Started:
 
 
 def gemini_cli(on: Asked) -> Started:
-    """By its settings and a variable."""
     settings = {**servers(on.server, trust=True), "security": {"auth": {"selectedType": "gemini-api-key"}}}
     (on.home / ".gemini").mkdir()
     (on.home / ".gemini" / "settings.json").write_text(json.dumps(settings))
@@ -118,7 +115,6 @@ def gemini_cli(on: Asked) -> Started:
 
 
 def codex(on: Asked) -> Started:
-    """By options alone."""
     options = {
         "model_provider": '"tap"',
         "model_providers.tap": f'{{name="tap",base_url="{on.origin}/v1",env_key="OPENAI_API_KEY"}}',
@@ -148,7 +144,6 @@ def continue_cli(on: Asked) -> Started:
 
 
 def qwen_code(on: Asked) -> Started:
-    """By its settings and variables."""
     (on.home / ".qwen").mkdir()
     (on.home / ".qwen" / "settings.json").write_text(json.dumps(servers(on.server, trust=True)))
     own = {"OPENAI_BASE_URL": f"{on.origin}/v1", "OPENAI_API_KEY": "none", "OPENAI_MODEL": "openai"}

@@ -40,7 +40,6 @@ def test_a_vendors_own_client_reads_what_the_kit_writes(dialect: str) -> None:
 
 
 def answers(dialect: str) -> tuple[list[bytes], list[bytes], bytes]:
-    """A stream, a whole answer, and a refusal."""
     return says(dialect, ANSWER, size=5), says(dialect, ANSWER, is_streamed=False), BUSY
 
 

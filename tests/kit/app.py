@@ -67,7 +67,6 @@ api_key = "${NOBODY_SET_THIS}"
 
 
 def fast(url: str) -> str:
-    """Configuration: the demo model at this address, as a provider like any other."""
     return f'model = "fast/openai"\n[providers.fast]\nbase_url = "{url}"\n'
 
 
@@ -107,7 +106,6 @@ class Running:
         await self.pilot.pause()
 
     async def type(self, text: str) -> None:
-        """Letters into whatever has the focus."""
         names = {" ": "space", "\n": "ctrl+j"}
         await self.press_at_once(*(names.get(letter, letter) for letter in text))
 
@@ -156,7 +154,6 @@ class Running:
             raise AssertionError(f"it did not come to this; on the screen:\n{self.text}") from None
 
     async def until_shown(self, *words: str) -> None:
-        """Wait until all of this stands on the screen."""
         text = ""
 
         def is_shown() -> bool:
@@ -167,7 +164,6 @@ class Running:
         await self.until(is_shown, every=0.1)
 
     async def until_told(self, words: str) -> None:
-        """Wait for a notification, which may have left the screen by then."""
         await self.until(lambda: any(words in message for message in self.told))
 
     async def until_asked(self) -> Approval:
@@ -184,12 +180,10 @@ class Running:
         await self.until(lambda: any(not question.open for question in waiting))
 
     async def until_idle(self) -> None:
-        """Wait for the end of the turn, and for the screen to show it."""
         await self.until(lambda: not self.session.busy and self.approval is None)
         await self.pilot.pause()
 
     async def until_ready(self) -> None:
-        """Wait until every server that is enabled is ready."""
 
         def is_ready() -> bool:
             pool = self.host.pool
@@ -205,7 +199,6 @@ class Running:
 
     @property
     def session(self) -> Session:
-        """The session on the screen."""
         return self.app.session
 
     @property
@@ -227,7 +220,6 @@ class Running:
 
     @property
     def inspector_source(self) -> SessionSource:
-        """What the inspector reads from."""
         source = self.main.source
         assert source is not None
         return source
@@ -243,7 +235,6 @@ class Running:
 
     @property
     def lines(self) -> list[str]:
-        """The screen as it would be painted, a text for each line."""
         compositor = self.app.screen._compositor  # pyright: ignore[reportPrivateUsage] - Textual has no other way to it
         return [strip.text for strip in compositor.render_strips()]
 
@@ -258,12 +249,10 @@ class Running:
 
     @property
     def messages(self) -> list[dict[str, JSON]]:
-        """The messages of the last request to the model."""
         value: dict[str, list[dict[str, JSON]]] = json.loads(self.bodies("llm", "out")[-1])
         return value["messages"]
 
     def items(self, kind: type[K]) -> list[K]:
-        """What of this kind stands in the chat."""
         return [item for item in self.session.conversation.items if isinstance(item, kind)]
 
     def bodies(self, wire: str, direction: str) -> list[bytes]:

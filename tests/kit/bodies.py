@@ -52,8 +52,6 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """What a person says."""
-
     text: str
 
 
@@ -77,8 +75,6 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool that is offered."""
-
     name: str
     description: str = ""
     schema: Mapping[str, JSON] | None = None
@@ -92,7 +88,6 @@ Entry = User | Answer | Results
 
 
 def dumped(value: JSON) -> bytes:
-    """JSON as vendors send it."""
     return json.dumps(value, ensure_ascii=False).encode()
 
 
@@ -111,13 +106,11 @@ DONE = b"data: [DONE]\n\n"
 
 
 def chunk(delta: JSON = None, *, finish: str | None = None, **more: JSON) -> bytes:
-    """One event of Chat Completions with this delta."""
     choice: JSON = {"index": 0, "delta": {} if delta is None else delta, "finish_reason": finish}
     return event({**CHUNK, "choices": [choice], **more})
 
 
 def calls(*fragments: JSON) -> bytes:
-    """One event of Chat Completions with these pieces of calls."""
     return chunk({"tool_calls": list(fragments)})
 
 
@@ -135,8 +128,6 @@ def fragment(
 
 
 class OpenAI:
-    """Chat Completions."""
-
     path = "/v1/chat/completions"
 
     def request(
@@ -414,15 +405,12 @@ class Gemini:
         return [*(event(self._value([part], answer)) for part in said), event(self._value([], answer, is_last=True))]
 
     def asked(self, text: str) -> str:
-        """How a person's words are told."""
         return text
 
     def answered(self, answer: Answer) -> list[JSON]:
-        """How an answer is told back."""
         return self._parts(answer)
 
     def result(self, call: Call, text: str) -> JSON:
-        """How a call's result is told."""
         return {"functionResponse": {"name": call.name, "response": {"result": text}}}
 
     def _parts(self, answer: Answer) -> list[JSON]:

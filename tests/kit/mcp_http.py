@@ -24,7 +24,6 @@ ACCEPTED = response(b"", status="202 Accepted", kind="")
 
 
 def mcp_http(script: Mapping[str, object], **by_hand: Answer) -> Script:
-    """Answer as the server of this script."""
     state = McpScript(script)
 
     async def answer(exchange: Exchange) -> None:

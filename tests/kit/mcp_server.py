@@ -72,12 +72,10 @@ def number(value: object, default: float) -> float:
 
 
 def tool(name: str, **more: object) -> Message:
-    """A tool as servers list it."""
     return {"name": name, "description": f"The tool {name}.", "inputSchema": {"type": "object"}, **more}
 
 
 def text(words: str) -> Message:
-    """A result of one text."""
     return {"content": [{"type": "text", "text": words}]}
 
 
@@ -103,7 +101,6 @@ class McpScript:
         self._tools = [*listed(script.get("tools"))]
 
     def steps(self, message: Mapping[str, object]) -> Sequence[Message]:
-        """What a request or a notification sets off."""
         method, params = str(message.get("method")), mapping(message.get("params"))
         name = params.get("name") or params.get("uri") or ""
         on = mapping(self.script.get("on"))
@@ -113,7 +110,6 @@ class McpScript:
         return [self._usual(method)] if "id" in message else []
 
     def take_answer(self, message: Message) -> None:
-        """The client has answered what it was asked."""
         with self.has_answer:
             self.answers[message["id"]] = message
             self.has_answer.notify_all()
@@ -261,8 +257,6 @@ def misbehave(step: Message) -> None:
 
 
 class ScriptedServer:
-    """A server as a program."""
-
     def __init__(self, argv: Sequence[str]) -> None:
         self.argv = argv
 

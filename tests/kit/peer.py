@@ -41,8 +41,6 @@ BODILESS = re.compile(rb"HTTP/1.1 (1\d\d|204|304) ")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it came."""
-
     head: bytes
     body: bytes
 
@@ -56,7 +54,6 @@ class Request:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Values by names in small letters."""
         lines = self.head.decode("latin-1").split("\r\n")[1:]
         return {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
@@ -72,7 +69,6 @@ class Request:
 
     @property
     def rpc(self) -> str:
-        """The method of JSON-RPC."""
         return str(self.json.get("method", ""))
 
 
@@ -108,7 +104,6 @@ class Link(ByteStream):
         await self.stream.aclose()
 
     def has(self, data: bytes) -> bool:
-        """Whether this has been received."""
         return data in self.received
 
     def reset(self) -> None:
@@ -124,7 +119,6 @@ class Link(ByteStream):
         return bytes(self.received[start:])
 
     async def request(self) -> Request:
-        """Receive one request whole; its body has a length."""
         start, end = self._unread, await self._end_of_head()
         head = bytes(self.received[start : end - 4])
         length = int(Request(head, b"").headers.get("content-length", "0"))
@@ -139,7 +133,6 @@ class Link(ByteStream):
         return found + 4
 
     async def until_closed(self) -> None:
-        """Wait until the other side has gone."""
         try:
             while True:
                 await self.receive()
@@ -264,7 +257,6 @@ def hangs(*pieces: bytes) -> Script:
 
 
 def rpc(**members: object) -> bytes:
-    """A JSON-RPC message."""
     return json.dumps({"jsonrpc": "2.0", **members}).encode()
 
 
@@ -326,7 +318,6 @@ def peer_in_thread(*answers: Answer, always: Answer = NO_MORE, path: str = "/v1"
 
 
 async def give(answer: Answer, exchange: Exchange) -> None:
-    """Send an answer."""
     if callable(answer):
         await answer(exchange)
     elif isinstance(answer, bytes):

@@ -108,12 +108,10 @@ class Running:
         return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
     def type(self, text: str) -> None:
-        """Type into its terminal."""
         assert self.terminal is not None
         os.write(self.terminal, text.encode())
 
     def until(self, is_so: Callable[[], object], what: str = "") -> None:
-        """Wait for a condition."""
         end = time.monotonic() + PATIENCE
         while not is_so():
             assert time.monotonic() < end, (what, self.out.data, self.err.data if self.err else b"")
@@ -125,7 +123,6 @@ class Running:
         self.until(lambda: words.encode() in reader.data, words)
 
     def wait(self) -> Ended:
-        """Wait for its end."""
         self.link.settimeout(PATIENCE)
         while not self.answer.endswith(b"\n"):
             data = self.link.recv(1 << 16)
@@ -290,7 +287,6 @@ def _own_process(
 
 @contextmanager
 def zygote(folder: Path) -> Generator[Programs]:
-    """A zygote whose programs have this folder as their home."""
     place = folder / "z"
     script = Path(__file__).with_name("zygote.py")
     environment = plain_environment(folder) | {"PYTHONPATH": str(script.parent.parent.parent)}

@@ -56,8 +56,6 @@ PATIENCE = 30.0
 
 
 class Request(TypedDict):
-    """What to run."""
-
     words: list[str]
     environment: dict[str, str]
     folder: str
@@ -73,7 +71,6 @@ def load() -> None:
 
 
 def become(request: Request, descriptors: list[int]) -> NoReturn:
-    """Be the program."""
     os.setsid()
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
@@ -101,7 +98,6 @@ def become(request: Request, descriptors: list[int]) -> NoReturn:
 
 
 def run() -> int:
-    """The program itself, from its words to its exit code."""
     import tui_host.__main__
 
     try:

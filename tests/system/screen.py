@@ -45,7 +45,6 @@ class Screen:
     _decoder: codecs.IncrementalDecoder = field(default_factory=codecs.getincrementaldecoder("utf-8"))
 
     def feed(self, data: bytes) -> None:
-        """Take in what came; half a sequence waits for its rest."""
         self._shown = None
         text = self._rest + self._decoder.decode(data)
         place = 0
@@ -75,11 +74,9 @@ class Screen:
 
     @property
     def unfinished(self) -> str:
-        """A sequence that has begun and was never ended."""
         return self._rest
 
     def resize(self, columns: int, lines: int) -> None:
-        """Another size; what was there stays until it is painted over."""
         self.columns, self.lines = columns, lines
         self._cells.clear()
         self._shown = None

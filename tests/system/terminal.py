@@ -58,16 +58,13 @@ class Terminal:
     # Doing.
 
     def type(self, keys: str) -> None:
-        """Send what a terminal sends for these keys."""
         os.write(self._master, keys.encode())
 
     def resize(self, columns: int, lines: int) -> None:
-        """Change the window."""
         self.screen.resize(columns, lines)
         self._set_size(columns, lines)
 
     def signal(self, number: int) -> None:
-        """Send it to the program alone."""
         self.process.send_signal(number)
 
     def hang_up(self) -> None:
@@ -107,7 +104,6 @@ class Terminal:
                 time.sleep(0.05)
 
     def until_shown(self, *words: str) -> None:
-        """Read on until all of this stands on the screen."""
         self.until(lambda: all(word in self.screen.text for word in words))
 
     def settle(self, seconds: float = 0.15) -> None:
@@ -138,7 +134,6 @@ class Terminal:
         return state.startswith("T")
 
     def close(self) -> None:
-        """End what is left."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
@@ -217,11 +212,9 @@ class Family:
         return {pid: table[pid][2] for pid in self._living(table)}
 
     def living(self) -> set[int]:
-        """Those that are still there."""
         return self._living(_table())
 
     def kill(self) -> None:
-        """End those that are left."""
         for pid in self.living():
             try:
                 os.kill(pid, signal.SIGKILL)

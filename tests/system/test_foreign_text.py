@@ -53,7 +53,6 @@ LOOK = fragment(
 
 
 def complaint(place: str) -> dict[str, str]:
-    """Noise on standard error, with bytes that are no text."""
     return {"stderr": "\n".join(f"{line}\udc9b2J\udcff" for line in said(place).split("\n"))}
 
 

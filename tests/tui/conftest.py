@@ -31,7 +31,6 @@ def model_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 async def shared_app(tmp_path_factory: pytest.TempPathFactory, model_url: str) -> AsyncIterator[Running]:
-    """The app with the demo model as a configured provider, and the server `math`."""
     async with running(tmp_path_factory.mktemp("app"), config=fast(model_url) + BROKEN + MATH, size=SMALL) as app:
         await app.until_ready()
         yield app

@@ -49,7 +49,6 @@ def to_json(value: JSON) -> bytes:
 
 
 def request_body(messages: Sequence[JSON]) -> bytes:
-    """A Chat Completions request."""
     return to_json({"model": "openai", "tools": [TOOL], "messages": list(messages), "stream": True})
 
 
@@ -114,7 +113,6 @@ class Wires(SessionSource):
     # What a test does.
 
     def append(self, draft: Draft, at: float) -> Record:
-        """Record something so many seconds into the turn."""
         record = Record(
             capture=CAPTURE,
             seq=len(self.records) + 1,
@@ -130,7 +128,6 @@ class Wires(SessionSource):
     def request(
         self, body: bytes, at: float, *, exchange: str, step: int = 1, redacted: tuple[Redaction, ...] = ()
     ) -> Row:
-        """A request to a model."""
         headers = (("content-type", "application/json"), ("authorization", "Bearer ⟨secret:authorization⟩"))
         draft = Draft(
             wire="llm",
@@ -147,7 +144,6 @@ class Wires(SessionSource):
         return self.ladder.rows[-1]
 
     def listing(self, at: float, *, exchange: str) -> Row:
-        """A request for the list of models."""
         head = Head(method="GET", url="http://127.0.0.1:9/v1/models")
         draft = Draft(wire="llm", kind="request", peer="demo", direction="out", exchange=exchange, head=head)
         self.append(draft, at)
@@ -164,7 +160,6 @@ class Wires(SessionSource):
         return self.ladder.rows[row.number]
 
     def chunk(self, response: Row, data: bytes, at: float) -> Row:
-        """More of an answer."""
         record = self.record((CAPTURE, response.seq))
         head = record.draft.head if record is not None else None
         encoding = encoding_of(head.headers) if head is not None else None
@@ -172,7 +167,6 @@ class Wires(SessionSource):
         return self.ladder.rows[response.number]
 
     def end(self, response: Row, at: float, reason: Reason = "complete") -> Row:
-        """The end of an answer."""
         size = self.ladder.rows[response.number].size
         ending = Ending(reason=reason, size=size, kept=size)
         self.append(replace(self._inward(response, ending.kind), data=ending.to_bytes()), at)
@@ -186,25 +180,21 @@ class Wires(SessionSource):
         return self.ladder.rows[-1]
 
     def stderr(self, text: str, at: float) -> Row:
-        """A line of its standard error."""
         draft = Draft(wire="stderr", kind="line", peer="math", connection="n1", direction="in")
         self.append(replace(draft, data=text.encode() + b"\n"), at)
         return self.ladder.rows[-1]
 
     def notice(self, number: int, at: float) -> Row:
-        """A message that the server sends by itself, another one each time."""
         data = rpc(method="notifications/message", params={"level": "info", "data": f"n {number}"})
         return self.frame(data, at, direction="in", turn=0)
 
     def decision(self, at: float, words: str = "approved once, by you, after 2.5 s", *, call: str = CALL_ID) -> Row:
-        """What became of the call."""
         data: JSON = {"server": "math", "tool": "multiply", "asked": {"a": 6, "b": 5}, "words": words}
         place = Place(session="s", turn=1, step=1, call=call)
         self.append(Draft(wire="host", kind="decision", peer="math", place=place, data=to_json(data)), at)
         return self.ladder.rows[-1]
 
     def link(self, relation: Relation, span: Span, at: float, *, call: str = CALL_ID) -> None:
-        """One step of the call's chain."""
         link = Link(relation=relation, call=call, span=span, server="math", tool="multiply", words='{"a":6,"b":5}')
         self.append(Draft(wire="host", kind="link", data=link.to_bytes()), at)
 
@@ -216,7 +206,6 @@ class Wires(SessionSource):
 
 
 def connected(wires: Wires) -> None:
-    """A server's start, outside any turn."""
     wires.frame(b'{"jsonrpc":"2.0","id":1,"method":"initialize"}', 0.0, direction="out", turn=0)
     wires.frame(b'{"jsonrpc":"2.0","id":1,"result":{}}', 0.1, direction="in", turn=0)
 
@@ -289,7 +278,6 @@ class Inspecting(App[None]):
 
     @property
     def lines(self) -> list[str]:
-        """What is on the screen."""
         strips = self.screen._compositor.render_strips(self.size)  # pyright: ignore[reportPrivateUsage] - no public way
         return ["".join(segment.text for segment in strip) for strip in strips]
 
@@ -306,6 +294,5 @@ def a_session() -> Wires:
 
 
 def marks(app: Inspecting) -> str:
-    """The first cells of the ladder's lines."""
     ladder = app.inspector.ladder.region
     return "".join(line[ladder.x] for line in app.lines[ladder.y : ladder.bottom])

@@ -25,8 +25,6 @@ LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a cell looks: two colours as `#rrggbb`, and attributes."""
-
     fore: str
     back: str
     attributes: tuple[str, ...] = ()
@@ -75,7 +73,6 @@ def luminance(colour: str) -> float:
 
 
 def text_of(lines: Iterable[Sequence[Run]]) -> str:
-    """The words of a screen."""
     return "".join("".join(text for text, _ in line).rstrip() + "\n" for line in lines)
 
 
@@ -103,12 +100,10 @@ def faint(lines: Sequence[Sequence[Run]], least: float) -> list[str]:
 
 
 def golden(name: str) -> str:
-    """A golden picture, empty if there is none yet."""
     path = FOLDER / f"{name}.txt"
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def keep(name: str, picture: str) -> None:
-    """Make a picture the golden one."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / f"{name}.txt").write_text(picture, encoding="utf-8")

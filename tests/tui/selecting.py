@@ -76,7 +76,6 @@ def a_chat(text: str = ANSWER) -> Conversation:
 async def in_chat(
     chat: Conversation | Chat, size: tuple[int, int] = (60, 40)
 ) -> AsyncGenerator[tuple[Transcript, Pilot[None]]]:
-    """Run a chat until it is drawn."""
     app = chat if isinstance(chat, Chat) else Chat(chat)
     async with app.run_test(size=size) as pilot:
         await settled(pilot, app.view)
@@ -90,7 +89,6 @@ async def settled(pilot: Pilot[None], view: Transcript) -> None:
 
 
 def row_of(view: SelectingView, words: str) -> tuple[int, int]:
-    """Cell and line on the screen where words begin."""
     for y in range(view.view_height):
         text = view.render_line(y).text
         if words in text:

@@ -50,7 +50,6 @@ def _is_ready_to_run() -> bool:
 
 
 def _is_waiting(pump: MessagePump) -> bool:
-    """Whether one has handled all its messages."""
     if pump._closed or pump._task is None:
         return True
     ready = pump._message_queue.ready_event
@@ -69,7 +68,6 @@ def _is_to_be_painted(screen: Screen[object]) -> bool:
 
 
 async def press(self: Pilot[object], *keys: str) -> None:
-    """Keys one after the other, each taken in before the next."""
     for key in keys:
         await _press(self, key)
         await settled(self.app)
@@ -87,7 +85,6 @@ async def no_wait(min_sleep: float = 0, max_sleep: float = 0) -> None:
 
 
 async def wait_for_screen(self: Pilot[object], timeout: float = PATIENCE) -> bool:  # noqa: ASYNC109 - as Textual has it
-    """Wait until the first screen stands still."""
     is_there = await _wait_for_screen(self, timeout)
     await settled(self.app)
     return is_there

@@ -98,17 +98,13 @@ class StillPool(Pool):
 
 
 class StillClock:
-    """A clock that shows what it was set to."""
-
     def __init__(self) -> None:
         self.seconds = 0.0
 
     def wall_ns(self) -> int:
-        """As records of the inspector's tests have it."""
         return MOMENT_NS + round(self.seconds * 1e9)
 
     def mono_ns(self) -> int:
-        """The same."""
         return 5_000_000_000 + round(self.seconds * 1e9)
 
 
@@ -127,8 +123,6 @@ class RecordedWires(Wires):
 
 
 class Still(Running):
-    """The app, and what happens in it."""
-
     def __init__(self, app: TuiHost, pilot: Pilot[int], wires: RecordedWires) -> None:
         super().__init__(app, pilot)
         self.wires = wires
@@ -159,7 +153,6 @@ class Still(Running):
         chat.add(SummaryItem(turn=1, steps=2, calls=1, seconds=3.2, tokens_in=612, tokens_out=85))
 
     def a_question(self) -> None:
-        """Two calls wait for their decisions."""
         connected(self.wires)
         chat = self.session.conversation
         self.session.turn = 1
@@ -171,7 +164,6 @@ class Still(Running):
             self.session.questions.append(Question(request, answered=nobody_waits))
 
     def a_failed_request(self) -> None:
-        """The provider refuses the key."""
         connected(self.wires)
         body = b'{"error":{"message":"Incorrect API key provided."}}'
         request = self.wires.request(json.dumps({"model": "openai", "messages": []}).encode(), 1.0, exchange="x1")
@@ -217,12 +209,10 @@ class Still(Running):
 
     @property
     def faint(self) -> list[str]:
-        """What on the screen does not stand out from its background."""
         return faint(runs_of(self.app), least=LEAST)
 
 
 def a_call(**more: str | float) -> CallItem:
-    """A call of `math.multiply`."""
     known: dict[str, JSON] = {"asked": '{"a":6,"b":5}', "sent": '{"a":6,"b":5}', **more}
     return CallItem(turn=1, step=1, call="s.1.1.1", server="math", tool="multiply", **known)  # pyright: ignore[reportArgumentType] - named by the tests here
 
@@ -235,7 +225,6 @@ def nobody_waits(question: Question, decision: Decision) -> None:
 async def still(
     folder: Path, *, size: tuple[int, int], theme: str = "textual-dark", servers: Sequence[ServerStatus] = STATUSES
 ) -> AsyncGenerator[Still]:
-    """The app, on a host that nobody runs."""
     (folder / "config.toml").write_text(f'[ui]\ntheme = "{theme}"\nascii = false\n', encoding="utf-8")
     settings = load(Overrides(config=folder / "config.toml", data_dir=folder), {})
     host = Host(settings)

@@ -30,7 +30,6 @@ def rows_of_turn(app: Running) -> list[Row]:
 
 
 async def choose(app: Running, row: Row) -> None:
-    """Select a row as soon as it has a line."""
     ladder = app.inspector.ladder
     await app.until(lambda: ladder.select(row.number) or ladder.selected_number == row.number)
     ladder.focus()

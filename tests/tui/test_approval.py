@@ -143,7 +143,6 @@ class Asking(App[None]):
         await self.pilot.press(*keys)
 
     async def decide(self, *keys: str) -> None:
-        """Press keys, each once it would decide."""
         for key in keys:
             await self.armed()
             await self.press(key)
@@ -164,7 +163,6 @@ class Asking(App[None]):
 
     @property
     def lines(self) -> list[str]:
-        """The approval as it stands on the screen."""
         region = self.approval.region
         update = self.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
         return [strip.crop(region.x, region.right).text.rstrip() for strip in update[region.y : region.bottom]]
@@ -180,7 +178,6 @@ class Asking(App[None]):
 
     @property
     def field(self) -> Field:
-        """Where arguments are edited."""
         return self.query_one("#approval-edit", Field)
 
     @property

@@ -364,7 +364,6 @@ def test_what_is_odd_about_an_address_is_pointed_out(text: str, host: str, words
 
 
 async def opened(app: Running, item: str) -> DirectScreen:
-    """Open the screen for the only server, and the form of an item."""
     await app.until_ready()
     await app.press("f3")
     await app.until(lambda: "ready" in app.text)
@@ -377,7 +376,6 @@ async def opened(app: Running, item: str) -> DirectScreen:
 
 
 async def chosen(app: Running, item: str) -> None:
-    """Choose an item of the list, and go to its form."""
     choices = app.app.screen.query_one(ChoiceList)
     choices.focus()
     await app.until(lambda: item in app.text_in(choices))
@@ -399,7 +397,6 @@ async def filled(app: Running) -> None:
 
 
 def sent(app: Running) -> list[JSON]:
-    """The arguments of the calls that went to servers."""
     frames = [json.loads(data) for data in app.bodies("mcp", "out")]
     return [frame["params"].get("arguments") for frame in frames if frame.get("method") == "tools/call"]
 

@@ -69,7 +69,6 @@ async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_b
 
 
 async def written(app: Running, path: Path, *told: str) -> None:
-    """Write the export to this file, after what is told before."""
     screen = app.app.screen
     assert isinstance(screen, ExportScreen)
     screen.field.value = str(path)

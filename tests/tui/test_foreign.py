@@ -330,7 +330,6 @@ class Recorded(SessionSource):
 
     @override
     def look(self) -> None:
-        """Fold what is new, and look."""
         new = [record for _, record in self.world.records if record.key not in self._records]
         self._records.update((record.key, record) for record in new)
         self.ladder.feed(new)

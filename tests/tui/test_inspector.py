@@ -293,7 +293,6 @@ async def test_the_tabs_answer_to_the_mouse() -> None:
 
 
 def tell(wires: Wires, content: str) -> None:
-    """Tell the model a result of the call."""
     told: JSON = {"role": "tool", "tool_call_id": "call_1", "content": content}
     body = request_body([*MESSAGES, told])
     wires.request(body, 2.0, exchange="x2", step=2)

@@ -312,12 +312,10 @@ class Filtered:
         return self.index.count(self.rows)
 
     def look(self) -> list[int]:
-        """What is found in one tick."""
         self.words.fill(self.wires, self.filtering.wanted)
         return list(self.filtering.look(self.wires.ladder).gained)
 
     def kept(self, text: str) -> list[int]:
-        """The rows that a filter keeps in the end."""
         found = list(self.filtering.begin(self.wires.ladder, text, self.taken(), ()))
         while self.filtering.is_looking:
             found += self.look()

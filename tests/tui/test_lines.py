@@ -230,7 +230,6 @@ def whole(app: Painted) -> dict[tuple[int, int], Cell]:
 
 
 async def at_rest(app: Painted, pilot: Pilot[None]) -> None:
-    """Wait until nothing more is painted, and forget what was."""
     quiet = 0
     while quiet < 4:
         app.updates.clear()

@@ -374,7 +374,6 @@ def test_all_that_is_selected_is_the_source(source: str) -> None:
 
 
 def selected(source: str, part: str, width: int = 60) -> str:
-    """What is copied where a drawn part is selected."""
     made = document(source, width)
     for line in range(made.height):
         text = made.line(line).strip.text

@@ -86,7 +86,6 @@ def asked(wires: Wires, *bodies: bytes) -> Row:
 
 
 def answered(wires: Wires, exchange: str, at: float, *, step: int, body: bytes) -> None:
-    """A request and its response, which reports tokens."""
     request = wires.request(body, at, exchange=exchange, step=step)
     *events, last = events_of({"role": "assistant", "content": "30"})
     usage = b"data: " + to_json(USAGE) + b"\n\n"
@@ -94,7 +93,6 @@ def answered(wires: Wires, exchange: str, at: float, *, step: int, body: bytes) 
 
 
 def answering(wires: Wires, *chunks: bytes, status: int = 200, encoding: str | None = None) -> Row:
-    """An answer that still comes."""
     request = wires.request(request_body(MESSAGES), 1.0, exchange="x")
     return wires.response(request, 1.1, *chunks, status=status, encoding=encoding)
 

@@ -121,7 +121,6 @@ class Held(TuiHost):
 
 
 def cells(app: TuiHost) -> list[list[tuple[str, str]]]:
-    """Each character on the screen with its look; of a space its background alone."""
     compositor = app.screen._compositor  # pyright: ignore[reportPrivateUsage] - Textual has no other way to it
     return [
         [(letter, look(letter, style or Style.null())) for text, style, _ in strip for letter in text]

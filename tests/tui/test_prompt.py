@@ -33,7 +33,6 @@ class Writing(App[None]):
         yield Vertical(Static("above"), Static("below", id="below"))
 
     async def begin(self, *history: str) -> None:
-        """Put a new prompt in the place of the last one."""
         await self.query("Prompt, Completion").remove()
         self.prompt = Prompt(commands=COMMANDS, history=history or ("first", "second\nof two lines"))
         await self.query_one(Vertical).mount(self.prompt, before="#below")
@@ -45,7 +44,6 @@ class Writing(App[None]):
         await self.pilot.pause()
 
     async def at_once(self, *keys: str) -> None:
-        """Keys that come together."""
         for key in keys:
             self.post_message(events.Key(key, key if len(key) == 1 else None))
         await self.pilot.pause()

@@ -123,7 +123,6 @@ def shown(app: Running) -> PageScreen:
 
 
 async def opened(app: Running, key: str) -> PageScreen:
-    """Open a screen and wait until it is laid out."""
     await app.press(key)
     await app.until(lambda: isinstance(app.app.screen, PageScreen) and app.app.screen.query(KeyLine))
     await app.pilot.pause()
@@ -147,7 +146,6 @@ def current(app: Running) -> str:
 
 
 async def open_lines(app: Running, label: str) -> None:
-    """Open the entry of the details whose line begins so."""
     view = shown(app).query_one(PageLines)
     view.focus()
     number = next(n for n in range(view.line_count()) if label in view.draw(n).text)

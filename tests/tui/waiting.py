@@ -25,6 +25,5 @@ async def until(pilot: Pilot[None], is_so: Callable[[], bool]) -> None:
 
 @asynccontextmanager
 async def at_work(app: A, size: tuple[int, int] = (80, 24)) -> AsyncGenerator[tuple[A, Pilot[None]]]:
-    """Run an app whose first screen stands still."""
     async with app.run_test(size=size, notifications=True) as pilot:
         yield app, pilot
