@@ -10,15 +10,15 @@ import pytest
 from tests.kit.bodies import DONE, calls, chunk, event, fragment
 from tests.llm.recorded import gemini, openai_responses
 from tests.llm.recorded.anthropic import STOP, began, call, closed, finished, more, opened, thought, words
-from tests.llm.recorded.asks import answered, assistant, user
-from tests.llm.recorded.case import MODEL, PROVIDER, TEXT, TIME, WEATHER, events_of, fold_of, text
+from tests.llm.recorded.asks import answered, user
+from tests.llm.recorded.case import MODEL, PROVIDER, TIME, WEATHER, events_of, fold_of, text
 from tests.llm.recorded.every import EVERY
 from tui_host.errors import JSON
 from tui_host.llm.dialects.openai import ECHOED
 from tui_host.llm.dialects.table import dialect
-from tui_host.llm.events import CallArguments, Repeated, TextDelta
+from tui_host.llm.events import Repeated
 from tui_host.llm.fold import Fold
-from tui_host.llm.messages import Ask, Message, Text, Thinking, Usage
+from tui_host.llm.messages import Ask, Message, Thinking, Usage
 from tui_host.llm.outgoing import Target
 
 SUM = ("add", '{"a":1,"b":2}')
@@ -220,27 +220,6 @@ def test_a_refusal_says_what_for() -> None:
     assert (fold.stop, fold.vendor_stop) == ("refused", "refusal: bio, no recipes")
 
 
-def test_arguments_are_the_models_own_bytes() -> None:
-    odd = '{ "a" : 1.0,"b":[1e2, 12345678901234567890],"a":2 }'
-    body = gemini.chunk(gemini.part("x"), gemini.call(("f", odd)), finish="STOP")
-
-    (found,) = [one for one in events_of("gemini", [body]) if isinstance(one, CallArguments)]
-
-    assert found.text == odd
-    assert odd.encode() in body[found.start : found.end]
-
-
-@pytest.mark.parametrize(
-    ("status", "stop"),
-    [("completed", "end"), ("queued", "cut"), ("in_progress", "cut"), ("failed", "failed"), ("cancelled", "failed")],
-)
-def test_a_whole_response_ends_as_its_status_says(status: str, stop: str) -> None:
-    response: JSON = {"object": "response", "status": status, "output": [openai_responses.said(0)], "error": None}
-    fold = fold_of("openai-responses", text(response))
-
-    assert (fold.text, fold.stop, bool(fold.failure)) == (TEXT, stop, stop == "failed")
-
-
 def test_an_answer_of_ollama_that_is_written_for_eyes_is_read_wherever_it_is_cut() -> None:
     answer = json.loads(EVERY["ollama"].whole.body)
     for indent in (2, "\t"):
@@ -427,18 +406,3 @@ def test_what_a_built_in_tool_did_and_the_sources_are_read(name: str, body: byte
     assert fold.text == "sunny"
     assert [(run.tool, run.asked) for run in fold.vendor_runs] == ([(tool, "weather")] if tool else [])
     assert [(source.url, source.title) for source in fold.sources] == [tuple(PAGE.values())]
-
-
-def test_text_goes_on_until_its_part_has_ended() -> None:
-    signed = gemini.chunk(gemini.part("c", thoughtSignature="sig"))
-    body = gemini.chunk(gemini.part("a")) + gemini.chunk(gemini.part("b")) + signed + gemini.chunk(gemini.part("d"))
-
-    parts = fold_of("gemini", body).message(turn=1).parts
-
-    assert [(part.text, part.echo is not None) for part in parts if isinstance(part, Text)] == [
-        ("ab", False),
-        ("c", True),
-        ("d", False),
-    ]
-    assert assistant(*parts).parts == parts
-    assert [one.text for one in events_of("gemini", [body]) if isinstance(one, TextDelta)] == [*"abcd"]

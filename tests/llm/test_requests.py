@@ -10,7 +10,7 @@ from itertools import product
 
 import pytest
 
-from tests.llm.recorded.asks import MULTIPLY, TOOLS, answered, assistant, result, told, user
+from tests.llm.recorded.asks import MULTIPLY, answered, assistant, result, told, user
 from tests.llm.recorded.case import MODEL, PROVIDER, TIME, WEATHER, fold_of
 from tests.llm.recorded.every import EVERY
 from tui_host.capture.json.narrowing import mapping
@@ -245,20 +245,6 @@ def test_calls_that_others_made_are_signed_for_gemini_as_it_wants_it(model: str,
     assert isinstance(parts, list)
     dummy = "skip_thought_signature_validator" if signed else None
     assert [part.get("thoughtSignature") for part in parts if isinstance(part, dict)] == [dummy, None]
-
-
-def test_responses_keeps_nothing_at_the_provider_and_its_tools_are_flat_and_not_strict() -> None:
-    system = Message(role="system", parts=(Text(text="Be brief."),))
-
-    body = body_of("openai-responses", system, user("x"), tools=TOOLS)
-
-    assert (body["store"], body["instructions"], list(body)[-1]) == (False, "Be brief.", "input")
-    assert isinstance(body["tools"], list)
-    written = [tool for tool in body["tools"] if isinstance(tool, dict)]
-    assert [(tool["type"], tool["name"], tool["strict"]) for tool in written] == [
-        ("function", tool.name, False) for tool in TOOLS
-    ]
-    assert not [tool for tool in written if "function" in tool]
 
 
 def test_ids_go_back_to_ollama_where_they_came_and_are_not_made_up_where_none_came() -> None:
