@@ -142,7 +142,7 @@ def test_later_attempts_of_a_call_are_named_where_it_failed_or_the_arguments_are
 
 
 def _said(name: str, body: bytes) -> list[Said]:
-    splitter = LineDecoder() if EVERY[name].framing == "lines" else SseDecoder()
+    splitter = LineDecoder() if EVERY[name].is_in_lines else SseDecoder()
     reader = EventReader(DIALECTS[name])
     events = [*splitter.feed(body), *splitter.finish()]
     return [said for event in events if (said := reader.said(event)) is not None]

@@ -32,7 +32,7 @@ each_dialect = pytest.mark.parametrize("recorded", EVERY.values(), ids=EVERY)
 
 def heard(recorded: Recorded, body: bytes) -> list[bytes]:
     """An answer on the wire; the tool is one that is offered."""
-    kind = "application/x-ndjson" if recorded.framing == "lines" else "text/event-stream"
+    kind = "application/x-ndjson" if recorded.is_in_lines else "text/event-stream"
     called = body.replace(WEATHER[0].encode(), b"math__add")
     return [head(kind=kind), called[:50], called[50:]]
 

@@ -124,7 +124,7 @@ def _forms(recorded: Recorded, body: bytes) -> dict[str, bytes]:
         "blank lines before": b"\n\n" + body,
         "escapes": "".join(escaped).encode(),
     }
-    if recorded.framing == "lines":
+    if recorded.is_in_lines:
         return found | {"blank lines between": body.replace(b"\n", b"\n\n")}
     return found | {"no names": b"\n".join(line for line in body.split(b"\n") if not line.startswith(b"event:"))}
 

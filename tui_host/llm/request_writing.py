@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ _IMAGES = frozenset(
     {"image/jpeg", "image/png", "image/gif", "image/webp"}
 )  # any other would be refused nearly everywhere
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class RequestWriter(ABC):
@@ -220,22 +219,6 @@ def arguments_object(text: str) -> Mapping[str, JSON]:
 
 def _refused(word: str) -> JSON:
     raise ValueError(word)
-
-
-def json_text(value: JSON) -> str:
-    """Write a value as compact JSON, with null for values that JSON does not have."""
-    try:
-        return _compact(value)
-    except ValueError:  # such values come from a server's schema or the configuration
-        return _compact(_finite(value))
-
-
-def _finite(value: JSON) -> JSON:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {name: _finite(inner) for name, inner in value.items()}
-    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _encoded(text: str) -> bytes:

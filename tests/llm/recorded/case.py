@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from tui_host.errors import JSON
 from tui_host.llm.dialects.table import dialect
@@ -46,36 +45,25 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What one dialect's provider sends. Each body is a whole stream but for `whole`.
-
-    Attributes:
-        tools: TEXT, and the call WEATHER.
-        parallel: The calls WEATHER and TIME of one answer, their pieces as mixed as the vendor mixes them.
-        thinking: THOUGHT, TEXT and WEATHER, with all that the vendor wants back.
-        usage: TEXT with every count (and time) that the vendor can report.
-        failing: TEXT, then an error inside the response.
-        cut: TEXT, then nothing: the body ends before the vendor has said that the answer is over.
-        whole: TEXT, WEATHER and TIME as the one answer that was not streamed.
-        ends: Every reason for which an answer of this vendor ends.
-        odd: What is odd about it: ids that miss or repeat, indexes that lie, whatever this vendor's services do.
-        models: A list of models that names `model-a` and `model-b`.
-        refusal: A body of an error that says `no such model`.
-    """
+    """What one dialect's provider sends. Each body is a whole stream but for `whole`."""
 
     dialect: str
-    framing: Literal["sse", "lines"] = "sse"
     text: Case
-    tools: Case
-    parallel: Case
-    thinking: Case
-    usage: Case
-    failing: Case
-    cut: Case
-    whole: Case
-    ends: Mapping[str, Case]
-    odd: Mapping[str, Case]
-    models: bytes
-    refusal: bytes
+    tools: Case  # TEXT, and the call WEATHER
+    parallel: Case  # WEATHER and TIME, their pieces as mixed as the vendor mixes them
+    thinking: Case  # THOUGHT, TEXT and WEATHER, with all that the vendor wants back
+    usage: Case  # TEXT with every count (and time) that the vendor can report
+    failing: Case  # TEXT, then an error inside the response
+    cut: Case  # TEXT, then nothing
+    whole: Case  # TEXT, WEATHER and TIME as the one answer that was not streamed
+    ends: Mapping[str, Case]  # every reason for which an answer of this vendor ends
+    odd: Mapping[str, Case]  # ids that miss or repeat, indexes that lie, whatever this vendor's services do
+    models: bytes  # a list of `model-a` and `model-b`
+    refusal: bytes  # an error that says `no such model`
+
+    @property
+    def is_in_lines(self) -> bool:
+        return dialect(self.dialect).framing == "lines"
 
     def cases(self) -> dict[str, Case]:
         """All streams, by name."""

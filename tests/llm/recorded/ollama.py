@@ -55,7 +55,6 @@ def wants(*lines: bytes, ids: tuple[str, ...] = ("", ""), said: str = "") -> Cas
 
 RECORDED = Recorded(
     dialect="ollama",
-    framing="lines",
     text=ended("stop"),
     tools=wants(words(), asked((IDS[0], WEATHER)), ids=IDS[:1], said=TEXT),
     parallel=wants(asked((IDS[0], WEATHER), (IDS[1], TIME)), ids=IDS),

@@ -40,6 +40,7 @@ _STOPS: Mapping[str, Stop] = {
     **dict.fromkeys(("error", "network_error", "insufficient_system_resource"), "failed"),
 }
 _WORDS = frozenset(("role", "content"))  # the members of a delta that holds only text
+_BESIDE = frozenset(("x_groq", "error"))
 _OF_CALL = frozenset(("index", "id", "type", "function", "name", "arguments"))
 """The members of a call that our own form holds; all others go back to the provider."""
 
@@ -147,13 +148,7 @@ class ChatCompletionsReader(ChatReader):
                 self.tags.feed(content)
             else:
                 self._delta(delta)
-        if (
-            choice.get("finish_reason")
-            or "usage" in choice
-            or value.get("usage")
-            or "x_groq" in value
-            or "error" in value
-        ):
+        if choice.get("finish_reason") or value.get("usage") or "usage" in choice or not _BESIDE.isdisjoint(value):
             self.finish(choice.get("finish_reason"))
             self._around(value, choice)
 
