@@ -8,7 +8,8 @@ from itertools import chain
 from typing import NamedTuple
 from urllib.parse import unquote_plus
 
-from tui_host.settings.sensitivity import SCHEMES, is_of_words, is_telling, kinds_of, sensitivity
+from tui_host.settings.sensitivity import SCHEMES, Place, is_of_words, is_telling, kinds_of, sensitivity
+from tui_host.settings.urls import parts_of, shown
 
 # Largest number of times that a value is decoded.
 _LAYERS = 3
@@ -31,7 +32,6 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 # A login without a URL's scheme, as in `a:b@tcp(c.example)/d` and `a:b@c.example:80`.
 _LOGIN = re.compile(r"\s*[^\s:@/]*:(?!//)(\S+)@(?:\w+\(|[\w.-]+:\d{1,5}(?:[/?]|$))")
 _PLAIN = re.compile(r"[\w.@+-]+")
-_OPAQUE = re.compile(r"[\w.~+/=-]+")
 # Names whose value may be a user name followed by a password.
 _USER = re.compile(r"(?:.*[^a-z])?user|u", re.IGNORECASE)
 # Names whose value tells the file, the variable or the name of a credential instead of the credential.
@@ -48,7 +48,6 @@ _PART = re.compile(r'([\w.-]+)=(?!=*(?:[\s,;&]|$))(?:"([^"]*)"|([^\s,;&"]+))')
 # A shell's variables for the current and previous folder: no passwords, despite `PWD` in their names.
 _WORKING = frozenset(("PWD", "OLDPWD"))
 _PASSWORD = re.compile(r"passw|pwd|pass\b|secret", re.IGNORECASE)
-_ORIGIN = re.compile(r"([A-Za-z][\w+.-]*://)(?:[^/?#\s]*@)?([^/?#@\s]*)")
 
 
 class CredentialSpan(NamedTuple):
@@ -93,10 +92,10 @@ def said(value: str) -> Iterator[str]:
 
 def origin_in(value: str) -> str:
     """Return only scheme, host and port of an origin. `null` stays, and any other text becomes empty."""
-    origin = _ORIGIN.match(value)
-    if origin is None:
-        return value if value == "null" else ""
-    return origin[1] + origin[2]
+    parts = parts_of(value)
+    if parts.scheme and parts.netloc:
+        return shown(parts)
+    return value if value == "null" else ""
 
 
 def in_words(words: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -112,8 +111,8 @@ def in_words(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 def in_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield names and values of credentials in an environment: variables named for credentials, and parts of values."""
     for name, value in environment.items():
-        if sensitivity(name, place="variable") == "remove" and name not in _WORKING:
-            yield from _given(name, value, is_sure=True)
+        if name not in _WORKING:
+            yield from _given(name, value, "variable")
         for _, part in _in_text(value):
             yield name, part
 
@@ -173,10 +172,10 @@ def _in_text(text: str) -> Iterator[tuple[str, str]]:
         yield "login", unquote_plus(login[1])
 
 
-def _given(name: str, value: str, *, is_sure: bool = False) -> Iterator[tuple[str, str]]:
+def _given(name: str, value: str, place: Place = "setting") -> Iterator[tuple[str, str]]:
     """Yield the credentials in the value of a name, if any."""
     name, value = name.strip("- "), credential_in(value).strip()
-    is_one = is_sure or sensitivity(name) == "remove"
+    is_one = sensitivity(name, place=place) == "remove"
     is_path = _PATH.fullmatch(value) is not None and is_of_words(value)
     is_elsewhere = is_path or _REFERENCE.fullmatch(value) or _ELSEWHERE.fullmatch(name)
     if is_elsewhere or not (is_one or _USER.fullmatch(name)):
@@ -186,9 +185,6 @@ def _given(name: str, value: str, *, is_sure: bool = False) -> Iterator[tuple[st
         yield name, behind
     if is_one and (_PASSWORD.search(name) or _tells(value)):
         yield name, value
-    several = value.split(",") if is_one and "," in value else ()
-    if all(map(_OPAQUE.fullmatch, several)):
-        yield from ((name, part) for part in several if _tells(part))
 
 
 def _tells(value: str) -> bool:

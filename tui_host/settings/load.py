@@ -196,7 +196,7 @@ class _Start:
         config, state = self.files.config, self.files.state
         is_chosen = self.typed.profile is not None or "profile" in config
         if typed is not None:
-            return read(typed, partial(config.report.typed, f"--{key}"))
+            return read(typed, partial(config.report.mistake, f"--{key}"))
         if is_chosen and of_profile is not None:
             return of_profile
         if key in config:

@@ -25,13 +25,9 @@ class Report:
     mistakes: list[TuiHostError] = field(default_factory=list[TuiHostError])
     notices: list[str] = field(default_factory=list[str])
 
-    def mistake(self, what: str, where: str, remedy: str) -> None:
+    def mistake(self, where: str, what: str, remedy: str) -> None:
         """Add a mistake to the report."""
         self.mistakes.append(SettingsError(what, where, remedy))
-
-    def typed(self, option: str, what: str, remedy: str) -> None:
-        """Add a mistake in an option of the command line."""
-        self.mistake(what, option, remedy)
 
     @contextmanager
     def collecting(self) -> Generator[None]:

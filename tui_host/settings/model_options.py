@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -29,8 +29,8 @@ _WIRE: Mapping[str, tuple[str, ...]] = {
     "seed": ("seed", "random_seed"),
     "stop": ("stop", "stop_sequences", "stopSequences"),
 }
-# Members of a request's body that contain the options of some vendors.
-_INNER = ("generationConfig", "options")
+# Members, of a request's body or of `Options`, that contain the options of some vendors.
+_INNER = ("generationConfig", "options", "extra_body")
 
 SETTABLE = tuple(_KINDS)
 """Options that a user can set for a session."""
@@ -54,12 +54,11 @@ class Options:
 
     def over(self, below: Options) -> Options:
         """Return these options, completed from `below`. An option set under a vendor's own key counts as set."""
-        own = {name: value for name in _WIRE if (value := value_of(self, name)) is not None}
-        keys = {key for name in own for key in _WIRE[name]}
-        others = {**_without(below.others, {*keys, *self.extra_body}), **self.others}
-        extra_body = {**_without(below.extra_body, {*keys, *self.others}), **self.extra_body}
-        shared = {name: value for name in _WIRE if (value := value_of(below, name)) is not None}
-        return options_of({**others, **shared, **own, "extra_body": extra_body})
+        own = options_to_json(self)
+        keys = {key for name in own for key in _WIRE.get(name, ())}
+        kept = _without(options_to_json(below), {*keys, *self.others, *self.extra_body})
+        extra_body = {**options_of(kept).extra_body, **self.extra_body}
+        return options_of({**kept, **own, "extra_body": extra_body})
 
     def on_wire(self, name: str) -> JSON:
         """Return the value sent for an option. A vendor's own key, or a key in `extra_body`, wins over the common name."""
@@ -74,16 +73,12 @@ def option_of(name: str, text: str) -> JSON:
 
     Several texts stand between commas; all are in quotes, as in JSON, if one has a comma, a line end or outer spaces.
     """
-    kind, typed = _KINDS[name], text.strip()
-    parse: Mapping[str, Callable[[str], JSON]] = {
-        _NUMBER: float,
-        _COUNT: int,
-        _TEXT: str,
-        _TEXTS: _texts,
-        _OBJECT: json.loads,
-    }
+    kind, value = _KINDS[name], text.strip()
     with suppress(ValueError):
-        value = parse[kind](typed)
+        if kind == _TEXTS:
+            value = _texts(value)
+        elif kind != _TEXT:
+            value = json.loads(value)
         json.dumps(value, allow_nan=False)  # Python reads NaN, which JSON does not have
         if _is(kind, value):
             return value
@@ -92,10 +87,9 @@ def option_of(name: str, text: str) -> JSON:
 
 def text_of(value: JSON) -> str:
     """Format an option's value in the way a user types it."""
-    if isinstance(value, list):
-        return json.dumps(value, ensure_ascii=False)[1:-1]
-    if isinstance(value, Mapping):
-        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list | Mapping):
+        text = json.dumps(value, ensure_ascii=False)
+        return text[1:-1] if isinstance(value, list) else text
     return "" if value is None else str(value)
 
 
@@ -148,11 +142,8 @@ def _is(kind: str, value: JSON) -> bool:
 def _without(values: Mapping[str, JSON], keys: Collection[str]) -> dict[str, JSON]:
     """Return the values without some keys, also inside `_INNER` members."""
     kept = {name: value for name, value in values.items() if name not in keys}
-    for name in _INNER:
-        inner = kept.get(name)
-        if isinstance(inner, Mapping):
-            kept[name] = _without(inner, keys)
-    return kept
+    inner = {name: value for name in _INNER if isinstance(value := kept.get(name), Mapping)}
+    return {**kept, **{name: _without(value, keys) for name, value in inner.items()}}
 
 
 def _texts(typed: str) -> JSON:

@@ -34,7 +34,7 @@ def check_patterns(patterns: Sequence[str], report: Report) -> None:
             meant, remedy = pattern_of(pattern), "write it like time.get_* or math.*"
             if _PATTERN.fullmatch(meant):
                 remedy = f"write * for brackets and other signs: {shown(meant)}"
-            report.mistake(f'found "{shown(pattern)}", expected SERVER.TOOL', "--allow", remedy)
+            report.mistake("--allow", f'found "{shown(pattern)}", expected SERVER.TOOL', remedy)
 
 
 def pattern_of(name: str) -> str:

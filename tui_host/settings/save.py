@@ -66,12 +66,6 @@ def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:
                 file.flush()
                 os.fsync(descriptor)
             new.replace(target)
-            # Only with its folder synced does the new name survive a crash of the system.
-            folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 new.unlink()

@@ -102,8 +102,8 @@ class SettingsTable:
 
     def mistake(self, key: str, what: str, remedy: str) -> None:
         """Report a mistake in the value of a key; an empty key stands for the table."""
-        line = line_of(self.source, self._path(key))
-        self.report.mistake(what, f"{self._where(key)}, line {line}" if line else self._where(key), remedy)
+        where, line = self._where(key), line_of(self.source, self._path(key))
+        self.report.mistake(f"{where}, line {line}" if line else where, what, remedy)
 
     def notice(self, key: str, text: str) -> None:
         """Add a warning about the value of a key."""
@@ -151,13 +151,8 @@ class SettingsTable:
             return self._array(key, inner[0], field)
         if origin is Mapping:
             return self.inner(key)._mapping(inner[1], field)  # noqa: SLF001 - its own class
-        if kind is bool:
-            if isinstance(value, bool):
-                return value
-            self.mistake(key, f"{found(value, shows=True)}, expected true or false", "write it without quotes")
-            return None
-        if kind is int or kind is float:
-            return self._measure(key, field) if rule["unit"] else self._number(key, kind, field)
+        if kind is bool or kind is int or kind is float:
+            return self._plain(key, kind, field)
         if isinstance(kind, type) and is_dataclass(kind) and kind is not Template:
             record: type[DataclassInstance] = kind
             return self.inner(key).read(record())
@@ -200,48 +195,48 @@ class SettingsTable:
             remedy = 'write "${NAME}" for it and set that variable instead'
             self.notice(key, f"the file contains the secret itself ({shown(name)}); {remedy}")
 
-    def _measure(self, key: str, field: Field[object]) -> float | None:
-        """Read a duration or a size, as in `90d` and `5GB`."""
-        value, unit = self.data[key], field.metadata["unit"]
-        convert = duration_of if unit == "duration" else size_of
-        converted = convert(value) if isinstance(value, str) else None
-        if converted is None:
-            examples = "90d, 12h or 30m" if unit == "duration" else "5GB or 500MB"
-            self.mistake(key, f"{found(value, shows=True)}, expected a {unit}", f"write it in quotes, like {examples}")
-        return converted
-
-    def _number(self, key: str, kind: object, field: Field[object]) -> float | None:
-        value, low, high = self.data[key], field.metadata["low"], field.metadata["high"]
-        kinds = int if kind is int else int | float
-        # A bool is an int to Python, and NaN is in no range.
-        if isinstance(value, kinds) and not isinstance(value, bool) and low <= value <= high:
-            return value if kind is int else float(value)
-        wanted = "an integer" if kind is int else "a number"
-        bounds = f"{low:g} or more" if high == LARGEST_NUMBER else f"{low:g} to {high:g}"
-        self.mistake(key, f"{found(value, shows=True)}, expected {wanted}, {bounds}", "write it without quotes")
-        return None
+    def _plain(self, key: str, kind: object, field: Field[object]) -> object:
+        """Read a flag, a number, or a duration or a size, as in `90d` and `5GB`."""
+        value, rule = self.data[key], field.metadata
+        unit, low, high = rule["unit"], rule["low"], rule["high"]
+        wanted, remedy = "true or false", "write it without quotes"
+        read: object = value if kind is bool and isinstance(value, bool) else None
+        if unit:
+            wanted = f"a {unit}"
+            remedy = f"write it in quotes, like {'90d, 12h or 30m' if unit == 'duration' else '5GB or 500MB'}"
+            convert = duration_of if unit == "duration" else size_of
+            read = convert(value) if isinstance(value, str) else None
+        elif kind is not bool:
+            wanted = "an integer" if kind is int else "a number"
+            wanted += f", {low:g} or more" if high == LARGEST_NUMBER else f", {low:g} to {high:g}"
+            kinds = int if kind is int else int | float
+            # A bool is an int to Python, and NaN is in no range.
+            if isinstance(value, kinds) and not isinstance(value, bool) and low <= value <= high:
+                read = value if kind is int else float(value)
+        if read is None:
+            self.mistake(key, f"{found(value, shows=True)}, expected {wanted}", remedy)
+        return read
 
     def _options(self) -> Options:
         """Read the tables `options` and `extra_body` of a provider or a profile."""
         options = self.inner("options")
-        values = options._json_values()  # noqa: SLF001 - its own class
+        values = _json_of(options)
         for name, kind in wrong_options(values).items():
             options.mistake(name, f"not {kind}", f"write {kind}")
         if "extra_body" in values:
             options.mistake("extra_body", "not an option", f"write it beside options, as {self._path('extra_body')}")
-        return options_of({**values, "extra_body": self.inner("extra_body")._json_values()})  # noqa: SLF001 - its own class
-
-    def _json_values(self) -> dict[str, JSON]:
-        read: dict[str, JSON] = {}
-        for key, value in self.data.items():
-            try:
-                read[key] = json.loads(json.dumps(value, allow_nan=False))
-            except (TypeError, ValueError, RecursionError):  # a date, infinity, tables without end
-                self.mistake(key, "a value that JSON does not have", "write text, a number, true, false, or a table")
-        return read
+        return options_of({**values, "extra_body": _json_of(self.inner("extra_body"))})
 
     def _where(self, key: str) -> str:
         return ": ".join(filter(None, (self.file, self._path(key))))
 
     def _path(self, key: str) -> str:
         return ".".join(filter(None, (self.path, written_key(key) if key else "")))
+
+
+def _json_of(table: SettingsTable) -> dict[str, JSON]:
+    try:
+        return json.loads(json.dumps(table.data, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):  # a date, infinity, tables without end
+        table.mistake("", "a value that JSON does not have", "write text, numbers, true, false, or tables")
+        return {}

@@ -37,20 +37,20 @@ def read_toml(path: Path, report: Report, *, needed: bool = False) -> tuple[dict
         return tomllib.loads(text), text
     except (FileNotFoundError, NotADirectoryError):
         if needed:
-            report.mistake("no such file", name, "create it, or give another path")
+            report.mistake(name, "no such file", "create it, or give another path")
     except OSError as error:
         remedy = f"give the path of the file, such as {name}/config.toml" if path.is_dir() else "check its permissions"
-        report.mistake(f"cannot be read: {error.strerror}", name, remedy)
+        report.mistake(name, f"cannot be read: {error.strerror}", remedy)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        report.mistake(f"not UTF-8: byte 0x{data[error.start]:02x}", f"{name}: line {line}", "save the file as UTF-8")
+        report.mistake(f"{name}: line {line}", f"not UTF-8: byte 0x{data[error.start]:02x}", "save the file as UTF-8")
     except (ValueError, RecursionError) as error:
         what, place = str(error), _PLACE.search(str(error))
         if place is not None:
             what = what[: place.start()] + (f", at column {place[2]}" if place[2] else ", at the end")
             last_line = data.rstrip().count(b"\n") + 1
             name = f"{name}: line {place[1] or last_line}"
-        report.mistake(f"not TOML: {shown(what)}", name, "fix it; see https://toml.io for the format")
+        report.mistake(name, f"not TOML: {shown(what)}", "fix it; see https://toml.io for the format")
     return {}, ""
 
 
@@ -61,7 +61,7 @@ def files_of(folder: Path, report: Report) -> Iterator[tuple[str, Path]]:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        report.mistake(f"the folder cannot be read: {error.strerror}", shown_path(folder), "check its permissions")
+        report.mistake(shown_path(folder), f"the folder cannot be read: {error.strerror}", "check its permissions")
         return
     for path in paths:
         if path.suffix == ".toml" and not path.name.startswith(".") and not path.is_dir():

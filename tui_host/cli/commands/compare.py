@@ -54,7 +54,7 @@ def _columns(words: Sequence[str], settings: Settings) -> list[ComparedModel]:
     for word in words:
         head, _, tail = word.rpartition(":")
         name, protocol = (head, tail) if tail in PROTOCOLS else (word, settings.protocol)
-        mistake = partial(report.typed, f"--with {shown(word)}")
+        mistake = partial(report.mistake, f"--with {shown(word)}")
         model = read_model(name, settings.providers, settings.environment, mistake, mistake)
         if model is not None:
             columns.append(ComparedModel(model=model, protocol=protocol))
