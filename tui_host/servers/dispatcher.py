@@ -21,6 +21,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from mcp.shared.dispatcher import CallOptions, OnNotify, OnNotifyIntercept, OnRequest, as_request_id, coerce_request_id
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT, RequestId
+from pydantic_core import from_json
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.json.reading import DEPTH, is_deeper
@@ -340,7 +341,7 @@ def _parsed(line: bytes, frame: Frame) -> tuple[JSON, str]:
     if parts > PARTS_LIMIT:  # a parser would hold up the event loop
         raise ValueError(f"the answer has {parts:,} parts or more; {PARTS_LIMIT:,} are read")
     try:
-        return json.loads(text), warning
+        return from_json(text), warning
     except ValueError as error:
         kind = "neither UTF-8 nor a JSON-RPC message" if warning else "no JSON-RPC message"
         raise ValueError(f"the answer is {kind}: {text[:80]}") from error

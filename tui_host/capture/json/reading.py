@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Final
 
+from tui_host.capture.json.scan import occurrences
 from tui_host.errors import JSON
 
 DEPTH: Final = 100
@@ -70,7 +71,7 @@ def is_deeper(text: str, limit: int = DEPTH) -> bool:
 
     For a text that is not JSON the result may be True too early, but never False if a parser would go deeper.
     """
-    if text.count("[") + text.count("{") <= limit:
+    if occurrences(text, "[", limit) + occurrences(text, "{", limit) <= limit:
         return False
     plain = text.replace("\\\\", "").replace('\\"', "") if "\\" in text else text
     outside = "".join(plain.split('"')[::2]).encode("ascii", "ignore")

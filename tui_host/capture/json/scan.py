@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TypeAlias
+from typing import AnyStr, TypeAlias
 
 PARTS_LIMIT = 20_000
 """Number of brackets and commas up to which JSON is parsed on the event loop: each takes a parser some 5 µs."""
@@ -69,7 +69,7 @@ def _skim_tail(data: bytes, found: dict[Path, bytes]) -> None:
 
 def parts_of(data: bytes) -> int:
     """Count brackets and commas outside strings: exactly up to `PARTS_LIMIT`, then at least it. 30 MB take 0.1 s."""
-    if len(data) <= PARTS_LIMIT or sum(_occurrences(data, mark) for mark in (b"{", b"[", b",")) <= PARTS_LIMIT:
+    if len(data) <= PARTS_LIMIT or sum(occurrences(data, mark, PARTS_LIMIT) for mark in (b"{", b"[", b",")) <= PARTS_LIMIT:
         return 0
     plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")
     quotes = plain.count(b'"')
@@ -79,11 +79,11 @@ def parts_of(data: bytes) -> int:
     return outside.count(b"{") + outside.count(b"[") + outside.count(b",")
 
 
-def _occurrences(data: bytes, mark: bytes) -> int:
-    """Count a byte up to the limit; searching is ten times as fast as `count` where the byte is rare."""
+def occurrences(text: AnyStr, mark: AnyStr, most: int) -> int:
+    """Count a character, or a byte, hardly beyond a limit; searching is ten times as fast as `count` where it is rare."""
     count = 0
-    at = data.find(mark)
-    while at >= 0 and count <= PARTS_LIMIT:
+    at = text.find(mark)
+    while at >= 0 and count <= most:
         count += 1
-        at = data.find(mark, at + 1)
+        at = text.find(mark, at + 1)
     return count

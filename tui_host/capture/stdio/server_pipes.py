@@ -233,7 +233,7 @@ class StdioChild:
 
     def _taken_at_once(self, chunk: bytes) -> bool:
         """Take a chunk in one turn of the loop, if small enough; return whether taken."""
-        if chunk.count(b"\n") > _SLICE:
+        if b"\n" in chunk and chunk.count(b"\n") > _SLICE:
             return False
         self._record(self._lines(chunk))
         return True
