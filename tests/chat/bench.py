@@ -37,7 +37,7 @@ from tui_host.chat.turn_result import TurnResult
 from tui_host.errors import JSON, ServerError
 from tui_host.llm.messages import Text, ToolCall, ToolResult
 from tui_host.llm.model_client import ModelClient
-from tui_host.servers.catalog import Content, Progress, ServerStatus, Tool, ToolOutput
+from tui_host.servers.catalog import CallProgress, ContentBlock, ServerStatus, Tool, ToolOutput
 from tui_host.settings.schema import ModelRef, Provider, Settings, Template, TurnLimits
 
 T = TypeVar("T")
@@ -106,7 +106,7 @@ class Sums:
         arguments: bytes,
         *,
         fingerprint: str,
-        on_progress: Callable[[Progress], None],
+        on_progress: Callable[[CallProgress], None],
         **_: object,
     ) -> ToolOutput:
         found = next(each for each in self.offered if each.name == tool)
@@ -114,7 +114,7 @@ class Sums:
         if self.fault is not None:
             raise self.fault
         self.sent.append((f"{server}.{tool}", arguments))
-        on_progress(Progress(progress=1, total=2, message="half of it"))
+        on_progress(CallProgress(progress=1, total=2, message="half of it"))
         self.began.set()
         value = json.loads(arguments)
         if self.hangs or value.get("a") == "hang":
@@ -123,7 +123,9 @@ class Sums:
 
 
 def text_output(text: str) -> ToolOutput:
-    return ToolOutput(content=(Content(kind="text", text=text),), raw={"content": [{"type": "text", "text": text}]})
+    return ToolOutput(
+        content=(ContentBlock(kind="text", text=text),), raw={"content": [{"type": "text", "text": text}]}
+    )
 
 
 class Answers(Refuse):

@@ -17,18 +17,18 @@ from tui_host.chat.images import LARGEST_IMAGE_BYTES, read_image
 from tui_host.chat.result_words import content_lines, output_text, result_of, shortened, structured_text, text_of
 from tui_host.errors import JSON
 from tui_host.llm.messages import Image, ToolCall
-from tui_host.servers.catalog import Content, ToolOutput
+from tui_host.servers.catalog import ContentBlock, ToolOutput
 from tui_host.servers.tool_output import read_contents, read_output
 
 CALL = ToolCall(id="1.1.1", wire_id="", name="case__shot", arguments="{}")
-NAN = ToolOutput(content=(Content(kind="text", text=" "),), structured={"a": math.nan}, has_structured=True)
-RESULTS: list[tuple[ToolOutput | Content, str]] = [
+NAN = ToolOutput(content=(ContentBlock(kind="text", text=" "),), structured={"a": math.nan}, has_structured=True)
+RESULTS: list[tuple[ToolOutput | ContentBlock, str]] = [
     (ToolOutput(content=()), "(no content)"),
     (NAN, '{"a": NaN}'),
-    (Content(kind="audio", media_type="audio/wav", data="AAAA"), "[audio: audio/wav, 3 bytes]"),
-    (Content(kind="resource_link", text="a file", uri="file:///a"), "[link: a file (file:///a)]"),
-    (Content(kind="resource", text="words", uri="file:///a"), "words"),
-    (Content(kind="resource", uri="file:///a", data="AAAA"), "[resource: unknown type, 3 bytes, file:///a]"),
+    (ContentBlock(kind="audio", media_type="audio/wav", data="AAAA"), "[audio: audio/wav, 3 bytes]"),
+    (ContentBlock(kind="resource_link", text="a file", uri="file:///a"), "[link: a file (file:///a)]"),
+    (ContentBlock(kind="resource", text="words", uri="file:///a"), "words"),
+    (ContentBlock(kind="resource", uri="file:///a", data="AAAA"), "[resource: unknown type, 3 bytes, file:///a]"),
     (text_output("x" * 60_000), "x" * 25_000 + "\n[... 10,000 characters left out ...]\n" + "x" * 25_000),
 ]
 
@@ -110,7 +110,7 @@ LINES_OF_PNG = "\n".join(PNG[place : place + 20] for place in range(0, len(PNG),
     ],
 )
 def test_the_bytes_say_what_an_image_is(declared: str, data: str, media_type: str) -> None:
-    output = ToolOutput(content=(Content(kind="image", media_type=declared, data=data, size=24),))
+    output = ToolOutput(content=(ContentBlock(kind="image", media_type=declared, data=data, size=24),))
     (_, image) = result_of(CALL, output).content
     assert isinstance(image, Image)
     assert image.media_type == media_type
@@ -130,15 +130,15 @@ def test_the_bytes_say_what_an_image_is(declared: str, data: str, media_type: st
 )
 def test_what_no_model_takes_is_left_out_with_its_reason(data: str, reason: str) -> None:
     assert read_image(data) == reason
-    output = ToolOutput(content=(Content(kind="image", media_type="image/x", data=data, size=3),))
+    output = ToolOutput(content=(ContentBlock(kind="image", media_type="image/x", data=data, size=3),))
     result = result_of(CALL, output)
     assert (len(result.content), text_of(result).endswith(f", {reason}]")) == (1, True)
     assert content_lines(output) == f"image: image/x, 3 B · {reason}; the model is told only this"
 
 
 def test_an_image_goes_along_and_an_error_is_called_one() -> None:
-    image = Content(kind="image", media_type="image/png", data=PNG, text="image")
-    result = result_of(CALL, ToolOutput(content=(image, Content(kind="text", text="bad")), is_error=True))
+    image = ContentBlock(kind="image", media_type="image/png", data=PNG, text="image")
+    result = result_of(CALL, ToolOutput(content=(image, ContentBlock(kind="text", text="bad")), is_error=True))
     assert result.content[1] == Image(media_type="image/png", data=PNG)
     assert text_of(result) == "Error: [image: image/png, 24 bytes]\n\nbad"
     assert (result.is_error, shortened("short"), text_of(None)) == (True, "short", "")
@@ -153,7 +153,7 @@ async def test_after_an_image_was_refused_the_same_question_goes_on_without_it(b
         says("Still."),
     )
     async with bench.hearing(*answers, yes=True) as at:
-        at.pool.gives = ToolOutput(content=(Content(kind="image", media_type="image/png", data=PNG, size=24),))
+        at.pool.gives = ToolOutput(content=(ContentBlock(kind="image", media_type="image/png", data=PNG, size=24),))
         refused = await at.ask("take a picture")
         assert refused.error is not None
         assert at.items(NoteItem)[-1].again

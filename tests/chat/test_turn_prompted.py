@@ -12,7 +12,7 @@ from tests.llm.protocols.answers import PLAIN, call, made_up
 from tui_host.chat.conversation import CallItem, NoteItem
 from tui_host.chat.policy import Question
 from tui_host.errors import SettingsError
-from tui_host.servers.catalog import READ, Content, Resource, Tool, ToolOutput
+from tui_host.servers.catalog import READ, ContentBlock, Resource, Tool, ToolOutput
 
 CALL = '<tool_use>\n  <name>math__add</name>\n  <arguments>{"a": 6, "b": 5}</arguments>\n</tool_use>'
 ASKED = "what is 6 + 5?"
@@ -208,7 +208,7 @@ async def test_a_model_that_goes_round_in_circles_is_told_so_and_then_stopped(be
 async def test_a_resource_is_asked_for_decided_and_told_as_a_call_is(bench: Make) -> None:
     wanted = "<access_mcp_resource>\n<server_name>math</server_name>\n<uri>math://table</uri>\n</access_mcp_resource>"
     table = Resource(uri="math://table", name="Table", description="a picture")
-    held = Content(kind="resource", media_type="image/png", data="iVBORw0KGgo=", uri="math://table")
+    held = ContentBlock(kind="resource", media_type="image/png", data="iVBORw0KGgo=", uri="math://table")
     answers = Answers(Question.approve)
     async with bench.hearing(says(wanted), says("done"), approver=answers, protocol="cline") as at:
         at.pool.offered.append(Tool(server="math", name=READ, fingerprint="f", resources=(table,)))

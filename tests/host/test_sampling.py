@@ -26,7 +26,7 @@ from tui_host.host.host import Host
 from tui_host.host.image_decoder import Picture, decode_image
 from tui_host.llm.dialects.table import DIALECTS, dialect, dialect_at
 from tui_host.llm.messages import Text, ToolCall, ToolResult
-from tui_host.servers.catalog import Content, PromptMessage
+from tui_host.servers.catalog import ContentBlock, PromptMessage
 from tui_host.servers.server_questions import SamplingRequest
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import ModelRef
@@ -81,10 +81,10 @@ def test_tools_and_their_results_are_handed_to_the_dialect() -> None:
 
 
 def said(role: str, text: str) -> PromptMessage:
-    return PromptMessage(role=role, content=Content(kind="text", text=text))
+    return PromptMessage(role=role, content=ContentBlock(kind="text", text=text))
 
 
-PICTURE = PromptMessage(role="user", content=Content(kind="image", media_type="image/png", data=RED, size=73))
+PICTURE = PromptMessage(role="user", content=ContentBlock(kind="image", media_type="image/png", data=RED, size=73))
 FILLED = FilledPrompt(
     server="rich",
     name="plan",

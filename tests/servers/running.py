@@ -28,7 +28,7 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import ServerError
 from tui_host.guard.child_process import Command
 from tui_host.servers import server_endpoint
-from tui_host.servers.catalog import Progress, ServerStatus, Tool, ToolOutput, Turning
+from tui_host.servers.catalog import CallProgress, ServerStatus, Tool, ToolOutput, Turning
 from tui_host.servers.pool import Pool
 from tui_host.servers.server_questions import Answering
 from tui_host.settings.environment_references import child_environment
@@ -72,7 +72,7 @@ class Running:
         arguments: bytes = b"{}",
         *,
         call: str = "call_1",
-        on_progress: Callable[[Progress], None] = lambda _: None,
+        on_progress: Callable[[CallProgress], None] = lambda _: None,
     ) -> ToolOutput:
         place = Place(session="s", turn=1, step=1, call=call)
         known = self.tool(server, tool)

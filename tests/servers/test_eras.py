@@ -12,7 +12,7 @@ from tests.answers.chained import steps_of
 from tests.servers.running import Running, listening, made_with_sdk, remote, started
 from tui_host.capture.record import Place
 from tui_host.errors import ServerError
-from tui_host.servers.catalog import READ, Progress, ToolOutput
+from tui_host.servers.catalog import READ, CallProgress, ToolOutput
 from tui_host.settings.schema import ServerSpec
 
 WAYS = [("stdio", "auto"), ("stdio", "legacy"), ("http", "auto"), ("http", "legacy"), ("sse", "auto")]
@@ -114,7 +114,7 @@ async def test_every_frame_of_a_call_is_recorded_in_its_place(running: Running) 
 
 
 async def test_progress_comes_while_a_tool_runs(running: Running) -> None:
-    told: list[Progress] = []
+    told: list[CallProgress] = []
     with anyio.fail_after(90):
         output = await running.call("sdk", "progress", on_progress=told.append)
     assert output.content[0].text == "worked"

@@ -19,7 +19,7 @@ from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.record import Place
 from tui_host.chat.schema_check import misfits as misfits_now
 from tui_host.errors import JSON, ServerError
-from tui_host.servers.catalog import Progress, ToolOutput
+from tui_host.servers.catalog import CallProgress, ToolOutput
 from tui_host.servers.server_questions import Answering, Elicitation, ElicitationAnswer, SamplingAnswer, SamplingRequest
 from tui_host.servers.server_requests import CallClock
 from tui_host.settings.schema import ServerSpec
@@ -368,7 +368,7 @@ async def test_a_call_is_sent_again_ten_times_at_most() -> None:
 
 
 async def test_a_task_is_polled_and_its_question_answered_once() -> None:
-    person, reported = Scripted({"n": 5}), list[Progress]()
+    person, reported = Scripted({"n": 5}), list[CallProgress]()
     done = task("completed", result={"content": [{"type": "text", "text": "done"}]})
     polls = [[task("input_required", inputRequests=QUESTION)], [done]]
     spec = frames(STATELESS, get=polls, update=[{"result": {}}])

@@ -19,7 +19,7 @@ from tui_host.llm.messages import Image, Text
 from tui_host.llm.outline import size_words
 
 if TYPE_CHECKING:
-    from tui_host.servers.catalog import Content, ToolOutput
+    from tui_host.servers.catalog import ContentBlock, ToolOutput
 
 MOST_TEXT = 1_000_000
 """Largest text file to attach, in bytes: few context windows hold more."""
@@ -78,7 +78,7 @@ def attached_resource(server: str, uri: str, output: ToolOutput) -> tuple[Attach
     return attached
 
 
-def _attached_content(server: str, uri: str, content: Content) -> Attached:
+def _attached_content(server: str, uri: str, content: ContentBlock) -> Attached:
     name, size, instead = _resource_name(server, uri), content.size or 0, "link it: then only its address is sent"
     image = image_of(content)
     if isinstance(image, Image):

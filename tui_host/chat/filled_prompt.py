@@ -11,7 +11,7 @@ from tui_host.chat.conversation import UserItem
 from tui_host.chat.images import image_of
 from tui_host.chat.result_words import block_text, described
 from tui_host.llm.messages import Image, Message, Part, Text
-from tui_host.servers.catalog import Content, PromptMessage
+from tui_host.servers.catalog import ContentBlock, PromptMessage
 
 NOT_ALONE = "As an example of your own words: "
 """Stands before words of the model that no API takes as such: those at the beginning or at the end of a conversation."""
@@ -67,13 +67,13 @@ class FilledPrompt:
         ]
 
 
-def _shown(content: Content) -> str:
+def _shown(content: ContentBlock) -> str:
     if content.kind == "text":
         return content.text
     return f"[{described(content)}]\n{'' if content.data else content.text}".strip()
 
 
-def _parts(content: Content, origin: str) -> list[Part]:
+def _parts(content: ContentBlock, origin: str) -> list[Part]:
     """Return a block for the model: an image as an image, everything else as text."""
     image = image_of(content)
     if isinstance(image, Image):

@@ -13,7 +13,7 @@ from tui_host.llm.outline import size_words
 
 if TYPE_CHECKING:
     from tui_host.errors import ModelError
-    from tui_host.servers.catalog import Content
+    from tui_host.servers.catalog import ContentBlock
 
 LARGEST_IMAGE_BYTES = 20_000_000
 """No provider accepts larger images."""
@@ -52,7 +52,7 @@ def read_image(text: str) -> Image | str:
     return Image(media_type=media_type, data=text)
 
 
-def image_of(block: Content) -> Image | str:
+def image_of(block: ContentBlock) -> Image | str:
     """Return the image of a block for a model; else why no model is given it, empty if the block is no image."""
     if not block.data or (block.kind != "image" and not block.media_type.lower().startswith("image/")):
         return ""

@@ -17,7 +17,7 @@ from tui_host.chat.policy import Decision
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.messages import Image, Text, ToolCall, ToolResult
 from tui_host.llm.outline import size_words
-from tui_host.servers.catalog import Content, ToolOutput
+from tui_host.servers.catalog import ContentBlock, ToolOutput
 
 _LINE_CHARACTERS, _NAME_CHARACTERS = 200, 60
 _UNFIT = re.compile(r"[^\w.-]+")
@@ -39,7 +39,7 @@ def shortened(text: str) -> str:
     return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters left out ...]\n{text[-half:]}"
 
 
-def block_text(block: Content) -> str:
+def block_text(block: ContentBlock) -> str:
     """Return a block as text for the model: the text itself, or what is not told, in brackets."""
     if block.kind == "text":
         return block.text
@@ -172,7 +172,7 @@ def structured_text(output: ToolOutput) -> str:
     return shortened(_compact(output.structured))
 
 
-def described(block: Content) -> str:
+def described(block: ContentBlock) -> str:
     """Describe a block of a result: kind, type, size, address, and the server's hints."""
     kind = block.kind.removeprefix("resource_") if block.kind in KNOWN_KINDS else f"«{block.kind}», {_NOT_KNOWN}"
     size = "" if block.size is None else size_words(block.size)
@@ -181,7 +181,7 @@ def described(block: Content) -> str:
     return line(f"{kind}: {', '.join(filter(None, facts))}", _LINE_CHARACTERS)
 
 
-def _described_to_user(block: Content) -> str:
+def _described_to_user(block: ContentBlock) -> str:
     words, image = described(block), image_of(block)
     if isinstance(image, Image):
         return words if image.media_type == block.media_type else f"{words} · sent as {image.media_type}"
@@ -226,7 +226,7 @@ def _compact(value: JSON) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def content_bytes(content: Content) -> bytes:
+def content_bytes(content: ContentBlock) -> bytes:
     """Return the bytes of a content: decoded from base64, or its text as UTF-8. Raises TuiHostError for broken base64."""
     if not content.data:
         return content.text.encode("utf-8", "replace")
@@ -236,7 +236,7 @@ def content_bytes(content: Content) -> bytes:
         raise TuiHostError(f"the server's data is not base64, so there is no {content.kind} to use") from None
 
 
-def suggested_name(content: Content, tool: str, number: int) -> str:
+def suggested_name(content: ContentBlock, tool: str, number: int) -> str:
     """Suggest a file name, from the resource's address or from the tool's name. Contains no folder."""
     name = content.uri.partition("?")[0].rstrip("/").rpartition("/")[2] or f"{tool}-{number}"
     if not Path(name).suffix:

@@ -14,8 +14,8 @@ from mcp.shared.exceptions import MCPError
 from tui_host.capture.json.narrowing import as_json, mapping, text_or_empty
 from tui_host.capture.record import current_place
 from tui_host.errors import JSON, ServerError, TuiHostError
-from tui_host.servers.catalog import GET_PROMPT, READ, Progress
-from tui_host.servers.client import Client
+from tui_host.servers.catalog import GET_PROMPT, READ, CallProgress
+from tui_host.servers.client import ServerClient
 from tui_host.servers.outgoing_request import CALL, HttpAnswer, OutgoingRequest
 from tui_host.servers.server_faults import innermost, is_ours, reason_of
 from tui_host.servers.server_requests import CallClock, RefusedError, ServerRequests
@@ -38,11 +38,11 @@ class ServerCall:
 
     def __init__(
         self,
-        client: Client,
+        client: ServerClient,
         requests: ServerRequests,
         outgoing: OutgoingRequest,
         params: Mapping[str, JSON],
-        on_progress: Callable[[Progress], None],
+        on_progress: Callable[[CallProgress], None],
     ) -> None:
         self._client = client
         self._requests = requests
@@ -131,7 +131,7 @@ class ServerCall:
                 clock.alive()
                 state = ": ".join(filter(None, (text_or_empty(task.get(key)) for key in ("status", "statusMessage"))))
                 waited = round(anyio.current_time() - self._began)
-                self._on_progress(Progress(progress=waited, message=f"s, task {state}"))
+                self._on_progress(CallProgress(progress=waited, message=f"s, task {state}"))
                 result = _result_of(task)
                 if result is not None:
                     return result
@@ -202,9 +202,9 @@ def _lost(error: BaseException, wire: Wire, outgoing: OutgoingRequest) -> Server
     )
 
 
-def _progress(params: Mapping[str, JSON]) -> Progress:
+def _progress(params: Mapping[str, JSON]) -> CallProgress:
     progress, total, message = params.get("progress"), params.get("total"), params.get("message")
-    return Progress(
+    return CallProgress(
         progress=float(progress) if isinstance(progress, int | float) else 0.0,
         total=float(total) if isinstance(total, int | float) else None,
         message=text_or_empty(message),

@@ -60,7 +60,7 @@ class PromptArgument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
+class OfferedPrompt:
     """A prompt as listed by its server."""
 
     server: str
@@ -96,7 +96,7 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class ContentBlock:
     """A block of a tool result or of a resource: a text, or a line about what is not text, whose base64 is `data`.
 
     Attributes:
@@ -121,7 +121,7 @@ class ToolOutput:
         is_resent: The call was sent a second time, since the server no longer knew the session at the first.
     """
 
-    content: tuple[Content, ...]
+    content: tuple[ContentBlock, ...]
     is_error: bool = False
     structured: JSON = None
     has_structured: bool = False
@@ -135,7 +135,7 @@ class PromptMessage:
     """A message of a filled-in prompt; its role is `user`, `assistant`, or the server's own word."""
 
     role: str
-    content: Content
+    content: ContentBlock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +149,7 @@ class PromptOutput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class CallProgress:
     """A progress notification of a running call."""
 
     progress: float
@@ -203,7 +203,7 @@ class ServerStatus:
     tools: tuple[Tool, ...] = ()
     resources: tuple[Resource, ...] = ()
     templates: tuple[Resource, ...] = ()
-    prompts: tuple[Prompt, ...] = ()
+    prompts: tuple[OfferedPrompt, ...] = ()
     subscriptions: tuple[Subscription, ...] = ()
     frames_out: int = 0
     frames_in: int = 0

@@ -34,7 +34,7 @@ TASKS = "io.modelcontextprotocol/tasks"
 """The extension for calls that become tasks, of the stateless era alone."""
 
 
-class Client(ClientSession):
+class ServerClient(ClientSession):
     """A client that declares exactly what a server's entry permits. Enter it, then `introduce` it; then it knows what is `declared`."""
 
     def __init__(self, peer: Peer, requests: ServerRequests) -> None:

@@ -1,6 +1,6 @@
 """One try to connect to a server, and what comes of it: a single task enters, uses and leaves the SDK's client.
 
-Cancel scopes must be left in the task that entered them, so every other task calls methods of `Connection`.
+Cancel scopes must be left in the task that entered them, so every other task calls methods of `McpConnection`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.record import current_place
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.call import FAULTS, ServerCall, call_params
-from tui_host.servers.catalog import Progress, ServerStatus, Tool, describe, identity
-from tui_host.servers.client import Client, silence_sdk
-from tui_host.servers.lists import Lists
+from tui_host.servers.catalog import CallProgress, ServerStatus, Tool, describe, identity
+from tui_host.servers.client import ServerClient, silence_sdk
+from tui_host.servers.lists import ServerLists
 from tui_host.servers.outgoing_request import OutgoingRequest
 from tui_host.servers.server_endpoint import Endpoint, resolve_endpoint
 from tui_host.servers.server_faults import reason_of, words_of_answer
@@ -62,7 +62,7 @@ class Way:
     failure: str = ""
 
 
-class Connection(Wire):
+class McpConnection(Wire):
     """A connection from start to end. Call `run` once, in a task of its own; to connect again, make a new object.
 
     Args:
@@ -87,11 +87,11 @@ class Connection(Wire):
         self.ready_since: float | None = None
         self.settled = anyio.Event()
         self.replaceable = anyio.Event()
-        self.lists = Lists(self, subscriptions)
+        self.lists = ServerLists(self, subscriptions)
         self.requests = ServerRequests(self)
         self._began = time.monotonic()
         self._peer: Peer | None = None
-        self._client: Client | None = None
+        self._client: ServerClient | None = None
         self._scope: anyio.CancelScope | None = None
         self._serving: anyio.CancelScope | None = None
         self._pending = 0
@@ -149,7 +149,7 @@ class Connection(Wire):
         self.id = self.recorder.new_connection(self.server)
         self.update(connection=self.id)
         self.publish("connecting", "waiting for initialize")
-        async with self._transport(endpoint) as self._peer, Client(self._peer, self.requests) as client:
+        async with self._transport(endpoint) as self._peer, ServerClient(self._peer, self.requests) as client:
             await client.introduce(self._way.mode)
             scope.deadline = math.inf
             await self._serve(client)
@@ -170,7 +170,7 @@ class Connection(Wire):
         async with http_transport(endpoint, self, self._way.kind, read_seconds=read_seconds) as peer:
             yield peer
 
-    async def _serve(self, client: Client) -> None:
+    async def _serve(self, client: ServerClient) -> None:
         """List the tools, then follow what the server announces until the connection ends."""
         info = client.server_info
         self.update(
@@ -200,7 +200,7 @@ class Connection(Wire):
                 group.start_soon(self.lists.subscribe_again, client)
                 group.start_soon(self._set_log_level, client)
 
-    async def _set_log_level(self, client: Client) -> None:
+    async def _set_log_level(self, client: ServerClient) -> None:
         if self.spec.log_level and "logging" in client.declared:
             try:
                 await client.ask("logging/setLevel", {"level": self.spec.log_level})
@@ -289,7 +289,7 @@ class Connection(Wire):
         arguments_json: bytes,
         *,
         place: Place,
-        on_progress: Callable[[Progress], None] = lambda _: None,
+        on_progress: Callable[[CallProgress], None] = lambda _: None,
     ) -> tuple[Mapping[str, JSON], str]:
         """Call a tool with exactly the approved bytes; `READ` reads a resource, `GET_PROMPT` fills in a prompt.
 
@@ -313,7 +313,7 @@ class Connection(Wire):
     async def complete(self, params: Mapping[str, JSON]) -> tuple[str, ...]:
         """Ask for values of an argument, by the parameters of `completion/complete`; none if the server does not complete."""
 
-        async def send(client: Client) -> Mapping[str, JSON]:
+        async def send(client: ServerClient) -> Mapping[str, JSON]:
             return await client.ask("completion/complete", params) if "completions" in client.declared else {}
 
         result = await self._answered(send)
@@ -327,7 +327,7 @@ class Connection(Wire):
     async def unsubscribe(self, uri: str) -> None:
         await self._answered(lambda client: self.lists.unsubscribe(client, uri))
 
-    async def _answered(self, send: Callable[[Client], Awaitable[Reply]]) -> Reply:
+    async def _answered(self, send: Callable[[ServerClient], Awaitable[Reply]]) -> Reply:
         """Wait for the answer to a request that is no call; raises ServerError if there is none."""
         with self._usable() as client:
             try:
@@ -342,7 +342,7 @@ class Connection(Wire):
                 raise ServerError(words, self.server, remedy, is_session_lost=lost) from error
 
     @contextmanager
-    def _usable(self) -> Generator[Client]:
+    def _usable(self) -> Generator[ServerClient]:
         """Provide the client for a request; raises if there is no connection."""
         client = self._client
         if client is None or self.cause or self.known.state == "lost":

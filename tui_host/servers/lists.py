@@ -17,7 +17,7 @@ from tui_host.capture.json.narrowing import is_array, mapping, text_or_empty
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.catalog import Subscription, Tool, identity
 from tui_host.servers.catalog_changes import changes_between, offers_of
-from tui_host.servers.client import Client
+from tui_host.servers.client import ServerClient
 from tui_host.servers.server_faults import reason_of
 from tui_host.servers.tool_definitions import read_prompts, read_resources, read_tools, reader
 from tui_host.servers.wire import Wire
@@ -32,7 +32,7 @@ LIST_NAMES: tuple[ListName, ...] = ("tools", "resources", "prompts")
 _CHANGED: Mapping[str, ListName] = {f"notifications/{name}/list_changed": name for name in LIST_NAMES}
 
 
-class Lists:
+class ServerLists:
     """The lists of a server over one connection. `subscriptions`, the number of updates by URI, outlasts it.
 
     Attributes:
@@ -55,7 +55,7 @@ class Lists:
         self._honored: frozenset[str] = frozenset()
         self._publish()
 
-    def offered(self, client: Client | None) -> tuple[Tool, ...]:
+    def offered(self, client: ServerClient | None) -> tuple[Tool, ...]:
         """Return the callable tools: those without a problem, plus the resource reader if the server has resources."""
         status = self._wire.known
         tools = tuple(tool for tool in status.tools if tool.problem is None)
@@ -65,7 +65,7 @@ class Lists:
 
     # Reading.
 
-    async def read_tools(self, client: Client) -> None:
+    async def read_tools(self, client: ServerClient) -> None:
         """Read the tools, and publish the differences to an earlier listing; raises if there is no listing."""
         if not self._declares(client, "tools"):
             self._wire.notice("it declares no tools, so it was not asked for any")
@@ -87,14 +87,14 @@ class Lists:
         broken = (f"{tool.name or 'a tool without a name'}: {tool.problem}" for tool in tools if tool.problem)
         self._wire.notice(*map(str, differences), *broken, notice)
 
-    async def read_others(self, client: Client) -> None:
+    async def read_others(self, client: ServerClient) -> None:
         """Read resources, templates and prompts for the first time; a server can be ready without them."""
         await self._read_again("resources", client)
         await self._read_again("prompts", client)
         self.is_read = True
         self._wire.update()
 
-    async def follow(self, client: Client) -> None:
+    async def follow(self, client: ServerClient) -> None:
         """Read lists again after changes, once for all changes within a second."""
         while True:
             await self._news.wait()
@@ -104,7 +104,7 @@ class Lists:
                 if name in self._changed:
                     await self._follow(name, client)
 
-    async def _follow(self, name: ListName, client: Client) -> None:
+    async def _follow(self, name: ListName, client: ServerClient) -> None:
         self._changed.discard(name)
         try:
             await self._read_again(name, client)
@@ -115,7 +115,7 @@ class Lists:
         self.awaited = (self.awaited - {name}) | self._changed  # another change may have come since the request
         self._wire.update()
 
-    async def _read_again(self, name: ListName, client: Client) -> None:
+    async def _read_again(self, name: ListName, client: ServerClient) -> None:
         match name:
             case "tools":
                 await self.read_tools(client)
@@ -131,7 +131,7 @@ class Lists:
                 if listed is not None:
                     self._wire.update(templates=read_resources(listed, is_template=True))
 
-    async def _read(self, client: Client, method: str, key: str) -> Sequence[object] | None:
+    async def _read(self, client: ServerClient, method: str, key: str) -> Sequence[object] | None:
         """Read a list without which a server can be ready; None if there is none, or it cannot be read, which is told."""
         if not self._declares(client, method.partition("/")[0]):
             return None
@@ -143,7 +143,7 @@ class Lists:
         self._wire.notice(notice)
         return listed
 
-    def _declares(self, client: Client, name: str) -> bool:
+    def _declares(self, client: ServerClient, name: str) -> bool:
         return name in client.declared or self._spec.mode == "2026-07-28"  # then nobody asked the server for them
 
     def _seconds(self) -> float:
@@ -176,7 +176,7 @@ class Lists:
         if listed != self._wire.known.subscriptions:
             self._wire.update(subscriptions=listed)
 
-    async def listen(self, client: Client) -> None:
+    async def listen(self, client: ServerClient) -> None:
         """Follow the stream of changes, in the stateless era; it is opened again where it ends, or is to bring others."""
         names: list[ListName] = [
             name for name in LIST_NAMES if mapping(client.declared.get(name)).get("listChanged") is True
@@ -215,7 +215,7 @@ class Lists:
         self._honored = frozenset(honored)
         self._answered.set()
 
-    async def subscribe(self, client: Client, uri: str) -> None:
+    async def subscribe(self, client: ServerClient, uri: str) -> None:
         """Ask for news of a resource; raises ServerError if the server announces none."""
         if not mapping(client.declared.get("resources")).get("subscribe"):
             raise ServerError("the server does not announce changes of single resources", sent=False)
@@ -232,7 +232,7 @@ class Lists:
             self._subscriptions.setdefault(uri, 0)
         self._publish()
 
-    async def unsubscribe(self, client: Client, uri: str) -> None:
+    async def unsubscribe(self, client: ServerClient, uri: str) -> None:
         if self._subscriptions.pop(uri, None) is None:
             return
         self._publish()
@@ -241,7 +241,7 @@ class Lists:
         else:
             await client.ask("resources/unsubscribe", {"uri": uri})
 
-    async def subscribe_again(self, client: Client) -> None:
+    async def subscribe_again(self, client: ServerClient) -> None:
         """Subscribe over a new connection to what was subscribed before, in the stateful era."""
         for uri in tuple(self._subscriptions):
             try:
@@ -264,7 +264,7 @@ def is_of(uri: str, resource: str) -> bool:
     return uri.startswith(resource) and (not rest or resource.endswith("/") or rest[0] in "/?#")
 
 
-async def read_pages(client: Client, method: str, key: str, *, seconds: float) -> tuple[Sequence[object], str]:
+async def read_pages(client: ServerClient, method: str, key: str, *, seconds: float) -> tuple[Sequence[object], str]:
     """Read a list, the member `key` of its pages, to its end or to a limit. Source: MCP 2025-11-25, Pagination.
 
     Returns:

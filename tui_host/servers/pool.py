@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tui_host.errors import ServerError
 from tui_host.guard.guard_client import Guard
-from tui_host.servers.catalog import GET_PROMPT, READ, Progress, PromptOutput, ServerStatus, Tool, ToolOutput, Turning
+from tui_host.servers.catalog import (
+    GET_PROMPT,
+    READ,
+    CallProgress,
+    PromptOutput,
+    ServerStatus,
+    Tool,
+    ToolOutput,
+    Turning,
+)
 from tui_host.servers.outgoing_request import canonical
 from tui_host.servers.server import Server
 from tui_host.servers.server_questions import Answering
@@ -24,7 +33,7 @@ if TYPE_CHECKING:
 
     from tui_host.capture.record import Place
     from tui_host.capture.recorder import Recorder
-    from tui_host.servers.connection import Connection
+    from tui_host.servers.connection import McpConnection
     from tui_host.settings.schema import ServerSpec
 
 Reply = TypeVar("Reply")
@@ -207,7 +216,7 @@ class Pool:
         *,
         place: Place,
         fingerprint: str,
-        on_progress: Callable[[Progress], None],
+        on_progress: Callable[[CallProgress], None],
     ) -> ToolOutput:
         """Call a tool, or read a resource by `READ`, with exactly the approved bytes, if its definition is still the one shown.
 
@@ -215,9 +224,9 @@ class Pool:
             ServerError: Says what happened, and whether the tool may have run.
         """
         read = read_contents if tool == READ else read_output
-        tried: list[Connection] = []
+        tried: list[McpConnection] = []
 
-        async def send(connection: Connection) -> ToolOutput:
+        async def send(connection: McpConnection) -> ToolOutput:
             tried.append(connection)
             result, warning = await connection.call(tool, arguments_json, place=place, on_progress=on_progress)
             return replace(read(result, warning), is_resent=len(tried) > 1)
@@ -238,8 +247,8 @@ class Pool:
     async def request(
         self,
         server: str,
-        send: Callable[[Connection], Awaitable[Reply]],
-        connection_of: Callable[[Server], Connection] = Server.ready_connection,
+        send: Callable[[McpConnection], Awaitable[Reply]],
+        connection_of: Callable[[Server], McpConnection] = Server.ready_connection,
     ) -> Reply:
         """Send a request over a connection, and again over a new one if the server had forgotten the session."""
         of = self.server(server)

@@ -1,6 +1,6 @@
 """A configured server, kept connected by one task for as long as it is wanted.
 
-The task makes one `Connection` after the other: another way where the failure of the first told of one, a new one where the session was
+The task makes one `McpConnection` after the other: another way where the failure of the first told of one, a new one where the session was
 lost, and a try after a pause where a server went away: after 1, 2, 4 … 30 s, ten times. A server that never was ready is not tried
 again, so that a wrong command does not loop; save behind a URL that refuses connections, since the server may only be starting.
 
@@ -19,7 +19,7 @@ from tui_host.errors import ServerError
 from tui_host.servers.catalog import ServerStatus, State, Tool, describe
 
 if TYPE_CHECKING:
-    from tui_host.servers.connection import Connection, Way
+    from tui_host.servers.connection import McpConnection, Way
     from tui_host.servers.wire import Shared
     from tui_host.settings.schema import ServerSpec
 
@@ -46,13 +46,13 @@ class Server:
         self.spec = spec
         self.is_wanted = spec.enabled
         self.is_removed = False
-        self.connection: Connection | None = None
-        self.waited_in_vain: Connection | None = None
+        self.connection: McpConnection | None = None
+        self.waited_in_vain: McpConnection | None = None
         self.tools_off: frozenset[str] = frozenset()
         self.is_instructing = spec.instructions
         self._shared = shared
         self._wake = asyncio.Event()
-        self._former: Connection | None = None
+        self._former: McpConnection | None = None
         self._way: Way | None = None
         self._subscriptions: dict[str, int] = {}
         self._notices: tuple[str, ...] = ()
@@ -111,14 +111,14 @@ class Server:
         """Whether the current connection has read all of its lists."""
         return self.connection is not None and self.connection.lists.is_read
 
-    def ready_connection(self) -> Connection:
+    def ready_connection(self) -> McpConnection:
         """Return the connection; raises ServerError if it is not ready."""
         if self.connection is None or self.state != "ready":
             what = f"the server is not connected: {self.status.detail or self.status.state}"
             raise ServerError(what, self.spec.name, "reconnect it", sent=False)
         return self.connection
 
-    def approved_connection(self, tool: str, fingerprint: str) -> Connection:
+    def approved_connection(self, tool: str, fingerprint: str) -> McpConnection:
         """Return the connection for an approved call, provided that the tool is on and its definition has not changed."""
         name = self.spec.name
         if tool in self.tools_off:
@@ -133,7 +133,7 @@ class Server:
             raise ServerError(what, name, sent=False)
         return connection
 
-    def is_replacing(self, connection: Connection) -> bool:
+    def is_replacing(self, connection: McpConnection) -> bool:
         """Whether a connection that lost its session is being replaced by a new one."""
         return self.is_wanted and (self.connection is connection or self.state == "connecting")
 
@@ -219,16 +219,16 @@ class Server:
                     with anyio.move_on_after(self._retry_at - time.monotonic()):
                         await self._wake.wait()
 
-    def _begin(self) -> Connection:
-        from tui_host.servers.connection import Connection
+    def _begin(self) -> McpConnection:
+        from tui_host.servers.connection import McpConnection
 
         self._former = self.connection  # if its session was lost, it still waits for answers
-        self.connection = Connection(self.spec, self._shared, self._way, subscriptions=self._subscriptions)
+        self.connection = McpConnection(self.spec, self._shared, self._way, subscriptions=self._subscriptions)
         self._is_restarting, self._retry_at = False, None
         self._shared.changed()
         return self.connection
 
-    def _decide(self, connection: Connection) -> None:
+    def _decide(self, connection: McpConnection) -> None:
         """Decide what comes after a connection: the next one at once, a try after a pause, or nothing."""
         if connection.ready_since is not None:
             self._was_ready = True
@@ -246,7 +246,7 @@ class Server:
             else:
                 self._give_up(connection)
 
-    def _plan_try(self, connection: Connection) -> None:
+    def _plan_try(self, connection: McpConnection) -> None:
         self._reason = connection.status.detail
         self._retry_at = time.monotonic() + max(RETRY_SECONDS[self._tries], connection.gate.retry_seconds)
         self._tries += 1
@@ -254,7 +254,7 @@ class Server:
             self._is_told = True
             self._shared.turned(self.spec.name, "lost", self.status.detail)
 
-    def _give_up(self, connection: Connection) -> None:
+    def _give_up(self, connection: McpConnection) -> None:
         words = connection.status.detail
         if self._tries:
             words = f"{words}; gave up after {self._tries} tries"

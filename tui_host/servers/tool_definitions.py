@@ -13,7 +13,7 @@ from itertools import zip_longest
 
 from tui_host.capture.json.narrowing import as_json, items, mapping, text_or_empty
 from tui_host.errors import JSON
-from tui_host.servers.catalog import READ, Prompt, PromptArgument, Resource, Tool
+from tui_host.servers.catalog import READ, OfferedPrompt, PromptArgument, Resource, Tool
 
 NEEDS_TASKS = "it runs only as a task of MCP 2025-11-25, which is not supported"
 MOST_RESOURCES = 200
@@ -131,13 +131,13 @@ def read_resources(listed: Sequence[object], *, is_template: bool = False) -> tu
     return tuple(resources)
 
 
-def read_prompts(listed: Sequence[object], *, server: str) -> tuple[Prompt, ...]:
+def read_prompts(listed: Sequence[object], *, server: str) -> tuple[OfferedPrompt, ...]:
     """Read the prompts of a listing, skipping entries without a name and the second of two with one name."""
-    prompts: dict[str, Prompt] = {}
+    prompts: dict[str, OfferedPrompt] = {}
     for value in (mapping(as_json(entry)) for entry in listed):
         name = text_or_empty(value.get("name"))
         if 0 < len(name) <= LONGEST_URI and name not in prompts:
-            prompts[name] = Prompt(
+            prompts[name] = OfferedPrompt(
                 server=server,
                 name=name,
                 title=_words(value, "title"),

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from tui_host.capture.json.narrowing import as_json, is_array, items, mapping, text_or_empty
 from tui_host.errors import JSON
-from tui_host.servers.catalog import Content, PromptMessage, PromptOutput, ToolOutput
+from tui_host.servers.catalog import ContentBlock, PromptMessage, PromptOutput, ToolOutput
 
 
 def read_output(result: Mapping[str, object], warning: str = "") -> ToolOutput:
@@ -62,7 +62,7 @@ def read_messages(result: Mapping[str, JSON], warning: str = "") -> PromptOutput
     )
 
 
-def _read_all(values: JSON, read: Callable[[JSON], Content | None], warnings: list[str]) -> list[Content]:
+def _read_all(values: JSON, read: Callable[[JSON], ContentBlock | None], warnings: list[str]) -> list[ContentBlock]:
     """Read each value; one that cannot be read is kept as JSON, with a warning."""
     contents = [read(value) for value in items(values)]
     if None in contents:
@@ -74,7 +74,7 @@ def _joined(warnings: list[str]) -> str:
     return "; ".join(filter(None, warnings))
 
 
-def _read_block(value: JSON) -> Content | None:
+def _read_block(value: JSON) -> ContentBlock | None:
     block = mapping(value)
     kind, data = text_or_empty(block.get("type")), block.get("text" if block.get("type") == "text" else "data")
     uri, size = text_or_empty(block.get("uri")), block.get("size")
@@ -88,7 +88,7 @@ def _read_block(value: JSON) -> Content | None:
         case "resource":
             content = _read_resource(block.get("resource"))
         case "resource_link":
-            content = Content(
+            content = ContentBlock(
                 kind=kind,
                 text=text_or_empty(block.get("title")) or text_or_empty(block.get("name")) or uri,
                 media_type=text_or_empty(block.get("mimeType")),
@@ -101,7 +101,7 @@ def _read_block(value: JSON) -> Content | None:
     return replace(content, annotations=annotations) if content is not None and annotations else content
 
 
-def _read_resource(value: JSON) -> Content | None:
+def _read_resource(value: JSON) -> ContentBlock | None:
     resource = mapping(value)
     uri, media_type = text_or_empty(resource.get("uri")), text_or_empty(resource.get("mimeType"))
     text, blob = resource.get("text"), resource.get("blob")
@@ -110,15 +110,15 @@ def _read_resource(value: JSON) -> Content | None:
     return _data_content("resource", blob, media_type, uri) if isinstance(blob, str) else None
 
 
-def _as_json_text(value: JSON) -> Content:
+def _as_json_text(value: JSON) -> ContentBlock:
     return _text_content("text", json.dumps(value, ensure_ascii=False))
 
 
-def _text_content(kind: str, text: str) -> Content:
-    return Content(kind=kind, text=text, size=len(text.encode("utf-8", "replace")))
+def _text_content(kind: str, text: str) -> ContentBlock:
+    return ContentBlock(kind=kind, text=text, size=len(text.encode("utf-8", "replace")))
 
 
-def _data_content(kind: str, data: str, media_type: str, uri: str = "") -> Content:
+def _data_content(kind: str, data: str, media_type: str, uri: str = "") -> ContentBlock:
     size = len(data) * 3 // 4 - data[-2:].count("=")  # the bytes that base64 stands for
     words = f"{kind}, {media_type or 'unknown type'}, {size:,} bytes"
-    return Content(kind=kind, text=words, media_type=media_type, data=data, uri=uri, size=size)
+    return ContentBlock(kind=kind, text=words, media_type=media_type, data=data, uri=uri, size=size)

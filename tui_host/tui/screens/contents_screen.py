@@ -21,7 +21,7 @@ from tui_host.capture.visible import line, tool_called
 from tui_host.chat.result_words import content_bytes, described, suggested_name
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.outline import size_words
-from tui_host.servers.catalog import Content
+from tui_host.servers.catalog import ContentBlock
 from tui_host.tui.glyphs import UNICODE
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import PageScreen
@@ -57,7 +57,7 @@ class _Entry:
     """
 
     words: str
-    content: Content | None
+    content: ContentBlock | None
     block: JSON = None
     saved: Path | None = None
 
@@ -73,7 +73,7 @@ def entries_of(output: ToolOutput, page: str = "") -> list[_Entry]:
     if output.has_structured:
         text = json.dumps(output.structured, ensure_ascii=False)
         words = f"structured content: {size_words(len(text.encode('utf-8', 'replace')))}"
-        entries.append(_Entry(words, Content(kind="structured", text=text, media_type="application/json")))
+        entries.append(_Entry(words, ContentBlock(kind="structured", text=text, media_type="application/json")))
     if page:
         entries.append(_Entry(f"page: {line(page, 120)}, not read: enter reads its source", None))
     return entries
@@ -256,7 +256,7 @@ class ContentsScreen(PageScreen):
         except TuiHostError as error:
             self._note(str(error))
             return
-        contents = output.content or (Content(kind="text"),)
+        contents = output.content or (ContentBlock(kind="text"),)
         self._entries[number] = _Entry(f"page: {described(contents[0])}", contents[0])
         self._list()
         self._show()

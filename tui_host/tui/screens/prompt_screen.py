@@ -22,11 +22,11 @@ from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.prompt.server_offers import Form
 
 if TYPE_CHECKING:
-    from tui_host.servers.catalog import Prompt
+    from tui_host.servers.catalog import OfferedPrompt
     from tui_host.tui.screens.main_screen import MainScreen
 
 
-def open_prompt(main: MainScreen, prompt: Prompt) -> None:
+def open_prompt(main: MainScreen, prompt: OfferedPrompt) -> None:
     """Ask for a prompt's arguments, then show its messages."""
 
     def show(values: Mapping[str, str]) -> None:
@@ -60,7 +60,7 @@ class PromptScreen(PageScreen):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "send", show=False, priority=True)]
     DEFAULT_CSS = "PromptScreen > #prompt-note { height: auto; max-height: 4; padding: 0 1; color: $text-muted; }"
 
-    def __init__(self, main: MainScreen, prompt: Prompt, values: Mapping[str, str]) -> None:
+    def __init__(self, main: MainScreen, prompt: OfferedPrompt, values: Mapping[str, str]) -> None:
         super().__init__()
         self._main = main
         self._prompt = prompt

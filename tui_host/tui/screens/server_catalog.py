@@ -13,7 +13,7 @@ from tui_host.capture.visible import line
 
 if TYPE_CHECKING:
     from tui_host.answers.masks import Mask
-    from tui_host.servers.catalog import Prompt, PromptArgument, Resource, ServerStatus, Subscription
+    from tui_host.servers.catalog import OfferedPrompt, PromptArgument, Resource, ServerStatus, Subscription
 
 _LABEL = 300
 
@@ -103,7 +103,7 @@ def _resource(resource: Resource, mask: Mask) -> SheetLine:
     )
 
 
-def _prompt(prompt: Prompt, mask: Mask) -> SheetLine:
+def _prompt(prompt: OfferedPrompt, mask: Mask) -> SheetLine:
     facts = {"title": prompt.title, "description": prompt.description}
     return SheetLine(
         key=prompt.name,

@@ -11,7 +11,7 @@ from tui_host.capture.visible import line
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.servers.catalog import Prompt, PromptArgument, Resource, ServerStatus
+    from tui_host.servers.catalog import OfferedPrompt, PromptArgument, Resource, ServerStatus
 
 MOST = 50
 """Resources that are suggested at once."""
@@ -74,7 +74,7 @@ class ServerOffers:
         prompts = (prompt for status in self._ready() for prompt in status.prompts)
         return [(_command(prompt), line(prompt.description or prompt.title, _WORDS)) for prompt in prompts]
 
-    def prompt(self, command: str) -> Prompt | None:
+    def prompt(self, command: str) -> OfferedPrompt | None:
         """Return the prompt of a command, None if there is none."""
         prompts = (prompt for status in self._ready() for prompt in status.prompts)
         return next((prompt for prompt in prompts if _command(prompt) == command), None)
@@ -132,7 +132,7 @@ ATTACH, LINK, WATCH, UNWATCH = "attach", "link", "attach and watch", "watch no m
 """The ways to use a resource."""
 
 
-def _command(prompt: Prompt) -> str:
+def _command(prompt: OfferedPrompt) -> str:
     return line(f"{prompt.server}:{prompt.name}", _WORDS)
 
 
