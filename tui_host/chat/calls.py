@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.chat.step import Services
     from tui_host.llm.fold import FoldedCall
-    from tui_host.servers.catalog import Progress, Tool, ToolOutput
+    from tui_host.servers.catalog import CallProgress, Tool, ToolOutput
     from tui_host.servers.pool import Pool
 
 EQUAL_CALLS = 3
@@ -319,7 +319,7 @@ class Calls:
         self._show(outcome, state=state, result=text, milliseconds=outcome.milliseconds)
 
     async def _call(self, outcome: Outcome, decision: Decision) -> ToolOutput:
-        def progressed(progress: Progress) -> None:
+        def progressed(progress: CallProgress) -> None:
             of = f"/{progress.total:g}" if progress.total is not None else ""
             # A server may report a hundred times a second: the frames are on the disk, the item waits for its end.
             self._show(outcome, keep=False, progress=f"{progress.progress:g}{of} {progress.message}".strip())
@@ -371,7 +371,7 @@ async def call_directly(
     tool: Tool,
     arguments: bytes,
     *,
-    on_progress: Callable[[Progress], None] = lambda _: None,
+    on_progress: Callable[[CallProgress], None] = lambda _: None,
 ) -> ToolOutput:
     """Call a tool, or read a resource, in a turn of its own; `arguments` are the canonical bytes to send. It needs no approval."""
     text, server, name = arguments.decode(), tool.server, tool.name

@@ -17,7 +17,7 @@ from tui_host.errors import JSON, ServerError, TuiHostError
 from tui_host.servers.catalog import GET_PROMPT, READ, CallProgress
 from tui_host.servers.client import ServerClient
 from tui_host.servers.outgoing_request import CALL, HttpAnswer, OutgoingRequest
-from tui_host.servers.server_faults import innermost, is_ours, reason_of
+from tui_host.servers.server_faults import answer_in, innermost, is_lost, reason_of
 from tui_host.servers.server_requests import CallClock, RefusedError, ServerRequests
 
 if TYPE_CHECKING:
@@ -70,9 +70,8 @@ class ServerCall:
                     return await self._rounds(clock)
             except FAULTS as error:
                 raise _lost(error, wire, self._outgoing) from error
-        waited = anyio.current_time() - self._began - clock.stopped_seconds
-        key = "timeout_max" if clock.is_over and longest > silence else "timeout"
-        what = f"no answer within {waited:.0f} s; the cancellation was sent, but the tool may have run"
+        key, limit = ("timeout_max", longest) if clock.is_over and longest > silence else ("timeout", silence)
+        what = f"no answer within {limit:g} s; the cancellation was sent, but the tool may have run"
         raise ServerError(what, wire.server, f"raise {key} of servers.{wire.server}")
 
     async def _rounds(self, clock: CallClock) -> Mapping[str, JSON]:
@@ -85,7 +84,6 @@ class ServerCall:
 
         self._outgoing.on_progress = progressed
         for number in range(ROUNDS + 1):
-            self._outgoing.answer = None
             try:
                 result = await self._client.ask(method, self._params, outgoing=self._outgoing)
             except MCPError as error:
@@ -175,8 +173,9 @@ def call_params(tool: str, arguments_json: bytes, *, log_level: str = "") -> Map
 
 def _lost(error: BaseException, wire: Wire, outgoing: OutgoingRequest) -> ServerError:
     """Explain why a call has no result. The model reads the text, so it must hold no standard error and no secret."""
-    fault, answer = innermost(error), outgoing.answer or HttpAnswer(status=0)
-    what, remedy = reason_of(fault, answer=outgoing.answer)
+    fault = innermost(error)
+    answer = answer_in(fault) or HttpAnswer(status=0)
+    what, remedy = reason_of(fault)
     if answer.status in {404, 405}:
         remedy = "the server did answer at this URL before: check whether it was changed"
     if isinstance(fault, RefusedError):
@@ -185,11 +184,11 @@ def _lost(error: BaseException, wire: Wire, outgoing: OutgoingRequest) -> Server
         what, remedy = "the server was disconnected during the call; the tool may have run", ""
     elif wire.cause:
         what, remedy = f"the server {wire.cause} during the call; the tool may have run", "reconnect it"
-    elif outgoing.is_session_lost:
+    elif answer.is_session_lost:
         what = f"the server no longer knows the session ({what}); nothing ran"
     elif not outgoing.is_sent:
         what = f"{what}; nothing was sent"
-    elif is_ours(fault, "fault"):
+    elif is_lost(fault):
         what = f"the answer was lost: {what.rstrip('.')}; the tool may have run"
     elif answer.status >= 300 or answer.words:
         what = f"{what}; the tool {'was not run' if 300 <= answer.status < 500 else 'may have run'}"
@@ -197,8 +196,8 @@ def _lost(error: BaseException, wire: Wire, outgoing: OutgoingRequest) -> Server
         wire.recorder.redactor.text(what),
         wire.server,
         remedy,
-        sent=outgoing.is_sent and not outgoing.is_session_lost,
-        is_session_lost=outgoing.is_session_lost,
+        sent=outgoing.is_sent and not answer.is_session_lost,
+        is_session_lost=answer.is_session_lost,
     )
 
 

@@ -72,14 +72,7 @@ class OfferedPrompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool as its server defines it, with why it is not offered to a model, if so.
-
-    Attributes:
-        fingerprint: SHA-256 (hex) over the definition and the server's command or URL; rules are bound to it.
-        size: Bytes of the compact definition.
-        resources: The server's resources, on the pseudo-tool `READ` alone.
-        page: Address (`ui://…`) of the tool's page (MCP Apps), which is never fetched unasked.
-    """
+    """A tool as its server defines it."""
 
     server: str
     name: str
@@ -88,38 +81,29 @@ class Tool:
     schema: JSON = None
     output_schema: JSON = None
     annotations: Hints = ()
-    fingerprint: str = ""
-    size: int = 0
-    problem: str | None = None
-    resources: tuple[Resource, ...] | None = None
-    page: str = ""
+    fingerprint: str = ""  # SHA-256 (hex) over the definition and the server's command or URL; rules are bound to it
+    size: int = 0  # bytes of the compact definition
+    problem: str | None = None  # why it is not offered to a model
+    resources: tuple[Resource, ...] | None = None  # of the pseudo-tool `READ` alone
+    page: str = ""  # address (`ui://…`) of its page (MCP Apps), which is never fetched unasked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentBlock:
-    """A block of a tool result or of a resource: a text, or a line about what is not text, whose base64 is `data`.
+    """A block of a tool result or of a resource: a text, or a line about what is not text, whose base64 is `data`."""
 
-    Attributes:
-        kind: `text`, `image`, `audio`, `resource`, `resource_link`, or the server's own word.
-        size: Bytes of the content; of a link as the server claims, None if it does not say.
-    """
-
-    kind: str
+    kind: str  # `text`, `image`, `audio`, `resource`, `resource_link`, or the server's own word
     text: str = ""
     media_type: str = ""
     data: str = ""
     uri: str = ""
-    size: int | None = None
+    size: int | None = None  # of a link as the server claims
     annotations: Hints = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutput:
-    """The result of a call, or of reading a resource; `raw` is as received, `warning` says what is odd about it.
-
-    Attributes:
-        is_resent: The call was sent a second time, since the server no longer knew the session at the first.
-    """
+    """The result of a call, or of reading a resource; `raw` is as received, `warning` says what is odd about it."""
 
     content: tuple[ContentBlock, ...]
     is_error: bool = False
@@ -127,7 +111,7 @@ class ToolOutput:
     has_structured: bool = False
     raw: JSON = None
     warning: str = ""
-    is_resent: bool = False
+    is_resent: bool = False  # the server no longer knew the session when the call was first sent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,26 +161,16 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
-    """Everything known about a configured server now; every change makes a new value. Rows end with the newest.
-
-    Attributes:
-        detail: One line: why the connection failed, what it waits for, how it ended.
-        connection: The connection's id in the capture, empty before the first.
-        era: `stateful` (initialize) or `stateless` (2026-07-28), empty before.
-        malformed: Number of messages that could not be read.
-        since_mono_ns: When this state began.
-        ready_ms: Milliseconds from the start until the tools were listed.
-        questions: Number of the server's questions that the person has not answered.
-    """
+    """Everything known about a configured server now; every change makes a new value. Rows end with the newest."""
 
     name: str
     state: State
-    detail: str = ""
-    connection: str = ""
+    detail: str = ""  # why the connection failed, what it waits for, how it ended
+    connection: str = ""  # its id in the capture
     transport: str = "stdio"
     command: str = ""
     protocol_version: str = ""
-    era: str = ""
+    era: str = ""  # `stateful` (initialize) or `stateless` (2026-07-28)
     server_info: str = ""
     instructions: str = ""
     capabilities: JSON = None
@@ -211,9 +185,9 @@ class ServerStatus:
     stderr: tuple[str, ...] = ()
     exit_code: int | None = None
     since_mono_ns: int = 0
-    ready_ms: float = 0.0
+    ready_ms: float = 0.0  # from the start until the tools were listed
     notices: tuple[str, ...] = ()
-    questions: int = 0
+    questions: int = 0  # that the person has not answered
     log: tuple[LogLine, ...] = ()
     log_counts: tuple[tuple[str, int], ...] = ()
 

@@ -28,7 +28,7 @@ from tui_host.servers.client import ServerClient, silence_sdk
 from tui_host.servers.lists import ServerLists
 from tui_host.servers.outgoing_request import OutgoingRequest
 from tui_host.servers.server_endpoint import Endpoint, resolve_endpoint
-from tui_host.servers.server_faults import reason_of, words_of_answer
+from tui_host.servers.server_faults import answer_in, innermost, reason_of
 from tui_host.servers.server_requests import ServerRequests
 from tui_host.servers.stdio import stdio_transport
 from tui_host.servers.wire import Wire
@@ -36,6 +36,7 @@ from tui_host.servers.wire import Wire
 if TYPE_CHECKING:
     from tui_host.capture.record import Place
     from tui_host.servers.dispatcher import Peer
+    from tui_host.servers.outgoing_request import HttpAnswer
     from tui_host.servers.wire import Shared
     from tui_host.settings.schema import Mode, ServerSpec, Transport
 
@@ -113,14 +114,11 @@ class McpConnection(Wire):
         return self.redacted(**live)
 
     def _live_notices(self) -> Iterator[str]:
-        child, peer, last = self.child, self._peer, self.gate.last
+        child, peer = self.child, self._peer
         if child is not None and child.unread_since is not None:
             yield f"has not read its standard input for {time.monotonic() - child.unread_since:.0f} s"
         if child is not None and child.errors.unrecorded:
             yield f"{child.errors.unrecorded:,} bytes of standard error came too fast to be recorded"
-        failed = "" if last is None else words_of_answer(last)
-        if failed and failed not in self.known.detail:
-            yield f"the last request failed: {failed}"
         if peer is not None and peer.refused:
             yield f"{peer.refused:,} requests of the server were refused: too many at once"
 
@@ -209,15 +207,15 @@ class McpConnection(Wire):
 
     def _failed(self, error: BaseException) -> None:
         if self.state == "connecting":
-            what, remedy = reason_of(error, answer=self.gate.last, cause=self.cause)
+            what, remedy = reason_of(error, self.cause)
             words = f"{what} ({remedy})" if remedy else what
-            self.other_way = None if self.is_left else self._another(words)
+            self.other_way = None if self.is_left else self._another(words, answer_in(innermost(error)))
             if self.other_way is None:
                 self.publish("lost" if self.gate.is_refused else "failed", self._way.failure or words)
 
-    def _another(self, words: str) -> Way | None:
+    def _another(self, words: str, answer: HttpAnswer | None) -> Way | None:
         """Return another way to connect, if the failure of this one, in these words, tells of one."""
-        way, answer = self._way, self.gate.last
+        way = self._way
         if self.known.protocol_version:
             return None
         # A transport that was not configured may be the older one.
@@ -336,7 +334,7 @@ class McpConnection(Wire):
             except TimeoutError:
                 raise ServerError(f"no answer within {self.spec.timeout:g} s", self.server) from None
             except FAULTS as error:
-                what, remedy = reason_of(error, answer=self.gate.last, cause=self.cause)
+                what, remedy = reason_of(error, self.cause)
                 words = self.recorder.redactor.text(what)
                 lost = self.gate.is_session_lost
                 raise ServerError(words, self.server, remedy, is_session_lost=lost) from error

@@ -20,7 +20,7 @@ import mcp_types
 from anyio.abc import TaskGroup, TaskStatus
 from mcp.shared.dispatcher import CallOptions, OnNotify, OnNotifyIntercept, OnRequest, as_request_id, coerce_request_id
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT, RequestId
+from mcp_types import PARSE_ERROR, REQUEST_TIMEOUT, RequestId
 from pydantic_core import from_json
 
 from tui_host.capture.json.narrowing import mapping
@@ -29,7 +29,7 @@ from tui_host.capture.json.scan import PARTS_LIMIT, parts_of
 from tui_host.capture.record import NOWHERE, Place, current_place
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.outgoing_request import OutgoingRequest, frame_bytes
-from tui_host.servers.server_faults import OURS
+from tui_host.servers.server_faults import WireError, closed
 
 if TYPE_CHECKING:
     from tui_host.capture.frames.frame_heads import Frame
@@ -197,7 +197,7 @@ class Peer:
         """Count a line that is no message, and give the reason to the caller whose answer it should be."""
         self.malformed += 1
         if frame.head.id and not frame.head.method:
-            self._resolve(json.loads(frame.head.id), MCPError(PARSE_ERROR, reason, {OURS: "malformed"}))
+            self._resolve(json.loads(frame.head.id), WireError(PARSE_ERROR, reason))
 
     def accept(self, value: JSON, place: Place = NOWHERE, warning: str = "") -> bool:
         """Take a parsed message; returns False if it is none."""
@@ -211,20 +211,18 @@ class Peer:
             return True
         result, error = message.get("result"), message.get("error")
         if isinstance(error, Mapping):
-            self._resolve(number, _error_of(error))
+            self._resolve(number, MCPError(*error_parts(error)))
         elif isinstance(result, Mapping) and number is not None:
             self._resolve(number, result, warning)
         else:
             return False
         return True
 
-    def fail(self, number: RequestId, reason: str) -> None:
-        """Give an error to the caller of a request that gets no answer, if one still waits."""
-        if self.waits(number):
-            self._resolve(number, closed(reason))
+    def fail(self, number: JSON, error: MCPError) -> None:
+        """Give an error to the caller of a request, if it still waits."""
+        self._resolve(number, error)
 
-    def waits(self, number: RequestId) -> bool:
-        """Whether a request has no answer yet."""
+    def waits(self, number: JSON) -> bool:
         return self._waiting(number) is not None
 
     def _waiting(self, number: JSON) -> OutgoingRequest | None:
@@ -242,7 +240,7 @@ class Peer:
         """Let nobody wait for an answer any more."""
         self._over.set()
         for number in tuple(self._pending):
-            self.fail(number, "Connection closed")
+            self.fail(number, closed())
 
     def _resolve(self, number: JSON, reply: Mapping[str, JSON] | MCPError, warning: str = "") -> None:
         """Wake the caller of a request."""
@@ -319,13 +317,6 @@ async def peer_over(wire: Wire, send: Send) -> AsyncGenerator[Peer]:
             group.cancel_scope.cancel()
 
 
-def closed(words: str = "Connection closed") -> MCPError:
-    """Return the error of a request that gets no answer."""
-    return MCPError(
-        CONNECTION_CLOSED, words, {OURS: "fault"}
-    )  # servers use the code for other things, without the mark
-
-
 def _parsed(line: bytes, frame: Frame) -> tuple[JSON, str]:
     """Return the message of a line, and what was odd about its bytes.
 
@@ -361,9 +352,10 @@ def _text_of(line: bytes) -> tuple[str, str]:
     return text, warning
 
 
-def _error_of(error: Mapping[str, JSON]) -> MCPError:
+def error_parts(error: Mapping[str, JSON]) -> tuple[int, str, JSON]:
+    """Return the code, the message and the data of a JSON-RPC error, whatever it looks like."""
     code, message = error.get("code"), error.get("message")
-    return MCPError(
+    return (
         code if isinstance(code, int) else mcp_types.INTERNAL_ERROR,
         message if isinstance(message, str) else json.dumps(error),
         error.get("data"),

@@ -38,7 +38,7 @@ from tui_host.capture.record import current_place
 from tui_host.capture.stdio.stdio_tap import StdioTap
 from tui_host.errors import JSON, ServerError
 from tui_host.guard.child_process import Process
-from tui_host.servers.dispatcher import OutgoingMessage, Peer, peer_over
+from tui_host.servers.dispatcher import OutgoingMessage, Peer, error_parts, peer_over
 from tui_host.servers.http_failure import (
     REFUSAL_BYTES,
     LoginFailed,
@@ -51,7 +51,7 @@ from tui_host.servers.http_failure import (
     seconds_to_wait,
 )
 from tui_host.servers.outgoing_request import HttpAnswer
-from tui_host.servers.server_faults import OURS, remedy_of_answer, words_of_answer
+from tui_host.servers.server_faults import WireError, closed, remedy_of_answer, words_of_answer
 from tui_host.servers.stdio import cause_of_end, running
 
 if TYPE_CHECKING:
@@ -180,9 +180,8 @@ class HttpLink:
             except _FAULTS as error:
                 words = self.note_fault(error)
                 if message.request is not None:
-                    message.request.answer = HttpAnswer(status=0, words=words)
                     message.request.is_sent = not isinstance(error, _BEFORE_SENDING)
-                self.fail(message, words)
+                self.fail(message, words, HttpAnswer(status=0, words=words))
                 return
             except LoginFailed as error:
                 self.refuse(message, error.answer)
@@ -206,7 +205,7 @@ class HttpLink:
         is_first = message.frame.get("method") in {"initialize", "server/discover"}
         answer = self.answer_of(response, body, about, is_first=is_first)
         if SESSION in response.request.headers and has_forgotten_session(response.status_code, body):
-            self.state.is_session_lost = message.request.is_session_lost = True
+            self.state.is_session_lost = answer.is_session_lost = True
         self.refuse(message, answer, error_in(body))
 
     def answer_of(self, response: httpx2.Response, body: bytes, about: str = "", *, is_first: bool) -> HttpAnswer:
@@ -225,16 +224,13 @@ class HttpLink:
     def refuse(self, message: OutgoingMessage, answer: HttpAnswer, error: Mapping[str, JSON] | None = None) -> None:
         """Give the one who waits an error in place of an answer: the server's own, else one with the words of its refusal."""
         if message.request is not None:
-            self.state.last = message.request.answer = answer
-            ours: JSON = {"code": INTERNAL_ERROR, "message": words_of_answer(answer), "data": {OURS: "refusal"}}
-            self.peer.accept({"id": message.frame.get("id"), "error": error or ours})
+            code, words, data = error_parts(error or {"code": INTERNAL_ERROR, "message": words_of_answer(answer)})
+            self.peer.fail(message.frame.get("id"), WireError(code, words, data, answer))
 
-    def fail(self, message: OutgoingMessage, words: str) -> None:
+    def fail(self, message: OutgoingMessage, words: str, answer: HttpAnswer | None = None) -> None:
         """Give the one who waits the reason why no answer comes, unless it has come."""
-        number = as_request_id(message.frame.get("id"))
-        if message.request is not None and number is not None and self.peer.waits(number):
-            self.state.last = HttpAnswer(status=0, words=words)
-            self.peer.fail(number, words)
+        if message.request is not None:
+            self.peer.fail(message.frame.get("id"), closed(words, answer))
 
     def note_fault(self, error: Exception) -> str:
         """Return the words for a fault. Where nothing accepts connections, the owner of the connection learns of it."""
@@ -315,7 +311,7 @@ class StreamableHttp(HttpLink):
         if not response.is_success or response.status_code == 202 or kind not in {_JSON, _EVENTS}:
             await self.tell(message, response)
             return
-        self.state.succeeded()
+        self.state.is_refused, self.state.retry_seconds = False, 0.0
         if message.frame.get("method") == "initialize":
             self._session = response.headers.get(SESSION, "")
         if kind == _EVENTS:
@@ -412,8 +408,7 @@ class SseHttp(HttpLink):
     async def _follow(self, response: httpx2.Response, task_status: TaskStatus[None]) -> None:
         if not response.is_success or kind_of(response) != _EVENTS:
             body = await read_body(response, REFUSAL_BYTES)
-            self.state.last = self.answer_of(response, body, is_first=True)
-            raise _unreachable(self.state.last)
+            raise _unreachable(self.answer_of(response, body, is_first=True))
         async with aclosing(EventStream().events(response)) as events:
             async for event in events:
                 if event.event == "endpoint" and not self._endpoint:

@@ -24,62 +24,35 @@ _DECIDED = {CALL: ("arguments",), READ: ("uri",), GET_PROMPT: ("name", "argument
 
 @dataclass(slots=True, kw_only=True)
 class HttpAnswer:
-    """An HTTP server's answer to a request, reduced to what an error message needs.
+    """An HTTP server's answer to a request, reduced to what an error message needs."""
 
-    Attributes:
-        status: The status, 0 if no answer came.
-        words: The first words of an error's body, or the fault that prevented an answer.
-        remedy: What to do, if that does not follow from the status.
-    """
-
-    status: int
-    words: str = ""
+    status: int  # 0 if no answer came
+    words: str = ""  # the first of an error's body, or the fault that prevented an answer
     retry_after: str = ""
-    remedy: str = ""
+    remedy: str = ""  # what to do, if that does not follow from the status
+    is_session_lost: bool = False  # the server no longer knows the session, so nothing ran
 
 
 @dataclass(slots=True, kw_only=True)
 class HttpState:
-    """What the owner of a connection over HTTP wants to know of it.
+    """What the owner of a connection over HTTP wants to know of it."""
 
-    Attributes:
-        last: The last answer to a request that was none, or an error; None after a success.
-        is_refused: Nothing accepted the last attempt to connect, or what did says that this will pass.
-        retry_seconds: For how long the server asked to be left alone.
-        is_session_lost: The server no longer knows the session.
-    """
-
-    last: HttpAnswer | None = None
-    is_refused: bool = False
-    retry_seconds: float = 0.0
+    is_refused: bool = False  # nothing accepted the last attempt to connect, or what did says that this will pass
+    retry_seconds: float = 0.0  # for how long the server asked to be left alone
     is_session_lost: bool = False
-
-    def succeeded(self) -> None:
-        """Forget what was refused before."""
-        self.last, self.is_refused, self.retry_seconds = None, False, 0.0
 
 
 @dataclass(slots=True, kw_only=True)
 class OutgoingRequest:
-    """A request: what was approved, who hears of its progress, and its state, which the wire fills in.
+    """A request: what was approved, who hears of its progress, and its state, which the wire fills in."""
 
-    Attributes:
-        tool: The approved tool's name; `READ` for a resource, `GET_PROMPT` for a prompt.
-        arguments: The canonical approved bytes; without them no request leaves that needs an approval.
-        warning: What was odd about the answer's bytes.
-        answer: The last HTTP answer, None on stdio.
-        is_session_lost: The server refused the request because it no longer knows the session.
-    """
-
-    tool: str = ""
-    arguments: bytes | None = None
+    tool: str = ""  # or `READ`, `GET_PROMPT`
+    arguments: bytes | None = None  # canonical, as approved; without them no request leaves that needs an approval
     on_progress: Callable[[Mapping[str, JSON]], None] | None = None
     place: Place = NOWHERE
     reply: Future[Mapping[str, JSON] | MCPError] | None = None
     is_sent: bool = False
-    warning: str = ""
-    answer: HttpAnswer | None = None
-    is_session_lost: bool = False
+    warning: str = ""  # what was odd about the answer's bytes
 
 
 _canonical = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -91,12 +64,7 @@ def canonical(value: object) -> bytes:
 
 
 def frame_bytes(frame: Mapping[str, JSON], outgoing: OutgoingRequest | None) -> bytes:
-    """Serialise a frame, with the approved bytes as a call's arguments.
-
-    Raises:
-        ServerError: The request differs from the approved one and must not be sent.
-        ValueError: The frame cannot be written as JSON.
-    """
+    """Serialise a frame, with the approved bytes as a call's arguments; raises ServerError if it differs from what was approved."""
     method, params = frame.get("method"), mapping(frame.get("params"))
     if not isinstance(method, str) or method not in _DECIDED:
         return canonical(frame)

@@ -42,12 +42,7 @@ _DECLINING = Answering()
 
 
 class Pool:
-    """The servers of a host. Use only from the event loop's thread. What the parameters mean stands at `Shared`.
-
-    Attributes:
-        revision: Grows with every change of a server.
-        servers: The servers by name, in the order of the configuration.
-    """
+    """The servers of a host, by name. Use only from the event loop's thread. What the parameters mean stands at `Shared`."""
 
     def __init__(
         self,
@@ -61,7 +56,7 @@ class Pool:
         turned: Callable[[str, Turning, str], None] = lambda _name, _turning, _reason: None,
     ) -> None:
         self.guard = guard or Guard()
-        self.revision = 0
+        self.revision = 0  # grows with every change of a server
         self._shared = Shared(
             recorder=recorder,
             environment=environment,
@@ -110,7 +105,7 @@ class Pool:
                 await self._done.wait()
 
     def take(self, specs: Mapping[str, ServerSpec]) -> None:
-        """Take a changed configuration: connect new servers, end removed ones, reconnect changed ones. Returns at once."""
+        """Take a changed configuration: connect new servers, end removed ones, reconnect changed ones."""
         before = self.servers
         for name in before.keys() - specs.keys():
             before[name].is_removed = True
@@ -134,7 +129,6 @@ class Pool:
     # What there is.
 
     def server(self, name: str) -> Server:
-        """Return a server; raises ServerError if there is none of this name."""
         if name not in self.servers:
             raise ServerError(f"there is no server {name}", sent=False)
         return self.servers[name]
@@ -162,7 +156,6 @@ class Pool:
     # Waiting.
 
     async def changed(self) -> None:
-        """Wait for any change of a server."""
         self._change.clear()
         await self._change.wait()
 
@@ -200,7 +193,6 @@ class Pool:
         return self.has_current_tools(server)
 
     async def _wait_while(self, goes_on: Callable[[], bool], seconds: float) -> None:
-        """Wait while something goes on, at most so many seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(None if seconds == math.inf else seconds):
                 while goes_on():
@@ -218,11 +210,7 @@ class Pool:
         fingerprint: str,
         on_progress: Callable[[CallProgress], None],
     ) -> ToolOutput:
-        """Call a tool, or read a resource by `READ`, with exactly the approved bytes, if its definition is still the one shown.
-
-        Raises:
-            ServerError: Says what happened, and whether the tool may have run.
-        """
+        """Call a tool, or read a resource by `READ`, with exactly the approved bytes, if its definition is still the one shown."""
         read = read_contents if tool == READ else read_output
         tried: list[McpConnection] = []
 
@@ -234,12 +222,12 @@ class Pool:
         return await self.request(server, send, lambda of: of.approved_connection(tool, fingerprint))
 
     async def read(self, server: str, uri: str, *, place: Place) -> ToolOutput:
-        """Read a resource because the person asked for it; raises ServerError if there is no content."""
+        """Read a resource because the person asked for it."""
         data = canonical({"uri": uri})
         return read_contents(*await self.request(server, lambda connection: connection.call(READ, data, place=place)))
 
     async def get_prompt(self, server: str, name: str, arguments: Mapping[str, str], *, place: Place) -> PromptOutput:
-        """Fill in a prompt because the person asked for it; raises ServerError if the server does not."""
+        """Fill in a prompt because the person asked for it."""
         data = canonical({"name": name, "arguments": dict(arguments)})
         result = await self.request(server, lambda connection: connection.call(GET_PROMPT, data, place=place))
         return read_messages(*result)

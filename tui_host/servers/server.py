@@ -30,26 +30,16 @@ SESSION_LOST = "the server no longer knew the session; a new one was made"
 
 
 class Server:
-    """A configured server. `run` is its task; the other methods return at once.
-
-    Attributes:
-        spec: As configured; a changed entry holds from the next connection on.
-        is_wanted: The server should be connected.
-        is_removed: The server is no longer configured, so nothing connects it again.
-        connection: The current connection, or the last; None before the first.
-        waited_in_vain: The connection that did not become ready while somebody waited for it.
-        tools_off: Tools that are switched off.
-        is_instructing: The server's instructions go to the model.
-    """
+    """A configured server. `run` is its task; the other methods return at once."""
 
     def __init__(self, spec: ServerSpec, shared: Shared) -> None:
-        self.spec = spec
+        self.spec = spec  # a changed entry holds from the next connection on
         self.is_wanted = spec.enabled
-        self.is_removed = False
-        self.connection: McpConnection | None = None
-        self.waited_in_vain: McpConnection | None = None
+        self.is_removed = False  # from the configuration: nothing connects it again
+        self.connection: McpConnection | None = None  # the current one, or the last
+        self.waited_in_vain: McpConnection | None = None  # it did not become ready while somebody waited
         self.tools_off: frozenset[str] = frozenset()
-        self.is_instructing = spec.instructions
+        self.is_instructing = spec.instructions  # they go to the model
         self._shared = shared
         self._wake = asyncio.Event()
         self._former: McpConnection | None = None
@@ -80,7 +70,6 @@ class Server:
 
     @property
     def status(self) -> ServerStatus:
-        """The current status: the connection's, with what only this server knows."""
         spec, state = self.spec, self.state
         if self.connection is None:
             status = ServerStatus(
@@ -108,11 +97,9 @@ class Server:
 
     @property
     def is_listed(self) -> bool:
-        """Whether the current connection has read all of its lists."""
         return self.connection is not None and self.connection.lists.is_read
 
     def ready_connection(self) -> McpConnection:
-        """Return the connection; raises ServerError if it is not ready."""
         if self.connection is None or self.state != "ready":
             what = f"the server is not connected: {self.status.detail or self.status.state}"
             raise ServerError(what, self.spec.name, "reconnect it", sent=False)
@@ -154,7 +141,6 @@ class Server:
         self._disconnect()
 
     def stop(self) -> None:
-        """Disconnect, and stay disconnected."""
         self.is_wanted = self._is_restarting = False
         self._disconnect()
 
@@ -174,22 +160,18 @@ class Server:
             (self.reconnect if spec.enabled else self.stop)()
 
     def switch_tool(self, tool: str, *, is_on: bool) -> None:
-        """Offer a tool to models, or no longer, from the next request on."""
         self.tools_off = self.tools_off - {tool} if is_on else self.tools_off | {tool}
         self._shared.changed()
 
     def switch_instructions(self, *, is_on: bool) -> None:
-        """Send the instructions to models, or no longer, from the next turn on."""
         self.is_instructing = is_on
         self._shared.changed()
 
     def tell_changes(self, changes: tuple[str, ...]) -> None:
-        """Say in the notices how the catalog differs from the one of the last connection."""
         self._changes = changes
         self._shared.changed()
 
     def decline_all(self) -> None:
-        """Decline the open questions, and every further question until the server is connected again."""
         if self.connection is not None:
             self.connection.requests.decline_all()
 

@@ -8,13 +8,33 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 from pydantic import ValidationError
 
-from tui_host.capture.json.narrowing import is_object
-from tui_host.errors import TuiHostError
+from tui_host.errors import JSON, TuiHostError
 from tui_host.servers.outgoing_request import HttpAnswer
 
-OURS = "tui-host"
-"""Key in the data of errors that no server sent."""
 LONGEST = 500
+
+
+class WireError(MCPError):
+    """What the transport gives in place of a server's result; `answer` is what HTTP said, if that is why."""
+
+    def __init__(self, code: int, message: str, data: JSON = None, answer: HttpAnswer | None = None) -> None:
+        super().__init__(code, message, data)
+        self.answer = answer
+
+
+def closed(words: str = "Connection closed", answer: HttpAnswer | None = None) -> WireError:
+    """Return the error of a request whose answer will not come."""
+    return WireError(CONNECTION_CLOSED, words, answer=answer)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether an answer will not come; servers use the code for other things."""
+    return isinstance(error, WireError) and error.code == CONNECTION_CLOSED
+
+
+def answer_in(error: BaseException) -> HttpAnswer | None:
+    """Return what HTTP said in place of an answer."""
+    return error.answer if isinstance(error, WireError) else None
 
 
 def innermost(error: BaseException) -> BaseException:
@@ -53,9 +73,10 @@ def remedy_of_answer(answer: HttpAnswer) -> str:
             return ""
 
 
-def reason_of(error: BaseException, *, answer: HttpAnswer | None = None, cause: str = "") -> tuple[str, str]:
-    """Say why something failed, and what to do about it, given the last HTTP answer and why the connection ended, if there are any."""
+def reason_of(error: BaseException, cause: str = "") -> tuple[str, str]:
+    """Say why something failed, and what to do about it, given why the connection ended, if it did."""
     error = innermost(error)
+    answer = answer_in(error)
     if isinstance(error, TuiHostError):
         return f"{error.where}: {error.what}" if error.where else error.what, error.remedy
     if cause:
@@ -67,7 +88,7 @@ def reason_of(error: BaseException, *, answer: HttpAnswer | None = None, cause: 
 
 def _words(error: BaseException) -> str:
     match error:
-        case MCPError() if error.code == CONNECTION_CLOSED or is_ours(error):
+        case WireError():
             return error.error.message
         case MCPError():
             return f"error {error.code}: {' '.join(error.error.message.split())[:LONGEST]}"
@@ -76,9 +97,3 @@ def _words(error: BaseException) -> str:
             return f"a malformed answer: {'.'.join(map(str, first['loc']))}: {first['msg']}"[:LONGEST]
         case _:
             return " ".join(str(error).split())[:LONGEST] or type(error).__name__
-
-
-def is_ours(error: BaseException, kind: str = "") -> bool:
-    """Whether an error is none of a server's, and of this kind: `fault` for an answer that never came."""
-    data: object = error.error.data if isinstance(error, MCPError) else None
-    return is_object(data) and OURS in data and kind in {"", data[OURS]}

@@ -48,7 +48,7 @@ class RefusedError(RuntimeError):
 class CallClock:
     """The time limits of a running call, in seconds: of silence, which a sign of life ends, and of the call in all.
 
-    At a limit the scope is cancelled. Neither counts the time for which the clock is stopped, `stopped_seconds`.
+    At a limit the scope is cancelled. Neither counts the time for which the clock is stopped.
     """
 
     def __init__(self, scope: anyio.CancelScope, *, silence: float, longest: float) -> None:
@@ -57,7 +57,6 @@ class CallClock:
         self._end = anyio.current_time() + longest
         self._stops = 0
         self._stopped_at = 0.0
-        self.stopped_seconds = 0.0
         self.alive()
 
     @property
@@ -82,9 +81,7 @@ class CallClock:
         finally:
             self._stops -= 1
             if not self._stops:
-                seconds = anyio.current_time() - self._stopped_at
-                self.stopped_seconds += seconds
-                self._end += seconds
+                self._end += anyio.current_time() - self._stopped_at
                 self.alive()
 
 

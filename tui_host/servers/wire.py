@@ -39,54 +39,36 @@ _MEANT = {"warn": "warning", "fatal": "critical", "err": "error", "trace": "debu
 
 @dataclass(slots=True, kw_only=True)
 class Shared:
-    """What the servers of a pool share.
-
-    Attributes:
-        guard: Ends the children if the host is killed.
-        answering: Answers the requests of servers; by default every question is declined.
-        changed: Called whenever anything about a server has changed.
-        turned: Called when a server went away, is back, or is tried no more: with its name and the reason.
-        for_command: A command runs, which does not last: a server that never was ready is not tried again, and no words name tries to come.
-        handshake_only: Commands, as `identity` gives them, whose programs end at the probe for newer versions of the protocol.
-    """
+    """What the servers of a pool share."""
 
     recorder: Recorder
     environment: Mapping[str, str]
     guard: Guard
     answering: Answering
-    changed: Callable[[], None]
-    turned: Callable[[str, Turning, str], None]
-    for_command: bool
-    handshake_only: set[str] = field(default_factory=set[str])
+    changed: Callable[[], None]  # whenever anything about a server has changed
+    turned: Callable[[str, Turning, str], None]  # with the server's name and the reason
+    for_command: bool  # which does not last: a server that never was ready is not tried again
+    handshake_only: set[str] = field(
+        default_factory=set[str]
+    )  # what ends at the probe for newer versions, by `identity`
     is_stopping: bool = False
 
 
 class Wire(ABC):
-    """The wire of a `Connection`: what its transport sets, whom that tells of what happens, and the status that all publish.
-
-    Attributes:
-        id: The connection's id in the capture, empty until it begins.
-        tap: Records the lines of a program; None over HTTP.
-        child: A program's process and pipes, also of one that serves over HTTP.
-        gate: What an HTTP server said; as new over stdio.
-        cause: Why the wire ended, empty while connected.
-        is_left: We are disconnecting, and so the wire ends.
-        known: The status as published, with secrets; every change is announced.
-        shown: Redacts a text.
-    """
+    """The wire of a connection: what its transport sets, whom that tells of what happens, and the status that all publish."""
 
     def __init__(self, spec: ServerSpec, shared: Shared, status: ServerStatus) -> None:
         self.spec = spec
         self.server = spec.name
         self.shared = shared
         self.recorder = shared.recorder
-        self.id = ""
-        self.tap: StdioTap | None = None
-        self.child: StdioChild | None = None
+        self.id = ""  # in the capture
+        self.tap: StdioTap | None = None  # of a program over stdio alone
+        self.child: StdioChild | None = None  # also of a program that serves over HTTP
         self.gate = HttpState()
-        self.cause = ""
-        self.is_left = False
-        self.known = status
+        self.cause = ""  # why the wire ended
+        self.is_left = False  # we are disconnecting, and so the wire ends
+        self.known = status  # with secrets
         self.shown = lru_cache(256)(shared.recorder.redactor.text)  # read as often as the screen is drawn
         self._lines: deque[LogLine] = deque(maxlen=LINES)
         self._log: tuple[LogLine, ...] | None = ()
@@ -97,7 +79,6 @@ class Wire(ABC):
         return self.known.state
 
     def update(self, **changes: object) -> None:
-        """Change these fields of the status."""
         self.known = replace(self.known, **changes)
         self.shared.changed()
 
@@ -112,7 +93,7 @@ class Wire(ABC):
             self.update(notices=notices)
 
     def log(self, params: Mapping[str, JSON]) -> None:
-        """Add a log message, given the parameters of its notification. A message without data has it in other members."""
+        """Add a log message, whose data some servers put into other members."""
         redact = self.recorder.redactor.text
         level = said(params.get("level")) or "info"
         known = _MEANT.get(level.lower(), level.lower())

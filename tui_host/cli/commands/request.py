@@ -23,7 +23,7 @@ from tui_host.settings.mistakes import nearest
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
-    from tui_host.servers.catalog import Content, Progress, ServerStatus, Tool
+    from tui_host.servers.catalog import CallProgress, ContentBlock, ServerStatus, Tool
     from tui_host.settings.schema import Settings
 
 _DESCRIPTIONS = {
@@ -160,11 +160,11 @@ class _Request:
         if tool.page:
             self._say(f"the tool has a page, which is not shown: tui-host read {self._server} {tool.page}")
 
-    def _progressed(self, progress: Progress) -> None:
+    def _progressed(self, progress: CallProgress) -> None:
         of = f"/{progress.total:g}" if progress.total is not None else ""
         self._say(f"{progress.progress:g}{of} {progress.message}".strip())
 
-    def _print(self, content: Sequence[Content], warnings: Sequence[str]) -> None:
+    def _print(self, content: Sequence[ContentBlock], warnings: Sequence[str]) -> None:
         if self._args.json:
             print_value(self._host, self._value)
         else:
@@ -175,7 +175,7 @@ class _Request:
         if self._value["is_error"]:
             self._say(f"{self._name} reports an error")
 
-    def _print_block(self, block: Content) -> None:
+    def _print_block(self, block: ContentBlock) -> None:
         redacted = self._host.redacted
         if self._args.command != "read":
             address = f" {block.uri}" if block.kind == "resource_link" and block.uri not in block.text else ""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.servers.catalog import Content as Block
+    from tui_host.servers.catalog import ContentBlock as Block
     from tui_host.servers.catalog import ServerStatus
     from tui_host.tui.open_asks import Asks
 
