@@ -1,6 +1,6 @@
 """The official conformance suite of MCP clients, against `tui-host conformance`: all that each revision requires.
 
-The gate, which has no Node.js, runs `tests/servers/test_login_scenarios.py` instead of the scenarios of logins.
+The gate, which has no Node.js, runs `tests/servers/test_logins.py` instead of the scenarios of logins.
 """
 
 from __future__ import annotations

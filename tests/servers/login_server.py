@@ -27,42 +27,24 @@ Tokens = dict[str, str]
 
 @dataclass(kw_only=True)
 class LoginServer:
-    """Both servers.
-
-    Attributes:
-        era: The era of MCP, as the kit's scripts name it.
-        issuer: What the authorization server calls itself, behind its origin.
-        client: What it adds to the record of a registered client.
-        scope: The scope that calls need.
-        challenge: What the server's refusals say, besides where its metadata are.
-        prm, asm: Where the server's metadata are, and the authorization server's.
-        resource, metadata: What they say besides, or instead.
-        granted: The scope that the next tokens have; if empty, the scope that was asked for.
-        lifetime: Seconds for which a token is said to be valid.
-        forgot: The answer to an unknown client at the token endpoint, as `STATUS CODE`; empty where it is not looked at.
-        rotates: Whether a token that renews is good once, and its second use ends the login.
-        losing: Number of renewals whose answer is lost.
-        valid: The tokens that are taken, each with its scope.
-        answer: What the authorization server answers the browser besides, or instead.
-        exchanges: The `Authorization` header and the form of each request for a token.
-    """
+    """Both servers, and what they received; a test changes what they say while they run."""
 
     era: str = "handshake"
-    issuer: str = ""
+    issuer: str = ""  # a path behind the origin
     registers: bool = True
     client: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     clients: list[str] = field(default_factory=list[str])
     scope: str = ""
-    challenge: str = ""
+    challenge: str = ""  # what refusals say, in place of where the metadata are
     prm: str = "/.well-known/oauth-protected-resource/mcp"
     asm: str = "/.well-known/oauth-authorization-server"
     resource: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
-    granted: str = ""
+    granted: str = ""  # else the scope that was asked for
     lifetime: int = 3600
-    forgot: str = ""
-    rotates: bool = False
-    losing: int = 0
+    forgot: str = ""  # `STATUS CODE` for an unknown client at the token endpoint
+    rotates: bool = False  # what renews is good once, and its second use ends the login
+    losing: int = 0  # renewals whose answer is lost
     valid: Tokens = field(default_factory=dict[str, str])
     steps: list[str] = field(default_factory=list[str])
     answer: Mapping[str, str] = field(default_factory=dict[str, str])
