@@ -63,10 +63,10 @@ def sessions_in(folder: Path, *sizes: int) -> None:
 def started(command: Sequence[str], home: Path) -> tuple[float, float, float]:
     """Seconds to the first frame, to a key that is pressed then, and CPU seconds to the first frame."""
     with running(command, home) as program:
-        frame = program.until(PLACEHOLDER)
+        frame = program.painted_at(PLACEHOLDER)
         cpu = program.cpu_seconds()
         program.type(KEY)
-        return frame - program.started, program.until(KEY) - program.started, cpu
+        return frame - program.started, program.painted_at(KEY) - program.started, cpu
 
 
 def start(table: Table) -> None:
@@ -97,9 +97,9 @@ def memory(table: Table) -> None:
     with tempfile.TemporaryDirectory() as name:
         for _ in range(1 if table.is_quick else 3):
             with running(BARE, Path(name)) as bare, running(app(Path(name)), Path(name)) as program:
-                program.until(PLACEHOLDER, READY)
+                program.painted_at(PLACEHOLDER, READY)
                 program.watch(1.5)
-                bare.until(PLACEHOLDER)
+                bare.painted_at(PLACEHOLDER)
                 bare.settle(0.2)
                 ours.append(program.memory_bytes())
                 theirs.append(bare.memory_bytes())
@@ -136,7 +136,7 @@ def filtered(program: OnPty, rounds: int) -> list[float]:
         for key, words in ((first, first), (second, first + second)):
             count = sum(words in str(each["name"]) for each in TOOLS)
             program.type(key)
-            times.append(program.until(f"({count} of {len(TOOLS)})", seconds=30) - program.typed)
+            times.append(program.painted_at(f"({count} of {len(TOOLS)})", seconds=30) - program.typed)
             program.watch(0.05)
         for _ in range(2):
             program.type(BACKSPACE)
@@ -146,8 +146,8 @@ def filtered(program: OnPty, rounds: int) -> list[float]:
 
 def received(program: OnPty) -> int:
     """How many messages of the server the screen says to have come, once all have; as far as a minute goes."""
-    end, most = time.perf_counter() + 60, 0
-    while most < ANNOUNCED and time.perf_counter() < end:
+    end, most = time.monotonic() + 60, 0
+    while most < ANNOUNCED and time.monotonic() < end:
         program.watch(0.2)
         most = max([most, *(int(count.replace(",", "")) for count in _RECEIVED.findall(program.painted))])
     return most
@@ -157,24 +157,24 @@ def catalogs(table: Table) -> None:
     rounds = 5 if table.is_quick else 20
     table.heading("catalogs", f"{len(TOOLS)} tools in f3, and {ANNOUNCED:,} notifications at once")
     with tempfile.TemporaryDirectory() as name, running(app(Path(name), many_tools(Path(name))), Path(name)) as program:
-        program.until(PLACEHOLDER, "many")
+        program.painted_at(PLACEHOLDER, "many")
         program.settle(1.5)
         program.type(F3)
-        program.until(f"{len(TOOLS)} tools", f"tools ({len(TOOLS)})")
-        program.settle()
+        program.painted_at(f"{len(TOOLS)} tools", f"tools ({len(TOOLS)})")
+        program.settle(0.3)
         program.type("/")
         program.watch(0.5)
         times = filtered(program, rounds)
         told_keys(table, "from a key to the filtered list: 95 %", times, percentile(times, 0.95), at_most(0.050))
         program.type(ESCAPE)
-        program.settle()
+        program.settle(0.3)
         program.type("p")
         program.type("/")
         program.watch(0.1)
         times = filtered(program, max(3, rounds // 4))
         told_keys(table, "the slowest key while they come", times, max(times), at_most(0.100))
         program.type(ESCAPE)
-        program.settle()
+        program.settle(0.3)
         program.type(END)
         table.figure("messages counted", received(program), "", at_least(ANNOUNCED))
 

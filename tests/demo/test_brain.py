@@ -12,7 +12,6 @@ from tui_host.demo.model.brain.arithmetic import find_expression, read_number, w
 from tui_host.demo.model.brain.lookup import cities_in
 from tui_host.demo.model.brain.rules import answer
 from tui_host.demo.model.conversation import DemoCall, DemoConversation, DemoMessage
-from tui_host.demo.model.plan import in_pieces
 from tui_host.demo.model.prompts.respond import respond
 
 ADD, SUBTRACT, MULTIPLY, DIVIDE, FORECAST, ALERTS, ORDER, ORDERS = TOOLS
@@ -225,13 +224,3 @@ def test_cities_are_found_in_a_question() -> None:
         "how is the weather tomorrow?": [],
     }.items():
         assert cities_in(question) == cities, question
-
-
-def test_an_answer_is_cut_into_pieces_up_to_a_limit() -> None:
-    plan = play("hello").plans[0]
-    whole = in_pieces(plan)
-    assert ("".join(whole.text), whole.stop) == (plan.text, "end")
-    assert (in_pieces(plan, 16).tokens, in_pieces(plan, 16).stop) == (16, "length")
-    asking = play("1 + 2").plans[0]
-    assert (in_pieces(asking).calls[0].arguments, in_pieces(asking).stop) == ('{"a":1,"b":2}', "calls")
-    assert (in_pieces(asking, 5).calls[0].fragments, in_pieces(asking, 5).stop) == (('{"a"',), "length")

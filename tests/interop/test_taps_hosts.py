@@ -1,8 +1,4 @@
-"""Whole hosts that this project did not write, with what they talk to tapped: they do what they do without, and each call is one story.
-
-What they taught: `llm` starts a server anew for each call, so that one story has a tap for each; it offers tools by their bare names,
-and tells results wrapped in words of its own. fast-agent asks a server over stdio and one over HTTP at once.
-"""
+"""Whole hosts that this project did not write, with what they talk to tapped: they do what they do without, and each call is one story."""
 
 from __future__ import annotations
 
@@ -13,14 +9,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.demo.running import line_of, model_at, started
-from tests.interop.others import EVERYTHING, FAST_AGENT, HOME, LLM, LLM_MCP, Node, uvx
+from tests.demo.running import model_at
+from tests.interop.others import EVERYTHING, HOME, Node
 from tests.tap.stdio_taps import sessions, tap, until
 from tui_host.capture.store.store import Store
 from tui_host.infer.story import Story
@@ -31,31 +27,26 @@ ECHO = ("echo", '{"message": "写 <b>"}')
 ASKED = (ECHO, ("get-sum", '{"a": 20, "b": 22}'), ECHO)
 """Two of them are alike, and bring the same: only a host that says with each frame whose it is tells which is which. Codex does, and sends
 calls in any order."""
-SUMS = (("add", '{"a": 20, "b": 22}'), ("multiply", '{"a": 3, "b": 4}'))
-MATH = (sys.executable, "-m", "tui_host.demo.servers", "math")
 _VARIES = re.compile(rb"Wall time: [\d.]+ seconds")
 """What a host tells of its own clock."""
-_SAID = re.compile(rb"\S+ answered .*I am no AI", re.DOTALL)
-"""The model's last words, without what a host tells of its own clock and of ids."""
 Started = tuple[Sequence[str], Mapping[str, str]]
 """A host's arguments and what it has in its environment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a host is started on: a home into which its files are written, a model, a server's command and another's URL, a question."""
+    """What a host is started on: a home into which its files are written, a model, a server's command, a question."""
 
     home: Path
     origin: str
     server: Sequence[str]
-    url: str
     question: str
 
 
 @contextmanager
-def tapped(upstream: str, folder: Path, *kind: str) -> Generator[str]:
+def tapped(upstream: str, folder: Path) -> Generator[str]:
     """The tap before an upstream, as a program; its origin."""
-    words = ["tap", *(kind or ("llm",)), "--upstream", upstream, "--port", "0", "--data-dir", str(folder)]
+    words = ["tap", "llm", "--upstream", upstream, "--port", "0", "--data-dir", str(folder)]
     with subprocess.Popen([sys.executable, "-m", "tui_host", *words], stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
@@ -90,7 +81,7 @@ def run(command: Sequence[str], home: Path, given: bytes, own: Mapping[str, str]
     return done.returncode, done.stdout
 
 
-# How each is started: hosts of npm, then of PyPI.
+# How each is started.
 
 
 def servers(command: Sequence[str], **more: bool) -> dict[str, object]:
@@ -163,32 +154,6 @@ def opencode(on: Asked) -> Started:
     return ["run", "-m", "tap/openai"], {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
 
 
-def llm(on: Asked) -> Started:
-    """Models by a file of its own, servers by its plugin's; JSON is YAML."""
-    model = {"model_id": "demo", "model_name": "openai", "api_base": f"{on.origin}/v1", "supports_tools": True}
-    (on.home / "extra-openai-models.yaml").write_text(json.dumps([model]))
-    (on.home / ".llm-tools-mcp").mkdir()
-    math = {"type": "stdio", "command": on.server[0], "args": list(on.server[1:])}
-    (on.home / ".llm-tools-mcp" / "mcp.json").write_text(json.dumps({"mcpServers": {"math": math}}))
-    command = uvx(LLM, "-m", "demo", "-T", "MCP", on.question, options=["--with", LLM_MCP, "--with", "mcp<2"])
-    return command, {"LLM_USER_PATH": str(on.home), "OPENAI_API_KEY": "none"}
-
-
-def fast_agent(on: Asked) -> Started:
-    """By one file."""
-    python = ("--python", "3.12")  # it takes no older one
-    if subprocess.run([*uvx("python", options=python), "-V"], capture_output=True, check=False).returncode:
-        pytest.skip("uv finds no Python 3.12 here, which fast-agent needs")
-    servers = {
-        "math": {"command": on.server[0], "args": list(on.server[1:])},
-        "far": {"transport": "http", "url": on.url},
-    }
-    config = {"generic": {"base_url": f"{on.origin}/v1", "api_key": "none"}, "mcp": {"servers": servers}}
-    (on.home / "fastagent.config.yaml").write_text(json.dumps(config))
-    words = ["-c", "fastagent.config.yaml", "--servers", "math,far", "--model", "generic.openai"]
-    return uvx("fast-agent", "go", *words, "--message", on.question, options=["--from", FAST_AGENT, *python]), {}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
     """A host: its program, how it names a tool of the server `everything`, and whether it sends the model's id of a call with its frame."""
@@ -226,7 +191,7 @@ def test_a_host_does_with_both_halves_tapped_what_it_does_without_and_every_call
 
     def ask(home: Path, origin: str, command: Sequence[str]) -> tuple[int, bytes]:
         home.mkdir()
-        words, own = host.start(Asked(home, origin, command, "", question))
+        words, own = host.start(Asked(home, origin, command, question))
         given = question.encode() if host.reads_question else b""
         code, said = run([hosts.program(host.program), *words], home, given, own)
         return code, _VARIES.sub(b"", said)
@@ -245,42 +210,6 @@ def test_a_host_does_with_both_halves_tapped_what_it_does_without_and_every_call
     assert joined == [(found[name][0], name, *found[name][1:], 1) for name, _ in ASKED]
     assert list(story.hosts) == [title]
     assert question in {each.text for each in story.exchanges}  # some ask for a title before it
-
-
-@pytest.mark.parametrize(
-    ("start", "named", "taps", "titles"),
-    [
-        (llm, ("add", "multiply"), 5, ["the MCP SDK for Python", "the OpenAI SDK for Python"]),
-        (fast_agent, ("math__add", "far__multiply"), 3, ["fast-agent"]),
-    ],
-)
-def test_a_host_of_pypi_says_with_all_tapped_what_it_says_without_and_every_call_is_one_story(
-    start: Callable[[Asked], Started], named: Sequence[str], taps: int, titles: Sequence[str], tmp_path: Path
-) -> None:
-    data = tmp_path / "data"
-    question = "\n".join(f"call {name} {arguments}" for name, (_, arguments) in zip(named, SUMS, strict=True))
-
-    def ask(home: Path, origin: str, command: Sequence[str], url: str) -> tuple[int, list[bytes]]:
-        home.mkdir()
-        words, own = start(Asked(home, origin, command, url, question))
-        code, said = run(words, home, b"", {**os.environ, **own, "HOME": str(home)})
-        return code, _SAID.findall(said)
-
-    with ExitStack() as running:
-        _, port = running.enter_context(model_at("--pace", "0"))
-        url = str(line_of(running.enter_context(started(*MATH[1:], "--http")))["url"])
-        origin = f"http://127.0.0.1:{port}"
-        alone = ask(tmp_path / "alone", origin, MATH, url)
-        with tapped(origin, data) as model, tapped(url, data, "http", "far") as far:
-            both = ask(tmp_path / "tapped", model, tap(data, *MATH), f"{far}/mcp")
-    assert both == alone
-    assert (alone[0], len(alone[1])) == (0, 1)
-    story = told(data, taps)
-    servers_of = [name.partition("__")[0] if "__" in name else "math" for name in named]
-    joined = [(each.server, each.tool, len(each.sent), len(each.results)) for each in story.joined()]
-    assert joined == [(server, tool, 1, 1) for server, (tool, _) in zip(servers_of, SUMS, strict=True)]
-    assert sorted(story.hosts) == titles
-    assert story.exchanges[0].text == question
 
 
 OWN_FILES: Mapping[str, tuple[str, str, Sequence[str]]] = {

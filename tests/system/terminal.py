@@ -86,9 +86,12 @@ class Terminal:
             if error.errno != errno.EIO:  # Linux's word for the end of the other side
                 raise
             return False
+        self.take(data)
+        return bool(data)
+
+    def take(self, data: bytes) -> None:
         self.written += data
         self.screen.feed(data)
-        return bool(data)
 
     def until(self, is_so: Callable[[], object], seconds: float = BOUND_SECONDS) -> None:
         """Read on until it is so; the screen stands in the complaint if it does not come."""

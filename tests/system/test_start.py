@@ -17,22 +17,6 @@ from tui_host.settings.environment_references import CHILD_VARIABLES, listed_env
 
 OURS_AND_TEXTUALS = {"__main__", "tui_host", "textual", "rich", "platformdirs", "typing_extensions"}
 """Textual itself brings the last three. `pygments` and `markdown_it` come when the first text needs them."""
-
-AT_FIRST = {
-    "tui_host.capture": {"visible"},
-    "tui_host.chat": set[str](),
-    "tui_host.guard": {"core_dumps", "guard_client", "terminal_state", "watchdog"},
-    "tui_host.host": {"defects", "host", "open_sessions", "running_turns"},
-    "tui_host.llm": {"probe"},
-    "tui_host.servers": set[str](),
-    "tui_host.tui.markdown": {"parser"},
-    "tui_host.tui.screens": {"main_screen", "screen_halves", "submissions"},
-    "tui_host.tui.widgets": {
-        "background", "first_frame", "key_order", "ladder", "ladder.ladder_title", "pages", "pages.detail_page", "prompt",
-        "prompt.file_attachments", "prompt.prompt_field", "prompt.prompt_marks", "prompt.server_offers", "status_lines",
-    },
-}  # fmt: skip
-"""What the first frame needs of the packages that hold most; all else comes when it is painted."""
 NOT_AT_FIRST = {"sqlite3", "email", "importlib.metadata", "csv", "zipfile", "pygments", "markdown_it"}
 
 
@@ -41,8 +25,6 @@ def test_nothing_but_textual_and_the_standard_library_is_loaded_before_the_first
     with program(tmp_path, script, environment={"MODULES": str(modules)}) as terminal:
         terminal.until_shown("Ask anything", "which tools do you have?", "写 100 字", "f1 help", "0 LLM", "0 MCP")
         names = set(modules.read_text().split())
-        for package, few in AT_FIRST.items():
-            assert {name.removeprefix(f"{package}.") for name in names if name.startswith(f"{package}.")} <= few
         assert not names & NOT_AT_FIRST
         loaded = {name.partition(".")[0] for name in names}
         of_the_machine = {"sitecustomize", "usercustomize"}  # a distribution's Python has the first

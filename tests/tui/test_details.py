@@ -155,29 +155,15 @@ def test_what_is_copied_of_headers_has_no_credential_and_no_mark_of_one() -> Non
 # Events.
 
 
-def a_long_answer(wires: Wires, deltas: int = 1000, name: str = "content") -> Row:
+def a_long_answer(wires: Wires) -> Row:
     request = wires.request(request_body(MESSAGES), 1.0, exchange="x")
-    response = wires.response(request, 1.1, b"".join(events_of(*({name: f"{n} "} for n in range(deltas)))))
+    response = wires.response(request, 1.1, b"".join(events_of(*({"content": f"{n} "} for n in range(1100)))))
     return wires.end(response, 2.0)
-
-
-def test_the_first_events_of_many_are_there_at_once_and_the_cursor_waits_for_its_own() -> None:
-    wires = Wires()
-    row = a_long_answer(wires, 3000, "unknown")
-    page = events_page(wires, row, set())
-    page.fit(80)
-    page.advance(0.0)
-    assert 0 < len(page) < 100
-    assert page.line_at(2500) == len(page) - 1
-    while page.advance(0.0):
-        pass
-    assert len(page) == 3000 + 5  # the request, the head, the end of the answer, [DONE], the end
-    assert page.line_at(2500) == 2500
 
 
 def test_pieces_of_one_text_are_one_line_that_opens_to_the_text_and_to_each_event() -> None:
     wires = Wires()
-    page = events_page(wires, a_long_answer(wires, 1100), set())
+    page = events_page(wires, a_long_answer(wires), set())
     lines = drawn(page)
     assert lines[2].split("  ")[:2] == ["▸ text ×1,000", "3,890 characters in 0 ms"]
     assert lines[3].startswith('▸ text ×100  500 characters in 0 ms  "1000 1001 ')

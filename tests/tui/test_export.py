@@ -8,7 +8,6 @@ from pathlib import Path
 
 from tests.kit.app import MATH, Running, running
 from tui_host.answers.session_exports import SESSION_EXPORTS
-from tui_host.capture.exports.format_names import FORMATS
 from tui_host.capture.exports.part_of_session import PartOfSession
 from tui_host.tui.screens.export_screen import ExportScreen
 from tui_host.tui.widgets.ladder.ladder_view import LadderView
@@ -19,10 +18,6 @@ server = "math"
 tool = "*"
 action = "allow"
 """
-
-
-def test_every_format_has_its_words() -> None:
-    assert {*FORMATS} == {*SESSION_EXPORTS}
 
 
 async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_before(tmp_path: Path) -> None:

@@ -383,24 +383,18 @@ def test_frames_tell_who_a_server_and_its_host_are_and_all_pages_of_what_it_list
     story.running.clear()
     story.look()
     assert state_of(story.servers.servers[0]) == "ended"
-
-
-def test_a_server_that_refused_its_host_says_why_and_what_it_was_not_asked_for_is_told() -> None:
-    story = Recorded()
-    good, bad = ServerTap(story.world, "c", "good"), ServerTap(story.world, "b", "bad")
+    # One that refused its host says why, and what another was not asked for is told.
+    good, bad = ServerTap(story.world, "d", "good"), ServerTap(story.world, "b", "bad")
     good.frame("out", {"id": 2, "method": "initialize", "params": {"capabilities": {"roots": {}}}})
-    offered: dict[str, JSON] = {"prompts": {}, "tools": {}}
-    info: dict[str, JSON] = {"name": "Good", "version": "2"}
-    good.frame(
-        "in", {"id": 2, "result": {"protocolVersion": "2025-11-25", "capabilities": offered, "serverInfo": info}}
-    )
+    told: dict[str, JSON] = {
+        "capabilities": {"prompts": {}, "tools": {}},
+        "serverInfo": {"name": "Good", "version": "2"},
+    }
+    good.frame("in", {"id": 2, "result": {"protocolVersion": "2025-11-25", **told}})
     bad.frame("out", {"id": 3, "method": "initialize", "params": {}})
     bad.frame("in", {"id": 3, "error": {"code": -32602, "message": "too old"}})
     story.look()
-    found = labels(story)
-    assert {"host offers roots", "calls itself Good 2"} < {*found}
-    assert "protocol 2025-11-25 (stateful), stdio" in found
-    assert "not requested tools, prompts" in found
-    assert tapped_notes(story.servers.servers[1], story.origin, Mask()) == [
-        "failed: too old, tapped from Cline: read only"
-    ]
+    expected = {"host offers roots", "calls itself Good 2", "not requested tools, prompts"}
+    assert {*expected, "protocol 2025-11-25 (stateful), stdio"} < {*labels(story, 1)}
+    refused = tapped_notes(story.servers.servers[2], story.origin, Mask())
+    assert refused == ["failed: too old, tapped from Cline: read only"]

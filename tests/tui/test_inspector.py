@@ -206,20 +206,19 @@ async def test_the_filter_says_how_many_it_keeps_and_escape_takes_it_away() -> N
         assert app.escapes == 1
 
 
-async def test_enter_goes_to_the_detail_and_keys_switch_its_tabs() -> None:
+async def test_enter_goes_to_the_detail_and_the_mouse_and_keys_switch_its_tabs() -> None:
     async with at_work(Inspecting(a_session()), (120, 30)) as (app, pilot):
-        await until(pilot, lambda: "▸ tools (1)" in app.text)
-        await pilot.press("enter")
-        selected, _ = app.inspector.details
+        selected, relative = app.inspector.details
+        await until(pilot, lambda: "▸ tools (1)" in app.text and "[Frame]" in app.text)
+        await pilot.click(relative.children[0], offset=(10, 0))
+        await until(pilot, lambda: "[Raw]" in app.text)
+        assert relative.has_focus_within
+        await pilot.click(app.inspector.ladder, offset=(30, 3))
+        assert app.inspector.ladder.selected_number == 2
+        await pilot.press("G", "enter")
         assert selected.has_focus_within
-        for key, tab in (
-            ("l", "Raw"),
-            ("right", "Headers"),
-            ("4", "Events"),
-            ("h", "Headers"),
-            ("1", "Parts"),
-            ("left", "Changes"),
-        ):
+        keys = {"l": "Raw", "right": "Headers", "4": "Events", "h": "Headers", "1": "Parts", "left": "Changes"}
+        for key, tab in keys.items():
             await pilot.press(key)
             assert selected.tab == tab
         await pilot.press("3")
@@ -240,7 +239,10 @@ async def test_details_stand_side_by_side_from_forty_columns_each_and_over_the_l
         await until(pilot, lambda: app.inspector.ladder.has_focus and app.inspector.ladder.region.area > 0)
 
 
-async def test_keys_move_along_a_call_from_lane_to_lane() -> None:
+async def test_keys_move_along_a_call_from_lane_to_lane_and_marks_tell_without_colour(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
     async with at_work(Inspecting(a_session()), (100, 34)) as (app, pilot):
         await until(pilot, lambda: "following" in app.text)
         lanes: list[tuple[str, str]] = []
@@ -251,6 +253,9 @@ async def test_keys_move_along_a_call_from_lane_to_lane() -> None:
             lanes.append((row.lane, row.kind))
         assert lanes == [("mcp", "frame"), ("mcp", "frame"), ("llm", "response"), ("mcp", "frame")]
         await until(pilot, lambda: marks(app).count("*") == 4)  # the answer, the decision, the result, the next request
+        assert marks(app).count(">") == 1
+        app.wires.end(app.wires.response(app.wires.ladder.rows[-1], 4.0, b"data: {"), 4.2, "cut by peer")
+        await until(pilot, lambda: "✗ cut" in app.text)
 
 
 async def test_a_tab_that_cannot_be_made_says_why_and_the_app_goes_on() -> None:
@@ -266,27 +271,6 @@ async def test_a_tab_that_cannot_be_made_says_why_and_the_app_goes_on() -> None:
         await pilot.press("enter", "3")
         await until(pilot, lambda: "[Headers]" in app.text and "content-type" in app.text)
         assert any(line.startswith("> Parts") for line in app.lines)
-
-
-async def test_without_colour_the_selected_row_and_failures_can_still_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    wires = a_session()
-    response = wires.response(wires.ladder.rows[-1], 4.0, b"data: {")
-    wires.end(response, 4.2, "cut by peer")
-    async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
-        await until(pilot, lambda: "✗ cut" in app.text)
-        assert {">", "*"} <= {*marks(app)}
-
-
-async def test_the_tabs_answer_to_the_mouse() -> None:
-    async with at_work(Inspecting(a_session()), (120, 30)) as (app, pilot):
-        await until(pilot, lambda: "[Frame]" in app.text)
-        tabs = app.inspector.details[1].children[0]
-        await pilot.click(tabs, offset=(10, 0))
-        await until(pilot, lambda: "[Raw]" in app.text)
-        assert app.inspector.details[1].has_focus_within
-        await pilot.click(app.inspector.ladder, offset=(30, 3))
-        assert app.inspector.ladder.selected_number == 2
 
 
 # The chain of a call, and the names of tools.

@@ -15,7 +15,6 @@ from typing_extensions import override
 from tui_host.capture.visible import hidden
 from tui_host.tui.glyphs import ASCII
 from tui_host.tui.markdown.document import Budget, Document
-from tui_host.tui.markdown.heights import Heights
 from tui_host.tui.markdown.markdown_styles import Inks
 from tui_host.tui.markdown.wrap import break_lines, cut, fill, fold, joint
 from tui_host.tui.widgets.lines.markdown_selection import DocumentSelection, copied
@@ -305,28 +304,6 @@ def test_folded_lines_fit_and_lose_nothing(text: str, width: int) -> None:
     found = [text[start:end] for start, end in fold(text, width)]
     assert all(cell_len(line) <= width for line in found)
     assert "".join(found) == text
-
-
-@given(
-    st.lists(st.integers(0, 9), max_size=40), st.lists(st.tuples(st.integers(0, 39), st.integers(0, 9)), max_size=10)
-)
-def test_heights_find_every_line_whatever_was_added_or_corrected(
-    first: list[int], changes: list[tuple[int, int]]
-) -> None:
-    heights = Heights(first[: len(first) // 2])
-    for height in first[len(first) // 2 :]:
-        heights.append(height)
-    plain = list(first)
-    for number, height in changes:
-        if number < len(plain):
-            plain[number] = height
-            heights.put(number, height)
-    assert heights.total == sum(plain)
-    assert [heights.start(number) for number in range(len(plain))] == [
-        sum(plain[:number]) for number in range(len(plain))
-    ]
-    everything = [(number, line) for number, height in enumerate(plain) for line in range(height)]
-    assert [heights.find(line) for line in range(sum(plain))] == everything
 
 
 # What is selected.

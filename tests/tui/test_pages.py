@@ -127,12 +127,6 @@ def a_turn_with_a_call(wires: Wires) -> Mapping[str, Row | Section]:
 
 
 @scene
-def nothing_at_all(wires: Wires) -> Mapping[str, Row | Section]:
-    del wires
-    return {f"{tab} of the session": SESSION for tab in OF_SECTIONS}
-
-
-@scene
 def a_turn_of_another_host(wires: Wires) -> Mapping[str, Row | Section]:
     a_turn(wires)
     wires.user = "the user"
@@ -143,28 +137,10 @@ def a_turn_of_another_host(wires: Wires) -> Mapping[str, Row | Section]:
 
 
 @scene
-def a_call_that_still_comes(wires: Wires) -> Mapping[str, Row | Section]:
-    call: JSON = {"index": 0, "id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1, '}}
-    return {"Parts so far": answering(wires, events_of({"tool_calls": [call]})[0])}
-
-
-@scene
 def a_secret_that_is_spelled_over_two_events(wires: Wires) -> Mapping[str, Row | Section]:
     wires.mask = Mask(lambda: Redactor([("KEY", "hunter2-hunter2")]))
     row = answering(wires, *events_of({"content": "x" * 195 + "hunter2"}, {"content": "-hunter2"}))
     return {"Parts with its mask": wires.end(row, 1.3)}
-
-
-@scene
-def a_refusal(wires: Wires) -> Mapping[str, Row | Section]:
-    row = answering(wires, to_json({"error": {"message": "bad key", "type": "auth"}}), status=401)
-    return {"Parts in the provider's words": wires.end(row, 1.3)}
-
-
-@scene
-def every_figure_that_is_reported(wires: Wires) -> Mapping[str, Row | Section]:
-    row = answering(wires, b"data: " + to_json(USAGE) + b"\n\ndata: [DONE]\n\n")
-    return {"Parts with figures": wires.end(row, 1.2)}
 
 
 def zipped(*pieces: bytes) -> list[bytes]:
@@ -175,22 +151,10 @@ def zipped(*pieces: bytes) -> list[bytes]:
 
 
 @scene
-def a_compressed_stream(wires: Wires) -> Mapping[str, Row | Section]:
-    pieces = zipped(b'data: {"a":1}\n\n', b'data: {"b"', b":2}\n\ndata: [DONE]\n\n")
-    return {"Events at the chunk that completed each": wires.end(answering(wires, *pieces, encoding="gzip"), 1.5)}
-
-
-@scene
 def a_compressed_stream_that_breaks(wires: Wires) -> Mapping[str, Row | Section]:
     whole, _ = zipped(b'data: {"a":1}\n\n', b"data: 2\n\n")
     row = answering(wires, whole, b"\xff\xff\xff", b"more", encoding="gzip")
     return {"Events until it broke": wires.end(row, 1.5)}
-
-
-@scene
-def a_stream_that_is_not_in_the_coding_it_names(wires: Wires) -> Mapping[str, Row | Section]:
-    events = [b'data: {"number":%d}\n\n' % number for number in range(3)]
-    return {"Events as they were sent": wires.end(answering(wires, *events, encoding="gzip"), 1.5)}
 
 
 # Requests, and how each differs from the one before.
@@ -205,18 +169,6 @@ def a_schema_that_was_adapted(wires: Wires) -> Mapping[str, Row | Section]:
     link = Link(relation="adapted", call="", span=span, words="adapted for openai: left out: oneOf")
     wires.append(Draft(wire="host", kind="link", data=link.to_bytes()), 1.0)
     return {"Parts with its tool open": row}
-
-
-@scene
-def an_argument_that_looks_like_an_entry(wires: Wires) -> Mapping[str, Row | Section]:
-    call: JSON = {**CALL, "function": {"name": "x", "arguments": "1\n+ tools (9)\x1b[2J"}}
-    return {"Parts open": asked(wires, request_body([{"role": "assistant", "tool_calls": [call]}]))}
-
-
-@scene
-def a_time_in_the_system_prompt(wires: Wires) -> Mapping[str, Row | Section]:
-    bodies = asking("It is 10:31 in Paris.", "hi"), asking("It is 10:32 in Paris.", "hi", "two")
-    return {"Changes with the cause": asked(wires, *bodies)}
 
 
 A, B, C = (function(name, f"does {name}") for name in "abc")
@@ -345,27 +297,54 @@ def an_url_with_credentials(wires: Wires) -> Mapping[str, Row | Section]:
 
 
 @scene
-def a_secret_that_was_removed(wires: Wires) -> Mapping[str, Row | Section]:
-    redacted = (Redaction(where="data", name="KEY", length=51),)
-    row = wires.request("key ⟨secret:KEY⟩ and ⟨secret:OTHER⟩".encode(), 1.0, exchange="x", redacted=redacted)
-    return {"Raw with its mask": row}
-
-
-@scene
-def a_body_that_was_kept_decoded_for_a_secret(wires: Wires) -> Mapping[str, Row | Section]:
-    redacted = decoded_mark("gzip", 40), Redaction(where="data", name="KEY", length=51)
-    return {"Raw": wires.request("key ⟨secret:KEY⟩".encode(), 1.0, exchange="x", redacted=redacted)}
-
-
-@scene
 def a_header_that_looks_like_two(wires: Wires) -> Mapping[str, Row | Section]:
     head = Head(method="POST", url="http://h/v1", headers=(("x", "1\nauthorization: none"),))
     wires.append(Draft(wire="llm", kind="request", peer="demo", direction="out", exchange="x", head=head), 1.0)
     return {"Headers": wires.ladder.rows[-1]}
 
 
+BEGUN: dict[str, JSON] = {**CALL, "id": "c1", "function": {"name": "add", "arguments": '{"a": 1, '}}
+TRICKY: JSON = {**CALL, "function": {"name": "x", "arguments": "1\n+ tools (9)\x1b[2J"}}
+REPORTED = b"data: " + to_json(USAGE) + b"\n\ndata: [DONE]\n\n"
+NO = to_json({"error": {"message": "bad key", "type": "auth"}})
+REMOVED = Redaction(where="data", name="KEY", length=51)
+ZIPPED = zipped(b'data: {"a":1}\n\n', b'data: {"b"', b":2}\n\ndata: [DONE]\n\n")
 SCENES.update(
     {
+        "nothing at all": lambda _: {f"{tab} of the session": SESSION for tab in OF_SECTIONS},
+        "a call that still comes": lambda wires: {
+            "Parts so far": answering(wires, events_of({"tool_calls": [{"index": 0, **BEGUN}]})[0])
+        },
+        "a refusal": lambda wires: {"Parts in the provider's words": wires.end(answering(wires, NO, status=401), 1.3)},
+        "every figure that is reported": lambda wires: {
+            "Parts with figures": wires.end(answering(wires, REPORTED), 1.2)
+        },
+        "a compressed stream": lambda wires: {
+            "Events at the chunk that completed each": wires.end(answering(wires, *ZIPPED, encoding="gzip"), 1.5)
+        },
+        "a stream that is not in the coding it names": lambda wires: {
+            "Events as they were sent": wires.end(
+                answering(wires, *(b'data: {"number":%d}\n\n' % number for number in range(3)), encoding="gzip"), 1.5
+            )
+        },
+        "an argument that looks like an entry": lambda wires: {
+            "Parts open": asked(wires, request_body([{"role": "assistant", "tool_calls": [TRICKY]}]))
+        },
+        "a time in the system prompt": lambda wires: {
+            "Changes with the cause": asked(
+                wires, asking("It is 10:31 in Paris.", "hi"), asking("It is 10:32 in Paris.", "hi", "two")
+            )
+        },
+        "a secret that was removed": lambda wires: {
+            "Raw with its mask": wires.request(
+                "key ⟨secret:KEY⟩ and ⟨secret:OTHER⟩".encode(), 1.0, exchange="x", redacted=(REMOVED,)
+            )
+        },
+        "a body that was kept decoded for a secret": lambda wires: {
+            "Raw": wires.request(
+                "key ⟨secret:KEY⟩".encode(), 1.0, exchange="x", redacted=(decoded_mark("gzip", 40), REMOVED)
+            )
+        },
         "a text that still comes": lambda wires: {"Parts so far": answering(wires, events_of({"content": "Hel"})[0])},
         "an event in two chunks": lambda wires: {"Events that are one": answering(wires, b'data: {"a"', b":1}\n\n")},
         "a compressed stream that is half": lambda wires: {

@@ -21,7 +21,7 @@ from tui_host.tui.widgets.pages.tree_page import TreePage
 
 
 async def test_a_drag_selects_the_source_of_what_it_passes_over() -> None:
-    async with in_chat(a_chat(), (60, 30)) as (view, pilot):
+    async with in_chat(a_chat()) as (view, pilot):
         x, y = row_of(view, "bold words")
         await drag(pilot, view, (x, y), (x + 3, y))
         assert (selected(view), marked(view)) == ("bold", "bold")
@@ -34,14 +34,10 @@ async def test_a_drag_selects_the_source_of_what_it_passes_over() -> None:
         assert selected(view) == "**words** and a [link](https://e.example/) here.\n\n- first"
         await drag(pilot, view, (to_x + 4, to_y), (x + 5, y))
         assert selected(view) == "**words** and a [link](https://e.example/) here.\n\n- first"
-
-
-async def test_code_comes_without_its_fence_and_with_it_where_more_is_selected() -> None:
-    async with in_chat(a_chat()) as (view, pilot):
-        code, end = row_of(view, "def f"), row_of(view, "return x")
+        # Code comes without its fence, and with it where more is selected.
+        code, end, last = (row_of(view, words) for words in ("def f", "return x", "The end"))
         await drag(pilot, view, code, (end[0] + 7, end[1]))
         assert selected(view) == "def f(x):\n    return x"
-        last = row_of(view, "The end")
         await drag(pilot, view, end, (last[0] + 6, last[1]))
         assert selected(view).startswith("```python\nreturn x\n```\n\n| a | b |")
         await drag(pilot, view, row_of(view, "Some"), (code[0] + 2, code[1]))
@@ -91,9 +87,11 @@ async def test_keys_select_from_the_current_item_on() -> None:
         assert selected(view) == ANSWER.removesuffix("\n\nThe end.")
         await pilot.press("shift+home")
         assert selected(view).startswith("what is it?\n\nmath.add")
-        await pilot.press("escape")
+        await pilot.press("escape", "o")
         assert selected(view) == ""
         assert view.current == 2
+        await pilot.press("shift+down", *["shift+right"] * 4, "o", *["shift+right"] * 4)  # it moves the other end
+        assert (selected(view), marked(view)) == ("*sum* of it\n\nSome", "sum of it|Some")
 
 
 async def test_c_copies_the_blocks_of_code_one_after_the_other() -> None:
@@ -113,25 +111,18 @@ async def test_c_copies_the_blocks_of_code_one_after_the_other() -> None:
         assert len(app.copied) == 3, "the current item has no code"
 
 
-async def test_o_moves_the_other_end() -> None:
-    async with at_work(Chat(a_chat()), (60, 40)) as (app, pilot):
-        view = app.view
-        view.focus()
-        await settled(pilot, view)
-        view.current = 2
-        await pilot.press("o")
-        assert selected(view) == ""
-        await pilot.press("shift+down", *["shift+right"] * 4, "o", *["shift+right"] * 4)
-        assert (selected(view), marked(view)) == ("*sum* of it\n\nSome", "sum of it|Some")
-
-
 # By the mouse.
 
 
-async def test_a_plain_click_selects_nothing_and_does_what_it_did() -> None:
+async def test_shift_and_a_click_extends_and_a_plain_one_selects_nothing_and_does_what_it_did() -> None:
     async with in_chat(a_chat()) as (view, pilot):
-        await drag(pilot, view, row_of(view, "bold"), row_of(view, "first"))
-        assert selected(view)
+        x, y = row_of(view, "Some bold")
+        await drag(pilot, view, (x, y), (x + 3, y))
+        x, y = row_of(view, "second")
+        await pilot.click(view, offset=(x + 5, y), shift=True)
+        assert selected(view).startswith("Some **bold")
+        assert selected(view).endswith("\n- second")
+        assert view.current is None
         await pilot.click(view, offset=row_of(view, "math.add"))
         await settled(pilot, view)
         assert (selected(view), view.current) == ("", 1)
@@ -150,17 +141,6 @@ async def test_two_presses_take_a_word_and_three_a_paragraph() -> None:
         x, y = row_of(view, "return x")
         await pilot.click(view, offset=(x, y), times=3)
         assert selected(view) == "    return x", "a line of code"
-
-
-async def test_shift_and_a_click_extends() -> None:
-    async with in_chat(a_chat()) as (view, pilot):
-        x, y = row_of(view, "Some bold")
-        await drag(pilot, view, (x, y), (x + 3, y))
-        x, y = row_of(view, "second")
-        await pilot.click(view, offset=(x + 5, y), shift=True)
-        assert selected(view).startswith("Some **bold")
-        assert selected(view).endswith("\n- second")
-        assert view.current is None
 
 
 async def test_a_drag_beyond_the_edge_scrolls_and_goes_on() -> None:

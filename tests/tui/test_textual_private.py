@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 from pathlib import Path
 
 from textual import events
@@ -16,7 +15,6 @@ from textual.message_pump import MessagePump
 from textual.screen import Screen
 
 import tui_host.tui
-from tui_host.guard.terminal_state import RESET
 from tui_host.tui import textual_private
 
 # pyright: reportPrivateUsage=false
@@ -67,18 +65,6 @@ def test_textual_does_inside_what_we_rely_on() -> None:
     found = [(owner, name, list(inspect.signature(getattr(owner, name)).parameters)) for owner, name, _ in PARAMETERS]
     assert found == list(PARAMETERS)
     assert list(Compositor._regions_to_spans([Region(2, 1, 3, 1), Region(4, 1, 3, 2)])) == [(1, 2, 7), (2, 4, 7)]
-
-
-def test_every_mode_that_the_driver_sets_is_undone() -> None:
-    code = source(LinuxDriver)
-    reset = RESET.decode()
-    modes = set(re.findall(r'^ *(?:self\.)?write\("\\x1b\[\?(\d+)h', code, re.MULTILINE))
-    assert {"1049", "1000", "1003", "1006", "1015", "1016", "1004", "2004", "2048"} <= modes
-    kept = {"7", "25", "2026"}  # wrapping and cursor are on in a fresh terminal; 2026 ends with each frame
-    assert all(f"\x1b[?{mode}l" in reset for mode in modes - kept)
-    assert "\x1b[<u" in reset
-    assert "\x1b[?25h" in reset
-    assert "\x1b[?7h" in reset
 
 
 def test_what_stands_in_a_paste_is_text_wherever_it_is_cut() -> None:

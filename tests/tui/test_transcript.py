@@ -92,26 +92,26 @@ def test_a_tools_name_can_be_read_in_whatever_script_once_nobody_has_to_decide(
     assert first.split()[1] == shown
 
 
-async def test_enter_opens_a_call_to_its_arguments_and_result_and_closes_it() -> None:
-    async with at_work(Chat(Conversation(TURN)), (60, 20)) as (app, pilot):
-        closed = screen(app.view)
-        app.view.focus()
-        await pilot.press("g", "j", "enter")
-        text = shown(app.view)
-        assert '   │ arguments\n   │ {\n   │   "a": 6,\n   │   "b": 5\n   │ }\n   │ result\n   │ 30' in text
-        assert "> ✓ math.multiply" in text or ">✓ math.multiply" in text
-        await pilot.press("enter", "G")
-        assert screen(app.view) == closed
-
-
-async def test_a_click_opens_and_thinking_is_folded_until_then() -> None:
+async def test_enter_and_clicks_open_items_and_close_them_and_the_current_one_is_given_as_its_source() -> None:
     async with at_work(Chat(Conversation(TURN)), (60, 24)) as (app, pilot):
-        row = next(y for y, line in enumerate(screen(app.view)) if "thinking" in line)
+        closed = screen(app.view)
+        row = next(y for y, line in enumerate(closed) if "thinking" in line)
         await pilot.click(app.view, offset=(5, row))
         assert " │ ttttt" in shown(app.view)
         assert "enter closes" in shown(app.view)
         await pilot.click(app.view, offset=(5, row))
         assert "tttttt" not in shown(app.view)
+        assert app.view.current_source()[1] == "6 × 5 = **30**"
+        app.view.focus()
+        await pilot.press("g")
+        assert app.view.current_source()[1] == "what's 6 × 5?"
+        await pilot.press("j", "enter")
+        assert app.view.current_source()[1] == 'math.multiply {"a":6,"b":5}\napproved once, by you, after 2.5 s\n30'
+        text = shown(app.view)
+        assert '   │ arguments\n   │ {\n   │   "a": 6,\n   │   "b": 5\n   │ }\n   │ result\n   │ 30' in text
+        assert "> ✓ math.multiply" in text or ">✓ math.multiply" in text
+        await pilot.press("enter", "G")
+        assert [line.lstrip(" >") for line in screen(app.view)] == [line.lstrip(" >") for line in closed]
 
 
 async def test_an_edited_call_shows_what_was_asked_and_what_was_sent() -> None:
@@ -201,16 +201,6 @@ async def test_a_chat_that_came_while_it_was_hidden_is_there_when_it_is_shown() 
         app.view.sync()
         app.view.display = True
         await until(pilot, lambda: "what's 6 × 5?" in shown(app.view))
-
-
-async def test_the_current_item_is_given_as_its_source() -> None:
-    async with at_work(Chat(Conversation(TURN)), (60, 20)) as (app, pilot):
-        assert app.view.current_source()[1] == "6 × 5 = **30**"
-        app.view.focus()
-        await pilot.press("g")
-        assert app.view.current_source()[1] == "what's 6 × 5?"
-        await pilot.press("down")
-        assert app.view.current_source()[1] == 'math.multiply {"a":6,"b":5}\napproved once, by you, after 2.5 s\n30'
 
 
 async def test_the_empty_chat_offers_its_questions_by_key_and_click() -> None:
