@@ -107,14 +107,10 @@ def test_a_choice_with_another_index_is_read_for_its_call() -> None:
     ]
 
 
-def test_calls_and_arguments_beyond_the_limits_are_told_and_left_out() -> None:
+def test_calls_beyond_the_limit_are_told_and_left_out() -> None:
     many = fold_of("openai", *(calls(whole(("t", "{}"), f"i{n}", n)) for n in range(200)))
-    long = [calls(fragment(index=0, arguments="x" * 1_000_000)) for _ in range(6)]
-    cut = fold_of("openai", calls(fragment(index=0, wire_id="1", name="t", arguments='{"a":"')), *long, ENDED)
 
     assert (len(many.calls), many.has_calls_left_out, many.unreadable) == (128, True, 0)
-    assert not cut.calls[0].complete
-    assert len(cut.calls[0].call.arguments) <= 4 << 20
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 import anyio
@@ -22,17 +23,12 @@ from tui_host.llm.protocols.tool_protocol import Reader
 from tui_host.settings.schema import Provider
 
 CONNECT_SECONDS: Final = 10.0
-LINGER_SECONDS: Final = 2.0
-"""How long to wait for the end of a body after the answer has ended."""
-MADE_UP_LIMIT: Final = 8 << 10
-"""Characters of made-up text after a call before the answer is closed. People want to read some, and usage comes last."""
+LINGER_SECONDS: Final = 2.0  # for the end of a body after the answer has ended
+MADE_UP_LIMIT: Final = 8 << 10  # characters behind a call: people want to read some, and usage comes last
 CLOSED: Final = "closed by the host"
-HOLD_SECONDS: Final = 0.2
-"""The longest time that text which may begin a secret waits for the next piece."""
-ANSWER_LIMIT: Final = 64 << 20
-"""Bytes of one answer, after content decoding."""
-MOST_AHEAD: Final = 256
-"""The most pieces of a body that are read ahead."""
+HOLD_SECONDS: Final = 0.2  # the longest that text which may begin a secret waits for the next piece
+ANSWER_LIMIT: Final = 64 << 20  # bytes, after content decoding
+MOST_AHEAD: Final = 256  # pieces
 
 
 class AnswerBody:
@@ -81,39 +77,30 @@ class AnswerBody:
 
 
 class BodyAhead:
-    """Reads a response's body ahead, so that everything available can be taken at once.
+    """Reads a response's body ahead in a task, so that everything available can be taken at once.
 
     Vendors send each event in a chunk of its own. Passing each chunk through every layer costs more than reading it.
     """
 
     def __init__(self, body: AsyncIterator[bytes]) -> None:
-        """Start nothing; `run` reads the body."""
         self.heard = time.monotonic()  # when the last byte came
         self._body = body
-        self._pieces: list[bytes] = []
-        self._news = anyio.Event()
-        self._taken = anyio.Event()
-        self._ended = anyio.Event()
+        self._filling, self._pieces = anyio.create_memory_object_stream[bytes](MOST_AHEAD)
         self._fault: Exception | None = None
         self._scope = anyio.CancelScope()
 
     async def run(self) -> None:
         """Read to the end; errors are raised in `take`."""
-        try:
-            with self._scope:
+        with self._scope, self._filling:
+            try:
                 async for data in self._body:
                     self.heard = time.monotonic()
-                    if not self._pieces:
-                        self._news.set()
-                    self._pieces.append(data)
-                    if len(self._pieces) > MOST_AHEAD:
-                        self._taken = anyio.Event()
-                        await self._taken.wait()
-        except Exception as error:  # noqa: BLE001 - is raised where it is waited for
-            self._fault = error
-        finally:
-            self._ended.set()
-            self._news.set()
+                    try:
+                        self._filling.send_nowait(data)  # `send` would yield to the taker for each piece
+                    except anyio.WouldBlock:
+                        await self._filling.send(data)
+            except Exception as error:  # noqa: BLE001 - is raised where it is waited for
+                self._fault = error
 
     async def take(self) -> bytes:
         """Wait for bytes, and return everything available; empty at the end, or raises what reading raised."""
@@ -123,13 +110,12 @@ class BodyAhead:
         return data
 
     async def _available(self) -> bytes:
-        await self._news.wait()
-        data = b"".join(self._pieces)
-        self._pieces.clear()
-        self._taken.set()
-        if not self._ended.is_set():
-            self._news = anyio.Event()
-        return data
+        pieces: list[bytes] = []
+        with suppress(anyio.EndOfStream, anyio.WouldBlock):
+            pieces.append(await self._pieces.receive())
+            while True:
+                pieces.append(self._pieces.receive_nowait())
+        return b"".join(pieces)
 
     async def rest_of_secret(self, exchange: ObservedExchange | None) -> bytes:
         """Return what comes while the text so far may begin a secret: nobody sees it before it is known for one."""
@@ -151,10 +137,10 @@ class BodyAhead:
                 pass
 
     async def stop(self) -> None:
-        """Read no further."""
         self._scope.cancel()
-        with anyio.CancelScope(shield=True):
-            await self._ended.wait()
+        with anyio.CancelScope(shield=True), self._pieces:
+            while await self._available():
+                pass  # the body can be closed only when nobody reads it any more
 
 
 async def close(response: httpx.Response) -> None:

@@ -136,17 +136,16 @@ class CitedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VendorToolUsed(Located):
-    """A run of a vendor's built-in tool, with what it was asked for; or, without a tool, sources of an answer."""
+    """A run of a vendor's built-in tool, or, without a tool, sources of an answer."""
 
     tool: str = ""
-    asked: str = ""
+    asked: str = ""  # a search's words
     sources: tuple[CitedPage, ...] = ()
 
     @property
     def words(self) -> str:
         """What the vendor did: `ran its own web_search: weather`."""
-        asked = f": {self.asked}" if self.asked else ""
-        return f"ran its own {self.tool}{asked}"
+        return f"ran its own {self.tool}: {self.asked}".removesuffix(": ")
 
 
 ModelEvent: TypeAlias = (

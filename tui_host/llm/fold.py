@@ -30,8 +30,6 @@ from tui_host.llm.events import (
 from tui_host.llm.messages import Echo, Message, Part, Stop, Text, Thinking, ToolCall, Usage
 
 MOST_CALLS = 128
-MOST_ARGUMENTS = 4 << 20
-"""The most characters of one call's arguments."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BETWEEN_EVENTS = len("\r\n\r\n")
 
@@ -60,21 +58,20 @@ class _Part:
     tag: str = ""
     wire_id: str = ""
     name: str = ""
-    size: int = 0
     spans: list[Range] = field(default_factory=list[Range])
 
     @property
     def text(self) -> str:
-        """The pieces, joined in place; surrogate pairs split between two events become characters."""
         if len(self.pieces) != 1:
-            self.pieces = ["".join(self.pieces)]
+            self.pieces = ["".join(self.pieces)]  # so that each piece is joined once
         text = self.pieces[0]
         if text.isascii() or _SURROGATE.search(text) is None:
             return text
+        # A pair of surrogates that two events split becomes a character.
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
     def extend(self, start: int, end: int) -> None:
-        """Add bytes to a call."""
+        # What follows in the next event joins the bytes before.
         if self.spans and start <= self.spans[-1][1] + _BETWEEN_EVENTS:
             start, end = self.spans[-1][0], max(end, self.spans.pop()[1])
         self.spans.append((start, end))
@@ -114,7 +111,6 @@ class Fold:
         return bool(self._parts or self.malformed or self.cut_off)
 
     def add(self, event: ModelEvent) -> None:
-        """Add an event to the message."""
         match event:
             case TextDelta():
                 self._words(thinking=False).pieces.append(event.text)
@@ -133,14 +129,12 @@ class Fold:
                 self.options = event.options
             case TextWasThinking():
                 self._text_was_thinking()
-            case Repeated():
-                if event.restarts:
-                    self._clear()
+            case Repeated(restarts=True):
+                self._clear()
             case _:
                 self._note(event)
 
     def _note(self, event: ModelEvent) -> None:
-        """Keep what is no part of the message."""
         match event:
             case CallMalformed():
                 self.malformed.append(event)
@@ -158,7 +152,7 @@ class Fold:
                 self.vendor_runs += [event] if event.tool else []
                 self.sources += [source for source in event.sources if source not in self.sources]
             case _:
-                raise TypeError(event)
+                pass
 
     def _words(self, *, thinking: bool) -> _Part:
         last = self._parts[-1] if self._parts else None
@@ -175,9 +169,8 @@ class Fold:
         part.has_ended, part.echo, part.written = True, event.echo, event.written
 
     def _text_was_thinking(self) -> None:
-        """Turn all text so far, and the calls extracted from it, into thinking."""
         for part in self._parts:
-            if part.index >= 0 and part.written:
+            if part.index >= 0 and part.written:  # a call that was taken out of the text
                 del self._calls[part.index]
                 part.index, part.pieces, part.written = -1, [part.written], ""
             part.is_thinking = part.index < 0
@@ -203,15 +196,12 @@ class Fold:
 
     def _arguments(self, event: CallArguments) -> None:
         call = self._calls.get(event.index)
-        if call is None or call.size > MOST_ARGUMENTS:
+        if call is None:
             return
         if event.anew:
             call.pieces.clear()
-            call.size = 0
-        call.size += len(event.text)
-        if call.size <= MOST_ARGUMENTS:  # what is longer is incomplete JSON, so it cannot run by mistake
-            call.pieces.append(event.text)
-            call.extend(event.start, event.end)
+        call.pieces.append(event.text)
+        call.extend(event.start, event.end)
 
     @property
     def text(self) -> str:
@@ -231,10 +221,8 @@ class Fold:
             text, thinking = runs[-1]
             if part.index >= 0:
                 runs.append(("", ""))
-            elif part.is_thinking:
-                runs[-1] = text, thinking + part.text
             else:
-                runs[-1] = text + part.text, thinking
+                runs[-1] = (text, thinking + part.text) if part.is_thinking else (text + part.text, thinking)
         return runs
 
     @property
@@ -252,8 +240,7 @@ class Fold:
                 echo=self._echo_of(call),
                 written=call.written,
             )
-            is_ended = bool(call.written) or call is not ordered[-1] or has_ended
-            is_whole = is_ended and call.size <= MOST_ARGUMENTS
+            is_whole = bool(call.written) or call is not ordered[-1] or has_ended
             folded.append(FoldedCall(call=asked, spans=tuple(call.spans), complete=is_whole))
         return tuple(folded)
 
@@ -262,15 +249,15 @@ class Fold:
         calls = iter(self.calls)
         parts: list[Part] = []
         for part in self._parts:
+            text = "" if part.index >= 0 else part.text
             if part.index >= 0:
                 parts.append(next(calls).call)
-            elif (part.text or part.echo is not None) and part.is_thinking:
-                thinking = Thinking(
-                    text=part.text, provider=self._provider, model=self._model, echo=part.echo, tag=part.tag
+            elif part.is_thinking and (text or part.echo is not None):
+                parts.append(
+                    Thinking(text=text, provider=self._provider, model=self._model, echo=part.echo, tag=part.tag)
                 )
-                parts.append(thinking)
-            elif part.text or part.echo is not None:
-                parts.append(Text(text=part.text, echo=self._echo_of(part), written=part.written))
+            elif text or part.echo is not None:
+                parts.append(Text(text=text, echo=self._echo_of(part), written=part.written))
         return Message(role="assistant", parts=tuple(parts), stop=self.stop, turn=turn)
 
     def _echo_of(self, part: _Part) -> Echo | None:

@@ -137,14 +137,12 @@ class Ask:
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """The stop sequences, the tool protocol's first, because vendors accept only a few."""
+        """The stop sequences."""
+        # The tool protocol's come first, because vendors accept only a few.
         return tuple(dict.fromkeys((*self.stop_sequences, *self.options.stop)))
 
     def unsent(self, stops: Sequence[str], **why: str) -> dict[str, str]:
-        """Return the options that are set but not sent, each with the reason.
-
-        `stops` are the stops that are sent; `why` has the reasons for options missing from the API, by name.
-        """
+        """Return the options that are set but not sent, each with the reason; `why` has those of the API, by name."""
         missing = {name: reason for name, reason in why.items() if value_of(self.options, name) is not None}
         left_out = [stop for stop in self.options.stop if stop not in stops]
         if left_out and "stop" not in missing:

@@ -51,8 +51,7 @@ _REFUSAL_BYTES = 1 << 20
 class ModelClient:
     """Talks to providers and records every byte. One object for the whole program, safe for concurrent turns.
 
-    Each request is sent once, unchanged, without retries or redirects. Opens no connection before the first one.
-    References and proxies are looked up in the `environment` of the settings when needed.
+    Each request is sent once, unchanged, without retries or redirects.
     """
 
     def __init__(self, recorder: Recording, environment: Mapping[str, str]) -> None:
@@ -153,7 +152,6 @@ class ModelClient:
         return self._clients[way]
 
     async def _refusal(self, provider: Provider, outgoing: Outgoing, response: httpx.Response) -> ModelError:
-        """Make the error for a response with a bad status, whose body is read here."""
         try:
             body = await _body(response, _REFUSAL_BYTES)
         except (httpx.HTTPError, codings.CodingError):
@@ -192,9 +190,6 @@ class Stream:
     _group: TaskGroup = field(default_factory=anyio.create_task_group)
     _batches: AsyncGenerator[Sequence[ModelEvent]] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self._batches = self._run()
-
     @property
     def heard(self) -> float:
         """When the last byte came, in monotonic seconds; when the request was made before the first one."""
@@ -212,14 +207,14 @@ class Stream:
 
     async def __aenter__(self) -> Self:
         await self._group.__aenter__()
+        self._batches = self._run()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop reading; the exchange is recorded as closed by the host."""
         try:
-            await self._batches.aclose()
+            await self._batches.aclose()  # what is not read to its end is recorded as closed by the host
         finally:
             # The group must not see the error, since it would raise an exception group.
             await self._group.__aexit__(None, None, None)
@@ -257,7 +252,7 @@ class Stream:
             raise error from fault
 
     def _error(self, outgoing: Outgoing, answer: AnswerBody, fault: Exception | None) -> ModelError | None:
-        """Return the error to raise after an answer that ended badly. A connection fault after a good end is ignored."""
+        # A fault of the connection after a good end does not matter.
         if answer.failure is not None or answer.stop == "failed":
             error = failure(answer.failure)
             error.what = redacted(error.what, outgoing)
@@ -292,7 +287,7 @@ def _context(is_tls: bool, ca_file: str) -> ssl.SSLContext:  # noqa: FBT001 - ca
 
 
 async def _body(response: httpx.Response, limit: int) -> bytes:
-    """Read a whole body, up to a limit. Raises `CodingError` if the body cannot be decoded."""
+    """Read a body, up to a limit. Raises `CodingError`."""
     content = bytearray()
     coding = codings.decoder(response.headers.get("content-encoding"))
     async for data in response.aiter_raw():

@@ -12,8 +12,7 @@ from tui_host.settings.presets import PRESETS
 
 _SECONDS = 0.3
 _MOST = 1 << 20
-_LISTS = ((b'"data"', b'"list"'), (b'"models"',))
-"""Byte strings that identify a list of models."""
+_LISTS = ((b'"data"', b'"list"'), (b'"models"',))  # what a list of models holds
 _LOCAL = ("ollama", "lmstudio", "llamacpp", "vllm")
 
 
@@ -33,10 +32,7 @@ def presets_with_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[LocalServer, ...]:
-    """Return the model servers at base URLs by their preset's name, by default at the usual ports. Never raises.
-
-    Servers of other kinds are left out. Nothing is recorded, since the user has chosen no provider.
-    """
+    """Return the model servers at base URLs by their preset's name, by default at the usual ports. Never raises."""
     import anyio
 
     if addresses is None:
@@ -45,7 +41,7 @@ async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[Loc
 
     async def ask(name: str, base_url: str) -> None:
         with suppress(OSError, TimeoutError, ValueError):
-            # Usually no port is open. Then no HTTP client needs to be imported.
+            # Usually no port is open. Then no HTTP client needs to be imported. Nothing is recorded: no provider is chosen.
             parts = urlsplit(base_url)
             with anyio.fail_after(_SECONDS):
                 await (await anyio.connect_tcp(parts.hostname or "", parts.port or 80)).aclose()
@@ -60,7 +56,6 @@ async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[Loc
 
 
 async def _models(base_url: str, spoken: str) -> tuple[str, ...] | None:
-    """Return the names in a server's list of models. None for any other answer."""
     import ssl
 
     import anyio

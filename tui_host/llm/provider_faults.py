@@ -15,26 +15,25 @@ from tui_host.settings.urls import shown
 
 MOST_WORDS = 1000
 _SHOWN = 500
+# What a 429 says that no waiting helps.
 _SPENT = re.compile("insufficient_quota|credit_balance|spend|billing|balance|PerDay")
-"""What a 429 says that no waiting helps."""
+# Vendors' codes and words for a conversation that is longer than the model's context.
 _TOO_LONG = re.compile(
     r"context.{0,20}(length|window|size|limit|overflow)|exceed_context|maximum (context|prompt)|too many tokens"
     r"|(prompt|input)( is|\b.{0,10}) too (long|large)|exceeds the maximum number of tokens|exceeded model token limit"
     r"|range of input length|reduce the length of the|prompt.{0,10}超长",
     re.IGNORECASE,
 )
-"""Vendors' codes and words for a conversation that is longer than the model's context."""
+# Codes of errors inside a 200 that would be refusals with a status of 429 or above 500.
 _TEMPORARY = re.compile(
     r"overloaded|slow_down|unavailable|deadline_exceeded|timeout_error|api_error|internal(_server)?(_error)?$|server_error"
     r"|rate_limit|resource_exhausted|too_many_requests",
     re.IGNORECASE,
 )
-"""Codes of errors inside a 200 that would be refusals with a status of 429 or above 500. Source: the vendors' API references."""
-_BUSY = re.compile(r"overloaded|server busy|too many requests", re.IGNORECASE)
-"""Words for a busy provider, for those without error codes (Ollama)."""
+_BUSY = re.compile(r"overloaded|server busy|too many requests", re.IGNORECASE)  # Ollama has no codes
 _RATE = re.compile(r"rate.?limit|per min", re.IGNORECASE)
+# Mistral's words for ids of calls that it refuses, even if a gateway before it made them.
 SHORT_IDS = re.compile(r"[Tt]ool call id .*must be a-z, A-Z, 0-9, with a length of 9")
-"""Mistral's words for ids of calls that it refuses, even if a gateway before it made them."""
 _SHORTER = (
     "the conversation is longer than the model reads: start a new session, offer fewer tools, or choose another model"
 )
@@ -85,7 +84,7 @@ def refusal(status: int, headers: Sequence[tuple[str, str]], body: bytes) -> Mod
     error = _error(status, what, f"{code} {words}", wait_seconds(head))
     error.status = status
     if not error.is_full and (word := head.get("x-should-retry")) in {"true", "false"}:
-        error.passes = word == "true"  # the provider's own statement decides
+        error.passes = word == "true"  # OpenAI and Anthropic say themselves whether another try helps
     return error
 
 
@@ -94,7 +93,7 @@ def failure(fault: Failed | None) -> ModelError:
     if fault is None:
         return ModelError("the provider ended the answer with an error", remedy="try again")
     what = fault.message if fault.vendor in fault.message else f"{fault.vendor}: {fault.message}"
-    status = 200
+    status = 200  # the answer's own; the code tells which it would have been for a refusal
     if _is_overflow(what):
         status = 400
     elif fault.vendor.isdecimal() and len(fault.vendor) == 3:
@@ -107,24 +106,21 @@ def failure(fault: Failed | None) -> ModelError:
 
 
 def _error(status: int, what: str, said: str, wait: float | None) -> ModelError:
-    """Make the error for a status and what the provider said."""
     what = what[:MOST_WORDS]
     if (status in {400, 413, 422} or status >= 500) and _is_overflow(said):
         return ModelError(f"context overflow: {what}"[:MOST_WORDS], remedy=_SHORTER, is_full=True)
+    passes, remedy = False, "look at the request: in the inspector, or by tui-host sessions show last"
     if status in {401, 403}:
-        return ModelError(what, remedy="check the credential", retry_after=wait)
-    if status == 402 or (status == 429 and _SPENT.search(said)):
-        return ModelError(what, remedy="the account's credit or quota is used up", retry_after=wait)
-    if status == 404:
+        remedy = "check the credential"
+    elif status == 402 or (status == 429 and _SPENT.search(said)):
+        remedy = "the account's credit or quota is used up"
+    elif status == 404:
         remedy = "check the model's name, and whether the base URL lacks /v1 or has it twice"
-        return ModelError(what, remedy=remedy, retry_after=wait)
-    if status in {408, 429} or status >= 500:
-        remedy = f"try again in {wait:.0f} s" if wait else "try again in a while"
-        return ModelError(what, remedy=remedy, retry_after=wait, passes=True)
-    remedy = (
-        "try again" if status == 200 else "look at the request: in the inspector, or by tui-host sessions show last"
-    )
-    return ModelError(what, remedy=remedy, retry_after=wait)
+    elif status in {408, 429} or status >= 500:
+        passes, remedy = True, f"try again in {wait:.0f} s" if wait else "try again in a while"
+    elif status == 200:
+        remedy = "try again"
+    return ModelError(what, remedy=remedy, retry_after=wait, passes=passes)
 
 
 def _is_overflow(said: str) -> bool:
@@ -132,12 +128,12 @@ def _is_overflow(said: str) -> bool:
 
 
 def wait_seconds(head: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait according to the headers (names in lower case). None for a wait of 0 too."""
-    for name, divisor in (("retry-after-ms", 1000), ("retry-after", 1)):
+    """Return the seconds to wait by the headers, whose names are in lower case."""
+    for name, divisor in (("retry-after-ms", 1000), ("retry-after", 1)):  # the first is OpenAI's and Azure's
         with suppress(KeyError, ValueError):
             seconds = float(head[name]) / divisor
             if 0 <= seconds < 10**9:
-                return seconds or None
+                return seconds or None  # for a wait of 0 our own pause is good
     return None
 
 

@@ -18,11 +18,7 @@ _CLOSE = "</think>"
 
 
 class ThinkTags:
-    """Separates thinking from text, which may be cut anywhere; no part of a tag is shown.
-
-    An opening tag counts only at the beginning of the text. A closing tag whose opening tag stood in the prompt counts
-    only at the beginning or end of a line, outside code fences: elsewhere the text merely mentions the tag.
-    """
+    """Separates thinking from text, which may be cut anywhere; no part of a tag is shown."""
 
     def __init__(self, state: AnswerReader) -> None:
         self._answer = state
@@ -32,14 +28,13 @@ class ThinkTags:
         self._said: list[str] = []  # the text so far, in which a closing tag may stand
 
     def thinking(self, text: JSON) -> None:
-        """Add thinking that the server separates itself; all further text is text."""
+        # A server that separates thinking itself leaves none in the text.
         if text and self._state in {"head", "text"}:
             self.finish()
             self._state = "plain"
         self._answer.thinking(text)
 
     def feed(self, text: str) -> None:
-        """Add a piece of text."""
         text, self._held = self._held + text, ""
         while text:
             match self._state:
@@ -65,6 +60,7 @@ class ThinkTags:
             self._answer.text(held)
 
     def _head(self, text: str) -> str:
+        # An opening tag counts only at the beginning of the text.
         stripped = text.lstrip()
         for tag, close in _TAGS.items():
             if stripped.startswith(tag):
@@ -94,6 +90,7 @@ class ThinkTags:
             self._say(text[: len(text) - kept])
             return ""
         self._say(before)
+        # Its opening tag stood in the prompt. Within a line or in code the text merely mentions the tag.
         said = "".join(self._said)
         begins_line = not said.rpartition("\n")[2].strip()
         if not begins_line and not rest:

@@ -96,7 +96,7 @@ def _names_a_tool(text: str, tools: Sequence[ToolSpec]) -> bool:
 
 
 def _behind_words(text: str, tools: Sequence[ToolSpec]) -> UnreadCall | None:
-    """Return a call as JSON that ends the answer, but stands behind words in its line. It may be an example: it is not run."""
+    # An object that ends the answer, but stands behind words in its line, may be an example: it is not run.
     for words in _BEHIND_WORDS.finditer(text):
         parsed = JsonCalls.grammar.parse(text[words.end() :], tools, "end")
         is_last = parsed is not None and words.end() + parsed.size == len(text)
