@@ -146,13 +146,6 @@ async def test_calls_at_the_same_time_keep_apart() -> None:
         assert all(str(number).encode() in draft.data for draft in own)
 
 
-async def test_a_message_that_is_no_json_is_a_frame_marked_so() -> None:
-    kept = await recorded(chunked(event(b'{"jsonrpc": "2.0", "id": 4, "result": NaN}'), event(b"hello")))
-    reasons = [draft.malformed or "" for draft in kept.of("frame")[1:]]
-    assert reasons[0] == "not JSON: NaN is no number"
-    assert reasons[1].startswith("not JSON")
-
-
 async def test_half_a_message_is_no_frame() -> None:
     kept = Kept()
     cut = cuts(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n" + RESULT)

@@ -96,6 +96,15 @@ def test_what_opens_somebodys_door_is_taken_out_of_a_request_to_a_model(body: st
     assert sorted(entry.name for entry in found) == sorted(names)
 
 
+def asked(**beside: object) -> bytes:
+    return json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi"}], **beside}).encode()
+
+
+CALL = {"type": "tool_use", "id": "toolu_01A09q90qw90lq917835lq9", "name": "get", "input": {"key": KEY, "token": KEY}}
+RESULT = {"type": "tool_result", "tool_use_id": "toolu_01A09q90qw90lq917835lq9", "content": [{"key": KEY}]}
+SCHEMA = {"type": "object", "properties": {"key": {"type": "string", "examples": [{"key": KEY}]}}, "required": ["key"]}
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -108,60 +117,7 @@ def test_what_opens_somebodys_door_is_taken_out_of_a_request_to_a_model(body: st
         '{"text":"see https://a.example/?key=b, it is open","url":"https://a.example/@me"}',
         PART.replace('name="api_key"', 'name="file"; filename="api_key"') % "words",
         '{"headers":[{"headers":{"a":["b","headers":["',
-    ],
-)
-def test_words_schemas_and_arguments_of_tools_stay(body: str) -> None:
-    assert without_keys(body.encode(), ignore) == (body.encode(), ())
-
-
-def test_a_name_that_is_written_with_escapes_is_one_all_the_same() -> None:
-    learned, learn = learning()
-    server = rb'{"type":"mcp","server_url":"https://a/","headers":{"Auth\u006frization":"Bearer b-1","X\u002dA":"c-1"}}'
-    body = rb'{"api\u005fkey":"a-1","t\u0065xt":"d","tools":[%s]}' % server
-    kept, found = without_keys(body, learn)
-    assert "a-1" in learned
-    assert not [each for each in (b"a-1", b"b-1") if each in kept]
-    assert json.loads(kept)["text"] == "d"
-    assert rb'"t\u0065xt"' in kept
-    assert len(found) >= 2
-    plain = rb'{"p\u0061th":"a"}'
-    assert without_keys(plain, ignore) == (plain, ())
-
-
-def asked(**beside: object) -> bytes:
-    return json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi"}], **beside}).encode()
-
-
-@pytest.mark.parametrize(
-    ("beside", "kept"),
-    [
-        ({"user_api_key": KEY}, {"user_api_key": "⟨secret:user_api_key⟩"}),
-        ({"db_password": "correcthorse"}, {"db_password": "⟨secret:db_password⟩"}),
-        ({"extra_body": {"key": KEY, "n": 5}}, {"extra_body": {"key": "⟨secret:key⟩", "n": 5}}),
-        ({"extra_body": {"key": IN_HEX}}, {"extra_body": {"key": "⟨secret:key⟩"}}),
-        ({"a": [{"b": {"pw": KEY}}]}, {"a": [{"b": {"pw": "⟨secret:pw⟩"}}]}),
-        ({"metadata": {"ark_api_key": UUID}}, {"metadata": {"ark_api_key": "⟨secret:ark_api_key⟩"}}),
-        ({"vertex_credentials": '{"a": 1}'}, {"vertex_credentials": "⟨secret:vertex_credentials⟩"}),
-    ],
-)
-def test_the_settings_of_a_request_to_a_model_are_kept_without_keys(
-    beside: dict[str, object], kept: dict[str, object]
-) -> None:
-    learned, learn = learning()
-    found = without_keys(asked(**beside), learn)[0]
-    assert json.loads(found) == json.loads(asked(**kept))
-    assert learned
-    assert without_keys(found, ignore) == (found, ())
-
-
-CALL = {"type": "tool_use", "id": "toolu_01A09q90qw90lq917835lq9", "name": "get", "input": {"key": KEY, "token": KEY}}
-RESULT = {"type": "tool_result", "tool_use_id": "toolu_01A09q90qw90lq917835lq9", "content": [{"key": KEY}]}
-SCHEMA = {"type": "object", "properties": {"key": {"type": "string", "examples": [{"key": KEY}]}}, "required": ["key"]}
-
-
-@pytest.mark.parametrize(
-    "beside",
-    [
+        r'{"p\u0061th":"a"}',
         {"messages": [{"role": "assistant", "content": [CALL]}, {"role": "user", "content": [RESULT]}]},
         {"contents": [{"parts": [{"functionCall": {"name": "get", "args": {"key": KEY}}, "thoughtSignature": KEY}]}]},
         {"input": [{"type": "function_call", "call_id": "call_1", "arguments": {"access": KEY, "key": KEY}}]},
@@ -176,28 +132,54 @@ SCHEMA = {"type": "object", "properties": {"key": {"type": "string", "examples":
         {"metadata": {"reset_password": "not allowed in this form", "user_password": "此处不允许修改密码"}},
         {"metadata": {"reset_password": "https://a.example/reset-17"}, "app_password": "$PASSWORD"},
         {"tool_results": [{"call": {"parameters": {"token": KEY}}, "outputs": [{"key": KEY}]}]},
+        json.dumps({"jsonrpc": "2.0", "params": {"key": KEY}, "model": "m"}),
+        json.dumps({"key": KEY}),
+        json.dumps([{"key": KEY}]),
     ],
 )
-def test_what_is_said_and_what_tools_are_called_with_is_kept_as_it_is(beside: dict[str, object]) -> None:
-    body = asked(**beside)
+def test_what_is_said_schemas_and_what_tools_are_called_with_stay(body: str | dict[str, object]) -> None:
+    data = body.encode() if isinstance(body, str) else asked(**body)
     learned, learn = learning()
-    assert without_keys(body, learn) == (body, ())
+    assert without_keys(data, learn) == (data, ())
     assert not learned
 
 
-def test_the_call_of_a_tool_and_its_settings_stay_where_a_key_stands_beside_them() -> None:
-    body = asked(messages=[{"role": "assistant", "content": [CALL]}], metadata={"token": KEY.upper()})
-    found = json.loads(without_keys(body, ignore)[0])
-    assert found["messages"][0]["content"] == [CALL]
-    assert found["metadata"] == {"token": "⟨secret:token⟩"}
+def test_a_name_that_is_written_with_escapes_is_one_all_the_same() -> None:
+    learned, learn = learning()
+    server = rb'{"type":"mcp","server_url":"https://a/","headers":{"Auth\u006frization":"Bearer b-1","X\u002dA":"c-1"}}'
+    body = rb'{"api\u005fkey":"a-1","t\u0065xt":"d","tools":[%s]}' % server
+    kept, found = without_keys(body, learn)
+    assert "a-1" in learned
+    assert not [each for each in (b"a-1", b"b-1") if each in kept]
+    assert json.loads(kept)["text"] == "d"
+    assert rb'"t\u0065xt"' in kept
+    assert len(found) >= 2
 
 
 @pytest.mark.parametrize(
-    "body", [{"jsonrpc": "2.0", "params": {"key": KEY}, "model": "m"}, {"key": KEY}, [{"key": KEY}]]
+    ("beside", "kept"),
+    [
+        ({"user_api_key": KEY}, {"user_api_key": "⟨secret:user_api_key⟩"}),
+        ({"db_password": "correcthorse"}, {"db_password": "⟨secret:db_password⟩"}),
+        ({"extra_body": {"key": KEY, "n": 5}}, {"extra_body": {"key": "⟨secret:key⟩", "n": 5}}),
+        ({"extra_body": {"key": IN_HEX}}, {"extra_body": {"key": "⟨secret:key⟩"}}),
+        ({"a": [{"b": {"pw": KEY}}]}, {"a": [{"b": {"pw": "⟨secret:pw⟩"}}]}),
+        ({"metadata": {"ark_api_key": UUID}}, {"metadata": {"ark_api_key": "⟨secret:ark_api_key⟩"}}),
+        ({"vertex_credentials": '{"a": 1}'}, {"vertex_credentials": "⟨secret:vertex_credentials⟩"}),
+        (
+            {"contents": [CALL], "metadata": {"token": KEY.upper()}},
+            {"contents": [CALL], "metadata": {"token": "⟨secret:token⟩"}},
+        ),
+    ],
 )
-def test_what_is_no_request_to_a_model_is_kept_as_it_is(body: JSON) -> None:
-    data = json.dumps(body).encode()
-    assert without_keys(data, ignore) == (data, ())
+def test_the_settings_of_a_request_to_a_model_are_kept_without_keys(
+    beside: dict[str, object], kept: dict[str, object]
+) -> None:
+    learned, learn = learning()
+    found = without_keys(asked(**beside), learn)[0]
+    assert json.loads(found) == json.loads(asked(**kept))
+    assert learned
+    assert without_keys(found, ignore) == (found, ())
 
 
 SIZES = (500, pytest.param(500_000, marks=pytest.mark.exhaustive))
@@ -254,25 +236,16 @@ def test_a_long_login_is_looked_at_in_linear_time(begin: bytes, part: bytes, siz
         ('<login user="me" password="p-1"/>', '<login user="me" password="⟨secret:password⟩"/>'),
         ('<input value="p-1" type="hidden" name="id_token">', '<input value="⟨secret:id_token⟩" type="hidden" name="id_token">'),
         ('<a href="http://a/cb?code=p-1&amp;b=c">x</a>', '<a href="http://a/cb?code=⟨secret:code⟩&amp;b=c">x</a>'),
+        ("page[size]=1&filter[status_code]=2&user[name]=a;b&max_tokens=5", ""),
+        ('{"code":40001,"status_code":123456,"scopes":["a"],"expires_in":3600,"error_code":"otpx"}', ""),
+        ('<form action="/x?a=b" method=post><input name="user" value="me"><input type="password" name="p"></form>', ""),
     ],
 )  # fmt: skip
 def test_a_login_in_any_form_is_kept_without_its_secrets(body: str, kept: str) -> None:
     found, redacted = without_tokens(body.encode(), ignore)
-    assert found.decode() == kept
+    assert found.decode() == (kept or body)
     assert len(redacted) == kept.count("⟨secret:")
     assert without_tokens(found, ignore) == (found, ())
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "page[size]=1&filter[status_code]=2&user[name]=a;b&max_tokens=5",
-        '{"code":40001,"status_code":123456,"scopes":["a"],"expires_in":3600,"error_code":"otpx"}',
-        '<form action="/x?a=b" method=post><input name="user" value="me"><input type="password" name="p"></form>',
-    ],
-)
-def test_what_a_login_says_beside_is_kept(body: str) -> None:
-    assert without_tokens(body.encode(), ignore) == (body.encode(), ())
 
 
 TOLD: list[JSON] = [
@@ -339,17 +312,19 @@ def test_what_a_tool_gives_is_imported_as_it_is_whatever_it_is_called(indent: in
     assert not learned
 
 
-@pytest.mark.parametrize("begin", [b"d", b"[{", b": a\n\n", b"<think>abc", b"\x1f\x8b", b"event: a\ndata: {"])
-def test_what_begins_like_no_answer_of_a_login_goes_on_at_once(begin: bytes) -> None:
-    assert AnswerStream(Redactor()).feed(begin) == (begin, ())
+BIG = b'{"a":"' + b"b" * LIMIT
 
 
-def test_an_answer_that_is_too_large_for_one_of_a_login_goes_on() -> None:
+@pytest.mark.parametrize(
+    "begin", [b"d", b"[{", b": a\n\n", b"<think>abc", b"\x1f\x8b", b"event: a\ndata: {", BIG], ids=len
+)
+def test_what_begins_like_no_answer_of_a_login_or_is_too_large_for_one_goes_on_at_once(begin: bytes) -> None:
     stream = AnswerStream(Redactor())
-    body = b'{"a":"' + b"b" * LIMIT
-    assert stream.feed(body) == (body, ())
-    assert stream.feed(b"c") == (b"c", ())
-    whole = Draft(wire="llm", kind="chunk", data=body + b'","access_token":"at-1"}')
+    assert [stream.feed(begin), stream.feed(b"c")] == [(begin, ()), (b"c", ())]
+
+
+def test_an_imported_answer_that_is_too_large_for_one_of_a_login_stays() -> None:
+    whole = Draft(wire="llm", kind="chunk", data=BIG + b'","access_token":"at-1"}')
     assert without_credentials(whole, ignore) is whole
 
 

@@ -45,10 +45,6 @@ def events(*chunks: bytes) -> list[SseEvent]:
     return [event for chunk in chunks for event in decoder.feed(chunk)] + decoder.finish()
 
 
-def data(*chunks: bytes) -> list[bytes]:
-    return [event.data for event in events(*chunks) if event.kind == "event"]
-
-
 @given(STREAMS, st.lists(st.integers(0, 200), max_size=20))
 def test_any_cut_of_the_bytes_gives_the_same_events_and_offsets(stream: bytes, cuts: list[int]) -> None:
     bounds = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
@@ -69,41 +65,39 @@ def test_offsets_name_the_bytes_of_the_event(stream: bytes) -> None:
             assert all(part in span for part in event.data.split(b"\n"))
 
 
+ERROR = b'{\n  "error": {"code": 500}\n}'
+BREAKS = "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg".encode()
+
+
+@pytest.mark.parametrize(
+    ("stream", "found"),
+    [
+        (b"data: a\ndata: b\n\ndata: c\n\n", [b"a\nb", b"c"]),
+        (b"\xef\xbb\xbfdata: a\n\n", [b"a"]),  # a byte order mark
+        (b"data:{}\n\ndata:  x\n\ndata\n\n", [b"{}", b" x", b""]),
+        (b"data: a\n{}\n\n", [b"a"]),
+        (b"data: " + BREAKS + b"\n\n", [BREAKS]),
+        (b"data: a\n: ping\ndata: b\n\n", ["comment", b"ping", b"a\nb"]),
+        (b"data: a\n\n" + ERROR, [b"a", "other", ERROR]),
+        (ERROR + b"\n\nevent: x\n\n", ["other", ERROR, "other", b""]),
+    ],
+)
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
-def test_all_three_line_ends_count(end: bytes) -> None:
-    assert data(b"data: a" + end + b"data: b" + end + end + b"data: c" + end + end) == [b"a\nb", b"c"]
+def test_a_stream_is_read_by_its_standard_and_lines_that_are_no_fields_are_kept_where_there_are_no_others(
+    stream: bytes, found: list[bytes | str], end: bytes
+) -> None:
+    read: list[bytes | str] = []
+    for event in events(stream.replace(b"\n", end)):
+        read += (
+            [event.data.replace(end, b"\n")] if event.kind == "event" else [event.kind, event.data.replace(end, b"\n")]
+        )
+    assert read == found
 
 
 def test_crlf_may_be_cut_in_the_middle_and_does_not_delay_the_event() -> None:
     decoder = SseDecoder()
     assert decoder.feed(b"data: a\r\n\r")[0].data == b"a"
     assert decoder.feed(b"\ndata: b\r\n\r\n") == [SseEvent(data=b"b", start=11, end=18)]
-
-
-def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
-    assert events(b"\xef\xbb", b"\xbfdata: a\n\n") == [SseEvent(data=b"a", start=3, end=10)]
-
-
-def test_one_space_after_the_colon_is_dropped_and_none_is_fine() -> None:
-    assert data(b"data:{}\n\ndata:  x\n\ndata\n\n") == [b"{}", b" x", b""]
-
-
-def test_lines_that_are_no_fields_are_kept_where_there_are_no_others() -> None:
-    error = b'{\n  "error": {"code": 500}\n}'
-    assert events(b"data: a\n\n" + error)[1:] == [SseEvent(kind="other", data=error, start=9, end=9 + len(error))]
-    assert events(error + b"\n\nevent: x\n\n")[0] == SseEvent(kind="other", data=error, start=0, end=len(error))
-    assert data(b"data: a\n{}\n\n") == [b"a"]
-
-
-def test_a_comment_within_a_block_does_not_end_it() -> None:
-    comment, event = events(b"data: a\n: ping\ndata: b\n\n")
-    assert (comment.kind, comment.data) == ("comment", b"ping")
-    assert event.data == b"a\nb"
-
-
-def test_nothing_but_cr_and_lf_ends_a_line() -> None:
-    text = "data: a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\n\n".encode()
-    assert data(text) == [text[6:-2]]
 
 
 @pytest.mark.parametrize(

@@ -149,25 +149,6 @@ def test_a_newer_form_is_refused_and_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_an_older_form_is_copied_aside_and_brought_up_to_date(tmp_path: Path) -> None:
-    path = tmp_path / "tui-host.db"
-    store = Store.open(path)
-    record(store, [frame(b"old")])
-    store.close()
-    later = {**MIGRATIONS, NEWEST + 1: ("CREATE TABLE later (id INTEGER)", "INSERT INTO later VALUES (7)")}
-
-    store = Store.open(path, migrations=later)
-
-    assert store.read("SELECT id FROM later") == [(7,)]
-    assert kept(store) == [b"old"]
-    store.close()
-    (copy,) = tmp_path.glob(f"tui-host.db.form{NEWEST}-*")
-    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
-    store = Store.open_to_read(copy)
-    assert kept(store) == [b"old"]
-    store.close()
-
-
 def test_another_programs_database_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "tui-host.db"
     connection = sqlite3.connect(path)

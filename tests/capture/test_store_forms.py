@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import stat
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,27 +35,22 @@ def _without_comments(sql: str) -> str:
     return re.sub(r"\s+([,)])", r"\1", " ".join(re.sub(r"--.*|\"", "", sql).split()))
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_file_of_each_form_gives_back_the_same_bytes(form: int, tmp_path: Path) -> None:
-    path = restored(form, tmp_path)
+@pytest.mark.parametrize("form", [*FORMS, None])
+def test_a_file_of_each_form_and_what_this_version_writes_give_back_the_same_bytes(
+    form: int | None, tmp_path: Path
+) -> None:
+    path = restored(form, tmp_path) if form else tmp_path / "tui-host.db"
+    if form is None:
+        fill(path)
 
     store = Store.open(path)
     out = told(store)
+    info = store.find_session(SESSION)
     assert_sound(store)
     store.close()
 
     assert out == (GOLDEN / "store.told").read_bytes()
-
-
-def test_what_this_version_writes_gives_back_the_same_bytes(tmp_path: Path) -> None:
-    path = tmp_path / "data" / "tui-host.db"
-    fill(path)
-
-    store = Store.open(path)
-    out = told(store)
-    store.close()
-
-    assert out == (GOLDEN / "store.told").read_bytes()
+    assert (info.profile, info.options) == ("translator", '{"temperature": 0.5}')
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -89,14 +85,6 @@ def test_a_file_of_a_form_before_the_third_is_set_aside_and_named(form: int, tmp
     assert Store.open(path).close()
 
 
-def test_profile_and_options_of_a_session_are_kept(tmp_path: Path) -> None:
-    store = Store.open(restored(3, tmp_path))
-    info = store.find_session(SESSION)
-    store.close()
-
-    assert (info.profile, info.options) == ("translator", '{"temperature": 0.5}')
-
-
 def test_a_form_that_cannot_be_made_leaves_the_form_before_it(tmp_path: Path) -> None:
     path = restored(3, tmp_path)
     broken = {
@@ -115,6 +103,7 @@ def test_a_form_that_cannot_be_made_leaves_the_form_before_it(tmp_path: Path) ->
     connection.close()
     assert tables == [("later",)]
     (copy,) = tmp_path.glob("tui-host.db.form3-*")
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     store = Store.open(copy)
     assert told(store) == (GOLDEN / "store.told").read_bytes()
     record(store, [frame(b"new")], capture="capture-4")

@@ -74,47 +74,44 @@ def test_a_line_is_one_line_within_its_limit(text: str, limit: int) -> None:
     assert acts(shown) == []
 
 
+EMOJI = "👩\u200d👩\u200d👧 ❤\ufe0f 👩🏽\u200d🚒 1\ufe0f\u20e3"
+
+
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "shown", "count"),
     [
-        ("ok\x1b[2J\x07", "ok␛[2J␇"),
-        ("a\r\nb\x7f", "a␍\nb␡"),
-        ("\x9b2J\x85", "⟨9b⟩2J⟨85⟩"),
-        ("rm \u2066# \u2069 -rf \u202e", "rm ⟨2066⟩# ⟨2069⟩ -rf ⟨202e⟩"),
-        ("a\u200bb\ufeffc\u2060", "a⟨200b⟩b⟨feff⟩c⟨2060⟩"),
-        ("\U000e0041\U000e007f", "⟨e0041⟩⟨e007f⟩"),
-        ("soft\xadhyphen \u115f", "soft⟨ad⟩hyphen ⟨115f⟩"),
-        ("\ud800x", "⟨d800⟩x"),
-        ("a\u200db\ufe0f", "a⟨200d⟩b⟨fe0f⟩"),
-        ("👩\u200dx", "👩⟨200d⟩x"),
+        ("ok\x1b[2J\x07", "ok␛[2J␇", 2),
+        ("a\r\nb\x7f", "a␍\nb␡", 1),
+        ("\x9b2J\x85", "⟨9b⟩2J⟨85⟩", 2),
+        ("rm \u2066# \u2069 -rf \u202e", "rm ⟨2066⟩# ⟨2069⟩ -rf ⟨202e⟩", 3),
+        ("a\u200bb\ufeffc\u2060", "a⟨200b⟩b⟨feff⟩c⟨2060⟩", 3),
+        ("\U000e0041\U000e007f", "⟨e0041⟩⟨e007f⟩", 2),
+        ("soft\xadhyphen \u115f", "soft⟨ad⟩hyphen ⟨115f⟩", 2),
+        ("\ud800x", "⟨d800⟩x", 1),
+        ("a\u200db\ufe0f", "a⟨200d⟩b⟨fe0f⟩", 2),
+        ("👩\u200dx", "👩⟨200d⟩x", 1),
+        (EMOJI, EMOJI, 0),
+        ("工具 ✓ naïve e\u0301", "工具 ✓ naïve e\u0301", 0),
+        ("a\n\tb", "a\n\tb", 0),
+    ],
+    ids=ascii,
+)
+def test_hidden_characters_are_shown_as_what_they_are_and_ordinary_ones_stay(text: str, shown: str, count: int) -> None:
+    assert (visible(text), hidden(text)) == (shown, count)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "shown"),
+    [
+        ("a\nb\tc", 9, "a␊b␉c"),
+        ("a\nbcdef", 5, "a␊bc…"),
+        ("abc", 3, "abc"),
+        ("ab\u202ecdefgh", 6, "ab…"),  # no half of a picture
+        ("a👩\u200d👩b", 4, "a👩…"),
     ],
 )
-def test_hidden_characters_are_shown_as_what_they_are(text: str, shown: str) -> None:
-    assert visible(text) == shown
-
-
-@pytest.mark.parametrize(
-    "text", ["👩\u200d👩\u200d👧", "❤\ufe0f", "👩🏽\u200d🚒", "1\ufe0f\u20e3", "工具 ✓ naïve e\u0301", "a\n\tb"]
-)
-def test_ordinary_text_and_emoji_stay(text: str) -> None:
-    assert visible(text) == text
-    assert hidden(text) == 0
-
-
-def test_breaks_become_pictures_in_one_line() -> None:
-    assert visible("a\nb\tc", newlines=False) == "a␊b␉c"
-    assert line("a\nbcdef", 5) == "a␊bc…"
-    assert line("abc", 3) == "abc"
-
-
-def test_a_cut_line_ends_with_no_half_of_a_picture() -> None:
-    assert line("ab\u202ecdefgh", 6) == "ab…"
-    assert line("a👩\u200d👩b", 4) == "a👩…"
-
-
-def test_hidden_characters_are_counted() -> None:
-    assert hidden("a\u200b\u202e\x1b" + "\U000e0041" * 200) == 203
-    assert hidden("one\r\ntwo\r\n") == 0
+def test_breaks_become_pictures_in_one_line_and_nothing_is_cut_in_two(text: str, limit: int, shown: str) -> None:
+    assert line(text, limit) == shown
 
 
 def test_each_character_has_its_own_sixteen_marks() -> None:
@@ -130,14 +127,15 @@ def test_bytes_that_are_no_text_are_seen() -> None:
 
 @pytest.mark.parametrize(
     ("tool", "shown"),
-    [("add", "math.add"), ("аdd", "math.'\\u0430dd'"), ("a b", "math.'a b'"), ("\x1b[31m", "math.'\\x1b[31m'")],
-    ids=["plain", "cyrillic", "space", "escape"],
+    [
+        ("add", "math.add"),
+        ("\u0430dd", "math.'\\u0430dd'"),  # begins with a Cyrillic letter
+        ("a b", "math.'a b'"),
+        ("\x1b[31m", "math.'\\x1b[31m'"),
+        ("天气_查询", "math.天气_查询"),
+    ],
+    ids=ascii,
 )
 def test_no_letter_of_a_tools_name_looks_like_another(tool: str, shown: str) -> None:
     assert tool_name("math", tool) == shown
     assert tool_name("", "add") == "add"
-
-
-def test_a_name_in_east_asian_letters_is_read_as_it_is_and_one_that_may_deceive_is_escaped() -> None:
-    assert tool_name("lab", "天气_查询") == "lab.天气_查询"
-    assert tool_name("lab", "\u0430dd") == "lab.'\\u0430dd'"  # begins with a Cyrillic letter

@@ -194,13 +194,6 @@ async def test_a_session_comes_back_with_its_profile_and_its_options(tmp_path: P
             assert again.options == options
 
 
-async def test_a_new_session_is_on_no_list_before_its_first_turn(tmp_path: Path) -> None:
-    async with serving(configured(tmp_path)) as host:
-        host.sessions.new()
-        assert host.store is not None
-        assert host.store.sessions.list() == []
-
-
 async def test_without_a_record_nothing_is_opened_and_nothing_can_be_gone_on_with(tmp_path: Path) -> None:
     with peer_in_thread(text("gone")) as peer:
         async with serving(configured(tmp_path, peer.url), record=False) as host:

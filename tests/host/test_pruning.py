@@ -41,23 +41,6 @@ async def test_a_session_older_than_keep_goes_in_the_background_and_one_that_is_
         assert host.notices == ["1 old session was deleted: 1 by [store] keep = 1h"]
 
 
-async def test_what_went_for_its_size_is_told_with_the_limit(tmp_path: Path) -> None:
-    an_old_session(tmp_path)
-
-    async with serving(replace(configured(tmp_path), store=StoreLimits(max=50_000))) as host:
-        await until(lambda: host.notices)
-
-        assert host.notices == ["1 old session was deleted: 1 by [store] max = 50KB"]
-
-
-async def test_without_limits_nothing_goes(tmp_path: Path) -> None:
-    an_old_session(tmp_path)
-
-    async with serving(configured(tmp_path)) as host:
-        assert host.store is not None
-        assert host.store.sessions.get(FIRST)
-
-
 async def test_what_cannot_be_removed_is_told(tmp_path: Path) -> None:
     an_old_session(tmp_path)
     store = Store.open(tmp_path / "data" / "tui-host.db")

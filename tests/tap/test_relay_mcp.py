@@ -10,7 +10,7 @@ import pytest
 
 from tests.interop.rawhttp import exchanges_in
 from tests.kit.peer import Link, peer
-from tests.tap.relaying import Relaying, answer, origin_of, relaying, request, rest_of, says
+from tests.tap.relaying import Relaying, answer, origin_of, relaying, request, rest_of
 from tui_host.capture.exports.jsonl_export import record_line
 from tui_host.tap.http.logins import Origin
 from tui_host.tap.http.url_rewriting import EndpointFilter
@@ -152,36 +152,6 @@ async def test_a_servers_metadata_names_what_the_client_was_given_wherever_the_s
     assert b"Location: %s/mcp/\r\n" % relay.origin.encode() in refused
     assert relay.body() == document(up.origin) * 3
     assert relay.origin not in repr([record.draft.head for record in relay.records("response")])
-
-
-async def test_what_a_login_is_made_of_goes_through_and_is_not_kept() -> None:
-    tokens = b'{"access_token": "abc", "token_type": "Bearer", "refresh_token":"d\\"ef", "expires_in": 3600}'
-
-    form = b"grant_type=authorization_code&code=xyz%2F1&code_verifier=verify&client_id=me&resource=http%3A%2F%2Fx"
-    async with peer(connection=says(answer(tokens))) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
-        asking = request(relay.host, target=b"/token", body=form)
-        asking = asking.replace(b"application/json", b"application/x-www-form-urlencoded")
-        assert (await relay.ask(asking)).endswith(tokens)
-    assert form in up.received[0]
-    asked = relay.records("request")[0].draft
-    assert (
-        asked.data
-        == (
-            "grant_type=authorization_code&code=⟨secret:code⟩&code_verifier=⟨secret:code_verifier⟩&client_id=me"
-            "&resource=http%3A%2F%2Fx"
-        ).encode()
-    )
-    assert (
-        relay.body()
-        == (
-            '{"access_token": "⟨secret:access_token⟩", "token_type": "Bearer", '
-            '"refresh_token":"⟨secret:refresh_token⟩", "expires_in": 3600}'
-        ).encode()
-    )
-    assert [(each.name, each.length) for each in relay.records("chunk")[0].draft.redacted] == [
-        ("access_token", 3),
-        ("refresh_token", 5),
-    ]
 
 
 async def test_two_clients_with_the_same_ids_are_two_connections() -> None:
