@@ -10,7 +10,7 @@ from tui_host.settings.model_options import Options
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
 from tui_host.settings.provider_check import check_provider
 from tui_host.settings.schema import Provider, Template
-from tui_host.settings.vendor_keys import pieces
+from tui_host.settings.sensitivity import pieces
 
 HALF = "aB3dE5gH7jK9mN1p"
 

@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tui_host.settings import vendor_keys
-from tui_host.settings.vendor_keys import VENDOR_KEY
+from tui_host.settings.sensitivity import VENDOR_KEY, pieces
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Redaction
@@ -31,7 +30,7 @@ def masked(text: str, redacted: Sequence[Redaction], hide: str = HIDDEN) -> str:
 
 
 def _with_vendor_keys(text: str) -> list[tuple[str, str]]:
-    return [(piece, VENDOR_KEY if is_key else "") for piece, is_key in vendor_keys.pieces(text)]
+    return [(piece, VENDOR_KEY if is_key else "") for piece, is_key in pieces(text)]
 
 
 def _masked_pieces(pieces: Iterable[tuple[str, str]], hide: str) -> str:

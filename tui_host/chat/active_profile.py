@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tui_host.settings.environment_references import resolve, resolve_options
 from tui_host.settings.model_options import Options
-from tui_host.settings.rule_tables import matches
 from tui_host.settings.schema import Profile, Template
+from tui_host.settings.tables import matches
 
 if TYPE_CHECKING:
     from tui_host.servers.catalog import ServerStatus

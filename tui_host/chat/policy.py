@@ -8,8 +8,8 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias
 
 from tui_host.servers.catalog import READ, Tool
-from tui_host.settings.rule_tables import matches
 from tui_host.settings.schema import Rule
+from tui_host.settings.tables import matches
 
 Verdict: TypeAlias = Literal["approved", "edited", "rejected", "stopped", "invalid"]
 Decider: TypeAlias = Literal["person", "rule", "flag", "default"]

@@ -19,8 +19,8 @@ from tui_host.errors import JSON, ServerError, SettingsError, TuiHostError
 from tui_host.host.host import Host
 from tui_host.settings.mistakes import nearest
 from tui_host.settings.provider_check import check_provider
-from tui_host.settings.rule_tables import matches, pattern_of
 from tui_host.settings.system_keyring import with_stored_key
+from tui_host.settings.tables import matches, pattern_of
 
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus

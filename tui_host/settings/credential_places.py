@@ -51,7 +51,7 @@ _PASSWORD = re.compile(r"passw|pwd|pass\b|secret", re.IGNORECASE)
 
 
 class CredentialSpan(NamedTuple):
-    """The position of a credential in a text, with its name."""
+    """Where a credential stands in a text."""
 
     start: int
     end: int
@@ -59,10 +59,7 @@ class CredentialSpan(NamedTuple):
 
 
 def in_url(url: str, also: Collection[str] = ()) -> list[CredentialSpan]:
-    """Find credentials in URLs: user and password, and values of telling keys. Spans are in order, without overlap.
-
-    The text may be JSON with URLs whose slashes are escaped; `also` are further names of keys, in lower case.
-    """
+    """Find credentials in URLs, in order, without overlap: user and password, values of telling keys and of those in `also`."""
     spans = [CredentialSpan(*match.span(1), "userinfo") for match in _USERINFO.finditer(url)] if "@" in url else []
     for match in chain(
         _PARAMETER.finditer(url) if "=" in url else (),

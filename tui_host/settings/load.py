@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,58 +11,38 @@ from typing import TypeAlias, TypeVar
 from tui_host.settings import paths
 from tui_host.settings.mistakes import Report, nearest, shown, wrong_choice
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
-from tui_host.settings.provider_tables import read_model, read_profile, read_provider
-from tui_host.settings.rule_tables import check_patterns, matches, read_rules
 from tui_host.settings.save import STATE_FILE
-from tui_host.settings.schema import (
-    BUNDLED,
-    PROTOCOLS,
-    THEMES,
-    ModelRef,
-    Profile,
-    Rule,
-    SavedChoices,
-    ServerSpec,
-    Settings,
-)
-from tui_host.settings.server_tables import read_server, server_from_arguments
+from tui_host.settings.schema import BUNDLED, PROTOCOLS, THEMES, ModelRef, Profile, SavedChoices, ServerSpec, Settings
+from tui_host.settings.server_tables import server_from_arguments
 from tui_host.settings.table_reader import SettingsTable
+from tui_host.settings.tables import all_rules, check_patterns, read_model, read_profile, read_provider, read_server
 from tui_host.settings.toml_files import files_of, is_table, shown_path
 
 __all__ = ["Overrides", "load", "server_from_arguments"]
 
 RULES_FILE = "rules.toml"
 _Value = TypeVar("_Value")
-# Takes what is wrong with a value, and the remedy.
-_Mistake: TypeAlias = Callable[[str, str], None]
+_Mistake: TypeAlias = Callable[[str, str], None]  # takes what is wrong with a value, and the remedy
 _Read: TypeAlias = Callable[[str, _Mistake], _Value | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overrides:
-    """The options typed on the command line, which win over environment and files; None for options not typed.
-
-    For a command that `needs_model`, an unset variable in the configured model is a mistake. `only_server`, of `tui-host URL`
-    or `tui-host -- COMMAND…`, replaces all configured servers.
-    """
+    """The options typed on the command line, which win over environment and files; None for options not typed."""
 
     config: Path | None = None
     data_dir: Path | None = None
     model: str | None = None
-    needs_model: bool = True
+    needs_model: bool = True  # else an unset variable in the configured model is no mistake
     protocol: str | None = None
     profile: str | None = None
     allow: tuple[str, ...] = ()
     steps: int | None = None
-    only_server: ServerSpec | None = None
+    only_server: ServerSpec | None = None  # of `tui-host URL` or `tui-host -- COMMAND…`: in place of all configured
 
 
 def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
-    """Read the whole configuration. Nothing is read from the working directory. Blocks on the disk.
-
-    Raises:
-        SettingsError: The first mistake, with all others in `more`. Each mistake names file, key, value and remedy.
-    """
+    """Read the whole configuration, nothing of it from the working directory; raises a `SettingsError` with all mistakes."""
     report, data_dir = Report(), Path()
     files = _Files.read(arguments.config, environment, report)
     with report.collecting():
@@ -81,7 +61,7 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         name: read_profile(name, table, providers, tuple(servers), environment)
         for name, table in files.tables("profiles")
     }
-    rules = files.all_rules(tuple(servers))
+    rules = all_rules(files.config, files.rules, tuple(servers))
     if arguments.only_server is not None:
         servers = {arguments.only_server.name: arguments.only_server}
         profiles = {name: replace(profile, servers=None, tools=None) for name, profile in profiles.items()}
@@ -119,7 +99,7 @@ class _Files:
 
     @classmethod
     def read(cls, typed: Path | None, environment: Mapping[str, str], report: Report) -> _Files:
-        """Read the files in the folder of the configuration that was typed, or else that the environment names."""
+        """Read the files of the folder that was typed, or else that the environment names."""
         where, named = "--config", typed
         if named is None and environment.get("TUI_HOST_CONFIG"):
             where, named = "TUI_HOST_CONFIG", Path(environment["TUI_HOST_CONFIG"])
@@ -159,32 +139,17 @@ class _Files:
                 specs[name] = replace(specs[name], enabled=switches[name])
         return specs, frozenset(fixed)
 
-    def all_rules(self, servers: Sequence[str]) -> tuple[Rule, ...]:
-        """Return the rules of the user's own file, then those saved by the app for other tools; an idle one is noticed."""
-        own = tuple(read_rules(self.config))
-        decided = {(rule.server, rule.tool) for rule in own}
-        rules = (*own, *(rule for rule in read_rules(self.rules) if (rule.server, rule.tool) not in decided))
-        for rule in rules:
-            # A `deny` with a typing mistake would protect nothing.
-            if not any(matches(name, rule.server) for name in servers):
-                words = f"the rule for {shown(rule.server)}.{shown(rule.tool)} matches no server"
-                self.report.notices.append(f"{rule.where}: {words}; {nearest(rule.server, servers)}")
-        return rules
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Start:
-    """What a start begins with: typed values win over a chosen profile, that over configured ones, these over remembered ones.
-
-    A remembered profile comes last: what was chosen after it is remembered beside it.
-    """
+    """What a start begins with: typed values win over a chosen profile, that over configured ones, these over remembered ones."""
 
     typed: Overrides
     files: _Files
     settings: Settings
 
     def begun(self) -> Settings:
-        """Return the settings with the profile, the model and the tool protocol of the start."""
+        """Return the settings with profile, model and tool protocol."""
         profile = self._value("profile", self.typed.profile, self._profile) or Profile(name="")
         model = self._value("model", self.typed.model, self._model, profile.model)
         protocol = self._value("protocol", self.typed.protocol, _protocol, profile.protocol) or PROTOCOLS[0]
@@ -210,7 +175,7 @@ class _Start:
             state.notice(key, f"ignored, {what} ({remedy})")
 
         value = read(remembered, ignored)
-        return of_profile if value is None else value
+        return of_profile if value is None else value  # a remembered profile is older than what is remembered beside it
 
     def _model(self, text: str, mistake: _Mistake) -> ModelRef | None:
         def unset(what: str, remedy: str) -> None:

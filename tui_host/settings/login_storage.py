@@ -1,7 +1,4 @@
-"""Keeps logins at servers: in the system's keyring, or without one in a file of mode 0600.
-
-A login is a JSON object, kept under the server's URL; it names the issuer it belongs to.
-"""
+"""Keeps logins at servers, by their URLs: in the system's keyring, or without one in a file of mode 0600."""
 
 from __future__ import annotations
 
@@ -21,10 +18,7 @@ IN_KEYRING = "keyring"
 
 
 class LoginStore:
-    """Keeps logins for the next start in a folder, or without one as long as the program runs.
-
-    Blocks; raises a `SettingsError` if the place cannot be read or written.
-    """
+    """Keeps logins for the next start in a folder, or without one as long as the program runs. Blocks."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._path = None if folder is None else folder / FILE

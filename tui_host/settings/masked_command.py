@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tui_host.settings.credential_places import in_url
-from tui_host.settings.sensitivity import sensitivity
-from tui_host.settings.vendor_keys import pieces
+from tui_host.settings.sensitivity import pieces, sensitivity
 
 HIDDEN = "•••"
 

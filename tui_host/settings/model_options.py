@@ -33,15 +33,11 @@ _WIRE: Mapping[str, tuple[str, ...]] = {
 _INNER = ("generationConfig", "options", "extra_body")
 
 SETTABLE = tuple(_KINDS)
-"""Options that a user can set for a session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Options of a model exchange. None, or empty, leaves the choice to the provider.
-
-    `others` are sent unchanged under the vendor's own names, and `extra_body` is merged last into the request's body.
-    """
+    """Options of a model exchange. None, or empty, leaves the choice to the provider."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -49,6 +45,7 @@ class Options:
     reasoning_effort: str | None = None
     stop: tuple[str, ...] = ()
     seed: int | None = None
+    # Sent unchanged under the vendor's own names; `extra_body` is merged last into the request's body.
     others: Mapping[str, JSON] = field(default_factory=dict[str, JSON], repr=False)
     extra_body: Mapping[str, JSON] = field(default_factory=dict[str, JSON], repr=False)
 
@@ -69,10 +66,7 @@ class Options:
 
 
 def option_of(name: str, text: str) -> JSON:
-    """Parse an option's value as typed by the user; a `ValueError` says what is expected.
-
-    Several texts stand between commas; all are in quotes, as in JSON, if one has a comma, a line end or outer spaces.
-    """
+    """Parse an option's value as typed by the user; a `ValueError` says what is expected."""
     kind, value = _KINDS[name], text.strip()
     with suppress(ValueError):
         if kind == _TEXTS:

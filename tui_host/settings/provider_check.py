@@ -46,10 +46,7 @@ def _needs_key(provider: Provider, address: str, secret: Secret | None) -> bool:
 
 
 def check_provider(provider: Provider, environment: Mapping[str, str], *, chosen: str = "") -> None:
-    """Raise a `SettingsError` with everything that a request to a provider lacks in the configuration and the environment.
-
-    `chosen` is where the configuration chooses the provider: faults of a preset, which has no file, are reported there.
-    """
+    """Raise a `SettingsError` with all faults of a provider; those of a preset, without a file, stand where it was `chosen`."""
     if provider.embedded:
         return
     where, report = f"providers.{provider.name}", Report()

@@ -17,10 +17,7 @@ STATE_FILE = "state.toml"
 
 
 def save_state(settings: Settings, choices: Mapping[str, object]) -> None:
-    """Remember choices for the next start, by field of `SavedChoices`; None forgets a choice. Blocks on the disk.
-
-    If two processes save at once, the later one wins and may undo the other's change.
-    """
+    """Remember choices for the next start, by field of `SavedChoices`; None forgets a choice. Blocks on the disk."""
     kept = _read_state(settings)
     if not settings.config_dir.exists():
         ensure_private_dir(settings.config_dir)
@@ -49,13 +46,10 @@ def write_toml(path: Path, table: Mapping[str, object]) -> None:
 
 
 def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Replace a file atomically: writes a new file in the same folder with the given mode, syncs it, and renames it.
-
-    If the path is a symbolic link, the link stays and its target is replaced.
-    """
+    """Replace a file atomically: writes a new file in the same folder with the given mode, syncs it, and renames it."""
     import secrets
 
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(path))  # a symbolic link stays
     new = target.with_name(f".{target.name[:80]}.{secrets.token_hex(6)}.new")
     try:
         try:

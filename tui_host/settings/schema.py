@@ -1,8 +1,7 @@
 """The configuration as frozen dataclasses. A field made by `setting` is a key of a file, and its own rule.
 
-To add a setting, add one field here. Nothing else has to know it: the reader (`table_reader`) takes the kind of the value from
-the annotation and the limits from the rule, names the nearest key where one is misspelt, and a test compares the
-fields with `docs/configuration.md`. Fields without a rule are not in files: the program fills them in.
+To add a setting, add one field here: the reader (`table_reader`) takes the kind of the value from the annotation and the limits
+from the rule. Fields without a rule are not in files: the program fills them in.
 """
 
 from __future__ import annotations
@@ -25,12 +24,10 @@ _Value = TypeVar("_Value")
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 _SPOKEN = ("native", "cline", "cherry", "json", "function", "react", "hermes")
+# `hub` builds on `native`, and `hub+NAME` on the tool protocol NAME.
 PROTOCOLS: tuple[str, ...] = (*_SPOKEN, "hub", *(f"hub+{name}" for name in _SPOKEN[1:]))
-"""All supported tool protocols. `hub` builds on `native`, and `hub+NAME` on the tool protocol NAME."""
 LOG_LEVELS: tuple[str, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""The levels of a server's log messages, least severe first."""
 BUNDLED: tuple[str, ...] = ("math", "weather", "orders")
-"""The bundled servers, in display order."""
 # The names of Textual's themes stand here, since the settings are read before Textual is imported.
 _THEMES = (
     "ansi-dark ansi-light atom-one-dark atom-one-light catppuccin-frappe catppuccin-latte catppuccin-macchiato "
@@ -39,9 +36,8 @@ _THEMES = (
 )
 THEMES = tuple(_THEMES.split())
 DEMO = "demo"
-"""Provider name of the demo model; no other provider may use it."""
+# A variable's name, and its default: None without one, unlike in `${NAME:-}`.
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
-"""A reference to an environment variable: group 1 is the name, group 2 the default (None without a default)."""
 SERVER_NAME = r"(?!.*__)[\w-]{1,40}"
 LARGEST_NUMBER = 1e9
 
@@ -52,22 +48,16 @@ def setting(  # noqa: PLR0913 - each is a part of the rule
     doc: str,
     low: float = 0,
     high: float = LARGEST_NUMBER,
-    choices: tuple[str, ...] = (),
-    form: str = "",
-    names: str = "",
-    remedy: str = "use letters, digits and _",
-    only: str = "",
-    unit: Literal["", "duration", "size"] = "",
-    is_secret: bool = False,
-    apart: bool = False,
+    choices: tuple[str, ...] = (),  # the only texts; a `Literal` annotation lists its own
+    form: str = "",  # the pattern of each text
+    names: str = "",  # the pattern of a table's keys
+    remedy: str = "use letters, digits and _",  # where a form or a name does not fit
+    only: str = "",  # the key that must stand beside it
+    unit: Literal["", "duration", "size"] = "",  # how a number is written: `90d`, `5GB`
+    is_secret: bool = False,  # better not written out
+    apart: bool = False,  # read by a function of its own, which needs more than the table
 ) -> _Value:
-    """Return a dataclass field that a file can set, with its rule as metadata.
-
-    `doc` says what the field means, `low` and `high` bound a number, and `unit` says how it is written: `90d`, `5GB`. `choices`
-    are the only texts (a `Literal` annotation lists its own), `form` is the pattern of each text, and `names` that of a
-    table's keys, with the `remedy` where they do not fit. It needs the key `only` beside it. What `is_secret`
-    is better not written out. A field that is read `apart` needs more than its table: a name, or other tables.
-    """
+    """Return a dataclass field that a file can set, with its rule as metadata."""
     rule = {"doc": doc, "low": low, "high": high, "choices": choices, "unit": unit, "apart": apart}
     rule |= {"form": form, "names": names, "remedy": remedy, "only": only, "is_secret": is_secret}
 
@@ -92,13 +82,10 @@ def _headers(only: str = "") -> Mapping[str, Template]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Template:
-    """A string with references `${NAME}` and `${NAME:-default}` to environment variables, filled in when the string is used.
-
-    A `literal` text has no references: it was typed as an argument, and the shell has expanded it.
-    """
+    """A string with references `${NAME}` and `${NAME:-default}` to environment variables, filled in when the string is used."""
 
     text: str
-    literal: bool = False
+    literal: bool = False  # without references: typed as an argument, which the shell has expanded
 
     @override
     def __repr__(self) -> str:
@@ -142,11 +129,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """An endpoint that serves models.
-
-    `key_variable` is the preset's environment variable for the key. A `preset` comes from the built-in table and not from a
-    file, and the one that is `embedded` is the demo model, whose process the host starts.
-    """
+    """An endpoint that serves models."""
 
     name: str = _named(
         rf"(?!{DEMO}$)[A-Za-z0-9_.-]{{1,40}}", f"use 1 to 40 letters, digits, dots, - and _, and not {DEMO}"
@@ -163,10 +146,10 @@ class Provider:
     allow_http: bool = setting(False, doc="whether plain http to another machine is permitted")
     api_version: str | None = setting(None, doc="the API's version, for dialects that have one")
     prices: Mapping[str, Price] = setting({}, doc="the price of each model, by its name")
-    key_variable: str | None = None
-    preset: bool = False
+    key_variable: str | None = None  # the environment variable of a preset's key
+    preset: bool = False  # from the built-in table alone
     label: str = ""
-    embedded: bool = False
+    embedded: bool = False  # the demo model, whose process the host starts
     file: str = ""
     in_keyring: bool = False
 
@@ -209,7 +192,7 @@ class ServerSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A named set of system prompt, model, tool protocol, servers and options: an agent. A field of None changes nothing."""
+    """An agent: a system prompt, a model, a tool protocol, servers and options. A field of None changes nothing."""
 
     name: str = _named(r"[\w.-]{1,40}", "use 1 to 40 letters, digits, dots, - and _")
     system: Template | None = setting(None, doc="the system prompt; places in braces are filled in as a turn begins")
@@ -274,11 +257,9 @@ class SavedChoices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The whole configuration, from files, environment and arguments; its keys are the top of `config.toml`.
+    """The whole configuration, from files, environment and arguments; its keys are the top of `config.toml`."""
 
-    `profile` is already applied to `model` and `protocol`, and `switches`, by `SERVER` or `SERVER.TOOL`, to `servers`.
-    """
-
+    # The profile is already applied to model and protocol, and the switches to the servers.
     model: ModelRef | None = setting(None, apart=True, doc="the model to start with; None for the demo model")
     protocol: str = setting(PROTOCOLS[0], apart=True, doc="the tool protocol to start with")
     profile: str = setting("", apart=True, doc="the profile to start with")

@@ -1,13 +1,10 @@
-"""How sensitive a value is, by its name and its form.
-
-The strictness follows the cost of a mistake. A value removed from a record is gone, so its name must consist of telling words. A
-variable's value is looked at too. A value only hidden on a screen is not lost, so a rough match is enough.
-"""
+"""How sensitive a value is, by its name and its form; and keys of vendors, known by their form alone in any text."""
 
 from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal
 
@@ -16,6 +13,7 @@ Place = Literal["header", "query", "setting", "account", "variable"]
 """Where a name stands. An `account` is a place where most names may be anything: only a key to somebody's account is removed."""
 Kind = Literal["key", "account", "session", "doubtful", "one-time", "several", "variable", "sound"]
 
+# A value removed from a record is gone, so that its name must be telling; to hide one on a screen, a rough match is enough.
 SCHEMES = frozenset(("bearer", "basic", "token", "digest", "apikey", "key", "negotiate", "dpop"))
 REDIRECT_KEYS = frozenset(("code", "state"))
 """Query keys that are part of a login in a redirect, but may mean anything elsewhere."""
@@ -75,11 +73,33 @@ _RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _RUN_LENGTH = 2.5
 
 
-def sensitivity(name: str, value: str = "", place: Place = "setting") -> Sensitivity:
-    """Return what becomes of a named value: nothing, hidden on a screen, or removed from records.
+# A form is strict: a vendor's prefix, then as many letters and digits as its keys have. No word or file's name has one.
+VENDOR_KEY = "vendor-key"
+"""The name in the mark of a key known by its form alone."""
 
-    Without a value, the name alone decides.
-    """
+# One of these stands in every key: most texts have none, and are not searched.
+_HINTS = ("sk-", "k_", "gh", "_pat_", "glpat-", "xox", "xai-", "KIA", "SIA", "AIza", "hf_", "npm_", "pypi-")
+# Somewhere ahead twelve letters and digits without a hyphen: names of many words have none.
+_MIXED = r"(?=[\w-]{0,99}?(?<![A-Za-z0-9])(?=[A-Za-z]{0,11}[0-9])(?=[0-9]{0,11}[A-Za-z])[A-Za-z0-9]{12})"
+_DIGIT = r"(?=[A-Za-z_-]{0,60}[0-9])"
+_FORM = re.compile(
+    r"(?<![\w-])(?:"
+    rf"sk-{_MIXED}[\w-]{{20,}}"
+    rf"|(?:gh[oprsu]|[rs]k_(?:live|test))_{_DIGIT}[A-Za-z0-9]{{16,}}"
+    rf"|(?:hf|npm|gsk)_{_DIGIT}[A-Za-z0-9]{{30,}}"
+    rf"|github_pat_{_DIGIT}\w{{22,}}"
+    rf"|(?:glpat|xox[abeoprs])-{_DIGIT}[\w-]{{20,}}"
+    rf"|xai-{_DIGIT}[A-Za-z0-9]{{40,}}"
+    rf"|pypi-{_DIGIT}[\w-]{{50,}}"
+    rf"|A[KS]IA{_DIGIT}[A-Z0-9]{{16}}(?!\w)"
+    rf"|AIza{_DIGIT}[\w-]{{35}}(?![\w-])"
+    r")",
+    re.ASCII,
+)
+
+
+def sensitivity(name: str, value: str = "", place: Place = "setting") -> Sensitivity:
+    """Return what becomes of a named value: nothing, hidden on a screen, or removed from records."""
     kinds = kinds_of(name)
     if kinds & _REMOVED[place] or (value and _tells(kinds, name.lower(), value, place)):
         return "remove"
@@ -138,3 +158,15 @@ def is_of_words(text: str) -> bool:
 def is_telling(value: str) -> bool:
     """Whether a value is distinctive enough to search for, unlike a common word."""
     return len(value) >= TELLING_FROM or not value.isascii() or any(map(str.isdigit, value))
+
+
+def pieces(text: str) -> Iterator[tuple[str, bool]]:
+    """Cut a text at vendors' keys: yield each piece that is not empty, and whether it is a key."""
+    end = 0
+    for match in _FORM.finditer(text) if any(hint in text for hint in _HINTS) else ():
+        if match.start() > end:
+            yield text[end : match.start()], False
+        yield match[0], True
+        end = match.end()
+    if end < len(text):
+        yield text[end:], False

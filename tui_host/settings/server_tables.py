@@ -1,7 +1,4 @@
-"""Reads servers from the configuration and from the command line, and adds and removes those in files of their own.
-
-Such a file is `servers.d/NAME.toml`; the user's own file is never changed.
-"""
+"""Reads servers from the command line, and adds and removes those in files of their own, `servers.d/NAME.toml`."""
 
 from __future__ import annotations
 
@@ -12,10 +9,10 @@ from pathlib import Path, PurePath
 from tui_host.errors import SettingsError
 from tui_host.settings.mistakes import Report
 from tui_host.settings.paths import ensure_private_dir
-from tui_host.settings.provider_tables import check_address
 from tui_host.settings.save import save_switches, write_toml
 from tui_host.settings.schema import ServerSpec, Settings, Template
 from tui_host.settings.table_reader import SettingsTable
+from tui_host.settings.tables import read_server
 from tui_host.settings.toml_files import shown_path
 from tui_host.settings.urls import check_url, split
 
@@ -24,32 +21,8 @@ FOLDER = "servers.d"
 _LAUNCHERS = frozenset(["uvx", "npx", "bunx", "pipx", "uv", "npm", "bun", "deno", "node", "python", "run", "exec"])
 
 
-def read_server(name: str, table: SettingsTable) -> ServerSpec:
-    """Read a server's table; mistakes go to the table's report."""
-    spec = table.read(ServerSpec(name=name, file=table.file, transport="http" if "url" in table else "stdio"))
-    ways = [key for key in ("command", "url", "bundled") if key in table]
-    for key in ways[1:]:
-        table.mistake(key, f"conflicts with {ways[0]}", f"remove one: a server has {' or '.join(ways)}")
-    fitting = {"command": ("stdio",), "url": ("http", "sse"), "bundled": ("stdio",)}
-    if spec.bundled == "weather":
-        fitting["bundled"] = ("stdio", "http")
-    if not ways:
-        table.mistake("", "no command, url or bundled", "set one of them to say how to reach the server")
-    elif "transport" in table and spec.transport not in fitting[ways[0]]:
-        what = f'found "{spec.transport}", which {ways[0]} does not support'
-        table.mistake("transport", what, f"write {' or '.join(fitting[ways[0]])}")
-    if spec.url is not None:
-        check_address(table, "url", spec.url, allow_http=spec.allow_http)
-    if spec.client_secret is not None and spec.client_id is None:
-        table.mistake("client_secret", "there is no client_id", "write the id that the secret belongs to")
-    return spec
-
-
 def server_from_arguments(url_or_command: Sequence[str] | str) -> ServerSpec:
-    """Return the server of `tui-host URL` or `tui-host -- COMMAND…`, under a name made from the URL or the command.
-
-    Both are used literally, without references or a shell. Plain http is permitted: whoever types a URL sees its scheme.
-    """
+    """Return the server of `tui-host URL` or `tui-host -- COMMAND…`, used literally, under a name made from it."""
     if isinstance(url_or_command, str):
         check_url(url_or_command, allow_http=True, where="URL")
         parts = split(url_or_command)
@@ -58,7 +31,7 @@ def server_from_arguments(url_or_command: Sequence[str] | str) -> ServerSpec:
             name=server_name(f"{parts.hostname}{port}"),
             transport="sse" if parts.path.rstrip("/").endswith("/sse") else "http",
             url=Template(text=url_or_command, literal=True),
-            allow_http=True,
+            allow_http=True,  # whoever types a URL sees its scheme
         )
     command, *args = url_or_command or ("",)
     if not command:

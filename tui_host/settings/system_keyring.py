@@ -1,7 +1,6 @@
-"""Secrets in the system's keyring, stored for the service `tui-host`: a provider's key has the provider's name as user.
+"""Secrets in the system's keyring, under the service `tui-host`. Each function blocks, perhaps until it is unlocked.
 
-Every function blocks, on a system service or until the user unlocks the keyring: call it in a thread. Each raises a
-`SettingsError` if the keyring is locked or fails; a missing one counts as empty. Keys are never stored in a file instead.
+Each raises a `SettingsError` if the keyring is locked or fails; a missing one counts as empty.
 """
 
 from __future__ import annotations

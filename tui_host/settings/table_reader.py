@@ -59,16 +59,13 @@ def _kinds_of(record: type[DataclassInstance]) -> Mapping[str, object]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsTable:
-    """A table of a TOML file. What reads a key returns None if the value is wrong, and reports it.
-
-    `file` and `path`, the table's key in it, are named in mistakes; `source`, the text of the file, gives them their line.
-    """
+    """A table of a TOML file. What reads a key returns None if the value is wrong, and reports it."""
 
     data: Mapping[str, object]
     report: Report
     file: str = ""
-    path: str = ""
-    source: str = ""
+    path: str = ""  # the table's key in the file
+    source: str = ""  # the text of the file, which gives mistakes their line
 
     @classmethod
     def open(cls, path: Path, report: Report, *, needed: bool = False) -> SettingsTable:

@@ -1,7 +1,4 @@
-"""Checks and splits URLs, and selects their proxies by the conventions of curl.
-
-Credentials may be sent by https to any machine, by plain http only to this machine.
-"""
+"""Checks and splits URLs, and selects their proxies by the conventions of curl."""
 
 from __future__ import annotations
 
@@ -13,10 +10,7 @@ from tui_host.errors import SettingsError
 
 
 def check_url(url: str, *, allow_http: bool, where: str = "") -> None:
-    """Refuse an invalid URL, and plain http to another machine, with a `SettingsError` at `where`.
-
-    The error shows only scheme and host, since the rest may hold a credential.
-    """
+    """Refuse an invalid URL, and plain http to another machine, with a `SettingsError` that does not repeat it."""
     parts = split(url, where=where)
     if parts.scheme == "http" and not allow_http and not is_loopback(parts.hostname or ""):
         what = f"plain http to {shown(parts)} would send everything unencrypted, keys too"

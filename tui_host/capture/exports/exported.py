@@ -8,7 +8,7 @@ from typing import Protocol
 from tui_host.capture.http.decoded_body import decode_drafts
 from tui_host.capture.record import Draft, Record
 from tui_host.capture.redact.by_value import mark
-from tui_host.settings.vendor_keys import VENDOR_KEY, pieces
+from tui_host.settings.sensitivity import VENDOR_KEY, pieces
 
 
 class Exported(Protocol):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tui_host.capture.record import Draft, Redaction
 from tui_host.capture.redact.by_value import mark
-from tui_host.settings.vendor_keys import VENDOR_KEY, pieces
+from tui_host.settings.sensitivity import VENDOR_KEY, pieces
 
 
 def keyless(text: str) -> str:

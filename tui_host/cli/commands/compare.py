@@ -22,8 +22,8 @@ from tui_host.cli import diagnostics, hosting, options, output
 from tui_host.errors import JSON, SettingsError, TuiHostError
 from tui_host.host.host import Host
 from tui_host.settings.mistakes import Report, shown
-from tui_host.settings.provider_tables import read_model
 from tui_host.settings.schema import PROTOCOLS
+from tui_host.settings.tables import read_model
 
 if TYPE_CHECKING:
     from tui_host.settings.schema import Settings

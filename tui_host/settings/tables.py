@@ -1,32 +1,30 @@
-"""Reads providers, profiles and models: what spans several fields, or other tables."""
+"""Reads the tables of providers, servers, profiles and rules: what spans several fields, or other tables."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from tui_host.errors import SettingsError
 from tui_host.settings.environment_references import resolve
-from tui_host.settings.mistakes import nearest, shown
+from tui_host.settings.mistakes import Report, nearest, shown
 from tui_host.settings.presets import PRESETS
-from tui_host.settings.rule_tables import matches
-from tui_host.settings.schema import ModelRef, Profile, Provider, Template
+from tui_host.settings.schema import ModelRef, Profile, Provider, Rule, ServerSpec, Template
 from tui_host.settings.table_reader import SettingsTable
 from tui_host.settings.urls import check_url
 
 _PATHS_OF_DIALECTS = re.compile(r"/(?:chat/completions|responses|messages|completions|api/chat|v1beta/models)$")
 # For each dialect whose vendor also offers Chat Completions: the vendor's name and the path.
 _CHAT_COMPLETIONS = {"ollama": ("Ollama", "/v1"), "gemini": ("Gemini", "/openai")}
+# What other programs' patterns have beside `*` stands in no tool's name that is meant.
+_PATTERN = re.compile(r"[\w-]*\*[\w*-]*|[\w*-]{1,80}\.[^\[\](){}?|]+")
 
 
 def read_provider(name: str, table: SettingsTable, environment: Mapping[str, str], folder: Path) -> Provider:
-    """Read a provider's table. Missing keys come from the preset with the same name; mistakes go to the report.
-
-    References in the names of models and files are filled in; a relative `ca_file` starts at the configuration's `folder`.
-    """
+    """Read a provider's table. Missing keys come from the preset with the same name; a `ca_file` is relative to the folder."""
     preset = PRESETS.get(name, Provider(name=name, label=name))
     read = table.read(replace(preset, preset=False, file=table.file))
     if "base_url" in table:
@@ -43,7 +41,7 @@ def read_provider(name: str, table: SettingsTable, environment: Mapping[str, str
 
 
 def _check_base_url(read: Provider, table: SettingsTable) -> None:
-    check_address(table, "base_url", read.base_url, allow_http=read.allow_http)
+    _check_address(table, "base_url", read.base_url, allow_http=read.allow_http)
     address = read.base_url.text.rstrip("/")
     path = _PATHS_OF_DIALECTS.search(address)
     if path is not None:
@@ -55,14 +53,34 @@ def _check_base_url(read: Provider, table: SettingsTable) -> None:
 
 
 def _filled(text: str, environment: Mapping[str, str]) -> str:
-    """Fill in references; returns the text unchanged if a variable is not set."""
     try:
         return resolve(Template(text=text), environment, where="").text
     except SettingsError:
-        return text
+        return text  # the provider may not be used
 
 
-def check_address(table: SettingsTable, key: str, url: Template, *, allow_http: bool) -> None:
+def read_server(name: str, table: SettingsTable) -> ServerSpec:
+    """Read a server's table."""
+    spec = table.read(ServerSpec(name=name, file=table.file, transport="http" if "url" in table else "stdio"))
+    ways = [key for key in ("command", "url", "bundled") if key in table]
+    for key in ways[1:]:
+        table.mistake(key, f"conflicts with {ways[0]}", f"remove one: a server has {' or '.join(ways)}")
+    fitting = {"command": ("stdio",), "url": ("http", "sse"), "bundled": ("stdio",)}
+    if spec.bundled == "weather":
+        fitting["bundled"] = ("stdio", "http")
+    if not ways:
+        table.mistake("", "no command, url or bundled", "set one of them to say how to reach the server")
+    elif "transport" in table and spec.transport not in fitting[ways[0]]:
+        what = f'found "{spec.transport}", which {ways[0]} does not support'
+        table.mistake("transport", what, f"write {' or '.join(fitting[ways[0]])}")
+    if spec.url is not None:
+        _check_address(table, "url", spec.url, allow_http=spec.allow_http)
+    if spec.client_secret is not None and spec.client_id is None:
+        table.mistake("client_secret", "there is no client_id", "write the id that the secret belongs to")
+    return spec
+
+
+def _check_address(table: SettingsTable, key: str, url: Template, *, allow_http: bool) -> None:
     """Check a URL. One with references is checked when it is used, and one of another kind was refused before."""
     if url.text and not url.references:
         try:
@@ -78,7 +96,7 @@ def read_profile(
     servers: Sequence[str],
     environment: Mapping[str, str],
 ) -> Profile:
-    """Read a profile's table; mistakes go to the report. `servers` are all configured ones, also those disabled."""
+    """Read a profile's table. `servers` are all configured ones, also those disabled."""
     profile = table.read(Profile(name=name, file=table.file))
     for server in profile.servers or ():
         if server not in servers:
@@ -121,3 +139,44 @@ def read_model(
     else:
         return ModelRef(provider=name, model=model)
     return None
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a name matches a pattern, in which `*` stands for any text."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
+
+
+def all_rules(config: SettingsTable, saved: SettingsTable, servers: Sequence[str]) -> tuple[Rule, ...]:
+    """Return the rules of the user's own file, then those saved by the app for other tools; an idle one is noticed."""
+    own = tuple(_rules_in(config))
+    decided = {(rule.server, rule.tool) for rule in own}
+    rules = (*own, *(rule for rule in _rules_in(saved) if (rule.server, rule.tool) not in decided))
+    for rule in rules:
+        # A `deny` with a typing mistake would protect nothing.
+        if not any(matches(name, rule.server) for name in servers):
+            words = f"the rule for {shown(rule.server)}.{shown(rule.tool)} matches no server"
+            config.report.notices.append(f"{rule.where}: {words}; {nearest(rule.server, servers)}")
+    return rules
+
+
+def _rules_in(table: SettingsTable) -> Iterator[Rule]:
+    for entry in table.array("rules"):
+        yield entry.read(Rule(where=table.file))
+        for key in ("server", "tool", "action"):
+            if not entry.data.get(key):
+                entry.mistake(key, "missing", "write server, tool and action; * stands for any characters")
+
+
+def check_patterns(patterns: Sequence[str], report: Report) -> None:
+    """Check the patterns of `--allow`. A pattern that cannot match any `SERVER.TOOL` is a mistake."""
+    for pattern in patterns:
+        if not _PATTERN.fullmatch(pattern):
+            meant, remedy = pattern_of(pattern), "write it like time.get_* or math.*"
+            if _PATTERN.fullmatch(meant):
+                remedy = f"write * for brackets and other signs: {shown(meant)}"
+            report.mistake("--allow", f'found "{shown(pattern)}", expected SERVER.TOOL', remedy)
+
+
+def pattern_of(name: str) -> str:
+    """Return a pattern for a tool's name, with `*` for what cannot be typed or quoted, or stands in no pattern."""
+    return "".join(letter if letter.isprintable() and letter not in "'[](){}?|" else "*" for letter in name)
