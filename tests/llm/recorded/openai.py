@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.kit import bodies
 from tests.kit.bodies import DONE, calls, chunk, event, fragment
 from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded, asking, text
 from tui_host.errors import JSON
 from tui_host.llm.messages import Stop, Usage
 
-TOLD: JSON = {
-    "prompt_tokens": 120,
-    "completion_tokens": 48,
-    "prompt_tokens_details": {"cached_tokens": 64},
-    "completion_tokens_details": {"reasoning_tokens": 16},
-}
+TOLD = bodies.Usage(input=120, cached=64, output=48, thinking=16)
 USED = Usage(input_total=120, input_cached=64, output_total=48, reasoning=16)
 SAID = chunk({"role": "assistant", "content": ""}) + chunk({"content": TEXT[:7]}) + chunk({"content": TEXT[7:]})
 OVER = chunk(finish="tool_calls") + DONE
@@ -44,15 +40,9 @@ def wants(*pieces: bytes, ids: tuple[str, ...] = IDS, said: str = "") -> Case:
     return asking(b"".join(pieces) + OVER, "tool_calls", ids=ids, text=said)
 
 
-MESSAGE: JSON = {
-    "role": "assistant",
-    "content": TEXT,
-    "tool_calls": [
-        {"id": wire_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-        for wire_id, (name, arguments) in zip(IDS, (WEATHER, TIME), strict=True)
-    ],
-}
-WHOLE: JSON = {"id": "c", "choices": [{"index": 0, "message": MESSAGE, "finish_reason": "tool_calls"}], "usage": TOLD}
+BOTH_WHOLE = [
+    bodies.Call(wire_id, name, {}, arguments) for wire_id, (name, arguments) in zip(IDS, (WEATHER, TIME), strict=True)
+]
 
 RECORDED = Recorded(
     dialect="openai",
@@ -65,7 +55,9 @@ RECORDED = Recorded(
         echoes=(b'"reasoning_content":' + text(THOUGHT),),
     ),
     usage=replace(
-        ended("stop"), body=SAID + chunk(finish="stop") + event({"choices": [], "usage": TOLD}) + DONE, usage=USED
+        ended("stop"),
+        body=SAID + chunk(finish="stop") + event({"choices": [], **bodies.OpenAI.usage(TOLD)}) + DONE,
+        usage=USED,
     ),
     failing=Case(
         body=SAID + event({"error": {"message": "it broke", "type": "server_error", "code": None}}),
@@ -74,7 +66,10 @@ RECORDED = Recorded(
         failure="it broke",
     ),
     cut=Case(body=SAID, text=TEXT, stop="cut"),
-    whole=replace(asking(text(WHOLE), "tool_calls", ids=IDS, text=TEXT), usage=USED),
+    whole=replace(
+        asking(bodies.OpenAI().whole(bodies.Answer(TEXT, BOTH_WHOLE, usage=TOLD)), "tool_calls", ids=IDS, text=TEXT),
+        usage=USED,
+    ),
     ends={
         "length": ended("length", "length"),
         "content_filter": ended("content_filter", "refused"),

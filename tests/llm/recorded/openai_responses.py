@@ -127,15 +127,6 @@ def wants(*items: bytes, ids: tuple[str, ...] = IDS, text: str = "", end: bytes 
 
 
 REFUSED: JSON = {"type": "message", "id": "msg_0", "content": [{"type": "refusal", "refusal": "I cannot."}]}
-WHOLE: JSON = {
-    "id": "resp_1",
-    "object": "response",
-    "status": "completed",
-    "error": None,
-    "output": [said(0), item(WEATHER, IDS[0], "fc_1"), item(TIME, IDS[1], "fc_2")],
-    "usage": TOLD,
-}
-
 RECORDED = Recorded(
     dialect="openai-responses",
     text=ended("completed"),
@@ -166,7 +157,12 @@ RECORDED = Recorded(
         failure="it broke",
     ),
     cut=Case(body=BEGAN + words(), text=TEXT, stop="cut"),
-    whole=replace(asking(text(WHOLE), "completed", ids=IDS, text=TEXT), usage=USED),
+    whole=asking(
+        text({"status": "completed", "output": [said(), item(WEATHER, IDS[0], "fc_1"), item(TIME, IDS[1], "fc_2")]}),
+        "completed",
+        ids=IDS,
+        text=TEXT,
+    ),
     ends={
         "max_output_tokens": ended("incomplete", "length", vendor="max_output_tokens"),
         "content_filter": ended("incomplete", "refused", vendor="content_filter"),
