@@ -22,8 +22,7 @@ def seen(*texts: bytes | str, names: Sequence[str] = ("math.log", "model.log")) 
         File(name=name, data=text.encode() if isinstance(text, str) else text, time_ns=NOW_NS)
         for name, text in zip(names, texts, strict=False)
     ]
-    reading = read(files)
-    return [*reading.drafts, *(each for _, more in reading.untimed for each in more)]
+    return list(read(files).drafts)
 
 
 def told(found: Sequence[TimedDraft]) -> list[tuple[str, str, str]]:

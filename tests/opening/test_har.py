@@ -235,4 +235,4 @@ def test_a_body_with_the_events_of_two_answers_is_marked_as_failed_with_the_reme
     reading = read([File(name="a.har", data=archive(entry(url, CHAT, mixed)))])
     last = [*reading.drafts][-1].draft
     assert (last.kind, b"events of several answers" in last.data) == ("error", True)
-    assert "record with tui-host tap" in reading.notes.messages[0]
+    assert "Record with tui-host tap" in reading.notes.messages[0]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -211,57 +209,6 @@ def test_what_a_file_does_not_have_is_not_made_up_and_stays_so_when_it_is_export
     assert {row[1:5] for found in rows for row in found} == {("", 0, None, None)}
     told = b"".join(EXPORTS["markdown"](there, there.find_session(again.id))).decode()
     assert "request · not in the file" in told
-
-
-@pytest.mark.parametrize("first", ["model", "sums"])
-@pytest.mark.parametrize("timed", ["", "model", "sums", "model sums"])
-def test_two_logs_are_joined_in_one_order_whichever_of_them_tells_times(
-    store: Store, tmp_path: Path, timed: str, first: str
-) -> None:
-    """No time is made up for the one that tells none, and the years between files tell nothing."""
-    model: list[str] = []
-    sums: list[str] = []
-    said: list[JSON] = []
-    for turn in range(3):
-        said.append({"role": "user", "content": f"and {turn}?"})
-        model.append(json.dumps({"model": "m", "messages": said}))
-        function = {"index": 0, "id": f"i{turn}", "function": {"name": "add", "arguments": f'{{"a": {turn % 2}}}'}}
-        piece = {"choices": [{"index": 0, "delta": {"tool_calls": [function]}, "finish_reason": "tool_calls"}]}
-        model += [f"data: {json.dumps(piece)}", "data: [DONE]"]
-        sums.append(json.dumps({**ASK, "id": turn, "params": {"name": "add", "arguments": {"a": turn % 2}}}))
-        sums.append(
-            f'{{"jsonrpc": "2.0", "id": {turn}, "result": {{"content": [{{"type": "text", "text": "{turn}!"}}]}}}}'
-        )
-        said.append({"role": "assistant", "tool_calls": [{**function, "type": "function"}]})
-        said.append({"role": "tool", "tool_call_id": f"i{turn}", "content": f"{turn}!"})
-        model.append(json.dumps({"model": "m", "messages": said}))
-        model += [f"data: {json.dumps(END)}", "data: [DONE]"]
-        said.append({"role": "assistant", "content": "ok"})
-
-    def log(name: str, lines: Sequence[str], seconds: Sequence[int]) -> Path:
-        stamp = "2025-12-01T10:00:{:02} " if name in timed else ""
-        told = (stamp.format(second) + line for line, second in zip(lines, seconds, strict=True))
-        return written(tmp_path, f"{name}.log", "\n".join(told))
-
-    paths = [
-        log("model", model, [10 * turn + at for turn in range(3) for at in (0, 1, 2, 5, 6, 7)]),
-        log("sums", sums, [10 * turn + at for turn in range(3) for at in (3, 4)]),
-    ]
-    os.utime(paths[0], (1, 1))
-    imported = import_files(store, sorted(paths, key=lambda path: path.stem != first), Redactor())
-    records = [record for record, _ in store.session_records(imported.id)]
-    marks = {"request": "asks ", "end": "said ", "frame": "frame "}
-    assert "".join(marks.get(each.draft.kind, "") for each in records) == "asks said frame frame asks said " * 3
-    assert {(each.draft.wire == "llm", each.mono_ns is None) for each in records if each.draft.kind != "link"} == {
-        (True, "model" not in timed),
-        (False, "sums" not in timed),
-    }
-    links = [json.loads(each.draft.data) for each in records if each.draft.kind == "link"]
-    frames = [each.seq for each in records if each.draft.kind == "frame"]
-    joined = [(link["call"], link["span"]["seq"]) for link in links if link["relation"] in {"sent", "answered"}]
-    calls = sorted({link["call"] for link in links if link["relation"] == "asked"})
-    assert sorted(joined) == [(call, seq) for call, seq in zip(sorted(calls * 2), frames, strict=True)]
-    assert not imported.notices
 
 
 def test_a_time_that_no_database_holds_is_left_out_with_a_word_and_what_told_it_is_kept(

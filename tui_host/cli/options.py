@@ -14,9 +14,9 @@ from tui_host.errors import SettingsError
 Value = TypeVar("Value")
 READ_FROM_FILES = """\
 The format is recognised by a file's content: JSON lines, as written by `sessions export` and `tap --log`; HTTP archives (HAR);
-one request to a model, or one response; a list of messages, as kept by Cline; logs: a JSON object on each line, JSON-RPC
-lines as written by Claude Desktop, VS Code and `tee`, request lines followed by `data:` lines. Files may be compressed with
-gzip. Several files are read as one capture: requests and responses, the logs in front of a model and of a server."""
+one request to a model, or one response; a list of messages, as kept by Cline; lines of JSON-RPC messages, of bodies or of
+`data:`, each with an optional time and direction. Files may be compressed with gzip. Several files are read as one capture in
+the order of their times."""
 
 
 def checked(read: Callable[[str], Value | None], expected: str) -> Callable[[str], Value]:

@@ -25,7 +25,7 @@ _PIECE = 1 << 16
 
 
 MIXED = "events of several answers stand among each other, and nothing tells them apart"
-REMEDY = "Write one JSON object a line, with the id of the request in it, or record with tui-host tap."
+REMEDY = "Record with tui-host tap, which sees each connection by itself."
 
 
 class MixedEvents:
@@ -60,16 +60,14 @@ class Exchange:
     Attributes:
         dialect: The dialect of the request or of the answer.
         stream: The id in the answer's events; empty as long as no event has one.
-        has_begun: Whether the event with which streams of this dialect begin has come.
         is_finished: Whether the answer's message has ended; only usage or `[DONE]` may follow.
     """
 
-    def __init__(self, notes: Notes, peer: str, key: str = "") -> None:
+    def __init__(self, notes: Notes, peer: str) -> None:
         self._notes = notes
         self._peer = peer
-        self.key = key
         self.dialect = self.stream = ""
-        self.has_begun = self.is_answered = self.is_finished = self.is_over = False
+        self.is_answered = self.is_finished = self.is_over = False
         self._exchange = ""
         self._mixed = MixedEvents()
         self._at = Moment(0)
@@ -110,12 +108,15 @@ class Exchange:
         """Whether the exchange contains events of several answers."""
         return self._mixed.are_there
 
+    def mix(self) -> None:
+        """Take the exchange for one that contains events of several answers."""
+        self._mixed.are_there = True
+
     def learn(self, part: AnswerPart | None, dialect: str) -> None:
         """Note what the last piece tells about its answer."""
         if part is not None:
             self._mixed.see(dialect, part)
             self.stream = self.stream or part.stream
-            self.has_begun |= part.begins
             self.is_finished |= part.ends
 
     def flush(self) -> Iterator[TimedDraft]:
@@ -140,8 +141,6 @@ class Exchange:
     def _begin(self, body: bytes, at: Moment, head: Head, malformed: str | None = None) -> TimedDraft:
         self._at = at
         self._exchange = self._notes.new_exchange()
-        if self.key:
-            self._notes.exchange_keys[self._exchange] = self.key
         return TimedDraft(at, self._made("request", data=body, head=head, malformed=malformed))
 
     def _made(self, kind: Kind, *, data: bytes = b"", head: Head | None = None, malformed: str | None = None) -> Draft:

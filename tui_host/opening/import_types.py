@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
 
@@ -27,13 +27,11 @@ class File:
     Attributes:
         name: The name to show; never used as a path.
         time_ns: The time for records that have none.
-        changed_ns: When the file was last changed; 0 if unknown.
     """
 
     name: str
     data: Data
     time_ns: int = 0
-    changed_ns: int = 0
 
 
 class Moment(NamedTuple):
@@ -91,14 +89,12 @@ class Notes:
     Attributes:
         place: The place of all drafts.
         are_several: Whether more than one file is read, so that messages name the file.
-        exchange_keys: The request ids that a log states, by the exchange's id.
     """
 
     progress: Progress = field(default_factory=Progress)
     place: Place = NOWHERE
     are_several: bool = False
     messages: list[str] = field(default_factory=list[str])
-    exchange_keys: dict[str, str] = field(default_factory=dict[str, str])
     _left_out: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
     _first_places: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     _exchanges: Iterator[int] = field(default_factory=lambda: count(1))
@@ -110,16 +106,6 @@ class Notes:
         if what not in counts:
             self._first_places[name, what] = where()
         counts[what] += 1
-
-    def apart(self) -> Notes:
-        """Return notes with the same progress and ids, for a file that is read before deciding how to use it."""
-        return replace(self, messages=[], exchange_keys={}, _left_out={}, _first_places={}, _connections=count(1))
-
-    def add(self, other: Notes) -> None:
-        """Add the messages of notes made by `apart`."""
-        self.messages += other.messages
-        self._left_out |= other._left_out
-        self._first_places |= other._first_places
 
     @property
     def left_out(self) -> str:

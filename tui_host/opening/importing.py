@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from statistics import median_low
 from typing import TYPE_CHECKING
@@ -26,7 +25,7 @@ from tui_host.infer.conversations.host_names import in_words, models_in_words, m
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import StoryChat
 from tui_host.opening import jsonl_reader
-from tui_host.opening.import_types import LATEST_NS, File, Moment, Progress, TimedDraft
+from tui_host.opening.import_types import LATEST_NS, File, Progress, TimedDraft
 from tui_host.opening.recognition import Reading, read
 from tui_host.opening.session_intake import ImportSetup, SessionIntake
 
@@ -39,16 +38,10 @@ PIPE_LIMIT = 64 << 20
 """Largest number of bytes to read from a pipe or a device."""
 JOINED_LIMIT = 256 << 20
 """Largest records, in bytes, in which calls are joined: they are held in memory."""
-ORDERED_LIMIT = 64 << 20
-"""Largest records of files without times to put in order, in bytes: they are held in memory several times."""
 TOLD_IN_PART = f"The chat tells the first {JOINED_LIMIT >> 20} MiB, and joins calls there: what came later stands in the inspector alone."
 
 WAITED_NS = 900_000_000_000
 """How long a call may wait for the user. If most calls seem to wait longer, the clocks differ."""
-
-_APART = "{} without times: {}, and so it stands behind the others."
-_NOTHING_TELLS = "nothing in it belongs to the other files"
-_TOO_LARGE = "the files are too large to find its place"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +154,7 @@ def _import_foreign(setup: ImportSetup, files: Sequence[File], identity: str) ->
     session = foreign_session(identity, title)
     with SessionIntake(setup, session) as intake:
         intake.begin(identity)
-        first, is_whole = _add_all(intake, _records(identity, _in_order(reading)), JOINED_LIMIT)
+        first, is_whole = _add_all(intake, _records(identity, reading.drafts), JOINED_LIMIT)
         if not intake.last:
             raise TuiHostError(
                 f"there is no exchange with a model or an MCP server in {' or '.join(reading.formats)}: {_nothing_read(reading)}",
@@ -189,30 +182,6 @@ def _add_all(intake: SessionIntake, records: Iterator[Record], limit: int) -> tu
             first.append(record)
     intake.flush()
     return first, size <= limit
-
-
-def _in_order(reading: Reading) -> Iterator[TimedDraft]:
-    """Yield all drafts in one order. Files without times are all read first: the last line may place the first."""
-    if not reading.untimed:
-        return reading.drafts
-    size = 0
-    several = [("", reading.drafts), *reading.untimed]
-    whole: list[tuple[str, list[TimedDraft]]] = []
-    for name, drafts in several:
-        whole.append((name, []))
-        for timed in drafts:
-            whole[-1][1].append(timed)
-            size += len(timed.draft.data)
-            if size > ORDERED_LIMIT:
-                reading.notes.messages.append(
-                    _APART.format(" and ".join(name for name, _ in reading.untimed), _TOO_LARGE)
-                )
-                held = chain.from_iterable(read_drafts for _, read_drafts in whole)
-                return chain(held, drafts, chain.from_iterable(rest for _, rest in several[len(whole) :]))
-    order, apart = interleaved(whole[0][1], whole[1:])
-    if apart:
-        reading.notes.messages.append(_APART.format(" and ".join(apart), _NOTHING_TELLS))
-    return iter(order)
 
 
 def _records(capture: str, drafts: Iterator[TimedDraft]) -> Iterator[Record]:
@@ -322,86 +291,3 @@ class ChatFromRecords:
             by=said(decided.get("by")),
             words=said(decided.get("words")) or ("" if link else item.words),
         )
-
-
-def interleaved(
-    timed: Sequence[TimedDraft], untimed: Sequence[tuple[str, Sequence[TimedDraft]]]
-) -> tuple[Sequence[TimedDraft], Sequence[str]]:
-    """Merge files into one order. Returns also the names of files whose place is unknown; these come last."""
-    order = timed
-    apart: list[str] = []
-    for name, file in sorted(untimed, key=lambda named: not _asks(named[1])):  # the others depend on the one that asks
-        if not order:
-            order = file
-            continue
-        places = _places(order, file)
-        if places is None:
-            apart.append(name)
-        order = list(_put(order, file, places or [len(order)] * len(file)))
-    return order, apart
-
-
-def _put(order: Sequence[TimedDraft], file: Sequence[TimedDraft], places: Sequence[int]) -> Iterator[TimedDraft]:
-    """Merge `file` into `order`: `file[i]` comes before `order[places[i]]`."""
-    at, ns = 0, order[0].at.ns
-    for timed, place in zip(file, places, strict=True):
-        for before in order[at:place]:
-            ns = max(ns, before.at.ns)
-            yield before
-        at = max(at, place)
-        yield timed if timed.at.is_told else timed._replace(at=Moment(ns, is_told=False))
-    yield from order[at:]
-
-
-def _places(order: Sequence[TimedDraft], file: Sequence[TimedDraft]) -> Sequence[int] | None:
-    """Return for each draft of `file` the index in `order` before which it belongs; None if nothing matches.
-
-    A call comes right after the answer that asks for it, so its result comes before the request that reports it. An
-    answer that asks for calls in `order` comes right before the first of them.
-    """
-    behind, before = _limits(order, file)
-    if behind:
-        last = 0
-        places: list[int] = []
-        for number in range(len(file)):
-            last = max(last, behind.get(number, 0))
-            places.append(last)
-        return places
-    if before:
-        next_ = len(order)
-        places = []
-        for number in reversed(range(len(file))):
-            next_ = min(next_, before.get(number, next_))
-            places.append(next_)
-        return places[::-1]
-    return None
-
-
-def _limits(order: Sequence[TimedDraft], file: Sequence[TimedDraft]) -> tuple[dict[int, int], dict[int, int]]:
-    """Return by index of a draft in `file`: the index in `order` to come after, and the index to come before."""
-    is_first = _asks(order) or not _asks(file)  # requests to a model come first
-    lists = (order, file) if is_first else (file, order)
-    story = Story()
-    ends: dict[str, tuple[bool, int]] = {}
-    frames: list[tuple[bool, int]] = []
-    for drafts in lists:
-        for number, timed in enumerate(drafts):
-            frames.append((drafts is file, number))
-            if timed.draft.wire == "llm" and timed.draft.exchange is not None:
-                ends[timed.draft.exchange] = drafts is file, number
-            story.feed(Record(capture="", seq=len(frames), time_ns=0, mono_ns=None, draft=timed.draft))
-    behind: dict[int, int] = {}
-    before: dict[int, int] = {}
-    for joined in story.joined():
-        asked_in_file, end = ends[joined.call.exchange]
-        for sent in joined.sent:
-            sent_in_file, number = frames[sent.seq - 1]
-            if sent_in_file and not asked_in_file:
-                behind[number] = end + 1
-            elif asked_in_file and not sent_in_file:
-                before[end] = min(number, before.get(end, number))
-    return behind, before
-
-
-def _asks(drafts: Sequence[TimedDraft]) -> bool:
-    return any(timed.draft.wire == "llm" for timed in drafts)

@@ -21,7 +21,6 @@ from tui_host.opening.body_dialects import (
 )
 from tui_host.opening.exchange_assembly import NO_ANSWER_BUT, Exchange, MixedEvents
 from tui_host.opening.import_types import LATEST_NS, File, Moment, Notes, TimedDraft, line_of
-from tui_host.opening.logs.logged_objects import Context, split_exchange
 
 _FIELD = re.compile(rb"(?:data|event|id|retry)(?::|\r?$)|:")
 _LINE = re.compile(rb"[^\r\n]+")
@@ -59,8 +58,6 @@ def _of_value(value: JSON) -> BodyFile | None:
     if answer is not None or is_bare_error(value):
         return BodyFile(is_request=False, dialect="ollama" if answer is None else answer.dialect, form="json")
     if dialect := request_dialect(value):
-        if split_exchange(mapping(value), dialect, Context("")):
-            return None
         return BodyFile(is_request=True, dialect=dialect, form="json", dialects=request_dialects(value))
     dialect = history_dialect(value)
     return BodyFile(is_request=True, dialect=dialect, form="messages") if dialect else None

@@ -1,1 +1,0 @@
-"""Reads logs of self-written proxies, of loggers and of hosts."""
