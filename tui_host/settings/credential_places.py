@@ -11,8 +11,6 @@ from urllib.parse import unquote_plus
 from tui_host.settings.sensitivity import SCHEMES, Place, is_of_words, is_telling, kinds_of, sensitivity
 from tui_host.settings.urls import parts_of, shown
 
-# Largest number of times that a value is decoded.
-_LAYERS = 3
 _USERINFO = re.compile(r"(?<![\w+.-])[A-Za-z][\w+.-]*:(?:\\?/){2}([^/?#\s\"']+)@")
 # A URL parameter with its value. The value may contain separators, unless another parameter or a link's bracket follows.
 _PARAMETER = re.compile(r"[?&;#]([^=&;#?]+)=(?![;?][^=&;#?>]+=)([^&#]+?)(?=[&#]|>\s*(?:[;,]|$)|[;?][^=&;#?>]+=|$)")
@@ -77,14 +75,10 @@ def in_url(url: str, also: Collection[str] = ()) -> list[CredentialSpan]:
     return apart
 
 
-def said(value: str) -> Iterator[str]:
-    """Yield the spellings of a URL value that may appear elsewhere: decoded once or repeatedly."""
-    for _ in range(_LAYERS + 1):
-        plain = unquote_plus(value)
-        yield plain
-        if plain == value:
-            return
-        value = plain
+def said(value: str) -> tuple[str, str]:
+    """Return the spellings of a URL value that may appear elsewhere: decoded once, and twice for a URL inside a URL."""
+    plain = unquote_plus(value)
+    return plain, unquote_plus(plain)
 
 
 def origin_in(value: str) -> str:

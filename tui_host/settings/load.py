@@ -15,15 +15,22 @@ from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import BUNDLED, PROTOCOLS, THEMES, ModelRef, Profile, SavedChoices, ServerSpec, Settings
 from tui_host.settings.server_tables import server_from_arguments
 from tui_host.settings.table_reader import SettingsTable
-from tui_host.settings.tables import all_rules, check_patterns, read_model, read_profile, read_provider, read_server
+from tui_host.settings.tables import (
+    Mistake,
+    all_rules,
+    check_patterns,
+    read_model,
+    read_profile,
+    read_provider,
+    read_server,
+)
 from tui_host.settings.toml_files import files_of, is_table, shown_path
 
 __all__ = ["Overrides", "load", "server_from_arguments"]
 
 RULES_FILE = "rules.toml"
 _Value = TypeVar("_Value")
-_Mistake: TypeAlias = Callable[[str, str], None]  # takes what is wrong with a value, and the remedy
-_Read: TypeAlias = Callable[[str, _Mistake], _Value | None]
+_Read: TypeAlias = Callable[[str, Mistake], _Value | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +54,10 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
     files = _Files.read(arguments.config, environment, report)
     with report.collecting():
         data_dir = paths.data_dir(arguments.data_dir, environment)
-    folder, remembered = files.path.parent, files.state.read(SavedChoices())
-    settings = files.config.read(Settings(config_dir=folder, data_dir=data_dir, environment=dict(environment)))
-    providers = {name: read_provider(name, table, environment, folder) for name, table in files.tables("providers")}
+    remembered = files.state.read(SavedChoices())
+    settings = Settings(config_dir=files.path.parent, data_dir=data_dir, environment=dict(environment))
+    settings = files.config.read(settings)
+    providers = {name: read_provider(name, table, settings) for name, table in files.tables("providers")}
     for preset in (*PRESETS.values(), DEMO_PROVIDER):
         providers.setdefault(preset.name, preset)
     servers, fixed = files.servers(remembered.switches)
@@ -57,15 +65,13 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
     if are_bundled:
         switches = remembered.switches
         servers = {name: ServerSpec(name=name, bundled=name, enabled=switches.get(name, True)) for name in BUNDLED}
-    profiles = {
-        name: read_profile(name, table, providers, tuple(servers), environment)
-        for name, table in files.tables("profiles")
-    }
+    settings = replace(settings, providers=providers, servers=servers)
+    profiles = {name: read_profile(name, table, settings) for name, table in files.tables("profiles")}
     rules = all_rules(files.config, files.rules, tuple(servers))
     if arguments.only_server is not None:
         servers = {arguments.only_server.name: arguments.only_server}
         profiles = {name: replace(profile, servers=None, tools=None) for name, profile in profiles.items()}
-    settings = replace(settings, providers=providers, servers=servers, profiles=profiles, rules=rules)
+    settings = replace(settings, servers=servers, profiles=profiles, rules=rules)
     settings = _Start(typed=arguments, files=files, settings=settings).begun()
     check_patterns(arguments.allow, report)
     limits, ui = settings.limits, settings.ui
@@ -100,12 +106,10 @@ class _Files:
     @classmethod
     def read(cls, typed: Path | None, environment: Mapping[str, str], report: Report) -> _Files:
         """Read the files of the folder that was typed, or else that the environment names."""
-        where, named = "--config", typed
-        if named is None and environment.get("TUI_HOST_CONFIG"):
-            where, named = "TUI_HOST_CONFIG", Path(environment["TUI_HOST_CONFIG"])
-        path = Path("/nonexistent")
+        path, named = Path("/nonexistent"), None
         with report.collecting():
-            path = paths.default_config_dir() / paths.CONFIG_FILE if named is None else paths.whole(named, where)
+            named = paths.named(typed, "--config", "TUI_HOST_CONFIG", environment)
+            path = named or paths.default_config_dir() / paths.CONFIG_FILE
         return cls(
             path=path,
             config=SettingsTable.open(path, report, needed=named is not None),
@@ -177,14 +181,14 @@ class _Start:
         value = read(remembered, ignored)
         return of_profile if value is None else value  # a remembered profile is older than what is remembered beside it
 
-    def _model(self, text: str, mistake: _Mistake) -> ModelRef | None:
+    def _model(self, text: str, mistake: Mistake) -> ModelRef | None:
         def unset(what: str, remedy: str) -> None:
             if self.typed.needs_model:
                 mistake(what, remedy)
 
-        return read_model(text, self.settings.providers, self.settings.environment, mistake, unset)
+        return read_model(text, self.settings, mistake, unset)
 
-    def _profile(self, name: str, mistake: _Mistake) -> Profile | None:
+    def _profile(self, name: str, mistake: Mistake) -> Profile | None:
         profiles = self.settings.profiles
         if name not in profiles:
             remedy = nearest(name, tuple(profiles)) if profiles else f"define [profiles.{shown(name)}] first"
@@ -192,7 +196,7 @@ class _Start:
         return profiles.get(name)
 
 
-def _protocol(name: str, mistake: _Mistake) -> str | None:
+def _protocol(name: str, mistake: Mistake) -> str | None:
     if name in PROTOCOLS:
         return name
     mistake(*wrong_choice(name, PROTOCOLS))

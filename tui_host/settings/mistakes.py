@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tui_host.errors import SettingsError, TuiHostError
 
-_KINDS = (
-    (bool, "true or false"),
-    (int, "an integer"),
-    (float, "a number"),
-    (str, "text"),
-    (list, "an array"),
-    (dict, "a table"),
-)
+_KINDS: Mapping[type, str] = {
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    str: "text",
+    list: "an array",
+    dict: "a table",
+}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,7 +61,7 @@ def found(value: object, *, shows: bool = False) -> str:
         return f"found {value}"
     if shows and isinstance(value, str):
         return f'found "{shown(value)}"'
-    return f"found {next((word for kind, word in _KINDS if isinstance(value, kind)), 'a date or time')}"
+    return f"found {_KINDS.get(type(value), 'a date or time')}"
 
 
 def closest(name: str, known: Sequence[str]) -> str | None:

@@ -12,7 +12,6 @@ from tui_host.errors import SettingsError
 APP = "tui-host"
 CONFIG_FILE = "config.toml"
 DATABASE = "tui-host.db"
-"""Name of the database's file in the data folder."""
 
 
 def default_config_dir() -> Path:
@@ -31,10 +30,15 @@ def default_data_dir() -> Path:
 
 def data_dir(typed: Path | None, environment: Mapping[str, str]) -> Path:
     """Return the folder of the database: as typed, else from the environment, else the platform's default."""
+    return named(typed, "--data-dir", "TUI_HOST_DATA_DIR", environment) or default_data_dir()
+
+
+def named(typed: Path | None, option: str, variable: str, environment: Mapping[str, str]) -> Path | None:
+    """Return the path that was typed as an option, or else stands in a variable, as an absolute path; None without one."""
     if typed is not None:
-        return whole(typed, "--data-dir")
-    named = environment.get("TUI_HOST_DATA_DIR", "")
-    return whole(Path(named), "TUI_HOST_DATA_DIR") if named else default_data_dir()
+        return whole(typed, option)
+    path = environment.get(variable)
+    return whole(Path(path), variable) if path else None
 
 
 def whole(path: Path, where: str) -> Path:
@@ -65,15 +69,15 @@ def ensure_private_dir(path: Path) -> None:
         for missing in reversed([folder for folder in (path, *path.parents) if not folder.exists()]):
             missing.mkdir(mode=0o700, exist_ok=True)
         status = path.stat()
-        what, remedy = "", "give a folder of your own"
+        what = ""
         if not stat.S_ISDIR(status.st_mode):
-            what, remedy = "not a folder", "give another path, or move the file away"
+            what = "not a folder"
         elif status.st_uid != os.geteuid():
             what = f"the folder belongs to another user (uid {status.st_uid})"
         elif status.st_mode & stat.S_ISVTX:
             what = "the folder is shared by all users"
         if what:
-            raise SettingsError(what, str(path), remedy)
+            raise SettingsError(what, str(path), "give a folder of your own")
         # Whoever can replace the database's files can read what is written to them; otherwise the mode stays as it is.
         if status.st_mode & 0o022:
             path.chmod(0o700)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from tui_host.settings.schema import DEMO, DIALECTS, Provider, Template
 from tui_host.settings.urls import parts_of
@@ -47,9 +46,7 @@ def _preset(row: str) -> Provider:
     )
 
 
-PRESETS: Mapping[str, Provider] = MappingProxyType(
-    {preset.name: preset for preset in map(_preset, _TABLE.strip().split("\n"))}
-)
+PRESETS: Mapping[str, Provider] = {preset.name: preset for preset in map(_preset, _TABLE.strip().split("\n"))}
 """The presets by name, in the order in which they are offered."""
 DEMO_PROVIDER = Provider(
     name=DEMO,

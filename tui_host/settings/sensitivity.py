@@ -21,8 +21,7 @@ SESSION_KEYS = frozenset(("sessionid", "session_id", "session"))
 """Query keys whose value is a session id. Source: MCP 2024-11-05, Transports, HTTP with SSE."""
 LONG_KEYS = frozenset(("code", "code_verifier", "device_code", "ticket", "login_ticket", "sessionid", "session_id"))
 """Query keys whose value, if it is long, is a login or, in Azure Functions, the caller's key."""
-TELLING_FROM = 20
-"""Shortest word without digits that counts as a secret: hosts send short common words if no key is needed."""
+TELLING_FROM = 20  # shortest word without digits that counts: hosts send common words where no key is needed
 
 # The words of names, with what each makes of a name: a name is cut into words at capitals and signs, and joined by hyphens.
 _TABLE: tuple[tuple[Kind, Literal["any word", "last word", "whole", "within"], str], ...] = (

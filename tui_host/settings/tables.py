@@ -6,16 +6,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from typing import TypeAlias
 
 from tui_host.errors import SettingsError
 from tui_host.settings.environment_references import resolve
 from tui_host.settings.mistakes import Report, nearest, shown
 from tui_host.settings.presets import PRESETS
-from tui_host.settings.schema import ModelRef, Profile, Provider, Rule, ServerSpec, Template
+from tui_host.settings.schema import ModelRef, Profile, Provider, Rule, ServerSpec, Settings, Template
 from tui_host.settings.table_reader import SettingsTable
 from tui_host.settings.urls import check_url
 
+Mistake: TypeAlias = Callable[[str, str], None]
+"""Takes what is wrong with a value, and the remedy."""
 _PATHS_OF_DIALECTS = re.compile(r"/(?:chat/completions|responses|messages|completions|api/chat|v1beta/models)$")
 # For each dialect whose vendor also offers Chat Completions: the vendor's name and the path.
 _CHAT_COMPLETIONS = {"ollama": ("Ollama", "/v1"), "gemini": ("Gemini", "/openai")}
@@ -23,20 +25,21 @@ _CHAT_COMPLETIONS = {"ollama": ("Ollama", "/v1"), "gemini": ("Gemini", "/openai"
 _PATTERN = re.compile(r"[\w-]*\*[\w*-]*|[\w*-]{1,80}\.[^\[\](){}?|]+")
 
 
-def read_provider(name: str, table: SettingsTable, environment: Mapping[str, str], folder: Path) -> Provider:
-    """Read a provider's table. Missing keys come from the preset with the same name; a `ca_file` is relative to the folder."""
+def read_provider(name: str, table: SettingsTable, settings: Settings) -> Provider:
+    """Read a provider's table. Missing keys come from the preset with the same name; a `ca_file` is relative to config.toml."""
     preset = PRESETS.get(name, Provider(name=name, label=name))
     read = table.read(replace(preset, preset=False, file=table.file))
     if "base_url" in table:
         _check_base_url(read, table)
     elif not read.base_url.text:
         table.mistake("base_url", "missing", f"write it, or use the name of a preset: {', '.join(PRESETS)}")
+    environment = settings.environment
     return replace(
         read,
         models=tuple(_filled(model, environment) for model in read.models),
         default_model=_filled(read.default_model or "", environment) or None,
         api_version=_filled(read.api_version or "", environment) or None,
-        ca_file=None if read.ca_file is None else folder / _filled(str(read.ca_file), environment),
+        ca_file=None if read.ca_file is None else settings.config_dir / _filled(str(read.ca_file), environment),
     )
 
 
@@ -89,14 +92,9 @@ def _check_address(table: SettingsTable, key: str, url: Template, *, allow_http:
             table.mistake(key, error.what, error.remedy)
 
 
-def read_profile(
-    name: str,
-    table: SettingsTable,
-    providers: Mapping[str, Provider],
-    servers: Sequence[str],
-    environment: Mapping[str, str],
-) -> Profile:
-    """Read a profile's table. `servers` are all configured ones, also those disabled."""
+def read_profile(name: str, table: SettingsTable, settings: Settings) -> Profile:
+    """Read a profile's table; the settings have their providers and servers."""
+    servers = tuple(settings.servers)
     profile = table.read(Profile(name=name, file=table.file))
     for server in profile.servers or ():
         if server not in servers:
@@ -112,26 +110,20 @@ def read_profile(
     text = table.text("model", table.data["model"]) if "model" in table else None
     if text is None:
         return profile
-    return replace(profile, model=read_model(text, providers, environment, partial(table.mistake, "model"), unset))
+    return replace(profile, model=read_model(text, settings, partial(table.mistake, "model"), unset))
 
 
-def read_model(
-    text: str,
-    providers: Mapping[str, Provider],
-    environment: Mapping[str, str],
-    mistake: Callable[[str, str], None],
-    unset: Callable[[str, str], None],
-) -> ModelRef | None:
+def read_model(text: str, settings: Settings, mistake: Mistake, unset: Mistake) -> ModelRef | None:
     """Parse `PROVIDER/MODEL`. Calls `mistake` with the fault and the remedy, or `unset` if a variable is not set."""
     try:
-        text = resolve(Template(text=text), environment, where="").text
+        text = resolve(Template(text=text), settings.environment, where="").text
     except SettingsError as error:
         unset(error.what, error.remedy)
         return None
     name, slash, model = text.partition("/")
-    provider = providers.get(name)
+    provider = settings.providers.get(name)
     if provider is None:
-        mistake(f'no provider "{shown(name)}"', nearest(name, tuple(providers)))
+        mistake(f'no provider "{shown(name)}"', nearest(name, tuple(settings.providers)))
     elif not slash or not model:
         mistake(f'found "{shown(text)}", expected PROVIDER/MODEL', f"write {name}/{provider.default_model or 'MODEL'}")
     elif provider.embedded and model not in provider.models:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
+from contextlib import suppress
 from urllib.parse import SplitResult, urlsplit
 
 from tui_host.errors import SettingsError
@@ -19,14 +20,13 @@ def check_url(url: str, *, allow_http: bool, where: str = "") -> None:
 
 def split(url: str, *, where: str = "") -> SplitResult:
     """Split an http or https URL into its parts; refuses an invalid one with a `SettingsError` that does not repeat it."""
-    parts, what = parts_of(url), ""
-    if parts.scheme not in {"http", "https"} or not parts.hostname or not _has_valid_port(parts):
-        what = "not an http or https URL"
-    elif any(character <= " " or character == "\x7f" for character in url):
-        what = "the URL contains a space or a control character"
-    if what:
-        raise SettingsError(what, where, "write it like https://host/path")
-    return parts
+    parts, what = parts_of(url), "not an http or https URL"
+    with suppress(ValueError):  # of a port that is no number
+        if parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0:
+            if all(" " < character != "\x7f" for character in url):
+                return parts
+            what = "the URL contains a space or a control character"
+    raise SettingsError(what, where, "write it like https://host/path")
 
 
 def parts_of(url: str) -> SplitResult:
@@ -47,12 +47,9 @@ def is_loopback(host: str) -> bool:
     if host.lower().rstrip(".") == "localhost":
         return True
     try:
-        address = ipaddress.ip_address(host)
+        return ipaddress.ip_address(host.lower().removeprefix("::ffff:")).is_loopback
     except ValueError:
         return False
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        return address.ipv4_mapped.is_loopback
-    return address.is_loopback
 
 
 def proxy_for(url: str, environment: Mapping[str, str]) -> str | None:
@@ -78,10 +75,3 @@ def _matches(host: str, entry: str) -> bool:
     except ValueError:  # one of them is a name
         domain = entry.removeprefix("*").removeprefix(".")
         return not domain or host == domain or host.endswith(f".{domain}")
-
-
-def _has_valid_port(parts: SplitResult) -> bool:
-    try:
-        return parts.port != 0
-    except ValueError:
-        return False

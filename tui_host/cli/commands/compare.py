@@ -55,7 +55,7 @@ def _columns(words: Sequence[str], settings: Settings) -> list[ComparedModel]:
         head, _, tail = word.rpartition(":")
         name, protocol = (head, tail) if tail in PROTOCOLS else (word, settings.protocol)
         mistake = partial(report.mistake, f"--with {shown(word)}")
-        model = read_model(name, settings.providers, settings.environment, mistake, mistake)
+        model = read_model(name, settings, mistake, mistake)
         if model is not None:
             columns.append(ComparedModel(model=model, protocol=protocol))
     report.raise_if_any()
