@@ -9,7 +9,6 @@ from functools import lru_cache
 from tui_host.capture.json.narrowing import items, mapping
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.record import Head, value_of
-from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.table import dialect_at
 from tui_host.llm.fold import Fold
@@ -52,13 +51,11 @@ def _counts(body: bytes) -> tuple[int, int]:
         value = mapping(read_json(body) if body else None)
     except ValueError:
         return 0, 0
-    tools = sum(_tools_in(mapping(entry)) for entry in items(value.get("tools")))
+    tools = 0
+    for entry in map(mapping, items(value.get("tools"))):
+        lists = [items(entry[name]) for name in _TOOL_LISTS if name in entry]
+        tools += sum(map(len, lists)) if lists else 1
     return tools, max(len(items(value.get(name))) for name in _MESSAGES)
-
-
-def _tools_in(entry: Mapping[str, JSON]) -> int:
-    lists = [listed for name in _TOOL_LISTS if isinstance(listed := entry.get(name), list)]
-    return sum(map(len, lists)) if lists else 1
 
 
 class ResponseWords:

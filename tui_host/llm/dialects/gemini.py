@@ -225,17 +225,16 @@ class GeminiReader(AnswerReader):
 
     @override
     def event(self, value: dict[str, JSON], data: bytes) -> None:
-        candidate, feedback = _candidate(value), value.get("promptFeedback")
-        is_answer = candidate is not None or feedback is not None or "usageMetadata" in value
-        if not is_answer or ("error" in value and fault_in(value) is not None):
+        # Requests never ask for several candidates.
+        candidate, feedback = mapping(next(iter(items(value.get("candidates"))), None)), value.get("promptFeedback")
+        if value.keys().isdisjoint(self.answers) or ("error" in value and fault_in(value) is not None):
             self.outside(value)
             return
         self.has_read = True
-        if candidate is not None:
+        if candidate:
             for number, part in enumerate(items(mapping(candidate.get("content")).get("parts"))):
                 self._part(part, number, data)
-            grounding = mapping(candidate.get("groundingMetadata"))
-            if grounding:
+            if grounding := mapping(candidate.get("groundingMetadata")):
                 queries = grounding.get("webSearchQueries")
                 self.used("google_search" if queries else "", {"queries": queries})
                 self.cite(grounding.get("groundingChunks"))
@@ -286,11 +285,6 @@ class GeminiReader(AnswerReader):
             self.end_part(kind, echo)
         if echo or text:
             self._words = None if echo else kind
-
-
-def _candidate(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
-    first = next(iter(items(value.get("candidates"))), None)
-    return first if isinstance(first, dict) and not first.get("index") else None
 
 
 def _usage(counts: JSON) -> Usage:

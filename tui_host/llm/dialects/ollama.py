@@ -52,7 +52,7 @@ class OllamaWriter(ChatWriter):
     @override
     def body(self) -> dict[str, JSON]:
         ask, others = self.ask, self.ask.options.others
-        # With `truncate` and `shift` the server refuses a conversation longer than the model's window. Without them it
+        # With both of these false the server refuses a conversation longer than the model's window. Otherwise it
         # silently cuts the tools and the oldest messages, as older servers do.
         body: dict[str, JSON] = {"model": ask.model, "stream": ask.stream, "truncate": False, "shift": False}
         if ask.options.reasoning_effort is not None:
