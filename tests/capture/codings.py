@@ -6,7 +6,8 @@ import importlib
 import zlib
 from typing import Literal
 
-from tui_host.capture.content_codings import CodingError, codings_of, decoder
+from tui_host.capture.content_codings import codings_of
+from tui_host.capture.http.decoded_body import decode_drafts
 from tui_host.capture.http.exchange import Exchange
 from tui_host.capture.zstd import compress
 
@@ -27,17 +28,7 @@ def coded(data: bytes, encoding: str) -> bytes:
     return data
 
 
-def undone(exchange: Exchange, side: Literal["request", "response"] = "response") -> tuple[bytes, str]:
-    """A body without its content coding, and why that is not all of it."""
-    records = exchange.chunks if side == "response" else [exchange.request] if exchange.request else []
-    drafts = [record.draft for record in records]
-    data = b""
-    try:
-        decode = decoder(drafts[0].encoding if drafts else None)
-        for draft in drafts:
-            data += draft.data if draft.encoding is None else decode.feed(draft.data)
-        if exchange.end is not None and drafts and drafts[-1].encoding is not None:
-            data += decode.finish()
-    except CodingError as error:
-        return data, str(error)
-    return data, ""
+def undone(exchange: Exchange, side: Literal["request", "response"]) -> bytes:
+    """A body without its content coding."""
+    records = exchange.chunks if side == "response" else [record for record in (exchange.request,) if record]
+    return decode_drafts(record.draft for record in records)[0]

@@ -416,60 +416,40 @@ def test_a_diagram_has_who_spoke_and_no_text_that_mermaid_acts_on() -> None:
     assert "  Note over p1: stderr working\n" in diagram
 
 
-def records_of(part: PartOfSession) -> list[tuple[str, str]]:
-    return [
-        (record.draft.kind, record.draft.exchange or record.draft.connection or "")
-        for record, _ in part.session_records(SESSION)
-    ]
+def numbers_of(part: PartOfSession) -> list[int]:
+    return [record.seq for record, _ in part.session_records(SESSION)]
 
 
-WHOLE = [(kind, "x1") for kind in ("request", "response", "chunk", "chunk", "end")]
+def items_of(part: PartOfSession) -> list[str]:
+    return [json.loads(item)["item"] for item in part.session_items(SESSION)]
 
 
 def test_a_turn_has_its_records_and_the_start_of_the_connections_that_it_used() -> None:
     kept = two_turns()
     first, second = (PartOfSession(kept, turn=turn) for turn in (1, 2))
-    frames = [("frame", "math#1"), ("line", "math#1"), ("frame", "math#1")]
-    assert records_of(first) == [("frame", "math#1"), *WHOLE, ("link", ""), *frames]
-    assert records_of(second)[0] == ("frame", "lab#2")
-    assert ("line", "lab#2") not in records_of(second)
-    assert [json.loads(item)["item"] for item in first.session_items(SESSION)] == ["user", "call"]
+    assert (numbers_of(first), items_of(first)) == ([1, *range(3, 11), 12], ["user", "call"])
+    assert (numbers_of(second), items_of(second)) == ([2, *range(13, 21)], ["user", "answer"])
     with pytest.raises(StoreError, match="there is no turn 3"):
-        records_of(PartOfSession(kept, turn=3))
+        numbers_of(PartOfSession(kept, turn=3))
 
 
 def test_a_call_has_its_decision_its_frames_and_the_exchanges_that_asked_for_it_and_told_it() -> None:
     """Also where a story has joined them: the links come last, and frames name no call."""
     kept = two_turns()
     call = PartOfSession(kept, call="1.1.1")
-    asked = [("frame", "math#1"), *WHOLE, ("link", "")]
-    frames = [("frame", "math#1"), ("line", "math#1"), ("frame", "math#1")]
-    told = [(kind, "x2") for kind, _ in WHOLE]
-    assert records_of(call) == [*asked, *frames, *told, ("link", "")]
-    assert [json.loads(item)["call"] for item in call.session_items(SESSION)] == ["1.1.1"]
+    assert (numbers_of(call), items_of(call)) == ([1, *range(3, 11), *range(12, 19)], ["call"])
     bare = [replace(draft, place=replace(draft.place, call=None)) for draft in kept.drafts if draft.kind != "link"]
     sent = Link(relation="sent", call="1.1.1", span=Span(seq=8), server="math").to_bytes()
     story = Kept([*bare, link("asked", "1.1.1", 1, exchange="x1"), Draft(wire="host", kind="link", data=sent)])
-    assert records_of(PartOfSession(story, call="1.1.1")) == [
-        ("frame", "math#1"),
-        *WHOLE,
-        ("frame", "math#1"),
-        ("link", ""),
-        ("link", ""),
-    ]
+    assert numbers_of(PartOfSession(story, call="1.1.1")) == [1, *range(3, 9), 18, 19]
     with pytest.raises(StoreError, match="there is no call x"):
-        records_of(PartOfSession(story, call="x"))
+        numbers_of(PartOfSession(story, call="x"))
 
 
 def test_rows_have_their_exchanges_whole_or_their_own_records_and_no_chat() -> None:
-    kept = two_turns()
-    exchange_of_row = PartOfSession(
-        kept, keys=frozenset({next(r.key for r, _ in kept.session_records(SESSION) if r.draft.exchange == "x1")})
-    )
-    assert records_of(exchange_of_row) == [*WHOLE, ("link", "")]
-    frame_alone = PartOfSession(kept, keys=frozenset({("c1", 9)}))
-    assert records_of(frame_alone) == [("frame", "math#1"), ("frame", "math#1")], "and how the server was started"
-    assert exchange_of_row.session_items(SESSION) == []
+    exchange_of_row, frame_alone = (PartOfSession(two_turns(), keys=frozenset({("c1", seq)})) for seq in (5, 9))
+    assert (numbers_of(exchange_of_row), items_of(exchange_of_row)) == ([*range(3, 9)], [])
+    assert numbers_of(frame_alone) == [1, 9], "and how the server was started"
 
 
 def test_texts_that_look_like_keys_are_counted_and_masked_in_every_format() -> None:

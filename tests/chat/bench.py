@@ -238,7 +238,7 @@ class Bench:
         """The bytes that links of one kind name, in order."""
         exchanges = fold_exchanges(self.records)
         links = [link for link in self.links() if link.relation == relation]
-        wholes = [undone(exchanges["c1", link.span.exchange or ""], link.span.side)[0] for link in links]
+        wholes = [undone(exchanges["c1", link.span.exchange or ""], link.span.side) for link in links]
         return [b"".join(link.span.pieces(whole)) for link, whole in zip(links, wholes, strict=True)]
 
 

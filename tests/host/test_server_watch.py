@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-import anyio
 import pytest
 
+from tests.host.test_host import serving, until
 from tests.servers.running import sdk_configured
 from tui_host.host import server_watch
 from tui_host.host.host import Host
@@ -37,22 +36,8 @@ CHANGED = SERVER.replace("Give the text back", "Send the text away").replace(
 )
 
 
-@asynccontextmanager
-async def hosting(folder: Path) -> AsyncGenerator[Host]:
-    host = Host(load(Overrides(config=folder / "config.toml", data_dir=folder / "data"), {}))
-    async with anyio.create_task_group() as group:
-        group.start_soon(host.serve)
-        try:
-            await host.ready()
-            yield host
-        finally:
-            host.stop()
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    with anyio.fail_after(90):
-        while not is_so():
-            await anyio.sleep(0.05)
+def hosting(folder: Path) -> AbstractAsyncContextManager[Host]:
+    return serving(load(Overrides(config=folder / "config.toml", data_dir=folder / "data"), {}))
 
 
 def configured(folder: Path) -> None:

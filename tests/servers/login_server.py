@@ -40,6 +40,7 @@ class LoginServer:
     asm: str = "/.well-known/oauth-authorization-server"
     resource: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+    audience: str = ""  # the resource that tokens are asked for, else this server
     granted: str = ""  # else the scope that was asked for
     lifetime: int = 3600
     forgot: str = ""  # `STATUS CODE` for an unknown client at the token endpoint
@@ -140,7 +141,7 @@ class LoginServer:
         query = self._codes.pop(form["code"])
         digest = hashlib.sha256(form["code_verifier"].encode()).digest()
         assert base64.urlsafe_b64encode(digest).decode().rstrip("=") == query["code_challenge"]
-        assert (form["redirect_uri"], form["resource"]) == (query["redirect_uri"], self.url)
+        assert (form["redirect_uri"], form["resource"]) == (query["redirect_uri"], self.audience or self.url)
         return self.granted or query.get("scope", "")
 
     async def _refused(self, asked: Exchange) -> bool:

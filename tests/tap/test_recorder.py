@@ -259,12 +259,19 @@ def test_a_database_that_is_found_to_be_damaged_is_set_aside_while_the_tap_runs(
     assert begun.has_told(f"nothing is recorded: {path}: the database is damaged")()
 
 
-def test_a_log_that_cannot_be_written_is_named_and_has_all_once_it_can(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tui_host.tap.recording.log_writer.PATIENCE", 0.05)
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
+    """A pipe that nobody reads: both its ends."""
+    monkeypatch.setattr("tui_host.tap.recording.log_writer.PATIENCE", 0.1)
+    ends = os.pipe()
+    os.set_blocking(ends[1], False)
+    yield ends
+    for end in ends:
+        os.close(end)
+
+
+def test_a_log_that_cannot_be_written_is_named_and_has_all_once_it_can(tmp_path: Path, unread: tuple[int, int]) -> None:
+    reader, writer = unread
     filled = os.write(writer, bytes(16 << 20))
     logging = Tap(tmp_path / "data", JsonLines(writer, "pipe"))
     logging.keep(b"a")
@@ -278,25 +285,18 @@ def test_a_log_that_cannot_be_written_is_named_and_has_all_once_it_can(
         "the log continues; nothing is missing in it",
     ]
     assert len(os.read(reader, 16 << 20).splitlines()) == 2
-    os.close(reader)
-    os.close(writer)
 
 
 def test_a_log_that_nobody_reads_is_given_up_at_the_end_and_what_it_misses_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, unread: tuple[int, int]
 ) -> None:
-    monkeypatch.setattr("tui_host.tap.recording.log_writer.PATIENCE", 0.1)
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    logging = Tap(tmp_path / "data", JsonLines(writer, "pipe"), log_patience=0.3)
+    logging = Tap(tmp_path / "data", JsonLines(unread[1], "pipe"), log_patience=0.3)
     logging.keep(b"x" * (1 << 20), b"y")
 
     assert logging.recording.close()
 
     assert logging.told[-1] == "the log lacks the last records: 2"
     assert [len(data) for data in logging.kept()] == [1 << 20, 1]
-    os.close(reader)
-    os.close(writer)
 
 
 # What --log may name

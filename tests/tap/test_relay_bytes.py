@@ -71,27 +71,6 @@ async def test_both_sides_get_what_the_other_sent_however_it_is_cut(size: int, f
     assert relay.records()[-1].draft.kind == "end"
 
 
-async def test_an_event_has_arrived_before_the_next_is_written() -> None:
-    taken = anyio.Event()
-
-    async def script(stream: Link) -> None:
-        await stream.head()
-        await stream.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
-        await stream.send(b"6\r\ndata: \r\n")
-        await taken.wait()
-        await stream.send(b"3\r\nx\n\n\r\n0\r\n\r\n")
-
-    async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
-        await client.send(request(relay.host))
-        data = b""
-        with anyio.fail_after(90):
-            while b"data: " not in data:
-                data += await client.receive()
-            taken.set()
-            data += await rest_of(client)
-    assert data.endswith(b"6\r\ndata: \r\n3\r\nx\n\n\r\n0\r\n\r\n")
-
-
 async def test_one_connection_carries_many_requests_each_way_and_those_that_were_sent_ahead() -> None:
     numbers = count()
 

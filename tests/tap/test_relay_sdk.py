@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,12 +22,11 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 from mcp_types import TextContent
 from pydantic import AnyUrl
 
+from tests.servers.login_server import LoginServer, login_server
 from tests.servers.running import sdk_command
 from tests.tap.relaying import relaying
-from tests.tap.signing_in import ELSEWHERE, Way, guarded
 from tui_host.capture.frames.frame_heads import read_frame
 from tui_host.capture.record import Head
-from tui_host.tap.http.url_rewriting import MADE_FOR_THE_TAP
 
 CALLBACK = "http://127.0.0.1:1/callback"
 WEATHER = [sys.executable, "-m", "tui_host.demo.servers", "weather", "--http"]
@@ -120,7 +119,7 @@ async def asked_twice(url: str, login: OAuthClientProvider) -> list[str]:
         try:
             async with Client(streamable_http_client(url, http_client=web)) as client:
                 for _ in range(2):
-                    said = (await client.call_tool("secret", {})).content[0]
+                    said = (await client.call_tool("echo", {})).content[0]
                     got.append(said.text if isinstance(said, TextContent) else "")
                     login.context.token_expiry_time = 1.0
         except* MCPError:
@@ -130,41 +129,52 @@ async def asked_twice(url: str, login: OAuthClientProvider) -> list[str]:
     return got
 
 
-@pytest.mark.parametrize(
-    "way",
-    [
-        *("strict", "elsewhere", "naming itself"),
-        *(pytest.param(way, marks=pytest.mark.exhaustive) for way in ("metadata", "none", "naming itself, strict")),
-    ],
-)
-async def test_a_login_of_the_sdks_client_with_the_sdks_servers_comes_to_the_same_through_a_relay(way: Way) -> None:
-    method: AuthMethod = "client_secret_basic" if way in ELSEWHERE else "client_secret_post"
-    async with guarded(way) as (url, provider), relaying(url, is_mcp=True) as relay:
-        plain, pages = await signed_in(url, method)
-        assert plain == ["42", "42"]
-        provider.tokens.clear()
-        names_itself = way.startswith("naming itself")
+Way = Literal["here", "elsewhere", "naming itself"]
+
+
+@asynccontextmanager
+async def guarded(way: Way) -> AsyncGenerator[tuple[LoginServer, LoginServer]]:
+    """A server, and who gives its tokens: itself, or one elsewhere, which may say in its answers who it is."""
+    async with login_server(client={"client_secret": "secret-of-the-client"}) as login:
+        if way == "here":
+            yield login, login
+            return
+        names = {"authorization_servers": [login.origin]}
+        async with login_server(valid=login.valid, resource=names) as server:
+            if way == "naming itself":
+                login.answer = {"iss": login.origin}
+                login.metadata = {"authorization_response_iss_parameter_supported": True}
+            login.audience = server.url
+            yield server, login
+
+
+@pytest.mark.parametrize("way", ["here", "elsewhere", "naming itself"])
+async def test_a_login_of_the_sdks_client_comes_to_the_same_through_a_relay(way: Way) -> None:
+    method: AuthMethod = "client_secret_post" if way == "here" else "client_secret_basic"
+    async with guarded(way) as (server, login), relaying(server.url, is_mcp=True) as relay:
+        plain, pages = await signed_in(server.url, method)
+        assert plain == ["fine", "fine"]
+        login.exchanges.clear()
+        own = f"{relay.origin}/mcp"
+        names_itself = way == "naming itself"
         if names_itself:  # its answers would not fit what the client was told: the next login goes there by itself
-            assert await signed_in(f"{relay.origin}/mcp", method) == (["not signed in"], [])
-        got, shown = await signed_in(f"{relay.origin}/mcp", method)
-        granted = list(provider.tokens.values())
-        given = {*provider.secrets, *(each.client_secret for each in provider.clients.values())}
+            login.audience = own
+            assert await signed_in(own, method) == (["not signed in"], [])
+        got, shown = await signed_in(own, method)
+        given = {*login.valid, "secret-of-the-client", "code-of-the-login"}
+    assert got == plain
+    audience = login.audience or server.url
+    assert {form["grant_type"] for _, form in login.exchanges} == {"authorization_code", "refresh_token"}
+    asked = {(form["resource"], header.startswith("Basic ")) for header, form in login.exchanges}
+    assert asked == {(audience, way != "here")}
     page = pages[0].partition("?")[0] + "?"
     if names_itself:
         assert shown[0].startswith(page)
-        assert {each.resource for each in granted} == {f"{relay.origin}/mcp"}
-        assert "names itself in its answers" in relay.told[0]
-        assert set(relay.told[1:]) == ({MADE_FOR_THE_TAP} if way.endswith("strict") else set())
-        assert (got == plain) is not way.endswith("strict")
+        assert [told for told in relay.told if "names itself in its answers" in told] == relay.told != []
     else:
-        assert got == plain
-        assert relay.told == []
-        assert shown[0].startswith(relay.origin)
-        assert shown[1].startswith(page)
-        assert len(granted) == 2
-        assert {each.resource for each in granted} == {url}
+        assert (shown[0].startswith(relay.origin), shown[1].startswith(page), relay.told) == (True, True, [])
         heads = [each.draft.head or Head() for each in relay.records("request")]
         marks = [dict(head.headers).get("Authorization", "") for head in heads if str(head.url).endswith("/token")]
-        assert [each.startswith("Basic ⟨secret:") for each in marks] == [way == "elsewhere"] * 2
+        assert {each.startswith("Basic ⟨secret:") for each in marks} == {way == "elsewhere"}
     kept = repr([record.draft for record in relay.records()])
-    assert not [each for each in given if each is None or each in kept]
+    assert not [each for each in given if each in kept]
