@@ -39,7 +39,7 @@ def parts_of(url: str) -> SplitResult:
 
 def shown(parts: SplitResult) -> str:
     """Return scheme, host and port as text: these parts of a URL are safe in errors and logs."""
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}"
 
 
 def is_loopback(host: str) -> bool:
