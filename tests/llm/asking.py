@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import anyio
 import pytest
 
@@ -14,19 +16,14 @@ from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Message, Text
 from tui_host.llm.model_client import ModelClient, Stream
 from tui_host.llm.outgoing import Target
+from tui_host.llm.protocols.tool_protocol import Reader
 from tui_host.settings.schema import Provider, Template
 
 TARGET = Target(provider="p")
-
 RECORDED = EVERY["openai"].tools.body
 """A whole answer of Chat Completions: text, and a call."""
-
 ASK = Ask(model="m", messages=(Message(role="user", parts=(Text(text="what's 6 × 5?"),)),))
-
-
 PLACE = Place(session="s", turn=1, step=2)
-
-
 KEY = "sk-canary-0123456789"
 
 
@@ -45,49 +42,36 @@ def body_of(records: list[Record]) -> bytes:
     return b"".join(record.draft.data for record in records if record.draft.kind == "chunk")
 
 
-async def told(stream: Stream) -> Fold:
-    """The whole answer, folded; errors pass."""
-    fold = Fold(provider="mine", model="m", call_id=str)
-    async with stream:
-        async for events in stream.batches():
-            for found in events:
-                fold.add(found)
-    return fold
+def kinds(records: list[Record]) -> list[str]:
+    return [record.draft.kind for record in records]
 
 
 async def asked(
-    url: str, *, kept: Recorder | None = None, environment: dict[str, str] | None = None, **more: object
+    url: str,
+    *,
+    fold: Fold | None = None,
+    kept: Recorder | None = None,
+    environment: Mapping[str, str] | None = None,
+    reader: Reader | None = None,
+    **more: object,
 ) -> Fold:
+    """The answer; what came before an error stands in the fold that was given."""
+    fold = fold or Fold(provider="mine", model="m", call_id=str)
     client = ModelClient(kept or recorder(), environment or {})
+    provider = provider_at(url, **more)
     try:
         with anyio.fail_after(90):
-            return await told(Stream(client=client, provider=provider_at(url, **more), ask=ASK, place=PLACE))
+            stream = Stream(client=client, provider=provider, ask=ASK, place=PLACE, reader=reader or Reader())
+            async with stream:
+                async for events in stream.batches():
+                    for event in events:
+                        fold.add(event)
     finally:
         await client.aclose()
+    return fold
 
 
 async def refused(url: str, **more: object) -> ModelError:
     with pytest.raises(ModelError) as caught:
         await asked(url, **more)  # pyright: ignore[reportArgumentType] - shorthand
     return caught.value
-
-
-async def told_with_error(url: str) -> tuple[Fold, ModelError | None]:
-    """What came, and what was raised after it."""
-    fold = Fold(provider="mine", model="m", call_id=str)
-    client = ModelClient(recorder(), {})
-    try:
-        with anyio.fail_after(90):
-            async with Stream(client=client, provider=provider_at(url), ask=ASK, place=PLACE) as stream:
-                async for events in stream.batches():
-                    for found in events:
-                        fold.add(found)
-    except ModelError as error:
-        return fold, error
-    finally:
-        await client.aclose()
-    return fold, None
-
-
-def kinds(records: list[Record]) -> list[str]:
-    return [record.draft.kind for record in records]

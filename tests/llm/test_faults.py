@@ -1,3 +1,5 @@
+"""What a provider's refusal is told as: its words in any form, the remedy, and whether it passes by itself."""
+
 from __future__ import annotations
 
 import json
@@ -6,160 +8,93 @@ from dataclasses import replace
 import pytest
 
 from tui_host.errors import JSON
-from tui_host.llm.dialects.openai import OPENAI
 from tui_host.llm.dialects.table import DIALECTS
 from tui_host.llm.events import Failed
-from tui_host.llm.provider_faults import failure, fault_words, refusal, wait_seconds
+from tui_host.llm.provider_faults import failure, refusal
 
-FORMS: list[tuple[JSON, tuple[str, str]]] = [
-    ({"error": {"message": "no", "type": "t", "code": "c"}}, ("no", "c")),
-    ({"error": {"message": "bad", "failed_generation": "<tool"}}, ("bad The model wrote: <tool", "")),
-    ({"error": {"message": "no", "type": "t", "code": None}}, ("no", "t")),
-    ({"error": "no"}, ("no", "")),
-    ({"detail": "no"}, ("no", "")),
-    ({"detail": [{"loc": ["body", "a"], "msg": "no", "type": "t"}, {"msg": "never"}]}, ("body.a: no; never", "")),
-    ([{"error": {"message": "no"}}], ("no", "")),
+INSPECT = "look at the request: in the inspector, or by tui-host sessions show last"
+FORMS: list[tuple[JSON, str]] = [
+    ({"error": {"message": "no", "type": "t", "code": "c"}}, "400 c: no"),
+    ({"error": {"message": "no", "type": "t", "code": None}}, "400 t: no"),
+    ({"error": {"message": "bad", "failed_generation": "<tool"}}, "400: bad The model wrote: <tool"),
+    ({"error": "no"}, "400: no"),
+    ({"detail": [{"loc": ["body", "a"], "msg": "no"}, {"msg": "never"}]}, "400: body.a: no; never"),
+    ([{"error": {"message": "no"}}], "400: no"),
 ]
 
 
-@pytest.mark.parametrize(("value", "expected"), FORMS)
-def test_the_provider_s_words_are_found_in_every_form(value: JSON, expected: tuple[str, str]) -> None:
-    assert fault_words(json.dumps(value).encode()) == expected
-
-
 @pytest.mark.parametrize(
-    "body",
+    ("body", "what"),
     [
-        b"Bad gateway",
-        b"\xff\xfe",
-        b"",
-        b"[" * 100_000,
+        *((json.dumps(value).encode(), what) for value, what in FORMS),
+        (b"Bad gateway" * 100, f"400: {'Bad gateway' * 100}"[:505]),
+        (b"\xff", "400: \ufffd"),
+        (b"", "400, without a word"),
     ],
 )
-def test_a_body_of_another_form_is_shown_as_it_is(body: bytes) -> None:
-    words, code = fault_words(body)
-
-    assert words == body[:2000].decode("utf-8", "replace").strip()[:500]
-    assert code == ""
+def test_the_provider_s_words_are_found_in_every_form(body: bytes, what: str) -> None:
+    error = refusal(400, (), body)
+    assert (error.what, error.remedy, error.passes) == (what, INSPECT, False)
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "what", "remedy"),
-    [
-        (
-            401,
-            b'{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}',
-            "401 invalid_api_key: Inc",
-            "cred",
-        ),
-        (404, b'{"error":"model \\"x\\" not found"}', '404: model "x" not found', "/v1"),
-        (
-            429,
-            b'{"error":{"message":"slow down","code":"rate_limit_exceeded"}}',
-            "429 rate_limit_exceeded: slow",
-            "again",
-        ),
-        (429, b'{"error":{"message":"pay","code":"insufficient_quota"}}', "429 insufficient_quota: pay", "quota"),
-        (402, b'{"error":{"message":"Insufficient Balance"}}', "402: Insufficient", "credit"),
-        (
-            400,
-            b'{"error":{"message":"maximum context length is 8192 tokens"}}',
-            "context overflow: 400: ",
-            "new session",
-        ),
-        (400, b'{"error":{"message":"Unsupported parameter"}}', "400: Unsupported", "inspector"),
-        (503, b"<html>busy</html>", "503: <html>busy</html>", "again"),
-    ],
-)
-def test_a_refusal_has_the_provider_s_words_and_our_remedy(status: int, body: bytes, what: str, remedy: str) -> None:
-    error = OPENAI.error(status, (("Content-Type", "application/json"),), body)
+REFUSED: list[tuple[str, int, JSON, str, bool]] = [
+    ("openai", 401, {"message": "Incorrect API key"}, "check the credential", False),
+    ("openai", 402, {"message": "Insufficient Balance"}, "used up", False),
+    ("openai", 429, {"message": "slow down", "code": "rate_limit_exceeded"}, "try again in a while", True),
+    ("openai", 429, {"message": "pay", "code": "insufficient_quota"}, "used up", False),
+    ("openai", 404, 'model "x" not found', "lacks /v1", False),
+    ("anthropic", 529, {"type": "overloaded_error", "message": "Oh."}, "try again in a while", True),
+    ("ollama", 400, '"m" does not support thinking', "reasoning_effort", False),
+    ("ollama", 404, 'model "m" not found, try pulling it first', "ollama pull", False),
+]
+OVERFLOW: list[tuple[str, int, JSON, str, bool]] = [
+    ("openai", 400, {"message": "maximum context length is 8192 tokens. Yours has 9001."}, "new session", False),
+    (
+        "openai-responses",
+        400,
+        {"message": "Your input exceeds the context window of this model."},
+        "new session",
+        False,
+    ),
+    ("anthropic", 400, {"message": "input length and `max_tokens` exceed context limit: 7 + 2 > 8"}, "new", False),
+    ("gemini", 400, {"message": "The input exceeds the maximum number of tokens allowed (8)."}, "new session", False),
+    ("ollama", 400, "prompt too long; exceeded max context length by 812 tokens", "num_ctx", False),
+]
 
-    assert error.what.startswith(what)
+
+@pytest.mark.parametrize(("dialect", "status", "fault", "remedy", "passes"), [*REFUSED, *OVERFLOW])
+def test_a_refusal_has_a_remedy_in_every_dialect(
+    dialect: str, status: int, fault: JSON, remedy: str, *, passes: bool
+) -> None:
+    error = DIALECTS[dialect].error(status, (), json.dumps({"error": fault}).encode())
+
+    is_overflow = (dialect, status, fault, remedy, passes) in OVERFLOW
+    assert error.what.startswith(f"context overflow: {status}" if is_overflow else str(status))
+    assert str(fault["message"] if isinstance(fault, dict) else fault) in error.what
     assert remedy in error.remedy
-    assert error.status == status
+    assert (error.status, error.passes) == (status, passes)
 
 
 def test_a_redirect_is_told_by_its_origin_alone() -> None:
     error = refusal(307, (("Location", "http://evil.example:8080/v1?key=sk-123"),), b"")
-
     assert error.what == "307: redirected to http://evil.example:8080"
 
 
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
-        ({"retry-after": "30"}, 30.0),
+        ({"Retry-After": "30"}, 30.0),
         ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT"}, None),
         ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
         ({"retry-after": "nan"}, None),
-        ({}, None),
+        ({"retry-after": "0"}, None),
     ],
 )
 def test_how_long_to_wait_is_read_in_seconds_or_milliseconds(headers: dict[str, str], seconds: float | None) -> None:
-    assert wait_seconds(headers) == seconds
-
-
-_SAID = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens."
-
-
-@pytest.mark.parametrize(
-    ("dialect", "status", "fault", "remedy"),
-    [
-        ("anthropic", 529, {"type": "overloaded_error", "message": "Oh."}, "try again"),
-        ("anthropic", 402, {"type": "billing_error", "message": "Oh."}, "used up"),
-        ("ollama", 400, '"m" does not support thinking', "reasoning_effort"),
-        ("ollama", 404, 'model "m" not found, try pulling it first', "ollama pull"),
-    ],
-)
-def test_a_refusal_has_a_remedy_in_every_dialect(dialect: str, status: int, fault: JSON, remedy: str) -> None:
-    error = DIALECTS[dialect].error(status, (), json.dumps({"error": fault}).encode())
-
-    assert error.what.startswith(str(status))
-    assert remedy in error.remedy
-    assert error.passes is (status in {429, 500, 529})
-
-
-@pytest.mark.parametrize(
-    ("dialect", "status", "fault", "remedy"),
-    [
-        ("openai", 400, {"message": _SAID, "type": "invalid_request_error", "code": "context_length_exceeded"}, "new"),
-        ("openai-responses", 400, {"message": "Your input exceeds the context window of this model."}, "new session"),
-        (
-            "anthropic",
-            400,
-            {
-                "type": "invalid_request_error",
-                "message": "input length and `max_tokens` exceed context limit: 7 + 2 > 8",
-            },
-            "new session",
-        ),
-        (
-            "gemini",
-            400,
-            {
-                "code": 400,
-                "message": "The input token count (9) exceeds the maximum number of tokens allowed (8).",
-                "status": "INVALID_ARGUMENT",
-            },
-            "new session",
-        ),
-        ("ollama", 400, "prompt too long; exceeded max context length by 812 tokens", "num_ctx"),
-    ],
-)
-def test_a_context_overflow_is_named_as_such_in_every_dialect(
-    dialect: str, status: int, fault: JSON, remedy: str
-) -> None:
-    error = DIALECTS[dialect].error(status, (), json.dumps({"error": fault}).encode())
-
-    assert error.what.startswith(f"context overflow: {status}")
-    words = fault if isinstance(fault, str) else fault["message"] if isinstance(fault, dict) else ""
-    assert str(words) in error.what
-    assert remedy in error.remedy
-    assert not error.passes
+    assert refusal(429, tuple(headers.items()), b"").retry_after == seconds
 
 
 def test_a_context_overflow_inside_an_answer_is_named_too() -> None:
     said = Failed(message="Your input exceeds the limit.", vendor="context_length_exceeded", start=0, end=0)
-
     assert failure(said).what == "context overflow: context_length_exceeded: Your input exceeds the limit."
     assert failure(replace(said, vendor="server_error")).what == "server_error: Your input exceeds the limit."

@@ -14,11 +14,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.kit.peer import head, peer
-from tests.llm.asking import ASK, PLACE, RECORDED, asked, recorder, refused, told
-from tui_host.errors import ModelError
-from tui_host.llm.model_client import ModelClient, Stream
+from tests.llm.asking import RECORDED, asked, recorder, refused
 from tui_host.settings.model_options import Options
-from tui_host.settings.schema import Provider, Template
+from tui_host.settings.schema import Template
 
 
 @pytest.mark.parametrize(
@@ -41,47 +39,26 @@ async def test_what_cannot_be_resolved_is_told_and_nothing_is_sent(more: dict[st
 
 
 @pytest.mark.parametrize(
-    ("url", "what"),
-    [
-        ("http://192.0.2.1/v1", "unencrypted"),
-        ("ftp://127.0.0.1", "not an http or https URL"),
-        ("", "not an http or https URL"),
-    ],
+    ("url", "what"), [("http://192.0.2.1/v1", "unencrypted"), ("ftp://127.0.0.1", "not an http or https URL")]
 )
 async def test_an_address_that_a_key_must_not_travel_to_is_refused(url: str, what: str) -> None:
     kept = recorder()
-
     assert what in (await refused(url, kept=kept)).what
     assert kept.since(0) == []
 
 
 async def test_a_preset_without_its_key_is_not_asked() -> None:
-    provider = Provider(
-        name="deepseek", base_url=Template(text="https://api.deepseek.example/v1"), key_variable="DEEPSEEK_API_KEY"
-    )
-    client = ModelClient(recorder(), {})
-
-    with pytest.raises(ModelError, match="DEEPSEEK_API_KEY is not set") as caught:
-        await told(Stream(client=client, provider=provider, ask=ASK, place=PLACE))
-
-    assert "set the environment variable DEEPSEEK_API_KEY" in caught.value.remedy
+    error = await refused("https://api.deepseek.example/v1", key_variable="DEEPSEEK_API_KEY")
+    assert error.what == "DEEPSEEK_API_KEY is not set"
+    assert "set the environment variable DEEPSEEK_API_KEY" in error.remedy
 
 
-async def test_a_proxy_of_the_environment_never_sees_this_machine() -> None:
-    async with peer([head(), RECORDED]) as there, peer([head()]) as proxy:
+async def test_a_proxy_of_the_environment_is_used_for_another_machine_and_never_for_this_one() -> None:
+    async with peer([head(), RECORDED]) as there, peer([head(), RECORDED]) as proxy:
         address = proxy.url.removesuffix("/v1")
         await asked(there.url, environment={"HTTP_PROXY": address, "http_proxy": address, "ALL_PROXY": address})
-
-    assert (len(there.requests), proxy.requests) == (1, [])
-
-
-async def test_another_machine_is_reached_through_the_proxy_of_the_environment() -> None:
-    async with peer([head(), RECORDED]) as proxy:
-        fold = await asked(
-            "http://model.example/v1",
-            environment={"http_proxy": proxy.url.removesuffix("/v1")},
-            allow_http=True,
-        )
+        assert (len(there.requests), proxy.requests) == (1, [])
+        fold = await asked("http://model.example/v1", environment={"http_proxy": address}, allow_http=True)
 
     assert fold.stop == "tools"
     assert proxy.requests[0].data.startswith(b"POST http://model.example/v1/chat/completions HTTP/1.1\r\n")
@@ -90,7 +67,6 @@ async def test_another_machine_is_reached_through_the_proxy_of_the_environment()
 async def test_a_proxy_that_is_no_url_is_told_without_its_password() -> None:
     proxy = {"http_proxy": "http://ann:pass[word]@proxy.example:port:80"}
     error = await refused("http://model.example/v1", environment=proxy, allow_http=True)
-
     assert (error.what, error.remedy) == ("the proxy's address is no URL", "correct the proxy in the environment")
 
 

@@ -15,17 +15,8 @@ FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def test_names_that_break_the_rule_or_collide_get_a_hash_and_stay_two() -> None:
-    tools = [
-        ("s", "a.b"),
-        ("s", "a/b"),
-        ("s", "x" * 100),
-        ("s", "x" * 101),
-        ("s", "工具"),
-        ("a", "_b"),
-        ("a_", "b"),
-        ("c", "d"),
-    ]
-
+    long = [("s", "x" * 100), ("s", "x" * 101)]
+    tools = [("s", "a.b"), ("s", "a/b"), *long, ("s", "工具"), ("a", "_b"), ("a_", "b"), ("c", "d")]
     names = [NameTable.make(tools).name(*tool) for tool in tools]
 
     wanted = ["s__a_b_", "s__a_b_", f"s__{'x' * 52}_", f"s__{'x' * 52}_", "s_____", "a___b_", "a___b_"]
@@ -58,14 +49,13 @@ def test_every_name_is_fit_and_leads_back(tools: list[tuple[str, str]]) -> None:
     [
         ("math__multiplies", "math__multiply"),
         ("add", "math__add"),
-        ("math.add", "math__add"),
-        ("hub__list", "list_tools"),
         ("zzzzzzzzzzzz", None),
     ],
 )
 def test_the_nearest_names_are_offered_for_one_that_does_not_exist(name: str, first: str | None) -> None:
-    known = (("math__add", "math", "add"), ("math__multiply", "math", "multiply"), ("list_tools", "hub", "list_tools"))
-    tools = [ToolSpec(name=name, description="", schema={}, server=server, tool=tool) for name, server, tool in known]
+    tools = [
+        ToolSpec(name=f"math__{of}", description="", schema={}, server="math", tool=of) for of in ("add", "multiply")
+    ]
 
     assert next(iter(nearest(name, tools)), None) == first
 
@@ -76,13 +66,10 @@ def test_the_nearest_names_are_offered_for_one_that_does_not_exist(name: str, fi
         ("math__add", "math__add"),
         ("multiply", "math__multiply"),
         ("math__multiply<|channel|>commentary", "math__multiply"),
-        ("functions.math__multiply", "math__multiply"),
         ("functions.math__multiply:0", "math__multiply"),
         ("math_multiply", "math__multiply"),
-        ("math-multiply", "math__multiply"),
         ("mcp__math__multiply", "math__multiply"),
         ("'multiply'", "math__multiply"),
-        ("math__add'", None),
         ("math_add", None),
         ("add", "math__add"),
         ("twice", None),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from tui_host.errors import JSON
 from tui_host.llm.events import CutOff, ModelEvent, Stopped, TextDelta, ThinkingDelta
@@ -69,27 +69,20 @@ def speaking(name: str) -> ToolProtocol:
     return protocol(name, template.read_text(encoding="utf-8") if template.is_file() else "")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Reading:
-    """What an answer was read as.
+    """What an answer was read as: name and arguments of calls, the model's own words, the bytes that a call came with."""
 
-    Attributes:
-        events: All of it; neighbours that are text of one kind joined, and no bytes.
-        shown: The visible text after each event that changed it.
-        calls: Name, arguments, the model's own words, and the bytes that the call came with.
-    """
-
-    events: list[ModelEvent] = field(default_factory=list[ModelEvent])
-    shown: list[str] = field(default_factory=list[str])
-    calls: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    written: list[str] = field(default_factory=list[str])
-    spans: list[bytes] = field(default_factory=list[bytes])
-    text: str = ""
-    thinking: str = ""
-    cut: str = ""
-    malformed: list[str] = field(default_factory=list[str])
-    options: tuple[str, ...] | None = None
-    message: Message | None = None
+    events: list[ModelEvent]  # neighbours that are text of one kind joined, without bytes
+    shown: list[str]  # the visible text after each event that changed it
+    calls: list[tuple[str, str]]
+    written: list[str]
+    spans: list[bytes]
+    text: str
+    thinking: str
+    cut: str
+    malformed: list[str]
+    message: Message
 
 
 def read(
@@ -99,10 +92,8 @@ def read(
     places = sorted({0, len(answer), *(cut for cut in cuts if 0 < cut < len(answer))})
     body = answer.encode("utf-8", "surrogatepass")
     fold = Fold(provider="p", model="m", call_id=str)
-    reading = Reading()
     reader = protocol(name).reader(tools)
-    offset = 0
-    events: list[ModelEvent] = []
+    offset, shown, events = 0, list[str](), list[ModelEvent]()
     for start, end in itertools.pairwise(places):
         size = len(answer[start:end].encode("utf-8", "surrogatepass"))
         events += reader.feed(TextDelta(text=answer[start:end], start=offset, end=offset + size))
@@ -113,17 +104,19 @@ def read(
         assert 0 <= event.start <= event.end <= len(body)
         fold.add(event)
         if isinstance(event, TextDelta):
-            reading.shown.append(fold.text)
-    reading.events = joined(events)
-    reading.calls = [(found.call.name, found.call.arguments) for found in fold.calls]
-    reading.written = [found.call.written for found in fold.calls]
-    reading.spans = [body[found.spans[0][0] : found.spans[-1][1]] for found in fold.calls]
-    reading.text, reading.thinking = fold.text, fold.thinking
-    reading.cut = "".join(piece.text for piece in fold.cut_off)
-    reading.malformed = [each.reason for each in fold.malformed]
-    reading.options = fold.options
-    reading.message = fold.message(turn=1)
-    return reading
+            shown.append(fold.text)
+    return Reading(
+        events=joined(events),
+        shown=shown,
+        calls=[(found.call.name, found.call.arguments) for found in fold.calls],
+        written=[found.call.written for found in fold.calls],
+        spans=[body[found.spans[0][0] : found.spans[-1][1]] for found in fold.calls],
+        text=fold.text,
+        thinking=fold.thinking,
+        cut="".join(piece.text for piece in fold.cut_off),
+        malformed=[each.reason for each in fold.malformed],
+        message=fold.message(turn=1),
+    )
 
 
 def joined(events: Sequence[ModelEvent]) -> list[ModelEvent]:
@@ -137,11 +130,6 @@ def joined(events: Sequence[ModelEvent]) -> list[ModelEvent]:
         else:
             found.append(bare)
     return found
-
-
-def each(answer: str) -> range:
-    """Cuts into deltas of one character."""
-    return range(1, len(answer))
 
 
 def text_of(message: Message) -> str:

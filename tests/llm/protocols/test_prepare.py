@@ -81,9 +81,7 @@ def test_what_the_host_and_the_model_said_goes_as_it_was(name: str) -> None:
     assert "a correction" in found
     assert [message.role for message in prepared.messages] == ["system", "user"], "neighbours of one role are one"
     answer = f"Let me see.\n{call(name)}"
-    message = read(name, answer).message
-    assert message is not None
-    assert text_of(speaking(name).prepare([user("?"), message], TOOLS).messages[2]) == answer
+    assert text_of(speaking(name).prepare([user("?"), read(name, answer).message], TOOLS).messages[2]) == answer
 
 
 @protocols
