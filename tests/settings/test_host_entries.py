@@ -33,14 +33,9 @@ def read(value: JSON, name: str = "", folder: Path | None = None) -> dict[str, o
     ("name", "value", "table"),
     [
         ("claude-code", {"type": "http", "url": "https://a.example/mcp"}, {"url": "https://a.example/mcp"}),
-        ("cursor", {"url": "https://a.example/mcp"}, {"url": "https://a.example/mcp"}),
         ("cline", {"url": "https://a.example/sse"}, {"url": "https://a.example/sse", "transport": "sse"}),
         ("cline", {"type": "streamableHttp", "url": "https://a.example"}, {"url": "https://a.example"}),
-        (
-            "cline",
-            {"transport": {"type": "stdio", "command": "x"}, "timeout": 5},
-            {"command": "x", "args": [], "timeout": 5},
-        ),
+        ("cline", {"transport": {"type": "stdio", "command": "x"}, "timeout": 5}, {"command": "x", "timeout": 5}),
         ("gemini-cli", {"url": "https://a.example/sse"}, {"url": "https://a.example/sse", "transport": "sse"}),
         (
             "gemini-cli",
@@ -49,7 +44,11 @@ def read(value: JSON, name: str = "", folder: Path | None = None) -> dict[str, o
         ),
         ("windsurf", {"serverUrl": "https://a.example"}, {"url": "https://a.example"}),
         ("", {"baseUrl": "https://a.example", "type": "streamable_http"}, {"url": "https://a.example"}),
-        ("", {"cmd": "x", "args": ["y"], "envs": {"A": "1"}}, {"command": "x", "args": ["y"], "env": {"A": "1"}}),
+        (
+            "",
+            {"command": "x", "args": ["y"], "env": {"A": 1, "B": None}},
+            {"command": "x", "args": ["y"], "env": {"A": "1"}},
+        ),
     ],
 )
 def test_each_host_says_in_its_own_way_how_a_server_is_reached(
@@ -84,27 +83,20 @@ def test_gemini_writes_references_without_braces_too() -> None:
 
 
 def test_what_is_not_imported_is_said() -> None:
-    value = {"command": "npx", "args": ["mcp-remote", "https://a.example/mcp"], "disabled": True, "envFile": ".env"}
-    more = {"env": {"API_KEY": "secret-1", "GONE": None}, "autoApprove": ["read"], "timeout": 60000}
-    entry = only(json.dumps({"mcpServers": {"a b": {**value, **more}}}))
+    value = {"command": "npx", "args": ["x"], "disabled": True, "envFile": ".env", "autoApprove": ["read"]}
+    entry = only(json.dumps({"mcpServers": {"a b": {**value, "env": {"API_KEY": "secret-1"}}}}))
     assert entry.name == "a-b"
     assert list(entry.notes) == [
-        "mcp-remote is not needed here: tui-host servers add NAME https://a.example/mcp",
-        "switched off there",
-        "autoApprove is not imported (read): every call is asked about",
-        "not imported: envFile",
+        "not imported: envFile, autoApprove",
         "named a b there",
         'env.API_KEY: the file contains the secret itself (API_KEY); write "${NAME}" for it and set that variable instead',
     ]
 
 
 def test_a_server_that_cannot_be_reached_from_here_has_a_problem() -> None:
-    entries = read_host_entries(
-        '{"mcpServers": {"a": {"type": "inMemory"}, "b": {}, "c": {"url": "http://a.example/mcp"}}}', PASTED
-    )
+    entries = read_host_entries('{"mcpServers": {"a": {"type": "inMemory"}, "b": {"url": "http://a.example"}}}', PASTED)
     assert [entry.problem.partition(" (")[0] for entry in entries] == [
-        "its transport inMemory is not supported",
-        "it has no command and no URL",
+        "no command, url or bundled",
         "url: plain http to http://a.example would send everything unencrypted, keys too",
     ]
 
@@ -122,13 +114,11 @@ def test_codex_is_read_from_toml() -> None:
         '\ufeff{"mcpServers": {"a": {"command": "uvx", "args": ["mcp-server-time"],}}} // pasted',
         '{"mcp": {"servers": {"a": {"command": "uvx", "args": ["mcp-server-time"]}}}}',
         '{"a": {"command": "uvx", "args": ["mcp-server-time"]}}',
-        '{"command": "uvx", "args": ["mcp-server-time"]}',
     ],
 )
 def test_pasted_text_may_have_any_common_shape(text: str) -> None:
     entry = only(text)
-    assert entry.name in {"a", "mcp-server-time"}
-    assert (entry.table["command"], entry.table["args"]) == ("uvx", ["mcp-server-time"])
+    assert (entry.name, entry.table["command"], entry.table["args"]) == ("a", "uvx", ["mcp-server-time"])
 
 
 def test_a_file_tells_its_host(tmp_path: Path) -> None:

@@ -244,8 +244,6 @@ def test_a_host_is_known_by_any_spelling_and_an_unknown_one_is_told_with_the_nea
         ("claude-desktop", "darwin", {}, "/h/Library/Application Support/Claude/claude_desktop_config.json"),
         ("claude-code", "linux", {"CLAUDE_CONFIG_DIR": "/cc"}, "/cc/.claude.json"),
         ("cline", "linux", {}, "/h/.cline/data/settings/cline_mcp_settings.json"),
-        ("cline", "linux", {"CLINE_DIR": "/cl"}, "/cl/data/settings/cline_mcp_settings.json"),
-        ("cline", "linux", {"CLINE_MCP_SETTINGS_PATH": "/x.json"}, "/x.json"),
         ("gemini-cli", "linux", {"GEMINI_CLI_HOME": "/g"}, "/g/.gemini/settings.json"),
     ],
 )

@@ -120,7 +120,7 @@ def _candidates(words: Sequence[str], settings: Settings) -> Iterator[_Candidate
     """Yield the servers of the named file, or of all known hosts' own files."""
     own = {path: host for host in HOSTS for path in files_of(host, settings.environment) if path.is_file()}
     if words == ["-"]:
-        data = sys.stdin.buffer.read(files.LIMIT) if sys.stdin is not None else b""
+        data = sys.stdin.buffer.read() if sys.stdin is not None else b""
         yield from _read(HostFile(path=Path("-"), data=data), PASTED, None)
         return
     if words:
@@ -132,8 +132,8 @@ def _candidates(words: Sequence[str], settings: Settings) -> Iterator[_Candidate
             yield from _read(files.read(path), host, None)
         except SettingsError as error:
             diagnostics.tell(f"{host.title} is skipped: {error}")
-    for name in (name for host in HOSTS for name in host.project_files if Path(name).is_file()):
-        if Path(name).resolve() not in own:
+    for name in (host.project_file for host in HOSTS):
+        if Path(name).is_file() and Path(name).resolve() not in own:
             diagnostics.tell(f"{name} in this folder is left alone; import it with: tui-host servers import {name}")
 
 

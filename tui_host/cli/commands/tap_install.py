@@ -119,7 +119,6 @@ def run(args: Namespace, environment: Mapping[str, str], agreed: Callable[[], bo
         if is_install:
             file = ("--file", str(args.file)) if args.file else ()
             back = shlex.join(("tui-host", "tap", "uninstall", host.name, *file))
-            diagnostics.tell_all([f"{host.title}: {host.note}"] if host.note else [])
             diagnostics.tell(f"recordings are under f5 in tui-host; remove the tap with «{visible(back)}»")
     if args.json:
         output.value({"host": host.name, "files": [plan.to_json(copies) for plan in plans]})
@@ -131,12 +130,9 @@ def _paths(host: KnownHost, typed: Path | None, environment: Mapping[str, str]) 
         return [whole(typed, "--file")]
     places = files_of(host, environment)
     existing = [path for path in places if path.is_file()]
-    own = [path.resolve() for path in existing]
-    for name in host.project_files:
-        if Path(name).is_file() and Path(name).resolve() not in own:
-            diagnostics.tell(
-                f"{name} in this folder is left alone, since others may share it: --file {name} chooses it"
-            )
+    name = host.project_file
+    if Path(name).is_file() and Path(name).resolve() not in [path.resolve() for path in existing]:
+        diagnostics.tell(f"{name} in this folder is left alone, since others may share it: --file {name} chooses it")
     if not existing:
         looked = ", ".join(map(shown_path, places))
         raise SettingsError(f"no configuration of {host.title} found", looked, "give its file with --file FILE")

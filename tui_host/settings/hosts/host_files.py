@@ -10,8 +10,6 @@ from tui_host.errors import SettingsError
 from tui_host.settings.save import write_private
 from tui_host.settings.toml_files import shown_path
 
-LIMIT = 64 << 20
-"""Largest file to read, in bytes; the longest known, with a host's whole history, has a few million."""
 BACKUP = ".before-tap"
 
 
@@ -29,26 +27,20 @@ class HostFile:
         try:
             return self.data.decode()
         except UnicodeDecodeError as error:
-            byte = self.data[error.start]
-            where = shown_path(self.path)
-            raise SettingsError(f"not UTF-8: byte 0x{byte:02x}", where, "save the file as UTF-8") from None
+            what = f"not UTF-8: byte 0x{self.data[error.start]:02x}"
+            raise SettingsError(what, shown_path(self.path), "save the file as UTF-8") from None
 
     @property
     def backup(self) -> Path:
-        """The path of the backup, which may not exist: beside the real file, behind symbolic links."""
-        real = self.path.resolve()
+        """The path of the backup, which may not exist."""
+        real = self.path.resolve()  # a link often leads to a folder of dotfiles, which is where the file is kept
         return real.with_name(f"{real.name}{BACKUP}")
 
 
 def read(path: Path) -> HostFile:
     """Read a whole configuration file, or raise a `SettingsError`."""
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise SettingsError("not a file", shown_path(path), "give the path of the host's configuration file")
-        if status.st_size > LIMIT:
-            raise SettingsError(f"longer than {LIMIT >> 20} MiB", shown_path(path), "give the path of the host's file")
-        return HostFile(path=path, data=path.read_bytes(), mode=stat.S_IMODE(status.st_mode))
+        return HostFile(path=path, data=path.read_bytes(), mode=stat.S_IMODE(path.stat().st_mode))
     except OSError as error:
         what = f"cannot be read: {error.strerror}"
         raise SettingsError(what, shown_path(path), "check its path and permissions") from error
@@ -60,10 +52,7 @@ def has_changed(file: HostFile, untapped: bytes) -> bool:
 
 
 def replace_content(file: HostFile, data: bytes, untapped: bytes) -> Path | None:
-    """Write new content; returns the backup, None if it went because the file has its content again.
-
-    The backup is the file without taps as long as nobody edits the file, else its content before this change.
-    """
+    """Write new content; returns the backup, None if it went because the file has its content again."""
     if read(file.path).data != file.data:
         raise SettingsError("changed while you looked", shown_path(file.path), "try again; nothing was written")
     if not file.mode & stat.S_IWUSR:  # renaming a file over it would succeed for anyone who may write in the folder
@@ -71,10 +60,9 @@ def replace_content(file: HostFile, data: bytes, untapped: bytes) -> Path | None
         raise SettingsError("read-only", shown_path(file.path), remedy)
     backup = file.backup
     kept = backup.read_bytes() if backup.is_file() else None
-    if kept is None or kept not in (untapped, data):
+    if kept is None or kept not in (untapped, data):  # an unedited file's backup is the file before all taps
         write_private(backup, file.data)
     write_private(file.path, data, file.mode)
-    # With nothing but taps added since, the file without them is the backup's content, which is then no longer needed.
     if kept == data:
         backup.unlink()
         return None

@@ -1,8 +1,6 @@
-"""Parses JSON with comments and trailing commas, and keeps the position of every value.
+"""Parses JSON with comments and trailing commas, and keeps the position of every value, so that edits replace ranges.
 
-Texts are never rewritten as a whole: an edit replaces a range, and every other character stays. Comments and trailing
-commas are first blanked out at equal length, so that `json` checks the rest, and positions are those of the file. Source: RFC 8259;
-for comments and trailing commas, Visual Studio Code's "JSON with Comments".
+Source: RFC 8259; for comments and trailing commas, Visual Studio Code's "JSON with Comments".
 """
 
 from __future__ import annotations
@@ -58,11 +56,12 @@ def after_space(text: str, at: int) -> int:
     return at if space is None else space.end()
 
 
-def parse(text: str, where: str) -> PlacedValue | None:
-    """Parse the text of a file; None if it contains only space and comments. `where` names the file if it is no JSON."""
+def parse(text: str, where: str) -> PlacedValue:
+    """Parse the text of a file; only space and comments are null. `where` names the file if it is no JSON."""
+    # Blanked out at equal length, comments and commas leave positions as they are in the file, and `json` checks the rest.
     plain = _TRAILING_COMMA.sub(_blank, _COMMENT.sub(_blank, text))
     if not plain.strip(" \t\r\n"):
-        return None
+        return PlacedValue(start=0, end=0)
     remedy = "fix it first; nothing was written"
     try:
         json.loads(plain)

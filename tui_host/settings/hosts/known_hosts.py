@@ -1,7 +1,6 @@
-"""The hosts whose configuration files this program knows.
+"""The hosts whose configuration files `servers import` reads and `tap install` writes, in one table.
 
-Source: each host's documentation and, for Cline and Gemini CLI, its code, as of autumn 2026. In a path, `{config}` is the folder for
-desktop applications: `~/.config` on Linux, `~/Library/Application Support` on macOS.
+Source: each host's documentation and, for Cline, Gemini CLI, Goose and Codex, its code, as of autumn 2026.
 """
 
 from __future__ import annotations
@@ -14,116 +13,85 @@ from pathlib import Path
 from tui_host.errors import SettingsError
 from tui_host.settings.mistakes import nearest, shown
 
-FLATPAKS = "/.var/app/"
 ANY = "*"
 """Stands for any key in `servers`."""
 _VSCODES = (  # the snap uses the first
-    *("{config}/Code", "{config}/Code - Insiders", "{config}/VSCodium"),
-    *("{home}/.var/app/com.visualstudio.code/config/Code", "{home}/.var/app/com.vscodium.codium/config/VSCodium"),
+    "{config}/Code",
+    "{config}/Code - Insiders",
+    "{config}/VSCodium",
+    "{home}/.var/app/com.visualstudio.code/config/Code",
+    "{home}/.vscode-server/data",
 )
-_CLINES = (  # forks of Visual Studio Code, and its remote ends, run the same extension
-    *(*_VSCODES, "{config}/Cursor", "{config}/Windsurf"),
-    *("{home}/.vscode-server/data", "{home}/.cursor-server/data"),
-)
+_CLINES = (*_VSCODES, "{config}/Cursor", "{config}/Windsurf", "{home}/.cursor-server/data")  # forks run the extension
 _OF_CLINE = "User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
 
+_MCP_SERVERS = (("mcpServers",),)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True)
 class KnownHost:
-    """A host, the paths of its configuration files, and where they list servers."""
+    """A host, where its configuration files are, and what is its own in them."""
 
     name: str  # to type; empty for text of any host
     title: str
-    files: tuple[str, ...]  # patterns, in which `{…}` names an entry of `_places`
-    project_files: tuple[str, ...] = ()  # in a project's folder, often shared; used only if the user names one
-    servers: tuple[tuple[str, ...], ...] = (("mcpServers",),)  # keys that lead to an object with the servers by name
-    inside: str = ""  # a member of a server's object that may hold the command or URL in the object's place
-    urls: tuple[str, ...] = ("url",)
+    files: tuple[str, ...]  # patterns in a folder of `_folders`
+    project_file: str = ""  # in a project's folder, often shared; used only if the user names it
+    servers: tuple[tuple[str, ...], ...] = _MCP_SERVERS  # keys that lead to an object with the servers by name
     url_is_sse: bool = False  # a server behind a plain `url` speaks the older transport, HTTP+SSE
     is_toml: bool = False  # such files are only read
-    milliseconds: bool = False
     has_bare_references: bool = False  # `$NAME` stands for a variable, as `${NAME}` does
-    note: str = ""
 
 
 HOSTS = (
+    KnownHost("claude-desktop", "Claude Desktop", ("{config}/Claude/claude_desktop_config.json",)),
     KnownHost(
-        name="claude-desktop",
-        title="Claude Desktop",
-        files=("{config}/Claude/claude_desktop_config.json",),
-        note="its model cannot be redirected, so only the traffic with its servers can be recorded",
+        "claude-code",
+        "Claude Code",
+        ("{claude}/.claude.json",),
+        project_file=".mcp.json",
+        servers=(*_MCP_SERVERS, ("projects", ANY, "mcpServers")),
+    ),
+    KnownHost("cursor", "Cursor", ("{home}/.cursor/mcp.json",), project_file=".cursor/mcp.json"),
+    KnownHost(
+        "vscode",
+        "VS Code",
+        tuple(f"{folder}/User/{name}" for name in ("mcp.json", "profiles/*/mcp.json") for folder in _VSCODES),
+        project_file=".vscode/mcp.json",
+        servers=(("servers",), ("mcp", "servers"), *_MCP_SERVERS),
     ),
     KnownHost(
-        name="claude-code",
-        title="Claude Code",
-        files=("{claude}/.claude.json",),
-        project_files=(".mcp.json",),
-        servers=(("mcpServers",), ("projects", ANY, "mcpServers")),
-    ),
-    KnownHost(
-        name="cursor",
-        title="Cursor",
-        files=("{home}/.cursor/mcp.json",),
-        project_files=(".cursor/mcp.json",),
-        note="cursor-agent asks again for approval of a server whose command has changed",
-    ),
-    KnownHost(
-        name="vscode",
-        title="VS Code",
-        files=(
-            *(f"{folder}/User/{name}" for name in ("mcp.json", "profiles/*/mcp.json") for folder in _VSCODES),
-            "{home}/.vscode-server/data/User/mcp.json",
-        ),
-        project_files=(".vscode/mcp.json",),
-        servers=(("servers",), ("mcp", "servers"), ("mcpServers",)),
-    ),
-    KnownHost(
-        name="cline",
-        title="Cline",
-        files=("{cline}", *(f"{folder}/{_OF_CLINE}" for folder in _CLINES)),
-        inside="transport",
+        "cline",
+        "Cline",
+        ("{home}/.cline/data/settings/cline_mcp_settings.json", *(f"{folder}/{_OF_CLINE}" for folder in _CLINES)),
         url_is_sse=True,
     ),
     KnownHost(
-        name="windsurf",
-        title="Windsurf",
-        files=("{home}/.codeium/windsurf/mcp_config.json", "{home}/.codeium/mcp_config.json"),
-        urls=("serverUrl", "url"),
+        "windsurf",
+        "Windsurf",
+        ("{home}/.codeium/windsurf/mcp_config.json", "{home}/.codeium/mcp_config.json"),
     ),
     KnownHost(
-        name="gemini-cli",
-        title="Gemini CLI",
-        files=("{gemini}/.gemini/settings.json",),
-        project_files=(".gemini/settings.json",),
-        urls=("httpUrl", "url"),
+        "gemini-cli",
+        "Gemini CLI",
+        ("{gemini}/.gemini/settings.json",),
+        project_file=".gemini/settings.json",
         url_is_sse=True,
-        milliseconds=True,
         has_bare_references=True,
     ),
+    KnownHost("lm-studio", "LM Studio", ("{home}/.lmstudio/mcp.json", "{home}/.cache/lm-studio/mcp.json")),
     KnownHost(
-        name="lm-studio",
-        title="LM Studio",
-        files=("{home}/.lmstudio/mcp.json", "{home}/.cache/lm-studio/mcp.json"),
-    ),
-    KnownHost(
-        name="codex",
-        title="Codex",
-        files=("{codex}/config.toml",),
-        project_files=(".codex/config.toml",),
+        "codex",
+        "Codex",
+        ("{codex}/config.toml",),
+        project_file=".codex/config.toml",
+        servers=(("mcp_servers",),),
         is_toml=True,
     ),
 )
 TAPPED = tuple(host for host in HOSTS if not host.is_toml)
 """The hosts into whose files taps can be written."""
-PASTED = KnownHost(
-    name="",
-    title="",
-    files=(),
-    servers=(("mcpServers",), ("servers",), ("mcp", "servers"), ("context_servers",), ("extensions",)),
-    inside="transport",
-    urls=("httpUrl", "serverUrl", "url", "baseUrl", "uri"),
-)
-"""Stands for any host: text in one of the common forms. Cherry Studio and Goose exchange such text."""
+PASTED = KnownHost("", "", (), servers=(*(keys for host in HOSTS for keys in host.servers), ("context_servers",), ()))
+"""Stands for any host: text in one of the common forms, which Cherry Studio and Zed exchange too."""
 _SHORT = {"claude": "claude-desktop", "code": "vscode", "gemini": "gemini-cli"}
 
 
@@ -139,24 +107,20 @@ def known_host(typed: str) -> KnownHost:
     raise SettingsError(f"unknown host {shown(typed)}", "HOST", remedy)
 
 
+def _plain(name: str) -> str:
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
 def files_of(host: KnownHost, environment: Mapping[str, str], platform: str = sys.platform) -> list[Path]:
-    """Return a host's existing files, followed by the expected paths of its missing files."""
-    existing: list[Path] = []
-    missing: list[Path] = []
-    places = _places(environment, platform)
-    for pattern in host.files:
-        path = Path(pattern.format_map(places))
-        folder, star, rest = str(path).partition("/*/")
-        if star:
-            existing += sorted(Path(folder).glob(f"*/{rest}"))
-        elif path.exists():
-            existing.append(path)
-        elif FLATPAKS not in pattern:  # only some have one
-            missing.append(path)
-    return [*existing, *missing]
+    """Return a host's existing files, or without any the file that it would create."""
+    folders = _folders(environment, platform)
+    patterns = [pattern.split("/", 1) for pattern in host.files]
+    existing = [path for name, rest in patterns for path in sorted(Path(folders[name]).glob(rest))]
+    (name, rest), *_ = patterns
+    return existing or [Path(folders[name], rest)]
 
 
-def _places(environment: Mapping[str, str], platform: str) -> dict[str, str]:
+def _folders(environment: Mapping[str, str], platform: str) -> dict[str, str]:
     home = environment.get("HOME", "")
     if not home.startswith("/"):
         raise SettingsError("no home folder is known", "HOME", "set HOME to an absolute path, or give --file FILE")
@@ -165,16 +129,10 @@ def _places(environment: Mapping[str, str], platform: str) -> dict[str, str]:
         config = f"{home}/Library/Application Support"
     elif not config.startswith("/"):
         config = f"{home}/.config"
-    data = environment.get("CLINE_DATA_DIR") or f"{environment.get('CLINE_DIR') or f'{home}/.cline'}/data"
     return {
-        "home": home,
-        "config": config,
-        "claude": environment.get("CLAUDE_CONFIG_DIR") or home,
-        "codex": environment.get("CODEX_HOME") or f"{home}/.codex",
-        "gemini": environment.get("GEMINI_CLI_HOME") or home,
-        "cline": environment.get("CLINE_MCP_SETTINGS_PATH") or f"{data}/settings/cline_mcp_settings.json",
+        "{home}": home,
+        "{config}": config,
+        "{claude}": environment.get("CLAUDE_CONFIG_DIR") or home,
+        "{codex}": environment.get("CODEX_HOME") or f"{home}/.codex",
+        "{gemini}": environment.get("GEMINI_CLI_HOME") or home,
     }
-
-
-def _plain(name: str) -> str:
-    return "".join(filter(str.isalnum, name.casefold()))
