@@ -79,11 +79,11 @@ class AnswerReader(ABC):
 
     def outside(self, value: Mapping[str, JSON]) -> None:
         """Read an event that is no part of an answer: the provider's error, or anything else."""
-        fault = fault_in(value)
+        fault, status = fault_in(value), value.get("status")
         if fault is None:
             self.has_foreign = True
         else:
-            self.fail(*fault)
+            self.fail(fault[0], fault[1] or (str(status) if isinstance(status, int) else ""))
 
     def take(self) -> list[ModelEvent]:
         events, self.events = self.events, []

@@ -119,6 +119,6 @@ def _error(body: Mapping[str, JSON], kind: str) -> tuple[str, AnswerPart] | None
         return None
     if kind == "error":
         return "anthropic", AnswerPart(ends=True)
-    if {"code", "status"} <= error.keys():
-        return "gemini", AnswerPart()
-    return ("openai", AnswerPart()) if error.keys() & {"type", "code", "param"} and "status" not in error else None
+    if "status" in error:
+        return ("gemini", AnswerPart()) if "code" in error else None
+    return ("openai", AnswerPart()) if error.keys() & {"type", "code", "param"} else None

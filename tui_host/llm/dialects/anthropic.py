@@ -13,7 +13,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from tui_host.capture.json.narrowing import items, mapping, text_or_empty
+from tui_host.capture.json.narrowing import mapping, text_or_empty
 from tui_host.errors import JSON
 from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.body_framing import count_of, source
@@ -211,15 +211,10 @@ class MessagesReader(AnswerReader):
             return ()
         events: list[dict[str, JSON]] = []
         for number, block in enumerate(content):
-            if not isinstance(block, dict):
-                continue
             # The input as a piece, so that the arguments are the model's own bytes.
             given: JSON = {"type": "input_json_delta", "partial_json": source(data, "content", number, "input")}
-            cited: list[JSON] = [
-                {"type": "citations_delta", "citation": each} for each in items(block.get("citations"))
-            ]
             events.append({"type": "content_block_start", "index": number, "content_block": block})
-            events += [{"type": "content_block_delta", "index": number, "delta": delta} for delta in (given, *cited)]
+            events.append({"type": "content_block_delta", "index": number, "delta": given})
             events.append({"type": "content_block_stop", "index": number})
         events.append({"type": "message_delta", "delta": value, "usage": value.get("usage")})
         self.mark = "message"
@@ -293,6 +288,7 @@ class MessagesReader(AnswerReader):
                 if not any(block.pieces):
                     self.arguments(block.call, block.given)
             case "text":
+                self.cite(block.value.get("citations"))  # of an answer that was not streamed
                 self.end_part("text")
             case "thinking":
                 signature = text_or_empty(block.value.get("signature"))

@@ -15,7 +15,6 @@ from tui_host.llm.dialects.chat_shape import ChatReader, ChatWriter
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.messages import Ask, Image, Message, Part, Stop, ToolCall, ToolResult, Usage
 from tui_host.llm.outgoing import Outgoing, Target, Window
-from tui_host.llm.provider_faults import fault_in
 from tui_host.llm.request_writing import arguments_object, text_of
 from tui_host.llm.tool_names import OPENAI_NAMES
 
@@ -118,19 +117,12 @@ class OllamaReader(ChatReader):
             for number, call in enumerate(calls if isinstance(calls, list) else ()):
                 self._call(call, number, data)
         elif not isinstance(value.get("done"), bool):
-            self._error(value)
+            self.outside(value)
             return
         if value.get("error"):
-            self._error(value)
+            self.outside(value)
         elif value.get("done") is True:
             self._done(value)
-
-    def _error(self, value: Mapping[str, JSON]) -> None:
-        fault, status = fault_in(value), value.get("status")
-        if fault is None:
-            self.has_foreign = True
-        else:
-            self.fail(fault[0], fault[1] or (str(status) if isinstance(status, int) else ""))
 
     def _call(self, value: JSON, number: int, data: bytes) -> None:
         """Read a call, which is never split."""
