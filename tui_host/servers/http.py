@@ -52,38 +52,29 @@ from tui_host.servers.http_failure import (
 )
 from tui_host.servers.outgoing_request import HttpAnswer
 from tui_host.servers.server_faults import WireError, closed, remedy_of_answer, words_of_answer
-from tui_host.servers.stdio import cause_of_end, running
+from tui_host.servers.stdio import running
 
 if TYPE_CHECKING:
     from tui_host.servers.server_endpoint import Endpoint
     from tui_host.servers.wire import Wire
 
 CONNECT_SECONDS = 30.0
-START_SECONDS = 30.0
-"""How long a program may take to print its URL."""
-NOTIFICATION_SECONDS = 15.0
-"""Longest time that the POST of a notification or an answer may hold up its sender."""
+START_SECONDS = 30.0  # until a bundled program has printed its URL
+NOTIFICATION_SECONDS = 15.0  # a server that never answers one must not hold up its sender
 LEAVE_SECONDS = 2.0
 BODY_LIMIT = 64 << 20
-"""Largest JSON answer or event, in bytes."""
 REDIRECTS = 5
 TRANSIENT = frozenset({429, 502, 503, 504})
-"""Statuses of a refusal that may pass."""
 TRIES = 4
-"""How often a message is sent while its server says that the refusal will pass."""
-DEFAULT_WAIT_SECONDS = 1.0
-LEAST_WAIT_SECONDS = 0.1
-LONGEST_WAIT_SECONDS = 30.0
-"""Longest time to wait for a refusal to pass; the person is told of a longer one."""
-STEADY_SECONDS = 1.0
-"""How long a stream that brings nothing has to last to be no failure."""
+DEFAULT_WAIT_SECONDS, LEAST_WAIT_SECONDS = 1.0, 0.1
+LONGEST_WAIT_SECONDS = 30.0  # the person is told of a longer one
+STEADY_SECONDS = 1.0  # proxies cut idle streams: one that lasted is no failure
 FAILURES = 3
-"""How often in a row a stream may fail until it is given up."""
 SESSION = "mcp-session-id"
 
 _EVENTS, _JSON = "text/event-stream", "application/json"
+# A gateway that gave up waiting knows nothing of their effect: only the server's own word sends them again.
 _EFFECTS = frozenset({"tools/call", "tasks/update"})
-"""Methods that may have had an effect where a gateway gave up waiting, so that only the server's own word sends them again."""
 _BEFORE_SENDING = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _FAULTS = (httpx2.TransportError, OSError, CodingError)
 ReadAnswer: TypeAlias = Callable[[OutgoingMessage, httpx2.Response], Awaitable[None]]
@@ -94,11 +85,7 @@ SendRequest: TypeAlias = Callable[[httpx2.Request], Awaitable[httpx2.Response]]
 async def http_transport(
     endpoint: Endpoint, wire: Wire, kind: Literal["http", "sse"], *, read_seconds: float | None
 ) -> AsyncGenerator[Peer]:
-    """Connect to a server behind a URL. `read_seconds` is the longest pause between bytes of an answer; None for no limit.
-
-    Raises:
-        ServerError: There is no address, or the older transport's stream cannot be opened.
-    """
+    """Connect to a server behind a URL. `read_seconds` is the longest pause between bytes of an answer; None for no limit."""
     headers = {"User-Agent": "tui-host", **endpoint.headers}
     timeout = httpx2.Timeout(CONNECT_SECONDS, read=read_seconds)
     async with _address(endpoint, wire) as url, anyio.create_task_group() as group:
@@ -112,9 +99,8 @@ async def http_transport(
             if not is_ours and "authorization" not in http.headers:
                 from tui_host.servers.authorization.server_login import ServerLogin
 
-                methods = (
-                    {"POST"} if kind == "http" else {"POST", "GET"}
-                )  # the older transport is refused at its stream
+                # The older transport is refused at its stream already.
+                methods = {"POST"} if kind == "http" else {"POST", "GET"}
                 link.send_request = ServerLogin(url, wire, http, inner, methods).send
             async with peer_over(wire, link.send) as link.peer:
                 if isinstance(link, SseHttp):
@@ -149,12 +135,7 @@ class HttpLink:
     async def open(
         self, method: str, url: str, headers: Mapping[str, str], data: bytes | None = None
     ) -> AsyncGenerator[httpx2.Response]:
-        """Send a request and yield the response, whose body is still to be read.
-
-        Raises:
-            httpx2.TransportError: No answer came.
-            LoginFailed: The server wants a login, and there is none.
-        """
+        """Send a request and yield the response, whose body is still to be read."""
         request = self._http.build_request(method, url, headers=headers, content=data)
         response = await self.send_request(request)
         try:
@@ -247,13 +228,10 @@ class HttpLink:
 
 
 class EventStream:
-    """A stream of events that may be opened again where it broke off, from its `last_id`, as its server says.
-
-    `failures` counts how often in a row it could not be opened, or ended at once without bringing anything.
-    """
+    """A stream of events that may be opened again where it broke off, from its `last_id`, as its server says."""
 
     last_id = ""
-    failures = 0
+    failures = 0  # in a row: not opened, or ended at once without bringing anything
     retry = DEFAULT_WAIT_SECONDS
 
     async def events(self, response: httpx2.Response) -> AsyncGenerator[SseEvent]:
@@ -302,8 +280,8 @@ class StreamableHttp(HttpLink):
                 async with self.open("DELETE", self.url, self._headers()):
                     pass
 
-    def _headers(self, accept: str = f"{_JSON}, {_EVENTS}") -> dict[str, str]:
-        own = {SESSION: self._session, MCP_PROTOCOL_VERSION_HEADER: self._version}
+    def _headers(self, accept: str = f"{_JSON}, {_EVENTS}", **more: str) -> dict[str, str]:
+        own = {SESSION: self._session, MCP_PROTOCOL_VERSION_HEADER: self._version, **more}
         return {"Accept": accept, "Content-Type": _JSON, **{name: value for name, value in own.items() if value}}
 
     async def _answered(self, message: OutgoingMessage, response: httpx2.Response) -> None:
@@ -347,9 +325,7 @@ class StreamableHttp(HttpLink):
 
     async def _reopened(self, stream: EventStream, number: RequestId | None) -> bool:
         """Open a stream by GET, and follow it to its end; returns whether it may be opened again."""
-        headers = self._headers(_EVENTS)
-        if stream.last_id:
-            headers["Last-Event-ID"] = stream.last_id
+        headers = self._headers(_EVENTS, **{"Last-Event-ID": stream.last_id})
         stream.failures += 1
         try:
             async with self.open("GET", self.url, headers) as response:
@@ -402,7 +378,7 @@ class SseHttp(HttpLink):
         except _FAULTS as error:
             cause = self.note_fault(error)
         if not self._endpoint:
-            raise ServerError(f"{cause}; no address for messages came", remedy=remedy_of_answer(HttpAnswer(status=0)))
+            raise _unreachable(HttpAnswer(status=0, words=f"{cause}; no address for messages came"))
         self.peer.over(cause)
 
     async def _follow(self, response: httpx2.Response, task_status: TaskStatus[None]) -> None:
@@ -450,18 +426,8 @@ async def _address(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[str]:
     except BaseException:
         process.kill()
         raise
-    tap = StdioTap(wire.recorder, peer=wire.server, connection=wire.id)
-    async with running(process, wire, tap) as child, anyio.create_task_group() as group:
-
-        async def watch() -> None:
-            await child.over.wait()
-            wire.end(await cause_of_end(child))
-
-        group.start_soon(watch)
+    async with running(process, wire, StdioTap(wire.recorder, peer=wire.server, connection=wire.id)):
         url = text_or_empty(read_object(printed).get("url"))
         if not url:
             raise ServerError("its program told no URL", wire.server, "look at its standard error")
-        try:
-            yield url
-        finally:
-            group.cancel_scope.cancel()
+        yield url

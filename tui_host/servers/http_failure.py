@@ -17,9 +17,7 @@ from tui_host.errors import JSON
 from tui_host.servers.outgoing_request import HttpAnswer
 
 REFUSAL_BYTES = 64 << 10
-"""Bytes read of a refusal's body."""
-SCANNED = 8_192
-"""Characters of a page in which words are looked for: a script that has no end makes the search slow."""
+SCANNED = 8_192  # characters: a script that has no end makes the search slow
 _TAGS = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
 
@@ -65,13 +63,10 @@ def error_in(body: bytes) -> Mapping[str, JSON]:
 
 
 def has_forgotten_session(status: int, body: bytes) -> bool:
-    """Whether the refusal of a request with a session id means that the server no longer knows the session.
-
-    The specification demands 404. Many servers answer 400 with a message, like the examples of the TypeScript SDK; people
-    meet this after a restart. Source: MCP 2025-11-25, Transports, Session Management.
-    """
+    """Whether a request with a session id was refused because the server no longer knows the session."""
     if status == 404:
         return error_in(body).get("code") != METHOD_NOT_FOUND
+    # Not the 404 of the specification, but what the examples of the TypeScript SDK answer after a restart.
     words = first_words(body).lower()
     return status == 400 and ("session" in words or "not initialized" in words)
 
@@ -93,12 +88,7 @@ def kind_of(response: httpx2.Response) -> str:
 
 
 async def read_body(response: httpx2.Response, limit: int) -> bytes:
-    """Return the decoded body; stops reading soon after the limit, so that a compressed body never grows beyond it.
-
-    Raises:
-        CodingError: The content coding is broken or unknown.
-        httpx2.TransportError: The body is incomplete.
-    """
+    """Return the decoded body; stops reading soon after the limit, so that a compressed body never grows beyond it."""
     decode = decoder(response.headers.get("content-encoding"), limit=limit)
     pieces: list[bytes] = []
     size = 0

@@ -24,11 +24,7 @@ class Endpoint:
 
 
 def resolve_endpoint(spec: ServerSpec, environment: Mapping[str, str]) -> Endpoint:
-    """Fill in the references of a spec.
-
-    Raises:
-        SettingsError: A variable is not set, or a value cannot be used.
-    """
+    """Fill in the references of a spec; raises SettingsError where one has no value, or one that cannot be used."""
     where = f"servers.{spec.name}"
 
     def filled(template: Template, key: str) -> str:

@@ -18,33 +18,22 @@ from tui_host.settings.login_storage import LoginStore
 if TYPE_CHECKING:
     from tui_host.capture.record import Place
 
-Action: TypeAlias = Literal["accept", "decline", "cancel"]
-"""`decline`: the person said no; `cancel`: the question was closed."""
-
-_STEPS = 8
-"""References and single branches to follow, one from the other, until a schema is taken as it stands."""
+Action: TypeAlias = Literal["accept", "decline", "cancel"]  # `decline` is a no, `cancel` a question that was closed
+_STEPS = 8  # a reference may lead to itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elicitation:
-    """A server's question to the person: a form to fill in, or a page to visit. All text is untrusted.
-
-    Attributes:
-        schema: The form's schema as received; None if the server asks to visit a page.
-        id: By which the server says that the visit is complete.
-        call: The host's id of the call during which the server asks; empty if unknown.
-        is_retry: The call failed because the page was not visited; accepting, after the visit, sends the call again.
-        mistake: Why the previous answer does not fit the schema, so that the person is asked again.
-    """
+    """A server's question to the person: a form to fill in, or a page to visit. All text is untrusted."""
 
     server: str
     message: str
-    schema: Mapping[str, JSON] | None = None
+    schema: Mapping[str, JSON] | None = None  # None if the server asks to visit a page
     url: str = ""
-    id: str = ""
-    call: str = ""
-    is_retry: bool = False
-    mistake: str = ""
+    id: str = ""  # by which the server says that the visit is complete
+    call: str = ""  # the host's id of the call during which the server asks; empty if unknown
+    is_retry: bool = False  # the call failed for want of the visit, and is sent again after it
+    mistake: str = ""  # why the previous answer does not fit, so that the person is asked again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,11 +101,7 @@ class Answerer(Protocol):
         del request, answer
 
     async def log_in(self, login: Login) -> str | None:
-        """Show a login's address, and open it if the person wants. The call is cancelled once the browser is back by itself.
-
-        Returns:
-            The address to which the browser was sent, if the person pastes it; None if the person gives up.
-        """
+        """Show a login's address; returns the one that the person pastes, None to give up. Cancelled once the browser is back by itself."""
         del login
 
 
@@ -131,24 +116,18 @@ async def unchecked(schema: JSON, value: JSON) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answering:
-    """Who and what answers the requests of servers. Without a sampler, sampling is not declared.
-
-    Attributes:
-        misfits: Checks the content of forms: returns the schema errors of a value, None if it cannot be checked.
-    """
+    """Who and what answers the requests of servers."""
 
     answerer: Callable[[], Answerer] = Declines
-    sampler: Sampler | None = None
+    sampler: Sampler | None = None  # without one, sampling is not declared
+    # The schema errors of a form's content, None if it cannot be checked.
     misfits: Callable[[JSON, JSON], Awaitable[Sequence[str] | None]] = unchecked
     logins: LoginStore = field(default_factory=LoginStore)
 
 
 def properties_of(schema: JSON) -> Mapping[str, Mapping[str, JSON]]:
-    """Return the schema of each property of a form or a tool, in their order, in the plainest form that means the same.
-
-    pydantic, and with it each Python server, writes an enum as `$ref`, one with a default as `allOf` around that, and a value that may be
-    left out as `anyOf` with null. A reference out of the schema is not followed.
-    """
+    """Return the schema of each property of a form or a tool, in their order, in the plainest form that means the same."""
+    # pydantic writes an enum as `$ref`, one with a default as `allOf` around that, a value that may be left out as `anyOf` with null.
     root = mapping(schema)
     return {name: _plain(mapping(written), root, _STEPS) for name, written in mapping(root.get("properties")).items()}
 

@@ -19,12 +19,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.record import current_place
 from tui_host.errors import JSON, TuiHostError
-from tui_host.servers.server_questions import (
-    Elicitation,
-    ElicitationAnswer,
-    SamplingRequest,
-    properties_of,
-)
+from tui_host.servers.server_questions import Elicitation, ElicitationAnswer, SamplingRequest, properties_of
 
 if TYPE_CHECKING:
     from tui_host.servers.wire import Wire
@@ -32,13 +27,11 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 
 VISITS_KEPT = 100
-REJECTED = -1
-"""Code of a refused sampling request. Source: MCP 2025-11-25, Sampling, Error Handling."""
+REJECTED = -1  # Source: MCP 2025-11-25, Sampling, Error Handling
 _DECLARED_BY: Mapping[str, str] = {
     "sampling/createMessage": "an answer of the model, which is off: sampling = true in its entry switches it on",
     "roots/list": 'folders, of which none are shared: roots = ["PATH"] in its entry shares one',
 }
-"""What a server asks for by a request that only an entry of its configuration permits, and the key that does."""
 
 
 class RefusedError(RuntimeError):
@@ -46,10 +39,7 @@ class RefusedError(RuntimeError):
 
 
 class CallClock:
-    """The time limits of a running call, in seconds: of silence, which a sign of life ends, and of the call in all.
-
-    At a limit the scope is cancelled. Neither counts the time for which the clock is stopped.
-    """
+    """Cancels a call's scope after a time of silence, which a sign of life ends, and after one in all; neither counts while it is stopped."""
 
     def __init__(self, scope: anyio.CancelScope, *, silence: float, longest: float) -> None:
         self._scope = scope
@@ -61,11 +51,9 @@ class CallClock:
 
     @property
     def is_over(self) -> bool:
-        """Whether the longest time in all has passed."""
         return not self._stops and anyio.current_time() >= self._end
 
     def alive(self) -> None:
-        """Note a sign of life."""
         if not self._stops:
             self._scope.deadline = min(anyio.current_time() + self._silence, self._end)
 
@@ -87,7 +75,7 @@ class CallClock:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Open:
-    """A question that is shown or waits for its turn: its call and its id, empty if unknown."""
+    """A question that is shown or waits for its turn."""
 
     call: str
     id: str = ""
@@ -124,11 +112,7 @@ class ServerRequests:
         return {"error": {"code": INTERNAL_ERROR, "message": "the request could not be answered"}}
 
     async def answer_all(self, questions: Mapping[str, JSON]) -> dict[str, JSON]:
-        """Answer the questions in a result, by the server's keys, one after the other.
-
-        Raises:
-            RefusedError: An answer is an error, for which a result has no place.
-        """
+        """Answer the questions in a result, by the server's keys; raises RefusedError where one has an error, for which there is no place."""
         answers: dict[str, JSON] = {}
         for key, question in questions.items():
             asked = mapping(question)
@@ -151,12 +135,11 @@ class ServerRequests:
     @contextmanager
     def during(self, call: str, clock: CallClock) -> Generator[None]:
         """Stop the clock of a call while the person answers a question in it; close the call's questions at its end."""
-        entry = (call, clock)
-        self._clocks.append(entry)
+        self._clocks.append((call, clock))
         try:
             yield
         finally:
-            self._clocks.remove(entry)
+            self._clocks.remove((call, clock))
             self._close(lambda question: bool(call) and question.call == call)
 
     @contextmanager
@@ -261,7 +244,7 @@ class ServerRequests:
     async def _asked(self, question: _Open, ask: Callable[[], Awaitable[_Answer]]) -> _Answer | None:
         """Wait for the server's other questions, then ask; None if the question was closed before it was answered."""
         self._open.append(question)
-        self._count()
+        self._wire.update(questions=len(self._open))
         try:
             with self.stopped(question.call), question.scope:
                 async with self._turn:
@@ -269,11 +252,8 @@ class ServerRequests:
                     return None if is_over else await ask()
         finally:
             self._open.remove(question)
-            self._count()
+            self._wire.update(questions=len(self._open))
         return None
-
-    def _count(self) -> None:
-        self._wire.update(questions=len(self._open))
 
 
 def _unfillable(params: Mapping[str, JSON]) -> str:

@@ -20,15 +20,14 @@ from tui_host.settings.environment_references import resolve
 if TYPE_CHECKING:
     from tui_host.servers.wire import Wire
 
-LOCK_SECONDS, LOCK_PAUSE_SECONDS = 60.0, 0.1
-"""How long to wait for another process that renews the login, and how often to look."""
+LOCK_SECONDS, LOCK_PAUSE_SECONDS = 60.0, 0.1  # another process may be in the middle of a renewal
 
 
 class _Kept(BaseModel):
-    """The stored form. `expires` is absolute."""
+    """The stored form."""
 
     issuer: str = ""
-    expires: float | None = None
+    expires: float | None = None  # absolute
     client: OAuthClientInformationFull
     tokens: OAuthToken | None = None
     metadata: OAuthMetadata | None = None
@@ -44,16 +43,7 @@ class LoginRecord:
         self._url = url
         self._wire = wire
         self._logins = wire.shared.answering.logins
-        self._known: set[str] = set()
-
-    @property
-    def is_loaded(self) -> bool:
-        return bool(self._known)
-
-    @property
-    def had_token(self) -> bool:
-        """Whether there was a token that the server may have forgotten."""
-        return any(self._known)
+        self.known: set[str] = set()  # tokens, the empty one where none was kept
 
     @property
     def issuer(self) -> str:
@@ -74,9 +64,9 @@ class LoginRecord:
             self._wire.notice(str(error))
             return False
         token = text_or_empty(mapping(login.get("tokens")).get("access_token"))
-        if token in self._known:
+        if token in self.known:
             return False
-        self._known.add(token)
+        self.known.add(token)
         self._restore(login)
         self._use_configured_client()
         return self.context.is_token_valid()
@@ -107,8 +97,9 @@ class LoginRecord:
             given["issuer"] = kept.issuer
         self.context.client_info = OAuthClientInformationFull.model_validate(given)
 
+    # What the SDK calls: it has the kept login already.
+
     async def get_tokens(self) -> OAuthToken | None:
-        """Return what the SDK has already: the kept login was loaded before."""
         return self.context.current_tokens
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
@@ -150,7 +141,7 @@ class LoginRecord:
         secrets = [client.client_secret] if client is not None else []
         secrets += [tokens.access_token, tokens.refresh_token] if tokens is not None else []
         for secret in filter(None, secrets):
-            self._known.add(secret)
+            self.known.add(secret)
             self._wire.recorder.redactor.add(f"login of {self._wire.server}", secret)
 
     @asynccontextmanager
@@ -170,8 +161,6 @@ class LoginRecord:
 def _is_locked(file: IO[bytes]) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # some network file systems have no locks
-        return True
+    except OSError as error:  # some network file systems have no locks
+        return not isinstance(error, BlockingIOError)
     return True

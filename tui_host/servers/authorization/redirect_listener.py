@@ -11,8 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 from tui_host.errors import ServerError
 
 HOST, PATH = "127.0.0.1", "/callback"
-HEAD_LIMIT, HEAD_SECONDS = 16 << 10, 10.0
-"""Largest head of a request, in bytes, and how long it may take."""
+HEAD_LIMIT, HEAD_SECONDS = 16 << 10, 10.0  # any program on this machine may connect
 _PAGE = "<!doctype html><meta charset=utf-8><title>tui-host</title><p>%s You may close this page."
 _SENT = ("code", "error")
 _ANSWER = "HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
@@ -38,9 +37,8 @@ class RedirectListener:
                     head = await reader.readuntil(b"\r\n\r\n")
                 url = f"http://{HOST}{head.decode('latin-1').partition(' ')[2].partition(' ')[0]}"
                 given = parameters(url)
-                is_ours = (
-                    urlsplit(url).path == PATH and given.get("state") == state and not given.keys().isdisjoint(_SENT)
-                )
+                has_answer = not given.keys().isdisjoint(_SENT)
+                is_ours = urlsplit(url).path == PATH and given.get("state") == state and has_answer
                 page = _PAGE % ("The login has returned to tui-host." if is_ours else "This is no answer to a login.")
                 writer.write((_ANSWER % ("200 OK" if is_ours else "404 Not Found", len(page), page)).encode())
                 await writer.drain()

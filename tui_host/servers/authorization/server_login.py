@@ -37,26 +37,15 @@ from tui_host.settings.urls import is_loopback, parts_of, shown
 if TYPE_CHECKING:
     from tui_host.servers.wire import Wire
 
-MOST_LOGINS = 3
-"""Logins for which a server may ask during a connection."""
 SECONDS = 30.0
-"""Time limit for each request of a login."""
 BODY_BYTES = 1 << 20
-"""Largest answer to a request of a login."""
-LONG_PAST = 1.0
-"""An expiry. The SDK takes 0 for no expiry."""
+LONG_PAST = 1.0  # the SDK takes 0 for no expiry
 BY_BROWSER = (("x-tui-host", "sent by the browser; its own headers, and the pages in between, are not seen here"),)
-"""What the record of the browser's visit says in place of the browser's headers."""
 _FAULTS = (OAuthFlowError, TuiHostError, httpx2.TransportError, CodingError, ValueError, OSError, ExceptionGroup)
 
 
 class ServerLogin:
-    """Authenticates the requests to a server, and logs in when the server demands it.
-
-    Args:
-        http: Sends the requests to the server; `inner` carries also those to the authorization server, which get no headers of ours.
-        methods: The methods of requests whose refusal asks for a login.
-    """
+    """Authenticates the requests to a server, and logs in when it refuses one with any of these `methods`."""
 
     def __init__(
         self, url: str, wire: Wire, http: httpx2.AsyncClient, inner: httpx2.AsyncBaseTransport, methods: Collection[str]
@@ -65,6 +54,7 @@ class ServerLogin:
         self._wire = wire
         self._spec = wire.spec
         self._answerer = wire.shared.answering.answerer
+        self._remedy = f"run tui-host servers login {wire.spec.name}"
         self._http = http
         self._methods = methods
         self._record = LoginRecord(url, wire)
@@ -78,7 +68,7 @@ class ServerLogin:
             client_metadata_url=self._spec.client_metadata_url or None,
         )
         self._context = self._record.context = self._provider.context
-        # What has or brings secrets is recorded without them.
+        # By `inner`, without the server's own headers. What has or brings secrets is recorded without them.
         seen = Observer(wire.recorder, wire="mcp", peer=wire.server, connection=wire.id)
         tokenless = WithoutTokens(wire.recorder, is_login=True)
         self._unseen = Observer(tokenless, wire="mcp", peer=wire.server, connection=wire.id)
@@ -87,7 +77,6 @@ class ServerLogin:
         self._turn = anyio.Lock()
         self._listener: RedirectListener | None = None
         self._address = self._step = self._reason = ""
-        self._count = 0
         self._failure: LoginFailed | None = None
 
     async def send(self, request: httpx2.Request) -> httpx2.Response:
@@ -112,15 +101,11 @@ class ServerLogin:
     async def _authorize(
         self, request: httpx2.Request, refusal: httpx2.Response | None, words: str, tried: set[int]
     ) -> None:
-        """Put a token on a request, in place of the one that was refused.
-
-        Args:
-            words: The first words of the refusal.
-            tried: The statuses for which the person has logged in to have this request accepted, 0 for a renewal; added to.
-        """
+        """Put a token on a request, in place of the one that was refused in these words."""
+        # `tried` has the statuses for which the person has logged in to have this request accepted, 0 for a renewal.
         record, context = self._record, self._context
         refused = {"", request.headers.get("Authorization", "")}
-        if refusal is not None or not record.is_loaded:
+        if refusal is not None or not record.known:
             await record.catch_up()
         is_refused = refusal is not None and refusal.status_code == 401 and record.authorization in refused
         if (is_refused or not context.is_token_valid()) and context.can_refresh_token() and 0 not in tried:
@@ -142,11 +127,8 @@ class ServerLogin:
     # The requests of a login.
 
     async def _renew(self, request: httpx2.Request) -> None:
-        """Renew the token, or take over the one of a process that has: what renews it is good once, and used twice it ends the login.
-
-        Afterwards there is a new token, or none: then the person has to log in.
-        """
-        async with self._record.alone():
+        """Renew the token, or take over the one of a process that has; else there is none afterwards."""
+        async with self._record.alone():  # what renews it is good once, and used twice it ends the login
             if await self._record.catch_up():
                 return
             self._context.token_expiry_time = LONG_PAST
@@ -222,8 +204,12 @@ class ServerLogin:
             raise self._failure
         status, scope = refusal.status_code, extract_scope_from_www_auth(refusal)
         try:
-            self._check_limits(status, words, tried)
-            self._reason = "the server no longer takes the last login" if self._record.had_token else "the first login"
+            if getattr(type(self._answerer()), "log_in", None) is Answerer.log_in:  # nobody is there
+                raise ServerError(f"it needs a login: {words}" if words else "it needs a login", remedy=self._remedy)
+            if status in tried:
+                raise ServerError("it refuses the token that the login has just brought")
+            tried.add(status)
+            self._reason = "the server no longer takes the last login" if any(self._record.known) else "the first login"
             if status == 403:
                 self._reason = f"further permissions: {scope or ''}"
             self._listener = self._listening()
@@ -239,21 +225,6 @@ class ServerLogin:
         finally:
             if self._listener is not None:
                 self._listener.close()
-
-    def _check_limits(self, status: int, words: str, tried: set[int]) -> None:
-        """Raise if there is no person, or if the server asks too often; else note that it asks."""
-        if getattr(type(self._answerer()), "log_in", None) is Answerer.log_in:  # nobody is there
-            raise ServerError(f"it needs a login: {words}" if words else "it needs a login", remedy=self._remedy)
-        if status in tried:
-            raise ServerError("it refuses the token that the login has just brought")
-        if self._count >= MOST_LOGINS:
-            raise ServerError(f"it asks for a login again, after {MOST_LOGINS}")
-        tried.add(status)
-        self._count += 1
-
-    @property
-    def _remedy(self) -> str:
-        return f"run tui-host servers login {self._spec.name}"
 
     def _listening(self) -> RedirectListener:
         port = self._spec.redirect_port
