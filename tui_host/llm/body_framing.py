@@ -182,7 +182,7 @@ class BodyDecoder:
 
 
 class LineDecoder:
-    """Splits a body into lines (NDJSON), each returned as an event. Lines end at LF or CRLF; empty lines are skipped."""
+    """Splits a body into lines (NDJSON), each returned as an event; empty lines are skipped."""
 
     def __init__(self) -> None:
         self._rest = bytearray()

@@ -37,15 +37,12 @@ _DEPTH = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Spot:
-    """How an object is recognised as one kind of part: by its `type`, by its `role`, or by a member that it has.
-
-    Its id, name and text stand in it, or inside this member.
-    """
+    """How an object is recognised as one kind of part: by its `type`, by its `role`, or by a member that it has."""
 
     types: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
-    ids: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()  # these stand in it, or inside the member
     names: tuple[str, ...] = ("name",)
     texts: tuple[str, ...] = ()
 
@@ -242,7 +239,7 @@ class _Walker:
         if part is None and self._inside(node, _IMAGE) is not None:
             return self._part(node, key, "image", said=node, words="", origin=origin)
         if part is None:
-            text = _words(node)
+            text = _first(node, ("text", "refusal"))
             label = self._text(node.get("type")) or ("text" if text is not None else next(iter(node.members), ("",))[0])
             part = self._part(node, key, "text", said=text or node, label=label, origin=origin)
         signature = _first(node, ("thoughtSignature", "thought_signature"))  # of Gemini
@@ -305,7 +302,3 @@ def _first(node: Node, names: Sequence[str]) -> Node | None:
 
 def _elements(node: Node | None) -> Sequence[Node]:
     return node.elements if node is not None else ()
-
-
-def _words(piece: Node) -> Node | None:
-    return piece.get("text") or piece.get("refusal")

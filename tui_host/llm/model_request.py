@@ -17,14 +17,11 @@ from tui_host.settings.schema import Provider
 
 
 def join(base: str, path: str, versions: tuple[str, ...] = ()) -> str:
-    """Join a base URL and a path; both may have a query (`api-version`).
-
-    `versions` are the API's versions that the base may end with; if it has none of them, the first is inserted.
-    """
+    """Join a base URL and a path; both may have a query (`api-version`)."""
     parts, more = urlsplit(base), urlsplit(path)
     root = parts.path.rstrip("/")
     if versions and root.rpartition("/")[2] not in versions:
-        root = f"{root}/{versions[0]}"
+        root = f"{root}/{versions[0]}"  # people leave it out
     query = "&".join(filter(None, (more.query, parts.query)))
     return urlunsplit(parts._replace(path=f"{root}/{more.path}", query=query, fragment=""))
 
@@ -32,14 +29,10 @@ def join(base: str, path: str, versions: tuple[str, ...] = ()) -> str:
 def model_request(
     provider: Provider, ask: Ask, environment: Mapping[str, str], *, has_short_ids: bool = False
 ) -> Outgoing:
-    """Make the request for an answer; the provider's options have the lowest priority.
-
-    Raises:
-        ModelError: The address or the credential is missing or wrong, as the settings say it. Nothing was sent.
-    """
+    """Make the request for an answer. Raises `ModelError` if the address or the credential is missing or wrong."""
     try:
         below = resolve_options(provider.options, environment, where=f"providers.{provider.name}")
-        options = ask.options.over(below)
+        options = ask.options.over(below)  # the provider's have the lowest priority
         whole = replace(ask, options=options, extra=(*ask.extra, *options.extra_body.items()))
         target = replace(_target(provider, address_of(provider, environment)), has_short_ids=has_short_ids)
         return _addressed(dialect(provider.dialect).write(whole, target), provider, environment)
@@ -57,7 +50,7 @@ def models_request(provider: Provider, environment: Mapping[str, str]) -> Outgoi
 
 
 def unsent(provider: Provider, ask: Ask, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the options that are not sent as they were set, each with the reason; includes the provider's options."""
+    """Return the options that are not sent as they were set, each with the reason."""
     try:
         address = address_of(provider, environment)
     except SettingsError:

@@ -150,10 +150,7 @@ class RequestWriter(ABC):
 
 
 class CallIds:
-    """The ids of a request's calls: the vendor's ids, or our own if the vendor gave none or has different rules.
-
-    `allowed` is the inside of a regular expression's brackets.
-    """
+    """The ids of a request's calls: the vendor's ids, or our own if the vendor gave none or has different rules."""
 
     def __init__(self, limit: int, allowed: str = r"\x21-\x7e", *, least: int = 1) -> None:
         self._limit = limit
@@ -236,8 +233,7 @@ def text_spans(
 ) -> Iterator[tuple[int, int] | None]:
     """Yield the bytes of each piece of a message's text: the message's index, and characters. None if not found.
 
-    A message's text is one JSON string; with images, and in some dialects always, it is several, one a part.
-    Messages and pieces stand in order; `kept` turns bytes into their recorded form (with marks in place of secrets).
+    Pieces stand in order; `kept` turns bytes into their recorded form (with marks in place of secrets).
     """
 
     def quoted(text: str) -> bytes:
@@ -247,6 +243,7 @@ def text_spans(
     for message, start, end in pieces:
         text = text_of(messages[message].parts)
         if message != number:
+            # One string; with images, and in some dialects always, it is several, one a part.
             number, begun = message, body.find(quoted(text), position)
             position = max(begun, position)
         piece = quoted(text[start:end])
