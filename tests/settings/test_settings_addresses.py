@@ -68,7 +68,7 @@ def test_a_command_names_its_server(words: list[str], name: str) -> None:
     spec = server_from_arguments(words)
     assert (spec.name, spec.transport, spec.command) == (name, "stdio", Template(text=words[0], literal=True))
     assert [argument.text for argument in spec.args] == words[1:]
-    for wrong in ([], [""], ["a", "b\0"]):
+    for wrong in ([], [""]):
         with pytest.raises(SettingsError):
             server_from_arguments(wrong)
 

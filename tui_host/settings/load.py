@@ -8,29 +8,20 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from tui_host.settings import paths
+from tui_host.settings import paths, tables
 from tui_host.settings.mistakes import Report, nearest, shown, wrong_choice
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import BUNDLED, PROTOCOLS, THEMES, ModelRef, Profile, SavedChoices, ServerSpec, Settings
 from tui_host.settings.server_tables import server_from_arguments
 from tui_host.settings.table_reader import SettingsTable
-from tui_host.settings.tables import (
-    Mistake,
-    all_rules,
-    check_patterns,
-    read_model,
-    read_profile,
-    read_provider,
-    read_server,
-)
 from tui_host.settings.toml_files import files_of, is_table, shown_path
 
 __all__ = ["Overrides", "load", "server_from_arguments"]
 
 RULES_FILE = "rules.toml"
 _Value = TypeVar("_Value")
-_Read: TypeAlias = Callable[[str, Mistake], _Value | None]
+_Read: TypeAlias = Callable[[str, tables.Mistake], _Value | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +48,7 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
     remembered = files.state.read(SavedChoices())
     settings = Settings(config_dir=files.path.parent, data_dir=data_dir, environment=dict(environment))
     settings = files.config.read(settings)
-    providers = {name: read_provider(name, table, settings) for name, table in files.tables("providers")}
+    providers = {name: tables.read_provider(name, table, settings) for name, table in files.tables("providers")}
     for preset in (*PRESETS.values(), DEMO_PROVIDER):
         providers.setdefault(preset.name, preset)
     servers, fixed = files.servers(remembered.switches)
@@ -66,14 +57,14 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         switches = remembered.switches
         servers = {name: ServerSpec(name=name, bundled=name, enabled=switches.get(name, True)) for name in BUNDLED}
     settings = replace(settings, providers=providers, servers=servers)
-    profiles = {name: read_profile(name, table, settings) for name, table in files.tables("profiles")}
-    rules = all_rules(files.config, files.rules, tuple(servers))
+    profiles = {name: tables.read_profile(name, table, settings) for name, table in files.tables("profiles")}
+    rules = tables.all_rules(files.config, files.rules, tuple(servers))
     if arguments.only_server is not None:
         servers = {arguments.only_server.name: arguments.only_server}
         profiles = {name: replace(profile, servers=None, tools=None) for name, profile in profiles.items()}
     settings = replace(settings, servers=servers, profiles=profiles, rules=rules)
     settings = _Start(typed=arguments, files=files, settings=settings).begun()
-    check_patterns(arguments.allow, report)
+    tables.check_patterns(arguments.allow, report)
     limits, ui = settings.limits, settings.ui
     if arguments.steps is not None:
         limits = replace(limits, steps=arguments.steps)
@@ -136,7 +127,7 @@ class _Files:
         """Return the servers as switched, and the keys `servers.NAME.enabled` that the user's own file fixes."""
         specs, fixed = dict[str, ServerSpec](), set[str]()
         for name, table in self.tables("servers"):
-            specs[name] = read_server(name, table)
+            specs[name] = tables.read_server(name, table)
             if table.file == self.config.file and "enabled" in table:
                 fixed.add(f"servers.{name}.enabled")
             elif name in switches:
@@ -181,14 +172,14 @@ class _Start:
         value = read(remembered, ignored)
         return of_profile if value is None else value  # a remembered profile is older than what is remembered beside it
 
-    def _model(self, text: str, mistake: Mistake) -> ModelRef | None:
+    def _model(self, text: str, mistake: tables.Mistake) -> ModelRef | None:
         def unset(what: str, remedy: str) -> None:
             if self.typed.needs_model:
                 mistake(what, remedy)
 
-        return read_model(text, self.settings, mistake, unset)
+        return tables.read_model(text, self.settings, mistake, unset)
 
-    def _profile(self, name: str, mistake: Mistake) -> Profile | None:
+    def _profile(self, name: str, mistake: tables.Mistake) -> Profile | None:
         profiles = self.settings.profiles
         if name not in profiles:
             remedy = nearest(name, tuple(profiles)) if profiles else f"define [profiles.{shown(name)}] first"
@@ -196,7 +187,7 @@ class _Start:
         return profiles.get(name)
 
 
-def _protocol(name: str, mistake: Mistake) -> str | None:
+def _protocol(name: str, mistake: tables.Mistake) -> str | None:
     if name in PROTOCOLS:
         return name
     mistake(*wrong_choice(name, PROTOCOLS))

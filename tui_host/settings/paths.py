@@ -43,8 +43,6 @@ def named(typed: Path | None, option: str, variable: str, environment: Mapping[s
 
 def whole(path: Path, where: str) -> Path:
     """Return a path that the user gave as an absolute path, or raise a `SettingsError` that says `where` it was given."""
-    if "\0" in str(path):
-        raise SettingsError("a NUL character in the path", where, "give another path")
     try:
         return path.expanduser().absolute()
     except RuntimeError as error:

@@ -49,15 +49,8 @@ def _preset(row: str) -> Provider:
 PRESETS: Mapping[str, Provider] = {preset.name: preset for preset in map(_preset, _TABLE.strip().split("\n"))}
 """The presets by name, in the order in which they are offered."""
 DEMO_PROVIDER = Provider(
-    name=DEMO,
-    label="demo model",
-    base_url=Template(text=""),
-    models=DIALECTS,
-    default_model=DIALECTS[0],
-    preset=True,
-    embedded=True,
+    name=DEMO, label="demo model", models=DIALECTS, default_model=DIALECTS[0], preset=True, embedded=True
 )
-"""The built-in demo model. Its base URL is empty: the host reads the URL from the demo model's process."""
 
 
 def service_at(address: str) -> str:

@@ -36,8 +36,6 @@ def server_from_arguments(url_or_command: Sequence[str] | str) -> ServerSpec:
     command, *args = url_or_command or ("",)
     if not command:
         raise SettingsError("no program given", "COMMAND", "write tui-host -- PROGRAM ARGUMENTS")
-    if any("\0" in word for word in url_or_command):
-        raise SettingsError("a NUL character in an argument", "COMMAND", "remove it")
     return ServerSpec(
         name=server_name(_program(url_or_command)),
         command=Template(text=command, literal=True),

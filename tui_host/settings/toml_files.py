@@ -11,7 +11,6 @@ from typing import TypeGuard
 
 from tui_host.settings.mistakes import Report, shown
 
-_PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+(?:\[\d+\])?")
 _LONG_TEXT = re.compile(r'"""(?:\\.|.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
 _HEADER = re.compile(r"\s*(\[\[?)\s*(.*?)\s*\]\]?\s*(?:#.*)?$")
@@ -45,12 +44,7 @@ def read_toml(path: Path, report: Report, *, needed: bool = False) -> tuple[dict
         line = data.count(b"\n", 0, error.start) + 1
         report.mistake(f"{name}: line {line}", f"not UTF-8: byte 0x{data[error.start]:02x}", "save the file as UTF-8")
     except (ValueError, RecursionError) as error:
-        what, place = str(error), _PLACE.search(str(error))
-        if place is not None:
-            what = what[: place.start()] + (f", at column {place[2]}" if place[2] else ", at the end")
-            last_line = data.rstrip().count(b"\n") + 1
-            name = f"{name}: line {place[1] or last_line}"
-        report.mistake(name, f"not TOML: {shown(what)}", "fix it; see https://toml.io for the format")
+        report.mistake(name, f"not TOML: {shown(str(error))}", "fix it; see https://toml.io for the format")
     return {}, ""
 
 
