@@ -30,6 +30,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 # A login without a URL's scheme, as in `a:b@tcp(c.example)/d` and `a:b@c.example:80`.
 _LOGIN = re.compile(r"\s*[^\s:@/]*:(?!//)(\S+)@(?:\w+\(|[\w.-]+:\d{1,5}(?:[/?]|$))")
 _PLAIN = re.compile(r"[\w.@+-]+")
+_OPAQUE = re.compile(r"[\w.~+/=-]+")
 # Names whose value may be a user name followed by a password.
 _USER = re.compile(r"(?:.*[^a-z])?user|u", re.IGNORECASE)
 # Names whose value tells the file, the variable or the name of a credential instead of the credential.
@@ -176,6 +177,9 @@ def _given(name: str, value: str, place: Place = "setting") -> Iterator[tuple[st
         yield name, behind
     if is_one and (_PASSWORD.search(name) or _tells(value)):
         yield name, value
+    several = value.split(",")
+    if is_one and len(several) > 1 and all(map(_OPAQUE.fullmatch, several)):
+        yield from ((name, part) for part in several if _tells(part))
 
 
 def _tells(value: str) -> bool:

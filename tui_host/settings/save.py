@@ -52,18 +52,16 @@ def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:
     target = Path(os.path.realpath(path))  # a symbolic link stays
     new = target.with_name(f".{target.name[:80]}.{secrets.token_hex(6)}.new")
     try:
-        try:
-            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
-                os.fchmod(descriptor, mode)
-                file.write(data)
-                file.flush()
-                os.fsync(descriptor)
-            new.replace(target)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                new.unlink()
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
+            os.fchmod(descriptor, mode)
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        new.replace(target)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            new.unlink()
         remedy = "check the folder's permissions and free space"
         raise SettingsError(f"cannot be written: {error.strerror}", shown_path(path), remedy) from error
 
