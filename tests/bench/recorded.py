@@ -30,8 +30,6 @@ from tui_host.settings.load import Overrides, load
 from tui_host.tui.sources.live import PER_PIECE, SessionSource
 from tui_host.tui.widgets.ladder.ladder_view import LadderView
 
-# The list.
-
 LISTED, FEW, SCROLLED = 1_000_000, 1000, 40
 EVENTS = 60
 
@@ -145,9 +143,6 @@ def listing(table: Table) -> None:
         first, pages = asyncio.run(shown((Held(host, count), Held(host, FEW)), 5))
     table.ratio("the first paint", first[0], first[1], at_most(1.5))
     table.ratio("a page of scrolling", pages[0], pages[1], at_most(1.5))
-
-
-# The pages.
 
 
 def conversation(steps: int) -> Wires:

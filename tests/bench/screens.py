@@ -110,8 +110,6 @@ def memory(table: Table) -> None:
     table.ratio("with its processes, the servers among them (proportional)", trees, bares, unit="B")
 
 
-# The servers screen.
-
 ANNOUNCED = 10_000
 SCHEMA = {"type": "object", "properties": {f"argument_{place}": {"type": "string"} for place in "abcdef"}}
 DESCRIPTION = "Does what this tool does, and says so in a sentence of usual length."

@@ -32,7 +32,6 @@ HOSTS_NPM = {
     "@google/gemini-cli": "0.61.0",
     "@openai/codex": "0.169.0",
     "@continuedev/cli": "1.5.47",
-    "@qwen-code/qwen-code": "0.15.10",
     "opencode-ai": "1.18.33",
 }
 """Whole hosts: large, so they are got by themselves, by the tests that start them."""

@@ -6,8 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +15,7 @@ from tests.interop.comparison import compare_pipes
 from tests.interop.exported import array_of, chosen, object_of
 from tests.interop.others import EVERYTHING, HOME, TIME, npx, uvx
 from tests.system.terminal import Family
+from tests.tap.stdio_taps import until
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -24,32 +23,18 @@ LONG = 'call everything.trigger-long-running-operation {"duration":600,"steps":6
 
 
 def in_the_call(folder: Path) -> tuple[Program, subprocess.Popen[bytes], Family]:
-    """`ask` in the middle of a call that takes ten minutes, and all its descendants.
-
-    Two servers as they stand in many people's configurations; npx and uvx each start a program that starts another.
-    """
+    """`ask` in the middle of a call that takes ten minutes, and all its descendants: npx and uvx each start a program that starts another."""
     program = Program(
         folder,
         stdio_server("everything", npx(EVERYTHING), tee=folder / "everything", env={"HOME": HOME}),
         stdio_server("time", uvx(TIME), env={"HOME": HOME}),
     )
     process = program.start("ask", LONG, "--json", "--yes")
-    until(
-        lambda: (
-            b"notifications/progress"
-            in b"".join(path.read_bytes() for path in (folder / "everything").glob("*/stdout"))
-        )
-    )
+    told = (folder / "everything").glob
+    until(lambda: any(b"notifications/progress" in path.read_bytes() for path in told("*/stdout")), 120)
     family = Family(process.pid)
     family.look()
     return program, process, family
-
-
-def until(is_so: Callable[[], bool], seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def those_of(family: Family) -> list[int]:

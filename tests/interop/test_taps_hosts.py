@@ -81,9 +81,6 @@ def run(command: Sequence[str], home: Path, given: bytes, own: Mapping[str, str]
     return done.returncode, done.stdout
 
 
-# How each is started.
-
-
 def servers(command: Sequence[str], **more: bool) -> dict[str, object]:
     return {"mcpServers": {"everything": {"command": command[0], "args": list(command[1:]), **more}}}
 
@@ -134,13 +131,6 @@ def continue_cli(on: Asked) -> Started:
     return ["--config", "config.yaml", "--auto", "-p", on.question], {"CONTINUE_TELEMETRY_ENABLED": "0"}
 
 
-def qwen_code(on: Asked) -> Started:
-    (on.home / ".qwen").mkdir()
-    (on.home / ".qwen" / "settings.json").write_text(json.dumps(servers(on.server, trust=True)))
-    own = {"OPENAI_BASE_URL": f"{on.origin}/v1", "OPENAI_API_KEY": "none", "OPENAI_MODEL": "openai"}
-    return ["--exclude-tools", "tool_search", "-y", on.question], own
-
-
 def opencode(on: Asked) -> Started:
     """By its file. Of a question with blanks among its arguments it makes one in quotation marks, so it reads this one from its input."""
     options = {"baseURL": f"{on.origin}/v1", "apiKey": "none"}
@@ -177,7 +167,6 @@ HOSTS = {
         says_whose=True,
     ),
     "Continue": Host(program="cn", tool="", start=continue_cli),
-    "Qwen Code": Host(program="qwen", tool="mcp__everything__", start=qwen_code),
     "opencode": Host(program="opencode", tool="everything_", start=opencode, reads_question=True),
 }
 

@@ -22,20 +22,12 @@ _MODE = re.compile(r"\?([0-9;]+)([hl])")
 
 @dataclass(slots=True)
 class Screen:
-    """What a person would see, and what a terminal would have done.
-
-    Attributes:
-        columns: Width in cells.
-        lines: Height.
-        modes: The private modes that are set, by number.
-        keyboard: How many keyboard protocols are pushed (kitty's).
-        sequences: Everything that is not text, as `csi:2J`, `osc:52;c;…`, `control:07`.
-    """
+    """What a person would see, and what a terminal would have done; `sequences` are all that is not text, as `csi:2J`, `control:07`."""
 
     columns: int
     lines: int
-    modes: set[int] = field(default_factory=lambda: {7, 25})
-    keyboard: int = 0
+    modes: set[int] = field(default_factory=lambda: {7, 25})  # the private ones that are set
+    keyboard: int = 0  # how many of kitty's protocols are pushed
     sequences: list[str] = field(default_factory=list[str])
     _rest: str = ""
     _row: int = 0

@@ -231,9 +231,6 @@ def a_turn(wires: Wires, later: float = 0.0) -> None:
     wires.link("told", span, later + 3.94)
 
 
-# Pages as the lines that are drawn.
-
-
 LONG = 10.0
 
 
@@ -250,9 +247,6 @@ def row_of(wires: Wires, kind: str, place: int = 0) -> Row:
 
 def frame(wires: Wires, data: bytes) -> Row:
     return wires.frame(data, 1.0, direction="in")
-
-
-# The inspector alone in an app, with a session to look into.
 
 
 class Inspecting(App[None]):

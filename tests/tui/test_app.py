@@ -193,9 +193,6 @@ async def test_while_the_model_proposes_answers_the_prompt_says_which_keys_give_
     await app.until_shown("Ask anything.")
 
 
-# Sizes.
-
-
 @pytest.fixture
 async def resized(app: Running) -> AsyncIterator[Running]:
     yield app
@@ -251,9 +248,6 @@ async def test_what_is_read_in_a_narrow_terminal_is_still_there_in_a_wide_one(re
         await app.until(lambda narrow=narrow: app.main.arrangement == narrow)
         await app.pilot.resize_terminal(*SMALL)
         await app.until(lambda: app.main.arrangement == "both")
-
-
-# After a restart.
 
 
 NO_SERVERS = '[servers.off]\nbundled = "math"\nenabled = false\n'

@@ -41,8 +41,6 @@ from tui_host.tui.widgets.pages.parts_page import parts_page
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import TreePage
 
-# Parts.
-
 
 @given(
     st.binary(max_size=300),
@@ -61,9 +59,6 @@ def test_no_body_is_refused(data: bytes, head: bytes) -> None:
             made(describe(wires, row))
         for page in pages:
             assert all(cell_len(line) <= 40 for line in drawn(page, 40))
-
-
-# Trees.
 
 
 def test_a_label_that_nothing_else_shows_wraps_between_words() -> None:
@@ -113,9 +108,6 @@ def test_a_part_knows_its_path_and_its_bytes_in_the_body() -> None:
     assert "".join(line.strip() for line in drawn(page, 60)[9:-1]) == to_json(CALL).decode()
 
 
-# Bytes.
-
-
 @given(st.text(alphabet=st.characters(codec="utf-8")), st.integers(8, 60))
 def test_raw_lines_fit_the_width_and_lose_nothing(text: str, width: int) -> None:
     lines = drawn(TextPage("body", text), width)
@@ -152,9 +144,6 @@ def test_what_is_copied_of_headers_has_no_credential_and_no_mark_of_one() -> Non
     assert "Bearer ••• authorization (51)" in headers_page(wires, row_of(wires, "request")).source[1]
 
 
-# Events.
-
-
 def a_long_answer(wires: Wires) -> Row:
     request = wires.request(request_body(MESSAGES), 1.0, exchange="x")
     response = wires.response(request, 1.1, b"".join(events_of(*({"content": f"{n} "} for n in range(1100)))))
@@ -176,9 +165,6 @@ def test_pieces_of_one_text_are_one_line_that_opens_to_the_text_and_to_each_even
     assert any('"content": "1000 "' in line for line in drawn(page))
     assert page.toggle(4)
     assert drawn(page)[5].strip().startswith("1000 1001 1002")
-
-
-# Changes.
 
 
 def asking(system: str, *texts: str, tools: Sequence[JSON] = (TOOL,)) -> bytes:

@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from tests.kit.app import MATH, Running, running
+from tests.kit.app import MATH, SMALL, Running, running
 from tui_host.answers.session_exports import SESSION_EXPORTS
 from tui_host.capture.exports.part_of_session import PartOfSession
 from tui_host.tui.screens.export_screen import ExportScreen
@@ -21,7 +21,7 @@ action = "allow"
 
 
 async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_before(tmp_path: Path) -> None:
-    async with running(tmp_path, config=CONFIG) as app:
+    async with running(tmp_path, config=CONFIG, size=SMALL) as app:
         await app.until_ready()
         await app.send(f'call math.add {{"a": 1, "b": 2}} my key is {KEY}')
         await app.until_idle()

@@ -39,9 +39,6 @@ from tui_host.tui.sources.live import EMPTY_KEPT, SessionSource
 from tui_host.tui.sources.tapped import LOADING, NEVER_SAID, TapSource
 from tui_host.tui.sources.tapped_servers import TappedServers
 
-# Files.
-
-
 END = {"choices": [{"index": 0, "delta": {"content": "hello"}, "finish_reason": "stop"}]}
 
 
@@ -155,9 +152,6 @@ async def test_what_is_read_from_a_file_says_so_from_the_first_frame_to_the_last
             for words in ("Ask anything", "Nothing sent yet", "This capture has no chat", EMPTY_KEPT, "Press a number")
             if words in text
         ]
-
-
-# Taps.
 
 
 CLINE = FORMS["cline"]
@@ -311,9 +305,6 @@ async def test_what_taps_recorded_and_a_file_brought_here_is_not_told_as_what_ca
         await app.until_shown("This capture has no chat", "A␛gent, from a file: read only", "From a file, read only.")
         app.app.show_session(app.host.sessions.foreign(tapped))
         await app.until_shown("example/deepseek-chat and claude-x")
-
-
-# Servers of taps.
 
 
 class Recorded(SessionSource):

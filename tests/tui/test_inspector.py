@@ -117,21 +117,6 @@ async def test_the_list_begins_with_the_first_turn_and_enter_opens_the_connectio
         await until(pilot, lambda: "▸ connections" in app.text)
 
 
-async def test_a_legend_is_a_key_away_and_the_filter_opens_empty() -> None:
-    async with at_work(Inspecting(a_session()), (100, 30)) as (app, pilot):
-        await until(pilot, lambda: "[Parts]" in app.text and "Signs of the list" not in app.text)
-        await pilot.press("question_mark")
-        await until(pilot, lambda: "Signs of the list" in app.text and "request to the model" in app.text)
-        await pilot.press("escape")
-        await until(pilot, lambda: "Signs of the list" not in app.text)
-        await pilot.press("slash", *"multiply", "enter")
-        await until(pilot, lambda: "/ multiply" in app.lines[0])
-        await pilot.press("slash")
-        await until(pilot, lambda: app.inspector.ladder.filter_text == "")
-        await pilot.press("up")
-        await until(pilot, lambda: app.inspector.ladder.filter_text == "multiply")
-
-
 async def test_a_filter_is_completed_and_says_what_is_wrong_and_leaves_room_for_the_details() -> None:
     async with at_work(Inspecting(a_session()), (100, 40)) as (app, pilot):
         ladder = app.inspector.ladder
@@ -198,12 +183,20 @@ async def test_the_filter_says_how_many_it_keeps_and_escape_takes_it_away() -> N
         await pilot.press("escape")
         await until(pilot, lambda: "approved once" in app.text)
         assert app.escapes == 0
-        await pilot.press("slash", *"tools/call", "enter", "enter")
+        await pilot.press("slash")  # opens empty
+        await until(pilot, lambda: app.inspector.ladder.filter_text == "")
+        await pilot.press("up")
+        await until(pilot, lambda: app.inspector.ladder.filter_text == "tools/call")
+        await pilot.press("enter", "enter")
         await until(pilot, lambda: "esc clears" in app.text and not app.inspector.ladder.has_focus)
         await pilot.press("escape")  # in a detail
         await until(pilot, lambda: "approved once" in app.text)
         await pilot.press("escape")
         assert app.escapes == 1
+        await pilot.press("question_mark")  # a legend is a key away
+        await until(pilot, lambda: "Signs of the list" in app.text and "request to the model" in app.text)
+        await pilot.press("escape")
+        await until(pilot, lambda: "Signs of the list" not in app.text)
 
 
 async def test_enter_goes_to_the_detail_and_the_mouse_and_keys_switch_its_tabs() -> None:
@@ -271,9 +264,6 @@ async def test_a_tab_that_cannot_be_made_says_why_and_the_app_goes_on() -> None:
         await pilot.press("enter", "3")
         await until(pilot, lambda: "[Headers]" in app.text and "content-type" in app.text)
         assert any(line.startswith("> Parts") for line in app.lines)
-
-
-# The chain of a call, and the names of tools.
 
 
 def tell(wires: Wires, content: str) -> None:

@@ -216,9 +216,6 @@ async def test_what_is_selected_comes_as_it_stands_whatever_is_folded() -> None:
         assert view.current_source == ("body", TEXT)
 
 
-# Where lines break.
-
-
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
@@ -263,14 +260,9 @@ def test_highlighting_changes_no_character(text: str) -> None:
     assert "".join(piece for piece, _ in highlight(text)) == text
 
 
-# Searching.
-
-
 def _gone_to(text: str, page: Page, *steps: int) -> tuple[list[Match | None], str]:
     """The places gone to, the first and one for each step, and the words at the end."""
-    page.fit(60)
-    page.advance(LONG)
-    search = PageSearch(text, page)
+    search = PageSearch(text, made(page, 60))
     places = [search.look(LONG)]
     for step in steps:
         search.step(step)

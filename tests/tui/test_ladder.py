@@ -172,9 +172,6 @@ def test_times_sizes_and_paths_are_short() -> None:
     assert list(map(short_path, ("http://h:1/api/chat", "http://h", "http://[h/v1/chat?a"))) == ["chat", "/", "chat"]
 
 
-# Which lines there are.
-
-
 def rows_of(*turns: tuple[int, int]) -> list[Row]:
     return [
         replace(ROW, number=number, turn=turn, step=step, outward=True, rpc_id="1" if turn == 0 else "")
@@ -258,9 +255,6 @@ def test_the_header_says_what_there_is_and_drops_the_least_first() -> None:
     )
     for width in range(10, 120):
         assert cell_len(heading_text(heading, width)) <= width
-
-
-# The filter.
 
 
 @dataclass

@@ -103,17 +103,11 @@ async def test_a_reader_at_the_end_goes_with_it_and_one_elsewhere_stays() -> Non
         assert app.view.top == 61
         await pilot.press("g")
         assert app.view.top == 0
-
-
-async def test_resizing_keeps_the_end_and_draws_for_the_new_width() -> None:
-    async with at_work(Lines(Numbers(50)), (40, 10)) as (app, pilot):
-        await pilot.resize_terminal(30, 5)
-        await until(pilot, lambda: app.view.top == 45)
-        assert app.view.render_line(0).cell_length == 29
-        await pilot.resize_terminal(1, 1)
-        await until(pilot, lambda: app.view.size.height <= 1)
-        await pilot.resize_terminal(40, 20)
-        await until(pilot, lambda: app.view.top == 30)
+        await pilot.press("G")
+        for size, top in (((30, 5), 75), ((1, 1), 79), ((40, 20), 60)):
+            await pilot.resize_terminal(*size)
+            await until(pilot, lambda top=top: app.view.top == top)
+            assert app.view.render_line(0).cell_length == max(0, size[0] - 1)
 
 
 async def test_a_cursor_moves_by_keys_and_clicks_and_opens() -> None:
@@ -146,9 +140,6 @@ async def test_growth_lays_nothing_out_and_paints_only_what_is_new() -> None:
         app.view.grew()
         await pilot.pause()
         assert (app.view.top, app.view.max_scroll_y, laid_out) == (10, 10, [])
-
-
-# Painting.
 
 
 SIZE = (60, 16)

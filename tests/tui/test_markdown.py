@@ -227,22 +227,6 @@ class Counted(dict[str, Style]):
         return Style.null()
 
 
-def test_at_another_width_only_what_is_seen_is_drawn_again() -> None:
-    styles = Counted()
-    inks = Inks(styles)
-    document = Document()
-    document.put("\n\n".join(f"A `paragraph` {number}." for number in range(2000)), final=True)
-    document.fit(60, inks)
-    document.advance(Budget(60))
-    for width in (60, 30, 25):
-        document.fit(width, inks)
-        document.advance(Budget(60))
-        styles.drawn = 0
-        line = document.settle(document.height // 2, 20, 20, Budget(60))
-        assert "paragraph" in document.line(line).strip.text or "paragraph" in document.line(line + 1).strip.text
-        assert styles.drawn <= 30
-
-
 def test_a_late_token_costs_what_an_early_one_costs() -> None:
     styles = Counted()
     document = Document()
@@ -255,9 +239,6 @@ def test_a_late_token_costs_what_an_early_one_costs() -> None:
         document.advance(Budget(60))
         costs.append(styles.drawn)
     assert max(costs) <= 2
-
-
-# Where lines break.
 
 
 TEXTS = st.text(alphabet=st.sampled_from("ab cdé中文日本語、。（）「」한국 👍🏽👨‍👩‍👧‍👦 x-/"), max_size=120)
@@ -304,9 +285,6 @@ def test_folded_lines_fit_and_lose_nothing(text: str, width: int) -> None:
     found = [text[start:end] for start, end in fold(text, width)]
     assert all(cell_len(line) <= width for line in found)
     assert "".join(found) == text
-
-
-# What is selected.
 
 
 MARKUP = st.text(alphabet=st.sampled_from("-*1.> #`|\n ab_[]()!~\\&;<中\t\x1b"), max_size=120)

@@ -34,7 +34,7 @@ from tests.tui.inspector_wires import (
     row_of,
     to_json,
 )
-from tests.tui.pictures import UPDATE
+from tests.tui.still import UPDATE
 from tui_host.answers.masks import Mask
 from tui_host.answers.prompted_tools import LISTS, listed_tools
 from tui_host.answers.section import Section
@@ -101,9 +101,6 @@ def function(name: str, description: str) -> JSON:
     return {"type": "function", "function": {"name": name, "description": description, "parameters": {}}}
 
 
-# A turn, and what a session without one says.
-
-
 @scene
 def a_turn_with_a_call(wires: Wires) -> Mapping[str, Row | Section]:
     a_turn(wires)
@@ -133,9 +130,6 @@ def a_turn_of_another_host(wires: Wires) -> Mapping[str, Row | Section]:
     return {"Parts of the first request": row_of(wires, "request")}
 
 
-# Answers.
-
-
 @scene
 def a_secret_that_is_spelled_over_two_events(wires: Wires) -> Mapping[str, Row | Section]:
     wires.mask = Mask(lambda: Redactor([("KEY", "hunter2-hunter2")]))
@@ -157,9 +151,6 @@ def a_compressed_stream_that_breaks(wires: Wires) -> Mapping[str, Row | Section]
     return {"Events until it broke": wires.end(row, 1.5)}
 
 
-# Requests, and how each differs from the one before.
-
-
 @scene
 def a_schema_that_was_adapted(wires: Wires) -> Mapping[str, Row | Section]:
     body = request_body(MESSAGES)
@@ -172,9 +163,6 @@ def a_schema_that_was_adapted(wires: Wires) -> Mapping[str, Row | Section]:
 
 
 A, B, C = (function(name, f"does {name}") for name in "abc")
-
-
-# What requests cost.
 
 
 @scene
@@ -242,9 +230,6 @@ def a_rejected_call(wires: Wires) -> Mapping[str, Row | Section]:
     return {"Tools with a rejection": SESSION}
 
 
-# Servers.
-
-
 @scene
 def servers_of_two_versions(wires: Wires) -> Mapping[str, Row | Section]:
     connected(wires)
@@ -291,9 +276,6 @@ def an_url_with_credentials(wires: Wires) -> Mapping[str, Row | Section]:
     wires.append(replace(draft, head=head, data=ping), 1.0)
     wires.append(replace(draft, kind="frame", data=ping), 1.0)
     return {"Servers without them": SESSION}
-
-
-# Bytes, headers, frames.
 
 
 @scene

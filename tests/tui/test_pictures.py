@@ -102,9 +102,6 @@ async def test_everything_can_be_read_in_a_light_theme_too(tmp_path: Path) -> No
         assert not app.faint, app.faint
 
 
-# The first frame.
-
-
 class Held(TuiHost):
     """The app, whose rest comes when it is let go."""
 
@@ -174,9 +171,6 @@ async def test_what_is_done_before_all_is_there_is_done_as_soon_as_it_can_be(tmp
         assert app.screen is app.main
         assert app.main.arrangement == "inspector"
         assert app.main.submissions.prompt.message() == "hi"
-
-
-# The README.
 
 
 ROOT = Path(__file__).parents[2]

@@ -244,9 +244,6 @@ async def test_the_terminals_cursor_stands_at_the_caret(app: Writing) -> None:
     assert app.cursor_position.x == app.prompt.content_region.x + 3
 
 
-# Files.
-
-
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(12)
 MARK = "[photo.png: image/png, 20 B]"
 

@@ -166,6 +166,13 @@ async def test_a_ready_server_tells_all_that_it_said_of_itself(app: Running) -> 
         " tok",
         "stderr",
     )
+    # Its lists are filtered while words are typed.
+    await app.press("slash")
+    await app.type("sub")
+    await app.until_shown("tools (1 of 4)", "subtract")
+    assert "multiply" not in app.text
+    await app.press("enter", "escape")
+    await app.until_shown("tools (4)", "multiply")
     await open_lines(app, "multiply")
     await app.until_shown("Multiply two numbers", '"required"', "input schema", "the server claims: ")
     await open_lines(app, "tools (4)")  # closes it
@@ -272,19 +279,6 @@ async def test_a_server_is_switched_off_for_good_unless_the_configuration_says_o
     await app.press("O")
     await app.until_told("math is on for good")
     await app.until(lambda: states(app)[0] == "ready")
-
-
-async def test_the_lists_of_a_server_are_filtered_while_words_are_typed(app: Running) -> None:
-    await opened(app, "f3")
-    await app.until_shown("> ● math", "tools (4)")
-    await app.press("slash")
-    await app.type("sub")
-    await app.until_shown("tools (1 of 4)", "subtract")
-    assert "multiply" not in app.text
-    await app.press("enter", "escape")
-    await app.until_shown("tools (4)", "multiply")
-    await app.press("escape")
-    await app.until(lambda: app.app.screen is app.main)
 
 
 # Model and tool protocol.

@@ -17,8 +17,6 @@ from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import TreePage
 
-# In the chat.
-
 
 async def test_a_drag_selects_the_source_of_what_it_passes_over() -> None:
     async with in_chat(a_chat()) as (view, pilot):
@@ -111,9 +109,6 @@ async def test_c_copies_the_blocks_of_code_one_after_the_other() -> None:
         assert len(app.copied) == 3, "the current item has no code"
 
 
-# By the mouse.
-
-
 async def test_shift_and_a_click_extends_and_a_plain_one_selects_nothing_and_does_what_it_did() -> None:
     async with in_chat(a_chat()) as (view, pilot):
         x, y = row_of(view, "Some bold")
@@ -165,9 +160,6 @@ async def test_a_drag_beyond_the_edge_scrolls_and_goes_on() -> None:
 def moved(view: SelectingView, x: int, y: int) -> events.MouseMove:
     """A move of the pointer that may be outside of the view."""
     return events.MouseMove(view, x, y, 0, 0, 1, shift=False, meta=False, ctrl=False, screen_x=x, screen_y=y)
-
-
-# In the inspector.
 
 
 class Reading(App[None]):

@@ -52,9 +52,6 @@ async def test_equal_messages_are_shown_once_at_a_time_and_leave_no_frame(app: R
     assert app.text.count("the same") == 1
 
 
-# Masks.
-
-
 KEY = "hunter2-hunter2"
 MARK = "⟨secret:KEY⟩"
 VENDORS = "ghp_0123456789abcdef0123456789abcdef"
@@ -68,6 +65,9 @@ def test_a_value_and_a_mark_of_a_known_secret_are_masked_and_an_unknown_mark_sta
     assert mask.marks(f"a {KEY} b {MARK}") == f"a {KEY} b {HIDDEN}"
     assert mask.found(f"{KEY} {MARK} {KEY}") == [HIDDEN]
     assert Mask()(f"{KEY} {MARK}") == f"{KEY} {MARK}"
+    named = Mask(lambda: Redactor([("my key", KEY)]), ASCII.hidden)  # no mark can hold this name
+    assert named(f"{KEY} ⟨secret:my_key⟩") == "*** my_key (15) *** my_key (15)"
+    assert masked("⟨secret:my_key⟩", [Redaction(where="data", name="my key", length=15)]) == "••• my_key (15)"
 
 
 def test_a_vendors_key_that_nobody_configured_is_masked_everywhere() -> None:
@@ -76,12 +76,6 @@ def test_a_vendors_key_that_nobody_configured_is_masked_everywhere() -> None:
     assert mask(text) == mask.values(text) == shown
     assert mask.marks(VENDORS) == masked(VENDORS, ()) == Mask()(VENDORS) == "••• vendor-key (36)"
     assert mask.found(text) == ["••• vendor-key (36)", HIDDEN]
-
-
-def test_a_name_that_a_mark_cannot_hold_is_masked_too_and_ascii_has_its_own_mask() -> None:
-    mask = Mask(lambda: Redactor([("my key", KEY)]), ASCII.hidden)
-    assert mask(f"{KEY} ⟨secret:my_key⟩") == "*** my_key (15) *** my_key (15)"
-    assert masked("⟨secret:my_key⟩", [Redaction(where="data", name="my key", length=15)]) == "••• my_key (15)"
 
 
 async def test_chat_cards_calls_and_header_show_masks(tmp_path: Path) -> None:

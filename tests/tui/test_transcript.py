@@ -126,18 +126,15 @@ async def test_an_edited_call_shows_what_was_asked_and_what_was_sent() -> None:
         assert text.index("asked") < text.index('"a": 1') < text.index("sent instead") < text.index('"a": 2')
 
 
-async def test_what_does_not_fit_the_schema_is_marked_before_and_after_the_decision() -> None:
+async def test_what_does_not_fit_the_schema_or_repeats_is_marked_below_the_call() -> None:
     unfit = replace(MULTIPLY, misfits="a: '6' is not of type 'number'\n'b' is a required property")
     async with at_work(Chat(Conversation([replace(unfit, state="waiting", words="")])), (60, 20)) as (app, pilot):
         assert screen(app.view)[1] == "   ! does not fit the tool's schema: a: '6' is not of type…"
         app.view.toggle(0)
         await until(pilot, lambda: "'b' is a required property" in " ".join(shown(app.view).split()))
     assert len(call_rows(unfit, 60, Inks())) == 3
-
-
-async def test_a_call_that_repeats_is_pointed_out_below_it() -> None:
-    item = replace(MULTIPLY, words="session rule", waited=0.0, notice="3 equal calls in this turn")
-    rows = ["".join(segment.text for segment in row) for row in call_rows(item, 60, Inks())]
+    repeats = replace(MULTIPLY, words="session rule", waited=0.0, notice="3 equal calls in this turn")
+    rows = ["".join(segment.text for segment in row) for row in call_rows(repeats, 60, Inks())]
     assert rows[1:] == ["   session rule · ran 12 ms", "   ! 3 equal calls in this turn"]
 
 
