@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.metadata
 import logging
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.inbound import MCP_NAME_HEADER, encode_header_value
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 from typing_extensions import override
 
 from tui_host.capture.json.narrowing import as_json, mapping
@@ -45,15 +46,10 @@ class ServerClient(ClientSession):
 
     @property
     def is_stateless(self) -> bool:
-        """Whether the server speaks the era of 2026-07-28."""
         return self.protocol_version in MODERN_PROTOCOL_VERSIONS
 
     async def introduce(self, mode: Mode) -> None:
-        """Negotiate the version: by a probe that falls back to `initialize`, by `initialize` alone, or not at all.
-
-        Raises:
-            MCPError: The server refuses, or shares no version with us.
-        """
+        """Negotiate the version: by a probe that falls back to `initialize`, by `initialize` alone, or not at all."""
         match mode:
             case "auto":
                 await negotiate_auto(self)
@@ -81,11 +77,7 @@ class ServerClient(ClientSession):
         outgoing: OutgoingRequest | None = None,
         name: str = "",
     ) -> Mapping[str, JSON]:
-        """Send a request, and return its result as received; raises as `Peer.request`.
-
-        Args:
-            name: What the request is about, as a header too: by it a gateway finds who has that.
-        """
+        """Send a request, and return its result as received. `name` is what it is about: by this header a gateway finds who has that."""
         stamped: dict[str, JSON] = dict(params or {})
         opts: CallOptions = {}
         self._stamp({"method": method, "params": stamped}, opts)
@@ -93,10 +85,15 @@ class ServerClient(ClientSession):
             opts.setdefault("headers", {}).setdefault(MCP_NAME_HEADER, encode_header_value(name))
         return await self.peer.request(method, stamped, opts, outgoing or OutgoingRequest())
 
-    def keep_tools(self, tools: list[mcp_types.Tool]) -> frozenset[str]:
-        """Remember which arguments of tools go into headers; returns the names of those that may be called."""
-        listing = mcp_types.ListToolsResult(tools=tools)
-        return frozenset(tool.name for tool in self._absorb_tool_listing(listing, complete=False).tools)
+    def problems_of(self, listed: Sequence[object]) -> list[str | None]:
+        """Say what is wrong with each definition of a tool, and remember which arguments of the others go into headers."""
+        read = [_validated(definition) for definition in listed]
+        good = [tool for tool in read if not isinstance(tool, str)]
+        kept = self._absorb_tool_listing(mcp_types.ListToolsResult(tools=good), complete=False).tools
+        names = {tool.name for tool in kept}
+        refused = "its schema asks for headers that are not allowed (x-mcp-header)"
+        problems = [refused if not isinstance(tool, str) and tool.name not in names else tool for tool in read]
+        return [problem if isinstance(problem, str) else None for problem in problems]
 
     @override
     def _build_capabilities(self, version: str) -> mcp_types.ClientCapabilities:
@@ -109,6 +106,15 @@ class ServerClient(ClientSession):
             roots=mcp_types.RootsCapability() if self._requests.has_roots else None,
             extensions={TASKS: {}} if version in MODERN_PROTOCOL_VERSIONS else None,
         )
+
+
+def _validated(definition: object) -> mcp_types.Tool | str:
+    """Return a tool, or what of its definition is missing or wrong."""
+    try:
+        return mcp_types.Tool.model_validate(definition, by_name=False)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return ": ".join(filter(None, ("malformed", ".".join(map(str, first["loc"])), first["msg"])))
 
 
 @cache

@@ -138,7 +138,7 @@ class McpConnection(Wire):
             self._record_end(self.known.detail or CLOSED)
         finally:
             self._client = None
-            self.lists.awaited.clear()
+            self.lists.awaits_tools = False
             self.settled.set()
             self.replaceable.set()
 

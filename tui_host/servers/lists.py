@@ -7,11 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import anyio
-import mcp_types
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND
-from pydantic import ValidationError
 
 from tui_host.capture.json.narrowing import is_array, mapping, text_or_empty
 from tui_host.errors import JSON, ServerError
@@ -33,18 +31,12 @@ _CHANGED: Mapping[str, ListName] = {f"notifications/{name}/list_changed": name f
 
 
 class ServerLists:
-    """The lists of a server over one connection. `subscriptions`, the number of updates by URI, outlasts it.
-
-    Attributes:
-        is_read: Every list was read.
-        outdated: Lists that the server announced as changed, and that were not read since.
-        awaited: Those of them that are about to be read.
-    """
+    """The lists of a server over one connection. `subscriptions`, the number of updates by URI, outlasts it."""
 
     def __init__(self, wire: Wire, subscriptions: dict[str, int]) -> None:
-        self.is_read = False
-        self.outdated: set[ListName] = set()
-        self.awaited: set[ListName] = set()
+        self.is_read = False  # each of them
+        self.has_current_tools = True  # no change was announced since they were listed
+        self.awaits_tools = False  # they are about to be listed again
         self._wire = wire
         self._spec = wire.spec
         self._subscriptions = subscriptions
@@ -70,29 +62,36 @@ class ServerLists:
         if not self._declares(client, "tools"):
             self._wire.notice("it declares no tools, so it was not asked for any")
             return
-        seconds = self._seconds()
-        try:
-            listed, notice = await read_pages(client, "tools/list", "tools", seconds=seconds)
-        except TimeoutError:
-            raise ServerError(f"no answer to tools/list within {seconds:g} s", self._spec.name) from None
-        good: list[mcp_types.Tool] = []
-        problems = [_problem_of(tool, good) for tool in listed]
-        kept = client.keep_tools(good)
-        where = identity(self._spec)
-        tools = read_tools(listed, server=self._spec.name, identity=where, problems=problems, kept=kept)
+        listed = await self._pages(client, "tools/list", "tools")
+        problems = client.problems_of(listed)
+        tools = read_tools(listed, server=self._spec.name, identity=identity(self._spec), problems=problems)
         before = self._wire.known
         self._wire.update(tools=tools)
-        after = self._wire.known
-        differences = changes_between(offers_of(before), offers_of(after)) if before.state == "ready" else ()
-        broken = (f"{tool.name or 'a tool without a name'}: {tool.problem}" for tool in tools if tool.problem)
-        self._wire.notice(*map(str, differences), *broken, notice)
+        if before.state == "ready":
+            self._wire.notice(*map(str, changes_between(offers_of(before), offers_of(self._wire.known))))
+        self._wire.notice(
+            *(f"{tool.name or 'a tool without a name'}: {tool.problem}" for tool in tools if tool.problem)
+        )
 
     async def read_others(self, client: ServerClient) -> None:
         """Read resources, templates and prompts for the first time; a server can be ready without them."""
-        await self._read_again("resources", client)
-        await self._read_again("prompts", client)
+        await self._read_resources(client)
+        await self._read_prompts(client)
         self.is_read = True
         self._wire.update()
+
+    async def _read_resources(self, client: ServerClient) -> None:
+        listed = await self._listed(client, "resources/list", "resources")
+        if listed is not None:
+            self._wire.update(resources=read_resources(listed))
+        listed = await self._listed(client, "resources/templates/list", "resourceTemplates")
+        if listed is not None:
+            self._wire.update(templates=read_resources(listed, is_template=True))
+
+    async def _read_prompts(self, client: ServerClient) -> None:
+        listed = await self._listed(client, "prompts/list", "prompts")
+        if listed is not None:
+            self._wire.update(prompts=read_prompts(listed, server=self._spec.name))
 
     async def follow(self, client: ServerClient) -> None:
         """Read lists again after changes, once for all changes within a second."""
@@ -100,55 +99,73 @@ class ServerLists:
             await self._news.wait()
             await anyio.sleep(DEBOUNCE_SECONDS)
             self._news = anyio.Event()
-            for name in LIST_NAMES:
-                if name in self._changed:
-                    await self._follow(name, client)
+            changed, self._changed = self._changed, set()
+            if "tools" in changed:
+                await self._read_tools_again(client)
+            if "resources" in changed:
+                await self._read_resources(client)
+            if "prompts" in changed:
+                await self._read_prompts(client)
 
-    async def _follow(self, name: ListName, client: ServerClient) -> None:
-        self._changed.discard(name)
+    async def _read_tools_again(self, client: ServerClient) -> None:
+        is_read = False
         try:
-            await self._read_again(name, client)
+            await self.read_tools(client)
+            is_read = True
         except (MCPError, ServerError) as error:
-            self._wire.notice(f"the {name} could not be listed again: {reason_of(error)[0]}")
-        else:
-            self.outdated = (self.outdated - {name}) | self._changed
-        self.awaited = (self.awaited - {name}) | self._changed  # another change may have come since the request
+            self._wire.notice(f"the tools could not be listed again: {reason_of(error)[0]}")
+        if "tools" not in self._changed:  # else they changed once more since the request
+            self.has_current_tools, self.awaits_tools = is_read, False
         self._wire.update()
 
-    async def _read_again(self, name: ListName, client: ServerClient) -> None:
-        match name:
-            case "tools":
-                await self.read_tools(client)
-            case "prompts":
-                listed = await self._read(client, "prompts/list", "prompts")
-                if listed is not None:
-                    self._wire.update(prompts=read_prompts(listed, server=self._spec.name))
-            case "resources":
-                listed = await self._read(client, "resources/list", "resources")
-                if listed is not None:
-                    self._wire.update(resources=read_resources(listed))
-                listed = await self._read(client, "resources/templates/list", "resourceTemplates")
-                if listed is not None:
-                    self._wire.update(templates=read_resources(listed, is_template=True))
-
-    async def _read(self, client: ServerClient, method: str, key: str) -> Sequence[object] | None:
+    async def _listed(self, client: ServerClient, method: str, key: str) -> Sequence[object] | None:
         """Read a list without which a server can be ready; None if there is none, or it cannot be read, which is told."""
         if not self._declares(client, method.partition("/")[0]):
             return None
         try:
-            listed, notice = await read_pages(client, method, key, seconds=self._seconds())
-        except (MCPError, ServerError, TimeoutError) as error:
-            self._wire.notice(f"{key} cannot be listed: {reason_of(error)[0] or 'no answer'}")
+            return await self._pages(client, method, key)
+        except (MCPError, ServerError) as error:
+            self._wire.notice(f"{key} cannot be listed: {reason_of(error)[0]}")
             return None
-        self._wire.notice(notice)
-        return listed
 
     def _declares(self, client: ServerClient, name: str) -> bool:
         return name in client.declared or self._spec.mode == "2026-07-28"  # then nobody asked the server for them
 
-    def _seconds(self) -> float:
+    async def _pages(self, client: ServerClient, method: str, key: str) -> Sequence[object]:
+        """Read a list, the member `key` of its pages, to its end or to a limit, which is told; raises if no page comes.
+
+        Source: MCP 2025-11-25, Pagination.
+        """
         timeout = self._spec.timeout or math.inf
-        return timeout if timeout > LONG_TIMEOUT else min(LIST_SECONDS, timeout)
+        seconds = timeout if timeout > LONG_TIMEOUT else min(LIST_SECONDS, timeout)
+        items: list[object] = []
+        cursors: list[str] = []
+        pages = 0
+        with anyio.move_on_after(seconds):
+            while pages < PAGES and len(items) < ITEMS:
+                try:
+                    page = await client.ask(method, {"cursor": cursors[-1]} if cursors else {})
+                except MCPError as error:
+                    if pages:
+                        self._wire.notice(f"{key}: page {pages + 1} failed: {error}")
+                    elif error.code != METHOD_NOT_FOUND:
+                        raise
+                    return items
+                pages += 1
+                page_items, cursor = page.get(key), page.get("nextCursor")
+                if not is_array(page_items):
+                    self._wire.notice(f"{key}: page {pages} is malformed")
+                    return items
+                items += page_items
+                if not isinstance(cursor, str):  # the empty string is a cursor like any other
+                    return items
+                if cursor in cursors:  # it leads back
+                    break
+                cursors.append(cursor)
+        if not pages:
+            raise ServerError(f"no answer to {method} within {seconds:g} s", self._spec.name)
+        self._wire.notice(f"{key}: {len(items):,} on {pages} pages were read; there may be more")
+        return items
 
     # News.
 
@@ -159,17 +176,16 @@ class ServerLists:
             self._count(text_or_empty(params.get("uri")))
 
     def _mark(self, names: Iterable[ListName]) -> None:
-        for changed in (self.outdated, self.awaited, self._changed):
-            changed.update(names)
+        self._changed.update(names)
+        if "tools" in self._changed:
+            self.has_current_tools, self.awaits_tools = False, True
         self._news.set()
 
     def _count(self, uri: str) -> None:
         """Count an update; a server may name a part of a resource, which counts for the resource."""
-        names = [name for name in self._subscriptions if is_of(uri, name)]
-        for name in names:
-            self._subscriptions[name] += 1
-        if names:
-            self._publish()
+        for name in self._subscriptions:
+            self._subscriptions[name] += is_of(uri, name)
+        self._publish()
 
     def _publish(self) -> None:
         listed = tuple(Subscription(uri=uri, updates=updates) for uri, updates in self._subscriptions.items())
@@ -220,11 +236,11 @@ class ServerLists:
         if not mapping(client.declared.get("resources")).get("subscribe"):
             raise ServerError("the server does not announce changes of single resources", sent=False)
         if client.is_stateless:
-            before = dict(self._subscriptions)
+            is_new = uri not in self._subscriptions
             self._subscriptions.setdefault(uri, 0)
             await self._listen_anew()
             if uri not in self._honored:
-                if uri not in before:
+                if is_new:
                     del self._subscriptions[uri]
                 raise ServerError("the server does not announce changes of this resource")
         else:
@@ -262,51 +278,3 @@ def is_of(uri: str, resource: str) -> bool:
     """Whether a URI is that of a resource or of a part of it: `file:///a/b` is of `file:///a`, `file:///ab` is not."""
     rest = uri.removeprefix(resource)
     return uri.startswith(resource) and (not rest or resource.endswith("/") or rest[0] in "/?#")
-
-
-async def read_pages(client: ServerClient, method: str, key: str, *, seconds: float) -> tuple[Sequence[object], str]:
-    """Read a list, the member `key` of its pages, to its end or to a limit. Source: MCP 2025-11-25, Pagination.
-
-    Returns:
-        The items as received, and why there may be more, empty if the list is complete.
-
-    Raises:
-        MCPError: The server refuses the first page, except for an unknown method.
-        TimeoutError: No page came in time.
-    """
-    items: list[object] = []
-    cursors: list[str] = []
-    pages = 0
-    with anyio.move_on_after(seconds):
-        while pages < PAGES and len(items) < ITEMS:
-            try:
-                page = await client.ask(method, {"cursor": cursors[-1]} if cursors else {})
-            except MCPError as error:
-                if pages:
-                    return items, f"{key}: page {pages + 1} failed: {error}"
-                if error.code == METHOD_NOT_FOUND:
-                    return (), ""
-                raise
-            pages += 1
-            page_items, cursor = page.get(key), page.get("nextCursor")
-            if not is_array(page_items):
-                return items, f"{key}: page {pages} is malformed"
-            items += page_items
-            if not isinstance(cursor, str):  # the empty string is a cursor like any other
-                return items, ""
-            if cursor in cursors:  # it leads back
-                break
-            cursors.append(cursor)
-    if not pages:
-        raise TimeoutError
-    return items, f"{key}: {len(items):,} on {pages} pages were read; there may be more"
-
-
-def _problem_of(tool: object, good: list[mcp_types.Tool]) -> str | None:
-    """Say what of a definition is missing or wrong, None if nothing; appends a good tool to `good`."""
-    try:
-        good.append(mcp_types.Tool.model_validate(tool, by_name=False))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        return ": ".join(filter(None, ("malformed", ".".join(map(str, first["loc"])), first["msg"])))
-    return None

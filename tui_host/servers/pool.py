@@ -149,9 +149,8 @@ class Pool:
         return tuple((name, text) for name, text in written if text)
 
     def has_current_tools(self, server: str) -> bool:
-        """Whether a server's tools are up to date: it announced no change since they were listed."""
         connection = self.server(server).connection
-        return connection is None or "tools" not in connection.lists.outdated
+        return connection is None or connection.lists.has_current_tools
 
     # Waiting.
 
@@ -187,7 +186,7 @@ class Pool:
         of = self.server(server)
 
         def is_listing() -> bool:
-            return of.connection is not None and "tools" in of.connection.lists.awaited
+            return of.connection is not None and of.connection.lists.awaits_tools
 
         await self._wait_while(is_listing, of.spec.timeout or math.inf)
         return self.has_current_tools(server)

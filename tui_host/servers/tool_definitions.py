@@ -29,28 +29,17 @@ _READER: JSON = {
 
 
 def read_tools(
-    listed: Sequence[object],
-    *,
-    server: str,
-    identity: str,
-    problems: Sequence[str | None] = (),
-    kept: frozenset[str] | None = None,
+    listed: Sequence[object], *, server: str, identity: str, problems: Sequence[str | None] = ()
 ) -> tuple[Tool, ...]:
-    """Read every tool of a listing, in order, including broken ones.
-
-    `problems` says what of each definition is missing or wrong, `kept` which names the protocol lets be called, as far as known.
-    """
+    """Read every tool of a listing, in order, including broken ones; `problems` says what else is wrong with each."""
     tools: list[Tool] = []
     names: set[str] = set()
     for definition, found in zip_longest(listed, problems):
         tool = _read(definition, server, identity)
-        problem = found or tool.problem
-        if problem is None and tool.name in names:
-            problem = "another tool of this server has the same name"
-        if problem is None and kept is not None and tool.name not in kept:
-            problem = "its schema asks for headers that are not allowed (x-mcp-header)"
+        is_second = tool.problem is None and tool.name in names
+        problem = "another tool of this server has the same name" if is_second else tool.problem
         names.add(tool.name)
-        tools.append(replace(tool, problem=problem))
+        tools.append(replace(tool, problem=found or problem))
     return tuple(tools)
 
 
