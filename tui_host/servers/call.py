@@ -52,15 +52,7 @@ class ServerCall:
         self._began = anyio.current_time()
 
     async def run(self, *, seconds: float, longest: float) -> Mapping[str, JSON]:
-        """Send the call and wait for its result.
-
-        Args:
-            seconds: Longest silence of the server, 0 for no limit. Progress is a sign of life, and a question to the person takes no time.
-            longest: Longest time in all, whatever the server reports.
-
-        Raises:
-            ServerError: Says what happened, and whether the tool may have run.
-        """
+        """Send the call and wait for its result: so many seconds of silence, and `longest` in all. Raises ServerError in its place."""
         wire, silence = self._client.peer.wire, seconds or math.inf
         scope = anyio.CancelScope()
         clock = CallClock(scope, silence=silence, longest=max(longest, silence))
@@ -155,11 +147,7 @@ class ServerCall:
 
 
 def call_params(tool: str, arguments_json: bytes, *, log_level: str = "") -> Mapping[str, JSON]:
-    """Build the parameters of a call from its approved bytes, and from the level of the log messages wanted during it.
-
-    Raises:
-        ServerError: The bytes are not an object, or name no resource.
-    """
+    """Build the parameters of a call from its approved bytes, and from the level of the log messages wanted during it."""
     arguments: JSON = json.loads(arguments_json)
     if not isinstance(arguments, Mapping):
         raise ServerError("the arguments of a call must be an object", sent=False)

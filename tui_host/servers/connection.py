@@ -64,18 +64,7 @@ class Way:
 
 
 class McpConnection(Wire):
-    """A connection from start to end. Call `run` once, in a task of its own; to connect again, make a new object.
-
-    Args:
-        way: How to connect, if not as configured.
-        subscriptions: Number of updates of each subscribed resource; continued here.
-
-    Attributes:
-        other_way: Another way to connect, of which the failure of this one told.
-        ready_since: When the server became ready, in monotonic seconds.
-        settled: Set once the server is ready, or will not be.
-        replaceable: Set once the connection takes no further calls: it has ended, or its session was lost.
-    """
+    """A connection from start to end, as configured or by another `way`. Call `run` once, in a task of its own."""
 
     def __init__(self, spec: ServerSpec, shared: Shared, way: Way | None, *, subscriptions: dict[str, int]) -> None:
         knows_handshake_alone = spec.mode == "auto" and identity(spec) in shared.handshake_only
@@ -84,10 +73,10 @@ class McpConnection(Wire):
             name=spec.name, state="connecting", detail="starting", transport=self._way.kind, command=describe(spec)
         )
         super().__init__(spec, shared, status)
-        self.other_way: Way | None = None
-        self.ready_since: float | None = None
-        self.settled = anyio.Event()
-        self.replaceable = anyio.Event()
+        self.other_way: Way | None = None  # of which the failure of this one told
+        self.ready_since: float | None = None  # monotonic seconds
+        self.settled = anyio.Event()  # the server is ready, or will not be
+        self.replaceable = anyio.Event()  # no further calls: the connection has ended, or its session was lost
         self.lists = ServerLists(self, subscriptions)
         self.requests = ServerRequests(self)
         self._began = time.monotonic()
@@ -289,11 +278,7 @@ class McpConnection(Wire):
         place: Place,
         on_progress: Callable[[CallProgress], None] = lambda _: None,
     ) -> tuple[Mapping[str, JSON], str]:
-        """Call a tool with exactly the approved bytes; `READ` reads a resource, `GET_PROMPT` fills in a prompt.
-
-        Returns:
-            The result as received, and what was odd about its bytes.
-        """
+        """Call a tool with exactly the approved bytes; returns the result as received, and what was odd about its bytes."""
         with self._usable() as client:
             params = call_params(tool, arguments_json, log_level=self.spec.log_level if client.is_stateless else "")
             outgoing = OutgoingRequest(tool=tool, arguments=arguments_json)
@@ -305,11 +290,11 @@ class McpConnection(Wire):
                 current_place.reset(token)
 
     async def ping(self) -> None:
-        """Ask whether the server is alive; one of the two eras has no `ping`."""
+        # One of the two eras has no `ping`.
         await self._answered(lambda client: client.ask("server/discover" if client.is_stateless else "ping"))
 
     async def complete(self, params: Mapping[str, JSON]) -> tuple[str, ...]:
-        """Ask for values of an argument, by the parameters of `completion/complete`; none if the server does not complete."""
+        """Ask for values of an argument; none if the server does not complete."""
 
         async def send(client: ServerClient) -> Mapping[str, JSON]:
             return await client.ask("completion/complete", params) if "completions" in client.declared else {}
@@ -319,7 +304,6 @@ class McpConnection(Wire):
         return tuple(value for value in values if isinstance(value, str))
 
     async def subscribe(self, uri: str) -> None:
-        """Ask for news of a resource; the status counts them."""
         await self._answered(lambda client: self.lists.subscribe(client, uri))
 
     async def unsubscribe(self, uri: str) -> None:
@@ -341,7 +325,6 @@ class McpConnection(Wire):
 
     @contextmanager
     def _usable(self) -> Generator[ServerClient]:
-        """Provide the client for a request; raises if there is no connection."""
         client = self._client
         if client is None or self.cause or self.known.state == "lost":
             what = self.shown(self.known.detail) or self.state

@@ -88,7 +88,6 @@ class Peer:
         *,
         task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Wait for the end of the wire."""
         del on_request, on_notify  # the wire's owner takes what comes, as received
         self._intercept = on_notify_intercept
         task_status.started()
@@ -97,7 +96,6 @@ class Peer:
     async def send_raw_request(
         self, method: str, params: Mapping[str, JSON] | None, opts: CallOptions | None = None
     ) -> dict[str, JSON]:
-        """Send a request that needs no approval."""
         return dict(await self.request(method, params, opts or {}, OutgoingRequest()))
 
     async def notify(self, method: str, params: Mapping[str, JSON] | None, opts: CallOptions | None = None) -> None:
@@ -112,12 +110,7 @@ class Peer:
     async def request(
         self, method: str, params: Mapping[str, JSON] | None, opts: CallOptions, outgoing: OutgoingRequest
     ) -> Mapping[str, JSON]:
-        """Send a request, and return its result as received.
-
-        Raises:
-            MCPError: The server refuses, the answer cannot be read, or the connection has ended.
-            ServerError: The request differs from what was approved; nothing was sent.
-        """
+        """Send a request, and return its result as received; raises MCPError in its place, ServerError if nothing may be sent."""
         chosen = opts.get("request_id")
         number: RequestId = next(self._ids) if chosen is None else chosen
         sent_params = dict(params or {})
@@ -197,7 +190,7 @@ class Peer:
         """Count a line that is no message, and give the reason to the caller whose answer it should be."""
         self.malformed += 1
         if frame.head.id and not frame.head.method:
-            self._resolve(json.loads(frame.head.id), WireError(PARSE_ERROR, reason))
+            self.resolve(json.loads(frame.head.id), WireError(PARSE_ERROR, reason))
 
     def accept(self, value: JSON, place: Place = NOWHERE, warning: str = "") -> bool:
         """Take a parsed message; returns False if it is none."""
@@ -211,16 +204,12 @@ class Peer:
             return True
         result, error = message.get("result"), message.get("error")
         if isinstance(error, Mapping):
-            self._resolve(number, MCPError(*error_parts(error)))
+            self.resolve(number, MCPError(*error_parts(error)))
         elif isinstance(result, Mapping) and number is not None:
-            self._resolve(number, result, warning)
+            self.resolve(number, result, warning)
         else:
             return False
         return True
-
-    def fail(self, number: JSON, error: MCPError) -> None:
-        """Give an error to the caller of a request, if it still waits."""
-        self._resolve(number, error)
 
     def waits(self, number: JSON) -> bool:
         return self._waiting(number) is not None
@@ -240,10 +229,9 @@ class Peer:
         """Let nobody wait for an answer any more."""
         self._over.set()
         for number in tuple(self._pending):
-            self.fail(number, closed())
+            self.resolve(number, closed())
 
-    def _resolve(self, number: JSON, reply: Mapping[str, JSON] | MCPError, warning: str = "") -> None:
-        """Wake the caller of a request."""
+    def resolve(self, number: JSON, reply: Mapping[str, JSON] | MCPError, warning: str = "") -> None:
         outgoing = self._waiting(number)
         if outgoing is not None and outgoing.reply is not None:
             outgoing.warning = outgoing.warning or warning
@@ -318,11 +306,7 @@ async def peer_over(wire: Wire, send: Send) -> AsyncGenerator[Peer]:
 
 
 def _parsed(line: bytes, frame: Frame) -> tuple[JSON, str]:
-    """Return the message of a line, and what was odd about its bytes.
-
-    Raises:
-        ValueError: The line is no JSON, has too many parts, or nests too deeply.
-    """
+    """Return the message of a line, and what was odd about its bytes; raises ValueError if it is none, or too much to read."""
     text, warning = _text_of(line)
     if is_deeper(text):
         raise ValueError(f"the answer is nested more than {DEPTH} levels deep")

@@ -206,12 +206,12 @@ class HttpLink:
         """Give the one who waits an error in place of an answer: the server's own, else one with the words of its refusal."""
         if message.request is not None:
             code, words, data = error_parts(error or {"code": INTERNAL_ERROR, "message": words_of_answer(answer)})
-            self.peer.fail(message.frame.get("id"), WireError(code, words, data, answer))
+            self.peer.resolve(message.frame.get("id"), WireError(code, words, data, answer))
 
     def fail(self, message: OutgoingMessage, words: str, answer: HttpAnswer | None = None) -> None:
         """Give the one who waits the reason why no answer comes, unless it has come."""
         if message.request is not None:
-            self.peer.fail(message.frame.get("id"), closed(words, answer))
+            self.peer.resolve(message.frame.get("id"), closed(words, answer))
 
     def note_fault(self, error: Exception) -> str:
         """Return the words for a fault. Where nothing accepts connections, the owner of the connection learns of it."""

@@ -141,7 +141,7 @@ class Wire(ABC):
 
     @abstractmethod
     def refused(self, reason: str) -> None:
-        """Nothing accepts connections at the server's address any more. Calls under way are still waited for."""
+        """Nothing accepts connections at the address any more. Calls under way are still waited for."""
 
     @abstractmethod
     def waiting(self, detail: str) -> AbstractContextManager[None]:

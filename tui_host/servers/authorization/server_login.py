@@ -48,7 +48,12 @@ class ServerLogin:
     """Authenticates the requests to a server, and logs in when it refuses one with any of these `methods`."""
 
     def __init__(
-        self, url: str, wire: Wire, http: httpx2.AsyncClient, inner: httpx2.AsyncBaseTransport, methods: Collection[str]
+        self,
+        url: str,
+        wire: Wire,
+        http: httpx2.AsyncClient,
+        inner: httpx2.AsyncBaseTransport,
+        methods: Collection[str],
     ) -> None:
         self._url = url
         self._wire = wire
