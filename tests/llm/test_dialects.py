@@ -38,8 +38,6 @@ CUTS_APART = 40
 GOLDEN = Path(__file__).parent.parent / "golden" / "requests"
 
 each_dialect = pytest.mark.parametrize("recorded", EVERY.values(), ids=EVERY)
-
-
 exhaustive = pytest.mark.exhaustive
 
 
@@ -288,6 +286,8 @@ def test_a_request_is_read_as_what_it_was_written_from(recorded: Recorded) -> No
     keys = [part.key for part in outline.walk()]
     assert len(set(keys)) == len(keys)
     for part in outline.walk():
+        json.loads(outline.bytes_of(part))
+        assert part.tokens > 0
         assert all(part.start <= child.start < child.end <= part.end for child in part.children)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -42,25 +41,6 @@ def asking(*messages: Message) -> Outline:
 
 def by_key(outline: Outline) -> dict[str, Part]:
     return {part.key: part for part in outline.walk()}
-
-
-def test_a_request_is_told_as_what_it_is_made_of() -> None:
-    outline = outline_of(written(CASES["images"]))
-    parts, body = by_key(outline), json.loads(outline.body)
-
-    assert list(parts) == [
-        *("model", "stream", "stream_options", "messages", "messages/0", "messages/1"),
-        *("messages/1/reasoning_content", "messages/1/text", "messages/1/calls/0", "messages/2", "messages/3"),
-        *("messages/3/0", "messages/4", "messages/5", "messages/5/0", "messages/5/1"),
-    ]
-    assert (parts["model"].name, parts["model"].preview) == ("model", "m")
-    assert (parts["messages/0"].label, parts["messages/0"].preview) == ("user", "weather?")
-    origins = [parts[f"messages/{n}"].origin for n in range(6)]
-    assert origins == ["you", "model", "weather", "weather", "model", "you"]
-    for part in outline.walk():
-        json.loads(outline.bytes_of(part))
-        assert part.size > 0 < part.tokens
-    assert [json.loads(outline.bytes_of(part)) for part in outline.parts] == list(body.values())
 
 
 def test_an_image_behind_several_results_is_of_one_of_their_servers() -> None:

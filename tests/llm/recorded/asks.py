@@ -33,27 +33,22 @@ ADD = ToolCall(id="t1s1c1", wire_id="call_2", name="math__add", arguments="")
 
 
 def user(text: str) -> Message:
-    """A question."""
     return Message(role="user", parts=(Text(text=text),))
 
 
 def assistant(*parts: Part) -> Message:
-    """An answer."""
     return Message(role="assistant", parts=parts)
 
 
 def result(call: ToolCall, *content: Text | Image) -> ToolResult:
-    """What a call brought."""
     return ToolResult(call=call, content=content)
 
 
 def told(*results: ToolResult) -> Message:
-    """The results of a step."""
     return Message(role="tool", parts=results)
 
 
 def calls_of(message: Message) -> list[ToolCall]:
-    """What an answer asks for."""
     return [part for part in message.parts if isinstance(part, ToolCall)]
 
 
@@ -80,7 +75,6 @@ def pictures(recorded: Recorded) -> tuple[Message, ...]:
 
 
 def asks(recorded: Recorded) -> Mapping[str, Ask]:
-    """All of them, by name."""
     failed = fold_of(recorded.dialect, recorded.parallel.body).message(turn=1)
     wrong = tuple(ToolResult(call=call, content=(Text(text="no"),), is_error=True) for call in calls_of(failed))
     return {

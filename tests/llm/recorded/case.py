@@ -66,7 +66,6 @@ class Recorded:
         return dialect(self.dialect).framing == "lines"
 
     def cases(self) -> dict[str, Case]:
-        """All streams, by name."""
         names = ("text", "tools", "parallel", "thinking", "usage", "failing", "cut")
         named: dict[str, Case] = {name: getattr(self, name) for name in names}
         return {**named, **self.ends, **self.odd}
@@ -83,7 +82,6 @@ def text(value: JSON) -> bytes:
 
 
 def compact(value: JSON) -> bytes:
-    """JSON as it is sent."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -95,7 +93,6 @@ def events_of(name: str, pieces: Iterable[bytes], content_type: str = "") -> lis
 
 
 def fold_of(name: str, *pieces: bytes) -> Fold:
-    """A response, folded."""
     fold = Fold(provider=PROVIDER, model=MODEL, call_id=lambda number: f"call-{number}")
     for found in events_of(name, pieces):
         fold.add(found)
@@ -118,5 +115,4 @@ def said(fold: Fold) -> Case:
 
 
 def means(case: Case) -> Case:
-    """What a recorded stream should say."""
     return replace(case, body=b"", echoes=())
