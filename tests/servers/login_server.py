@@ -20,7 +20,7 @@ from tests.servers.running import FINE, Running, remote, started
 from tui_host.cli.commands.conformance import visit
 from tui_host.errors import JSON
 from tui_host.servers.server_questions import Answering, Declines, Login
-from tui_host.settings.login_storage import LoginStore
+from tui_host.settings.system_keyring import LoginStore
 
 Tokens = dict[str, str]
 

@@ -14,8 +14,8 @@ import pytest
 from tests.servers.login_server import LoginServer, Person, connected, login_server, state_of
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.server_questions import Declines
-from tui_host.settings.login_storage import FILE, LoginStore
 from tui_host.settings.schema import Template
+from tui_host.settings.system_keyring import FILE, LoginStore
 
 PRM, ASM = "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server"
 OIDC = "openid-configuration"

@@ -15,10 +15,10 @@ from keyring.backends import fail, null
 from tests.settings import keyrings
 from tui_host.errors import SettingsError
 from tui_host.settings.environment_references import Secret, credential
-from tui_host.settings.login_storage import LoginStore
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
 from tui_host.settings.schema import Provider, Template
 from tui_host.settings.system_keyring import (
+    LoginStore,
     forget_key,
     keyring_name,
     may_have_key,

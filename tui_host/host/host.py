@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from tui_host.servers.pool import Pool
     from tui_host.servers.server_questions import Answerer, Answering, Sampler
     from tui_host.settings.environment_references import Secret
-    from tui_host.settings.login_storage import LoginStore
     from tui_host.settings.schema import ModelRef, Provider, Settings
+    from tui_host.settings.system_keyring import LoginStore
 
 # Imported in a thread after the first frame: importing any of these takes longer than a key press may wait.
 LATE = (
@@ -212,7 +212,7 @@ class Host:
     def _answering(self) -> Answering:
         from tui_host.chat.sampling import ModelSampler
         from tui_host.servers.server_questions import Answering, Declines
-        from tui_host.settings.login_storage import LoginStore
+        from tui_host.settings.system_keyring import LoginStore
 
         def model_of(session: str | None) -> ModelRef:
             known = self.sessions.get(session or "")

@@ -52,7 +52,7 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
     for preset in (*PRESETS.values(), DEMO_PROVIDER):
         providers.setdefault(preset.name, preset)
     servers, fixed = files.servers(remembered.switches)
-    are_bundled = not servers and "servers" not in files.config  # an empty `servers` table means no servers
+    are_bundled = not servers and "servers" not in files.config.data  # an empty `servers` table means no servers
     if are_bundled:
         switches = remembered.switches
         servers = {name: ServerSpec(name=name, bundled=name, enabled=switches.get(name, True)) for name in BUNDLED}
@@ -79,7 +79,7 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         ui=ui,
         notices=tuple(dict.fromkeys(report.notices)),
         default_servers=are_bundled and arguments.only_server is None,
-        fixed=fixed.union(key for key in ("model", "protocol", "profile") if key in files.config),
+        fixed=fixed.union(key for key in ("model", "protocol", "profile") if key in files.config.data),
         switches=remembered.switches,
     )
 
@@ -128,7 +128,7 @@ class _Files:
         specs, fixed = dict[str, ServerSpec](), set[str]()
         for name, table in self.tables("servers"):
             specs[name] = tables.read_server(name, table)
-            if table.file == self.config.file and "enabled" in table:
+            if table.file == self.config.file and "enabled" in table.data:
                 fixed.add(f"servers.{name}.enabled")
             elif name in switches:
                 specs[name] = replace(specs[name], enabled=switches[name])
@@ -154,12 +154,12 @@ class _Start:
         self, key: str, typed: str | None, read: _Read[_Value], of_profile: _Value | None = None
     ) -> _Value | None:
         config, state = self.files.config, self.files.state
-        is_chosen = self.typed.profile is not None or "profile" in config
+        is_chosen = self.typed.profile is not None or "profile" in config.data
         if typed is not None:
             return read(typed, partial(config.report.mistake, f"--{key}"))
         if is_chosen and of_profile is not None:
             return of_profile
-        if key in config:
+        if key in config.data:
             text = config.text(key, config.data[key])
             return None if text is None else read(text, partial(config.mistake, key))
         remembered = state.data.get(key)

@@ -52,8 +52,7 @@ def server_name(text: str) -> str:
 def _program(words: Sequence[str]) -> str:
     """Return the word of a command that best names the server: the program, or what a launcher such as `npx` starts."""
     for word in words:
-        stem = re.sub(r"(?<=.)@[^@]*$", "", PurePath(word).name)
-        stem = re.sub(r"\.(?:py|js|mjs|cjs|ts|sh|exe)$", "", stem)
+        stem = re.sub(r"(?<=.)@[^@]*$|\.(?:py|js|mjs|cjs|ts|sh|exe)$", "", PurePath(word).name)
         if stem and not word.startswith("-") and re.sub(r"[\d.]+$", "", stem) not in _LAUNCHERS:
             return stem
     return PurePath(words[0]).name

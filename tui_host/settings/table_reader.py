@@ -73,9 +73,6 @@ class SettingsTable:
         data, source = read_toml(path, report, needed=needed)
         return cls(data=data, report=report, file=shown_path(path), source=source)
 
-    def __contains__(self, key: str) -> bool:
-        return key in self.data
-
     def read(self, over: Record) -> Record:
         """Return a record with the values of the table, by the rules of the record's fields."""
         rules, values = rules_of(type(over)), dict[str, object]()

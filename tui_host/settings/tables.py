@@ -29,7 +29,7 @@ def read_provider(name: str, table: SettingsTable, settings: Settings) -> Provid
     """Read a provider's table. Missing keys come from the preset with the same name; a `ca_file` is relative to config.toml."""
     preset = PRESETS.get(name, Provider(name=name, label=name))
     read = table.read(replace(preset, preset=False, file=table.file))
-    if "base_url" in table:
+    if "base_url" in table.data:
         _check_base_url(read, table)
     elif not read.base_url.text:
         table.mistake("base_url", "missing", f"write it, or use the name of a preset: {', '.join(PRESETS)}")
@@ -64,8 +64,8 @@ def _filled(text: str, environment: Mapping[str, str]) -> str:
 
 def read_server(name: str, table: SettingsTable) -> ServerSpec:
     """Read a server's table."""
-    spec = table.read(ServerSpec(name=name, file=table.file, transport="http" if "url" in table else "stdio"))
-    ways = [key for key in ("command", "url", "bundled") if key in table]
+    spec = table.read(ServerSpec(name=name, file=table.file, transport="http" if "url" in table.data else "stdio"))
+    ways = [key for key in ("command", "url", "bundled") if key in table.data]
     for key in ways[1:]:
         table.mistake(key, f"conflicts with {ways[0]}", f"remove one: a server has {' or '.join(ways)}")
     fitting = {"command": ("stdio",), "url": ("http", "sse"), "bundled": ("stdio",)}
@@ -73,7 +73,7 @@ def read_server(name: str, table: SettingsTable) -> ServerSpec:
         fitting["bundled"] = ("stdio", "http")
     if not ways:
         table.mistake("", "no command, url or bundled", "set one of them to say how to reach the server")
-    elif "transport" in table and spec.transport not in fitting[ways[0]]:
+    elif "transport" in table.data and spec.transport not in fitting[ways[0]]:
         what = f'found "{spec.transport}", which {ways[0]} does not support'
         table.mistake("transport", what, f"write {' or '.join(fitting[ways[0]])}")
     if spec.url is not None:
@@ -107,7 +107,7 @@ def read_profile(name: str, table: SettingsTable, settings: Settings) -> Profile
     def unset(what: str, _: str) -> None:  # which is no trouble of those who use other profiles
         table.notice("model", f"{what}; this profile leaves the model unchanged")
 
-    text = table.text("model", table.data["model"]) if "model" in table else None
+    text = table.text("model", table.data["model"]) if "model" in table.data else None
     if text is None:
         return profile
     return replace(profile, model=read_model(text, settings, partial(table.mistake, "model"), unset))
