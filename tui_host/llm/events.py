@@ -39,20 +39,12 @@ class PartEnded(Located):
     kind: Literal["text", "thinking"]
     echo: JSON = None  # to send back to the vendor with the part
     written: str = ""  # the model's own words, if a tool protocol took the text out of them
+    options: tuple[str, ...] = ()  # the answers to choose from, if the text is a question to the user
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextWasThinking(Located):
     """A closing tag whose opening stood in the prompt: all text so far was thinking."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextRead(Located):
-    """The text that a tool protocol took out of the answer's words, with answers to choose from if it is a question."""
-
-    text: str
-    written: str
-    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +145,6 @@ ModelEvent: TypeAlias = (
     | ThinkingDelta
     | PartEnded
     | TextWasThinking
-    | TextRead
     | CallStarted
     | CallArguments
     | CallMalformed

@@ -20,7 +20,6 @@ from tui_host.llm.events import (
     Repeated,
     Stopped,
     TextDelta,
-    TextRead,
     TextWasThinking,
     ThinkingDelta,
     Unreadable,
@@ -124,9 +123,6 @@ class Fold:
                 self._arguments(event)
             case PartEnded():
                 self._end_part(event)
-            case TextRead():
-                self._parts.append(_Part(pieces=[event.text], written=event.written, has_ended=True))
-                self.options = event.options
             case TextWasThinking():
                 self._text_was_thinking()
             case Repeated(restarts=True):
@@ -167,6 +163,7 @@ class Fold:
             part = next((part for part in reversed(self._parts) if part.is_thinking and not part.has_ended), None)
         part = part or self._words(thinking=event.kind == "thinking")
         part.has_ended, part.echo, part.written = True, event.echo, event.written
+        self.options = event.options or self.options
 
     def _text_was_thinking(self) -> None:
         for part in self._parts:

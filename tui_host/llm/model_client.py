@@ -44,8 +44,7 @@ from tui_host.settings.schema import Provider
 from tui_host.settings.urls import proxy_for
 
 LIST_SECONDS: Final = 15.0
-_LIST_BYTES = 16 << 20
-_REFUSAL_BYTES = 1 << 20
+_MOST_BYTES = 16 << 20  # of a list of models or a refusal
 
 
 class ModelClient:
@@ -67,7 +66,7 @@ class ModelClient:
             with anyio.fail_after(LIST_SECONDS):
                 response = await self.send(provider, outgoing, NOWHERE)
                 try:
-                    return dialect(provider.dialect).models(await _body(response, _LIST_BYTES))
+                    return dialect(provider.dialect).models(await _body(response))
                 finally:
                     await close(response)
         except httpx.HTTPError as error:
@@ -78,7 +77,7 @@ class ModelClient:
             raise ModelError(f"no list of models within {LIST_SECONDS:g} s", where(provider, outgoing)) from None
 
     async def preview(self, provider: Provider, ask: Ask, *, place: Place) -> tuple[Outgoing, Draft]:
-        """Return the request that `stream` would send, and its record before redaction. Nothing is sent."""
+        """Return the next request, and its record before redaction. Nothing is sent."""
         outgoing = await self.written(provider, ask)
         client = await self._client(provider, outgoing)
         try:
@@ -153,7 +152,7 @@ class ModelClient:
 
     async def _refusal(self, provider: Provider, outgoing: Outgoing, response: httpx.Response) -> ModelError:
         try:
-            body = await _body(response, _REFUSAL_BYTES)
+            body = await _body(response)
         except (httpx.HTTPError, codings.CodingError):
             body = b""  # the status is enough; the tap has recorded the bytes
         error = dialect(provider.dialect).error(response.status_code, header_pairs(response.headers.raw), body)
@@ -192,7 +191,7 @@ class Stream:
 
     @property
     def heard(self) -> float:
-        """When the last byte came, in monotonic seconds; when the request was made before the first one."""
+        """When the last byte came, or the request was made, in monotonic seconds."""
         return self._made if self._body is None else self._body.heard
 
     @property
@@ -202,7 +201,6 @@ class Stream:
         return exchange.shifts if exchange is not None else ()
 
     def batches(self) -> AsyncIterator[Sequence[ModelEvent]]:
-        """Yield the events in batches: all that are available together. No batch is empty."""
         return self._batches
 
     async def __aenter__(self) -> Self:
@@ -286,12 +284,11 @@ def _context(is_tls: bool, ca_file: str) -> ssl.SSLContext:  # noqa: FBT001 - ca
     return ssl.create_default_context(cafile=ca_file) if ca_file else httpx.create_ssl_context(trust_env=False)
 
 
-async def _body(response: httpx.Response, limit: int) -> bytes:
-    """Read a body, up to a limit. Raises `CodingError`."""
+async def _body(response: httpx.Response) -> bytes:
     content = bytearray()
     coding = codings.decoder(response.headers.get("content-encoding"))
     async for data in response.aiter_raw():
         content += coding.feed(data)
-        if len(content) >= limit:
+        if len(content) >= _MOST_BYTES:
             break
-    return bytes(content[:limit])
+    return bytes(content)

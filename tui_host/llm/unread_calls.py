@@ -20,12 +20,9 @@ from tui_host.llm.protocols.react import React
 from tui_host.llm.protocols.reader import called_in
 from tui_host.llm.tool_names import tool_meant
 
+# Whose markers a model was trained on, the name of the parser for them in vLLM and SGLang, and how a call begins.
 _MARKERS = (
-    (
-        "Kimi's <|tool_call_begin|>",
-        "kimi_k2",
-        r"<\|tool_calls?_(?:section_)?begin\|>|\S+\s*<\|tool_call_argument_begin\|>",
-    ),
+    ("Kimi's <|tool_call_begin|>", "kimi_k2", r"<\|tool_calls?_(?:section_)?begin\|>|\S+\s*<\|tool_call_argument_"),
     ("DeepSeek's special tokens", "deepseek_v3", r"<[|｜](?:DSML[|｜]|tool[▁_]calls?[▁_]begin[|｜]>)"),
     ("MiniMax's <tool_call>", "minimax_m2", r"<minimax:tool_call>|<tool_calls>\s*\{"),
     ("Qwen's <tool_call><function=…>", "qwen3_coder", r"<tool_call>\s*<function=|<function=[^>\n]+>\s*<parameter="),
@@ -39,7 +36,6 @@ _MARKERS = (
     ("gpt-oss's channels", "openai", r"(?:<\|start\|>assistant)?<\|channel\|>\w+ to="),
     ("Gemma's tool_code", "functiongemma", r"```tool_(?:code|call)\b"),
 )
-"""Whose markers a model was trained on, the name of the parser for them in vLLM and SGLang, and how a call begins."""
 _FORMS = tuple((whose, parser, re.compile(rf"^[ \t]*(?:{begun})", re.MULTILINE)) for whose, parser, begun in _MARKERS)
 _FENCE = re.compile(
     r"^[ \t]*(`{3,}|~{3,})(?!tool_code|tool_call).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
@@ -69,7 +65,8 @@ def unread_call(
         return None
     for whose, parser, begun in _FORMS:
         found = None if parser == besides else begun.search(plain)
-        if found is not None and _names_a_tool(plain[found.start() :], tools):
+        words = () if found is None else islice(_NAME.finditer(plain, found.start()), _MOST_NAMES)
+        if any(tool_meant(word[0], tools) is not None for word in words):
             helps = f"the server's parser for them (vLLM, SGLang: --tool-call-parser {parser}; llama.cpp: --jinja)"
             return _unread(whose, f"{helps}, or the tool protocol hermes", is_thinking=is_thinking)
     for kind in (Cline, Cherry, Hermes, JsonCalls, React):
@@ -89,10 +86,6 @@ def _unread(form: str, helps: str, *, is_thinking: bool) -> UnreadCall:
         remedy=f"use {helps} (f4, --protocol)",
         reason="the call stands in the thinking alone; write it in the answer" if is_thinking else reason,
     )
-
-
-def _names_a_tool(text: str, tools: Sequence[ToolSpec]) -> bool:
-    return any(tool_meant(word[0], tools) is not None for word in islice(_NAME.finditer(text), _MOST_NAMES))
 
 
 def _behind_words(text: str, tools: Sequence[ToolSpec]) -> UnreadCall | None:

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.errors import JSON
-from tui_host.llm.messages import Message, ResourceSpec, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.messages import Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.grammar import BrokenCall, Found, ReadText, Syntax, read_call
 from tui_host.llm.protocols.tags import element, tag_grammar
 from tui_host.llm.protocols.text_protocol import TextProtocol, Wording, result_text
@@ -160,11 +160,9 @@ def _server(name: str, tools: Sequence[ToolSpec]) -> str:
         lines.append(f"- {tool.tool}: {tool.description}\n    Input Schema:\n    {schema}")
     resources = [resource for tool in tools if tool.server == name for resource in tool.resources or ()]
     for title, is_template in (("Resource Templates", True), ("Direct Resources", False)):
-        listed = [_resource(resource) for resource in resources if resource.is_template == is_template]
-        lines += ["", f"### {title}", *listed] if listed else []
+        listed = [resource for resource in resources if resource.is_template == is_template]
+        lines += ["", f"### {title}"] if listed else []
+        for resource in listed:
+            about = f" ({resource.name})" if resource.name else ""
+            lines.append(f"- {resource.uri}{about}: {resource.description}".rstrip(": "))
     return "\n".join(lines)
-
-
-def _resource(resource: ResourceSpec) -> str:
-    about = f" ({resource.name})" if resource.name else ""
-    return f"- {resource.uri}{about}: {resource.description}".rstrip(": ")

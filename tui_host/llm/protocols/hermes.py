@@ -68,7 +68,11 @@ class Hermes(TextProtocol):
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
-        return "<tools>\n" + "\n".join(_json(_function(tool)) for tool in tools) + "\n</tools>"
+        described: list[JSON] = [
+            {"name": tool.name, "description": tool.description, "parameters": tool.schema} for tool in tools
+        ]
+        listed = (_json({"type": "function", "function": function}) for function in described)
+        return "<tools>\n" + "\n".join(listed) + "\n</tools>"
 
     @override
     def write(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
@@ -80,11 +84,6 @@ class Hermes(TextProtocol):
         # The tool's name tells parallel calls apart.
         before = f'<tool_response>\n{{"name": {_json(result.call.name)}, "content": '
         return before, _json(result_text(result)), "}\n</tool_response>"
-
-
-def _function(tool: ToolSpec) -> JSON:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
-    return {"type": "function", "function": function}
 
 
 def _json(value: JSON) -> str:

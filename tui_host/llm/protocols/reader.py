@@ -24,7 +24,6 @@ from tui_host.llm.events import (
     Repeated,
     Stopped,
     TextDelta,
-    TextRead,
     TextWasThinking,
     ThinkingDelta,
 )
@@ -45,7 +44,6 @@ _ALONE: tuple[set[type[ModelEvent]], ...] = (
     {CallStarted, CallArguments},
     {TextDelta, CallMalformed},
     {TextDelta, PartEnded},
-    {TextRead},
 )
 
 _Step: TypeAlias = list[ModelEvent] | None
@@ -89,8 +87,11 @@ class HeldReader(Reader):
             case Stopped():
                 self._ending = "length" if event.stop == "length" else "end"
                 return [*self.finish(), event]
+            case CallStarted(name=name, start=start, end=end) if name:
+                reason = f"{name} was asked for by the vendor's own function calling, by which nothing is offered here"
+                return [CallMalformed(reason=reason, start=start, end=end)]
             case CallStarted() | CallArguments():
-                return self._refused(event) if isinstance(event, CallStarted) and event.name else []
+                return []
             case Repeated(restarts=True):
                 self._begin()
             case TextWasThinking():
@@ -110,10 +111,6 @@ class HeldReader(Reader):
             events.append(PartEnded(kind="text", start=end, end=end, written=self._answer.rstrip()))
             self._answer, self._look = "", self._cut_rest
         return [*events, *self._cut_waiting()]
-
-    def _refused(self, call: CallStarted) -> list[ModelEvent]:
-        reason = f"{call.name} was asked for by the vendor's own function calling, by which nothing is offered here"
-        return [CallMalformed(reason=reason, start=call.start, end=call.end)]
 
     def _read(self, event: TextDelta) -> list[ModelEvent]:
         events: list[ModelEvent] = []
@@ -222,7 +219,11 @@ class HeldReader(Reader):
     def _events_of(self, found: Found, words: TextDelta, written: str) -> list[ModelEvent]:
         start, end = words.start, words.end
         if not isinstance(found, ReadCall):
-            return [TextRead(text=found.text, written=written, options=found.options, start=start, end=end)]
+            return [
+                PartEnded(kind="text", start=start, end=start),  # the words before are not the answer
+                TextDelta(text=found.text, start=start, end=end),
+                PartEnded(kind="text", written=written, options=found.options, start=start, end=end),
+            ]
         index, own = self._calls, found.written or written
         self._calls += 1
         return [

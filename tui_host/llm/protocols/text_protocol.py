@@ -136,21 +136,18 @@ class TextProtocol(ToolProtocol, ABC):
         results = [part for part in message.parts if isinstance(part, ToolResult)]
         for number, result in enumerate(results):
             words.add(self.between if number else "")
-            self._result(result, words, tools)
+            start, text, end = self.framed(result, tools)
+            is_closed = self.envelope and self.envelope in text
+            words.add(start, "frames a result")
+            note = f"contains {self.envelope}, which ends a result" if is_closed else ""
+            words.add(text, note, source="told", call=result.call.id)
+            words.add(end, "frames a result")
         if not results and message.source == "host":
             words.add(text_of(message.parts), "a word of the host")
         elif not results:
             self.user_words(words, text_of(message.parts), before, tools)
         parts = [*message.parts, *(part for result in results for part in result.content)]
         words.more += [part for part in parts if isinstance(part, Image)]
-
-    def _result(self, result: ToolResult, words: Wording, tools: Sequence[ToolSpec]) -> None:
-        start, text, end = self.framed(result, tools)
-        is_closed = self.envelope and self.envelope in text
-        words.add(start, "frames a result")
-        note = f"contains {self.envelope}, which ends a result" if is_closed else ""
-        words.add(text, note, source="told", call=result.call.id)
-        words.add(end, "frames a result")
 
     def _assistant(self, words: Wording, tools: Sequence[ToolSpec]) -> Wording:
         for part in words.of.parts:
