@@ -105,3 +105,18 @@ def whole_turn(wires: Wires) -> None:
     second.response(200, EVENT_STREAM)
     second.chunk(b"data: 3\n\n")
     second.end()
+
+
+def two_turns() -> Wires:
+    """A whole turn, and a refusal in the next."""
+    wires = Wires()
+    whole_turn(wires)
+    wires.line(b"Listening")
+    refused = wires.ask(1, turn=2)
+    refused.response(429, JSON_TYPE)
+    refused.chunk("slow down 工具".encode())
+    refused.end()
+    wires.frame("in", rpc(method="notifications/tools/list_changed"))
+    wires.frame("in", b"garbage\n")
+    wires.rows()
+    return wires

@@ -227,27 +227,6 @@ def test_what_is_odd_about_an_answer_is_said() -> None:
     assert correlator.see("in", frame_head(rpc(id=None, error={"code": 1}))).odd == ""
 
 
-NESTED = st.recursive(
-    st.text(alphabet='[]{}\\",a') | st.integers(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(alphabet='[{\\"'), inner, max_size=4),
-    max_leaves=40,
-)
-
-
-def depth_of(value: JSON) -> int:
-    """The same by walking through what was parsed."""
-    if isinstance(value, dict):
-        return 1 + max(map(depth_of, value.values()), default=0)
-    return 1 + max(map(depth_of, value), default=0) if isinstance(value, list) else 0
-
-
-@pytest.mark.exhaustive
-@given(NESTED, st.integers(0, 8))
-def test_it_is_the_depth_that_a_parser_would_reach(value: object, limit: int) -> None:
-    text = json.dumps(value)
-    assert is_deeper(text, limit) == (depth_of(json.loads(text)) > limit)
-
-
 @pytest.mark.parametrize(
     ("text", "deeper"),
     [

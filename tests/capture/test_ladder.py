@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capture.drafts import known_ns
-from tests.capture.ladder_wires import EVENT_STREAM, JSON_TYPE, Wires, at, call_of, result_of, whole_turn
+from tests.capture.ladder_wires import EVENT_STREAM, JSON_TYPE, Wires, at, call_of, result_of, two_turns, whole_turn
 from tests.capture.wires import rpc
 from tests.opening.captured import PIECE
 from tui_host.capture.connection_end import connection_end
@@ -341,20 +341,6 @@ def test_lines_are_events_where_they_are_values_and_what_is_coded_shows_none(
     assert count_of(kind, [b'data: {"a":1}\n{"b"', b":2}\n"], coding) == events
 
 
-def filtered() -> Wires:
-    wires = Wires()
-    whole_turn(wires)
-    wires.line(b"Listening")
-    refused = wires.ask(1, turn=2)
-    refused.response(429, JSON_TYPE)
-    refused.chunk("slow down 工具".encode())
-    refused.end()
-    wires.frame("in", rpc(method="notifications/tools/list_changed"))
-    wires.frame("in", b"garbage\n")
-    wires.rows()
-    return wires
-
-
 @pytest.mark.parametrize(
     ("text", "numbers"),
     [
@@ -381,7 +367,7 @@ def filtered() -> Wires:
     ],
 )
 def test_tokens_and_words_of_a_filter_must_all_fit(text: str, numbers: Iterable[int]) -> None:
-    assert list(filtered().ladder.filter(text)) == list(numbers)
+    assert list(two_turns().ladder.filter(text)) == list(numbers)
 
 
 def test_a_filter_asked_again_follows_the_rows() -> None:

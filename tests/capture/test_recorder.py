@@ -11,7 +11,6 @@ from pathlib import Path
 
 import anyio
 import pytest
-from typing_extensions import override
 
 from tests.capture.conftest import Disk
 from tests.capture.drafts import FixedClock, everything_in, frame, known_ns, wait_until
@@ -72,23 +71,15 @@ def test_records_are_numbered_stamped_and_given_back_in_order(recorder: Recorder
     assert recorder.unkept == 0
 
 
-class TurnedClock(FixedClock):
-    """A wall clock that somebody turns."""
-
-    wall = 1_795_268_701_000_000_000
-
-    @override
-    def wall_ns(self) -> int:
-        return self.wall
-
-
-def test_a_clock_that_is_turned_back_changes_no_order_and_no_duration(store: Store) -> None:
-    clock = TurnedClock()
-    recorder = Recorder(store, Redactor(), capture="c1", clock=clock)
-    began = clock.wall
+def test_a_clock_that_is_turned_back_changes_no_order_and_no_duration(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = 1_795_268_701_000_000_000
     hour = began - 3_600_000_000_000
-    for wall in (began, began + 250_300, hour, hour + 250_000, 0):
-        clock.wall = wall
+    clock, walls = FixedClock(), [began, began + 250_300, hour, hour + 250_000, 0]
+    monkeypatch.setattr(clock, "wall_ns", iter((began, *walls)).__next__)
+    recorder = Recorder(store, Redactor(), capture="c1", clock=clock)
+    for wall in walls:
         recorder.append(frame(b"%d" % wall))
     assert recorder.flush(5)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.capture.ladder_wires import JSON_TYPE, Wires, whole_turn
+from tests.capture.ladder_wires import two_turns
 from tests.capture.stores import record, save, settle
 from tests.capture.wires import rpc
 from tui_host.capture.ladder.filter_completion import completions
@@ -112,11 +112,7 @@ def test_case_and_escapes_make_no_difference() -> None:
     ],
 )
 def test_names_of_fields_and_values_that_occur_complete_a_term(text: str, completed: list[str]) -> None:
-    wires = Wires()
-    whole_turn(wires)
-    refused = wires.ask(1, turn=2)
-    refused.response(429, JSON_TYPE)
-    refused.end()
+    wires = two_turns()
     wires.frame("in", rpc(method="notifications/tools/list_changed"), server="docs")
     wires.rows()
     assert [whole for _, whole in completions(text, wires.ladder)] == completed

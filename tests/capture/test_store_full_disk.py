@@ -70,25 +70,6 @@ def on_small_disk(tmp_path: Path, program: str, megabytes: int = 16) -> None:
     assert (done.returncode, done.stdout) == (0, b"done\n"), done.stderr.decode()
 
 
-def test_deleting_makes_room_and_what_waited_is_written(tmp_path: Path) -> None:
-    on_small_disk(
-        tmp_path,
-        """
-store = Store.open(path, retry_seconds=3600)
-assert keep(store, FIRST, 500).close()
-assert ballast.stat().st_size == 4 << 20
-late = keep(store, SECOND, 4000)
-assert late.fault == "the disk is full" and late.unkept > 0
-assert_sound(store)
-assert store.sessions.delete(FIRST)
-assert late.flush(10) and late.fault == ""
-assert kept(store, SECOND) > 1000 and kept(store, FIRST) == 0
-assert_sound(store)
-store.close()
-""",
-    )
-
-
 def test_a_process_that_begins_on_a_full_disk_can_delete(tmp_path: Path) -> None:
     on_small_disk(
         tmp_path,

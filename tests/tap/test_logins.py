@@ -272,16 +272,19 @@ async def test_what_a_request_tells_of_keys_by_their_place_is_known_in_the_answe
 
 @pytest.mark.parametrize("is_mcp", [False, True])
 @pytest.mark.parametrize(
-    ("kind", "body"),
+    ("target", "kind", "body"),
     [
-        (b"application/json", b'{"client_secret":"cs-1"}'),
-        (b"application/x-www-form-urlencoded", b"grant_type=authorization_code&code=cs-1&client_id=me"),
+        (b"/oauth/token", b"application/json", b'{"client_secret":"cs-1"}'),
+        (b"/any", b"application/json", b'{"grant_type":"authorization_code","code":"cs-1"}'),
+        (b"/any", b"application/x-www-form-urlencoded", b"grant_type=refresh_token&refresh_token=cs-1&scope=all"),
     ],
 )
-async def test_a_login_passes_and_its_tokens_are_not_kept(kind: bytes, body: bytes, *, is_mcp: bool) -> None:
+async def test_a_login_at_any_place_passes_and_its_tokens_are_not_kept(
+    target: bytes, kind: bytes, body: bytes, *, is_mcp: bool
+) -> None:
     script = says(answer(b'{"access_token":"at-1","token_type":"Bearer","code":"c-1"}'))
     async with peer(connection=script) as up, relaying(up.origin, is_mcp=is_mcp) as relay:
-        answered = await relay.ask(request(relay.host, target=b"/oauth/token", body=body, kind=kind))
+        answered = await relay.ask(request(relay.host, target=target, body=body, kind=kind))
     kept = b"".join(record.draft.data for record in relay.records())
     assert b"at-1" in answered
     assert b"cs-1" in up.received[0]

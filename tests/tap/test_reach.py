@@ -9,12 +9,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from tests.kit.peer import Link, peer
-from tests.tap.relaying import answer
+from tests.tap.relaying import answer, descriptors
 from tui_host.errors import SettingsError
 from tui_host.tap.http.address_scope import Depth, Reach, depth_of
 from tui_host.tap.http.happy_eyeballs import Address, connected, first_of
@@ -106,10 +105,6 @@ async def test_what_leads_further_in_than_the_server_is_is_not_connected_to() ->
 
 def found(port: int) -> Address:
     return socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", port)
-
-
-def descriptors() -> int:
-    return len(list(Path("/dev/fd").iterdir()))
 
 
 @asynccontextmanager

@@ -318,43 +318,43 @@ def a_link(path: Path) -> None:
     path.symlink_to("notes")
 
 
-NOT_LOGS: list[tuple[Callable[[Path], object], str]] = [
-    (Path.mkdir, "it is a folder"),
-    (os.mkfifo, "nobody reads from it"),
-    (a_database, "it has other content"),
-    (a_link, "it has other content"),
-    (lambda path: path.write_text('{"a": 1}\n'), "it has other content"),
-]
+def other_lines(path: Path) -> None:
+    path.write_text('{"a": 1}\n')
 
 
-@pytest.mark.parametrize(("make", "told"), NOT_LOGS, ids=["folder", "pipe", "database", "link", "JSON"])
-def test_what_is_no_log_is_left_as_it_is_and_that_is_told(
-    tmp_path: Path, make: Callable[[Path], object], told: str
-) -> None:
-    path = tmp_path / "log"
-    make(path)
-    before = path.read_bytes() if path.is_file() else b""
-    with pytest.raises(NoLogError, match=rf"^{told} \(.+\)$"):
-        open_log(str(path))
-    assert before == (path.read_bytes() if path.is_file() else b"")
+def nothing(_: Path) -> None:
+    """There is no such file."""
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "make", "told"),
     [
-        ("tui-host.db", "it belongs to the database"),
-        ("tui-host.db-wal", "it belongs to the database"),
-        ("none/log", "there is no such folder"),
-        ("file/log", "part of the path is not a folder"),
-        ("/dev/full", "it is a device"),
-        ("/dev/tty/log", "part of the path is not a folder"),
+        ("log", Path.mkdir, "it is a folder"),
+        ("log", os.mkfifo, "nobody reads from it"),
+        ("log", a_database, "it has other content"),
+        ("log", a_link, "it has other content"),
+        ("log", other_lines, "it has other content"),
+        ("tui-host.db", nothing, "it belongs to the database"),
+        ("tui-host.db-wal", nothing, "it belongs to the database"),
+        ("none/log", nothing, "there is no such folder"),
+        ("file/log", nothing, "part of the path is not a folder"),
+        ("/dev/full", nothing, "it is a device"),
+        ("/dev/tty/log", nothing, "part of the path is not a folder"),
     ],
 )
-def test_where_no_log_can_be_is_told_and_nothing_is_made(tmp_path: Path, name: str, told: str) -> None:
+def test_what_is_no_log_is_left_as_it_is_and_told_and_nothing_is_made(
+    tmp_path: Path, name: str, make: Callable[[Path], object], told: str
+) -> None:
     (tmp_path / "file").touch()
+    make(tmp_path / name)
+
+    def found() -> dict[str, bytes]:
+        return {each.name: each.read_bytes() if each.is_file() else b"" for each in tmp_path.iterdir()}
+
+    before = found()
     with pytest.raises(NoLogError, match=rf"^{told} \(.+\)$"):
         open_log(str(tmp_path / name))
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert found() == before
 
 
 @pytest.mark.parametrize("path", ["/dev/stdout", "/dev/stderr"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import struct
-from pathlib import Path
 
 import anyio
 import pytest
@@ -13,7 +12,7 @@ from anyio.abc import SocketAttribute, SocketStream
 from typing_extensions import override
 
 from tests.kit.peer import Link, peer
-from tests.tap.relaying import PLACE, answer, ending, relaying, request, rest_of, says, until, until_has
+from tests.tap.relaying import PLACE, answer, descriptors, ending, relaying, request, rest_of, says, until, until_has
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.record import Draft
 from tui_host.capture.recorder import Recorder
@@ -36,11 +35,6 @@ def reset(stream: SocketStream) -> None:
     """Make its end a reset."""
     raw = stream.extra(SocketAttribute.raw_socket)  # noqa: S610 - anyio's, not Django's
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-
-
-def descriptors() -> int:
-    """How many this process has."""
-    return len(list(Path("/dev/fd").iterdir()))
 
 
 WAYS = {"closed": anyio.EndOfStream, "reset": anyio.BrokenResourceError}
