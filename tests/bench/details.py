@@ -45,10 +45,7 @@ def frame_of(size: int) -> bytes:
 
 @asynccontextmanager
 async def stalls(clock: Callable[[], float]) -> AsyncGenerator[list[float]]:
-    """Sleep for 2 ms again and again while the block runs; the seconds by which each sleep was too long.
-
-    With the CPU time of the thread as the clock these are its own work alone, whatever else the machine does.
-    """
+    """The seconds by which each sleep of 2 ms was too long while the block ran; by the thread's CPU time these are its own work alone."""
     slept = 0.002 if clock is time.perf_counter else 0.0
     late = [0.0]
 

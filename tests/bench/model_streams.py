@@ -174,10 +174,7 @@ def rates(table: Table, port: int, folder: Path) -> None:
 
 
 def held(port: int, folder: Path, dialect: str, count: int) -> int:
-    """Bytes that the program holds at most while such an answer comes, beside the records.
-
-    The recorder's window is what was captured, so it is kept as small as can be.
-    """
+    """Bytes that the program holds at most while such an answer comes, beside the records: the recorder's window is as small as can be."""
     reading = Ours(folder, Memory(window_bytes=0))
 
     async def read() -> None:

@@ -110,15 +110,6 @@ def test_a_dialect_answers_refuses_and_breaks_off_in_the_vendors_form(
         assert words in reply.body.decode()
 
 
-def test_its_first_line_says_where_it_is() -> None:
-    with started("-m", "tui_host.demo.model") as process:
-        line = line_of(process)
-        url = str(line["url"])
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+", url)
-        others = dict.fromkeys(("anthropic", "gemini", "ollama"), url)
-        assert line["dialects"] == {"openai": f"{url}/v1", "openai-responses": f"{url}/v1", **others}
-
-
 def test_it_listens_on_the_port_that_it_is_given_and_says_when_it_cannot() -> None:
     port = unused_port()
     words = ("-m", "tui_host.demo.model", "--port", str(port))
@@ -126,8 +117,11 @@ def test_it_listens_on_the_port_that_it_is_given_and_says_when_it_cannot() -> No
         output, errors = process.communicate(timeout=90)
         assert (process.returncode, output) == (1, b"")
         assert f"cannot listen on 127.0.0.1:{port}".encode() in errors
-    with model_at("--port", str(port)) as (_, given):
-        assert given == port
+    with started(*words) as process:  # its first line says where it is
+        line, url = line_of(process), f"http://127.0.0.1:{port}"
+    others = dict.fromkeys(("anthropic", "gemini", "ollama"), url)
+    assert line["url"] == url
+    assert line["dialects"] == {"openai": f"{url}/v1", "openai-responses": f"{url}/v1", **others}
 
 
 def test_a_wrong_use_ends_with_2(capfd: pytest.CaptureFixture[str]) -> None:

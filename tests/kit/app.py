@@ -276,10 +276,7 @@ class Running:
 async def running(
     folder: Path, *, config: str = PATIENT, size: tuple[int, int] = WIDE, environment: Mapping[str, str] | None = None
 ) -> AsyncGenerator[Running]:
-    """The app on a data folder of its own; its host has ended when the block is left.
-
-    A second run on the same folder finds the sessions of the first. Without a `config` there are the demo model and all bundled servers.
-    """
+    """The app on a data folder, where a second run finds the sessions of the first; without a `config` all bundled servers are there."""
     path = folder / "config.toml"
     path.write_text(config, encoding="utf-8")
     home = folder / "home"

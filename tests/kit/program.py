@@ -172,11 +172,7 @@ class Programs:
         env: Mapping[str, str] | None = None,
         file_limit: int = 0,
     ) -> Running:
-        """Start it.
-
-        `stdin` is what its standard input has, or a descriptor of it; `stdout` a descriptor in place of one that is read here; with `terminal` all of
-        its streams are one; `file_limit` are the bytes that a file of its may have, 0 for any.
-        """
+        """Start it; `stdin` may be a descriptor, `stdout` too; with `terminal` all of its streams are one; no file of its grows over `file_limit`."""
         request = {
             "words": [str(word) for word in words],
             "environment": {**self.environment, **(env or {})},

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from tests.kit.app import MATH, NARROW, SMALL, USUAL, WIDE, Running, fast, running
 from tests.system.terminal import Family
@@ -193,20 +190,13 @@ async def test_while_the_model_proposes_answers_the_prompt_says_which_keys_give_
     await app.until_shown("Ask anything.")
 
 
-@pytest.fixture
-async def resized(app: Running) -> AsyncIterator[Running]:
-    yield app
-    await resize(app, SMALL)
-
-
 async def resize(app: Running, size: tuple[int, int]) -> None:
     await app.pilot.resize_terminal(*size)
     await app.until(lambda: app.main.size.width == size[0])
     await app.pilot.pause()
 
 
-async def test_under_a_hundred_columns_chat_and_inspector_take_turns_and_a_question_is_told(resized: Running) -> None:
-    app = resized
+async def test_under_a_hundred_columns_chat_and_inspector_take_turns_and_a_question_is_told(app: Running) -> None:
     await resize(app, USUAL)
     assert app.main.arrangement == "chat"
     await app.press("f2")
@@ -233,21 +223,17 @@ async def test_under_a_hundred_columns_chat_and_inspector_take_turns_and_a_quest
     await resize(app, WIDE)
     await app.until(lambda: app.main.arrangement == "both")
     assert app.inspector.region.width > app.transcript.region.width
-
-
-async def test_what_is_read_in_a_narrow_terminal_is_still_there_in_a_wide_one(resized: Running) -> None:
-    app = resized
-    await app.until(lambda: app.inspector.ladder.selected_number is not None)
+    # What is read in a narrow terminal is still there in a wide one.
     app.inspector.ladder.focus()
-    for key, narrow in (("", "inspector"), ("f2", "chat")):  # the inspector alone, before it is narrow
-        if key:
-            await app.press(key)
-        await app.pilot.resize_terminal(80, 24)
-        if key:
-            await app.press(key)
-        await app.until(lambda narrow=narrow: app.main.arrangement == narrow)
-        await app.pilot.resize_terminal(*SMALL)
-        await app.until(lambda: app.main.arrangement == "both")
+    await resize(app, USUAL)
+    assert app.main.arrangement == "inspector"
+    await resize(app, SMALL)
+    await app.press("f2")  # the inspector alone
+    await resize(app, USUAL)
+    await app.press("f2")
+    assert app.main.arrangement == "chat"
+    await resize(app, SMALL)
+    assert app.main.arrangement == "both"
 
 
 NO_SERVERS = '[servers.off]\nbundled = "math"\nenabled = false\n'

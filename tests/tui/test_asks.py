@@ -360,9 +360,6 @@ def test_what_is_odd_about_an_address_is_pointed_out(text: str, host: str, words
     assert bool(words) is bool(address.notes)
 
 
-# What servers offer, without a model and in a turn: forms, contents, prompts, resources.
-
-
 async def opened(app: Running, item: str) -> DirectScreen:
     await app.until_ready()
     await app.press("f3")
@@ -480,9 +477,6 @@ def test_a_template_is_filled_in(template: str, values: dict[str, str], uri: str
     assert set(values) <= set(variables(template))
 
 
-# Contents of results.
-
-
 CONFIG = f"""{PATIENT}{RICH.table("rich")}
 [[rules]]
 server = "rich"
@@ -554,9 +548,6 @@ async def test_an_image_is_drawn_and_never_overwritten_silently_and_the_page_of_
         await app.until_shown("MCP Apps")
         await app.press("enter")  # a page is fetched only by a key, and shown as text
         await app.until_shown("<!doctype html><b>a page</b>")
-
-
-# In the prompt.
 
 
 def links(app: Running) -> list[Link]:

@@ -36,7 +36,7 @@ from tui_host.tui.widgets.details.detail_panel import page_of
 from tui_host.tui.widgets.details.events_tab import events_page
 from tui_host.tui.widgets.details.wire_tabs import frame_page, headers_page, raw_page, timing_page
 from tui_host.tui.widgets.ladder.row_words import describe
-from tui_host.tui.widgets.pages.detail_page import Page, fitting
+from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.parts_page import parts_page
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import TreePage
@@ -112,19 +112,7 @@ def test_a_part_knows_its_path_and_its_bytes_in_the_body() -> None:
 def test_raw_lines_fit_the_width_and_lose_nothing(text: str, width: int) -> None:
     lines = drawn(TextPage("body", text), width)
     assert all(cell_len(line) <= width for line in lines)
-    assert "".join(lines) == "".join(visible(piece, newlines=False) for piece in _cut_as_drawn(text, width))
-
-
-def _cut_as_drawn(text: str, width: int) -> Sequence[str]:
-    pieces: list[str] = []
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start) + 1 or len(text)
-        while start < end:
-            stop = fitting(text, start, end, width)
-            pieces.append(text[start:stop])
-            start = stop
-    return pieces
+    assert "".join(lines) == visible(text, newlines=False)
 
 
 def test_what_is_read_wraps_between_words_and_what_is_counted_does_not() -> None:

@@ -102,10 +102,14 @@ def test_each_kind_of_row_stands_in_its_lane() -> None:
     ("width", "tokens"),
     [(120, "12,004 tok, 8,064 cached · 2.4 s"), (74, '6}" · 12,004 tok · 2.4 s'), (60, '6}" · 2.4 s')],
 )
-def test_tokens_leave_their_room_to_other_words(width: int, tokens: str) -> None:
+def test_tokens_leave_their_room_to_other_words_and_what_was_said_to_how_it_went(width: int, tokens: str) -> None:
     told = RowFacts(started_ns=0, described='"{a: 6}"', tokens="12,004 tok, 8,064 cached", milliseconds=2400)
     assert drawn(RESPONSE, told, width=width).endswith(tokens)
     assert "41 events" in drawn(RESPONSE, told, width=width)
+    row = replace(ROW, outward=False, method="tools/call", rpc_id="4", answer=True, words="x" * 200, state="cut")
+    text = drawn(row, RowFacts(started_ns=0, milliseconds=12), width=width)
+    assert text.endswith("· 12 ms ✗ cut")
+    assert cell_len(text) <= width
 
 
 @pytest.mark.parametrize(
@@ -151,13 +155,6 @@ def test_foreign_words_stay_in_their_line_and_their_room(peer: str, method: str,
         assert cell_len(text) <= width
         assert "\n" not in text
         assert "\x1b" not in text
-
-
-def test_in_a_narrow_line_how_it_went_outlives_what_it_said() -> None:
-    row = replace(ROW, outward=False, method="tools/call", rpc_id="4", answer=True, words="x" * 200, state="cut")
-    text = drawn(row, RowFacts(started_ns=0, milliseconds=12), width=60)
-    assert text.endswith("· 12 ms ✗ cut")
-    assert cell_len(text) <= 60
 
 
 def test_times_sizes_and_paths_are_short() -> None:

@@ -248,21 +248,12 @@ def filled(text: str, width: int) -> list[str]:
     return [text[start:end] for start, end in fill(text, width)]
 
 
-def test_words_go_to_the_next_line_whole() -> None:
+def test_lines_break_between_words_and_chinese_characters_and_never_before_a_closing_mark_or_in_an_emoji() -> None:
     assert filled("the quick brown fox jumps", 10) == ["the quick", "brown fox", "jumps"]
-
-
-def test_chinese_breaks_between_characters_but_no_line_begins_with_a_closing_mark() -> None:
     assert filled("今天天气很好，我们去公园。", 12) == ["今天天气很", "好，我们去公", "园。"]
     assert filled("他说「你好」了", 6) == ["他说", "「你", "好」了"]
-
-
-def test_emoji_families_are_not_torn_apart() -> None:
     family = "👨‍👩‍👧‍👦"
     assert [(family * 3)[start:end] for start, end in fold(family * 3, 4)] == [family * 2, family]
-
-
-def test_a_line_break_between_chinese_lines_is_no_space() -> None:
     assert (joint("中", "文"), joint("a", "b"), joint("中", "b")) == ("", " ", " ")
 
 

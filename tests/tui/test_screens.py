@@ -153,9 +153,6 @@ async def open_lines(app: Running, label: str) -> None:
     await app.press("enter")
 
 
-# Servers.
-
-
 async def test_a_ready_server_tells_all_that_it_said_of_itself(app: Running) -> None:
     await opened(app, "f3")
     await app.until_shown("Servers   1 ready   2 failed   1 lost   1 disabled", "> ● math", "✗ late", "○ off")
@@ -281,9 +278,6 @@ async def test_a_server_is_switched_off_for_good_unless_the_configuration_says_o
     await app.until(lambda: states(app)[0] == "ready")
 
 
-# Model and tool protocol.
-
-
 async def test_a_chosen_model_stands_in_the_header_and_the_next_request_and_its_key_nowhere(app: Running) -> None:
     await opened(app, "f4")
     await app.until_shown("now fast/openai · native", "● fast/openai", "○ mine/alpha", "Tool protocol", "● native")
@@ -336,9 +330,6 @@ async def test_any_model_can_be_typed_whole_and_an_unknown_provider_is_told(app:
     await app.press("enter")
     await app.until_told("type PROVIDER/MODEL, with a configured provider")
     assert str(app.session.model) == "bare/gpt-9"
-
-
-# Keys of providers, options, profiles.
 
 
 KEY = "sk-nobody-may-see-this-4712"
@@ -505,9 +496,6 @@ async def test_each_group_has_a_column_where_there_is_room_else_tab_goes_through
         await app.until_shown("> ● demo/openai")
 
 
-# Sessions.
-
-
 async def kept(folder: Path, text: str, *texts: str) -> dict[str, list[bytes]]:
     """Sessions of an earlier run, one for each text: what the first one sent to the model and to the servers."""
     (folder / "config.toml").write_text(text, encoding="utf-8")
@@ -608,9 +596,6 @@ async def test_a_session_is_looked_into_and_removed_by_the_second_delete(tmp_pat
         await app.until_told("Another process is writing this session.")
         other.close()
         assert len(store.sessions.list()) == 1
-
-
-# Help, and what holds on every screen.
 
 
 async def test_help_begins_where_one_was_and_lists_every_key_of_every_place(app: Running) -> None:
