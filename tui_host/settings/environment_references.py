@@ -29,7 +29,7 @@ class Secret:
     _text: str
 
     def reveal(self) -> str:
-        """Return the value. Use it only in a request's header, in a child's environment, or in the redactor."""
+        """Return the value, for a request's header, a child's environment, or the redactor alone."""
         return self._text
 
     @override
@@ -54,21 +54,18 @@ def resolve(template: Template, environment: Mapping[str, str], *, where: str) -
 
 def resolve_options(options: Options, environment: Mapping[str, str], *, where: str) -> Options:
     """Fill in the references in the `extra_body` of model options; raises as `resolve` does."""
-    filled = {
-        name: _resolve_json(value, environment, where=f"{where}.extra_body.{name}")
-        for name, value in options.extra_body.items()
-    }
-    return replace(options, extra_body=filled)
 
+    def filled(value: JSON, place: str) -> JSON:
+        if isinstance(value, str):
+            return resolve(Template(text=value), environment, where=place).text
+        if isinstance(value, Mapping):
+            return {key: filled(item, f"{place}.{key}") for key, item in value.items()}
+        if isinstance(value, Sequence):
+            return [filled(item, place) for item in value]
+        return value
 
-def _resolve_json(value: JSON, environment: Mapping[str, str], *, where: str) -> JSON:
-    if isinstance(value, str):
-        return resolve(Template(text=value), environment, where=where).text
-    if isinstance(value, Mapping):
-        return {key: _resolve_json(item, environment, where=f"{where}.{key}") for key, item in value.items()}
-    if isinstance(value, Sequence):
-        return [_resolve_json(item, environment, where=where) for item in value]
-    return value
+    body = {name: filled(value, f"{where}.extra_body.{name}") for name, value in options.extra_body.items()}
+    return replace(options, extra_body=body)
 
 
 def resolve_headers(headers: Mapping[str, Template], environment: Mapping[str, str], *, where: str) -> dict[str, str]:
@@ -89,39 +86,35 @@ def is_header_value(text: str) -> bool:
 
 
 def credential(provider: Provider, environment: Mapping[str, str]) -> Secret | None:
-    """Return a provider's key: its `api_key`, or else the value of the preset's variable; None for a server without keys.
-
-    A variable in `api_key` that is not set or empty is an error, and so is a key that no header can hold.
-    """
+    """Return a provider's key: its `api_key`, or else the value of the preset's variable; None for a server without keys."""
     where = f"providers.{provider.name}.api_key"
     template = provider.api_key
     if template is None:
         template = Template(text=f"${{{provider.key_variable}:-}}" if provider.key_variable else "")
     names = template.references
-    text = resolve(template, environment, where=where).text.strip()
+    text = resolve(template, environment, where=where).text.strip()  # a variable read from a file ends with its line
     if not text and provider.api_key is not None and any(name in environment for name in names):
         raise SettingsError(f"{names[0]} is empty", where, _set(names[0]))
     if not is_header_value(text):
         raise SettingsError("the key has a character that is invalid in a header", where, _check(names[:1]))
-    name = names[0] if names else f"{provider.name}.api_key"
-    return Secret(name, text) if text else None
+    return Secret(names[0] if names else f"{provider.name}.api_key", text) if text else None
 
 
 def secrets_of(settings: Settings) -> tuple[Secret, ...]:
     """Return all secret values that the redactor removes. Variables that are not set are skipped."""
-    secrets: list[Secret] = []
+    secrets: list[Secret | None] = []
     templates: list[Template | None] = []
     for provider in settings.providers.values():
         with suppress(SettingsError):  # users of the provider get this error; the redactor goes on
-            key = credential(provider, settings.environment)
-            secrets += [] if key is None else [key]
+            secrets.append(credential(provider, settings.environment))
         templates += [*provider.headers.values(), provider.base_url, provider.api_key]
     for spec in settings.servers.values():
         templates += [*spec.headers.values(), *spec.env.values(), *spec.args, spec.url, spec.client_secret]
         secrets += _written(spec)
     for owner in (*settings.providers.values(), *settings.profiles.values()):
         templates.append(Template(text=json.dumps(dict(owner.options.extra_body))))
-    return tuple(dict.fromkeys((*secrets, *_given(templates, settings.environment))))
+    secrets += _given(templates, settings.environment)
+    return tuple(dict.fromkeys(secret for secret in secrets if secret is not None))
 
 
 def secret_headers(settings: Settings) -> tuple[str, ...]:
@@ -146,9 +139,10 @@ def child_environment(spec: ServerSpec, environment: Mapping[str, str]) -> dict[
 
 def _given(templates: Iterable[Template | None], environment: Mapping[str, str]) -> Iterator[Secret]:
     """Yield the values of the variables that templates refer to."""
-    for name in (name for template in templates if template is not None for name in template.references):
-        if environment.get(name) and name not in CHILD_VARIABLES:
-            yield Secret(name, environment[name])
+    for template in templates:
+        for name in template.references if template is not None else ():
+            if environment.get(name) and name not in CHILD_VARIABLES:
+                yield Secret(name, environment[name])
 
 
 def _written(spec: ServerSpec) -> Iterator[Secret]:
