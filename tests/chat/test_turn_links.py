@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from pathlib import Path
-
-import anyio
 import pytest
 
 from tests.answers.chained import steps_of
 from tests.chat.bench import SECRET, SUM, Answers, asks, chain, refuses, says, text_output
 from tests.chat.conftest import Make
-from tests.kit.peer import PATIENCE
 from tests.llm.protocols.answers import call
 from tui_host.answers.chain_page import chain_page
 from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.answers.steps import made
-from tui_host.capture.ladder.ladder import Ladder
-from tui_host.capture.record import Record
 from tui_host.chat.policy import Question
-from tui_host.host.host import Host
-from tui_host.settings.load import Overrides, load
 
 TWO = 'call math.add {"a": 1, "b": 2}\ncall math.multiply {"a":3,"b":4}'
 
@@ -85,43 +75,3 @@ async def test_a_result_is_told_until_an_answer_has_come(bench: Make) -> None:
     assert told == [("1.1.1", "x2"), ("1.1.1", "x3"), ("1.3.1", "x4")]
     happened = [step.happened for step in steps_of("1.1.1", at.records)]
     assert happened == ["asked", "decided", "told", "said", "told", "said", "again"]
-
-
-async def test_a_chain_runs_across_both_wires_and_the_rows_find_each_other(demo_url: str, tmp_path: Path) -> None:
-    """The whole host: the real demo model, a real server, the real store."""
-    config = tmp_path / "config.toml"
-    config.write_text('[servers.math]\nbundled = "math"\n[limits]\nconnect_wait = 240\n')
-    settings = load(Overrides(config=config, data_dir=tmp_path), dict(os.environ))
-    host = Host(settings, allow_all=True)
-    session = host.sessions.new()
-    records: Sequence[Record] = ()
-    with anyio.fail_after(PATIENCE):
-        async with anyio.create_task_group() as group:
-            group.start_soon(host.serve)
-            await host.ready()
-            host.send(session, TWO)
-            while session.busy:
-                await anyio.sleep(0.01)
-            assert host.recorder is not None
-            assert await anyio.to_thread.run_sync(host.recorder.flush, PATIENCE)
-            records = host.recorder.since(0)
-            host.stop()
-    for number, words in (("1.1.1", "3"), ("1.1.2", "12")):
-        steps = {step.happened: step for step in steps_of(number, records)}
-        assert list(steps) == ["asked", "decided", "sent", "answered", "told", "said"], list(session.conversation)
-        assert steps["told"].value == words
-    ladder = Ladder()
-    ladder.feed(records)
-    rows = {
-        (row.kind, row.outward): row.number
-        for row in reversed(ladder.rows)
-        if row.turn == 1 and (row.lane != "mcp" or "1.1.1" in row.calls)
-    }
-    sent, answer = rows["frame", True], rows["frame", False]
-    assert ladder.partner(sent) == answer
-    assert {rows["response", False], rows["decision", False], answer} < set(ladder.relatives(sent))
-    response = next(row for row in ladder.rows if row.kind == "response" and row.step == 1)
-    assert response.calls == {"1.1.1", "1.1.2"}
-    assert response.words == 'asks math.add {"a": 1, "b": 2}, math.multiply {"a":3,"b":4}'
-    told = next(row for row in ladder.rows if row.kind == "request" and row.step == 2)
-    assert told.number in ladder.relatives(answer)

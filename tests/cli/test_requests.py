@@ -188,18 +188,6 @@ def test_ask_fills_in_a_form_by_its_flags(program: Programs, tmp_path: Path, mod
         assert "IC 1: 3 plants False" in str(place.provider.messages(-1))
 
 
-def test_ask_declines_what_no_flag_answers_and_says_so(program: Programs, tmp_path: Path) -> None:
-    wished = asks(BOOK, ("asking__ask_the_model", "{}"))
-    with desk(program, tmp_path, wished, text("well"), servers=asking()) as place:
-        ended = place.ask("--yes", "go")
-        assert ended.code == 0, ended.err
-        assert (
-            "asking asked for seats, meal, window (Which seats?): declined: nothing was given; --elicit FIELD=VALUE answers"
-            in ended.err
-        )
-        assert len(place.provider.requests) == 2
-
-
 def test_ask_lets_a_server_ask_the_model_and_know_a_folder(program: Programs, tmp_path: Path) -> None:
     wished = asks(("asking__ask_the_model", "{}"), ("asking__folders", "{}"))
     with desk(program, tmp_path, wished, text("blue"), text("well"), servers=asking()) as place:

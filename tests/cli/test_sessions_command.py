@@ -113,27 +113,6 @@ def test_export_keeps_each_request_as_the_provider_received_it(kept: Kept) -> No
     assert [line["step"] for line in requests] == [1, 2]
 
 
-def test_export_keeps_the_frames_the_decisions_and_the_links_of_each_call(kept: Kept) -> None:
-    turn = [line for line in kept.lines[1:] if not line.get("preamble")]
-    frames = [line for line in turn if line["kind"] == "frame"]
-    assert [line["direction"] for line in frames] == ["out", "in"]
-    assert all(data(line).endswith(b"\n") for line in frames)
-    asked = json.loads(data(frames[0]))
-    assert (asked["method"], asked["params"]["name"], asked["params"]["arguments"]) == (
-        "tools/call",
-        "echo",
-        {"a": "b"},
-    )
-    echo, slow = (json.loads(data(line)) for line in picked(kept, kind="decision"))
-    assert (echo["decision"], echo["by"], echo["sent"]) == ("approved", "flag", {"a": "b"})
-    assert (slow["decision"], slow["by"], slow["sent"]) == ("rejected", "default", None)
-    assert re.fullmatch("[0-9a-f]{64}", echo["definition"])
-    links = [(json.loads(data(line))["relation"], line["call"]) for line in picked(kept, kind="link") if "call" in line]
-    first, second = (str(line["call"]) for line in picked(kept, kind="decision"))
-    assert frames[0]["call"] == frames[1]["call"] == first
-    assert set(links) == {("asked", first), ("asked", second), ("told", first), ("told", second)}
-
-
 def test_an_export_goes_to_a_file_as_it_goes_to_standard_output(kept: Kept) -> None:
     path = kept.place.folder / "out.jsonl"
     ended = kept.place.run("sessions", "export", kept.called, "-o", path)

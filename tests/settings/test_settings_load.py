@@ -8,7 +8,6 @@ import pytest
 from textual.theme import BUILTIN_THEMES
 
 from tests.settings.reading import read, write
-from tui_host.errors import SettingsError
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import (
@@ -116,14 +115,6 @@ def test_an_argument_wins_over_the_environment_and_that_over_the_default(tmp_pat
     assert load(Overrides(), environment).data_dir == tmp_path / "d"
     settings = load(Overrides(config=typed, data_dir=tmp_path / "e"), environment)
     assert (settings.config_file, settings.data_dir) == (typed, tmp_path / "e")
-
-
-@pytest.mark.parametrize("name", ["--config", "TUI_HOST_CONFIG"])
-def test_a_configuration_that_was_named_must_be_there(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "nothing.toml"
-    arguments = Overrides(config=path) if name == "--config" else Overrides()
-    with pytest.raises(SettingsError, match=r"nothing\.toml: no such file"):
-        load(arguments, {"TUI_HOST_CONFIG": str(path)})
 
 
 def test_what_was_typed_wins_over_the_file(tmp_path: Path) -> None:

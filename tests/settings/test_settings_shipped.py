@@ -43,13 +43,6 @@ def test_a_shipped_file_can_be_loaded_with_its_examples_and_without(name: str, t
     assert tomllib.loads(uncommented(text)), "something was uncommented"
 
 
-@pytest.mark.parametrize("name", ["default.toml", "providers.toml", "servers.toml", "profiles.toml"])
-def test_each_line_of_a_shipped_file_is_toml_an_example_or_prose(name: str) -> None:
-    for line in shipped(name).read_text(encoding="utf-8").splitlines():
-        assert not line.startswith("#") or line.startswith(("# ", "#: ")), line
-        assert len(line) <= 120
-
-
 def test_presets_are_safe_addresses_of_a_dialect_that_is_spoken() -> None:
     for name, preset in PRESETS.items():
         assert preset.name == name
