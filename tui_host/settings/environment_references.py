@@ -97,7 +97,8 @@ def credential(provider: Provider, environment: Mapping[str, str]) -> Secret | N
         raise SettingsError(f"{names[0]} is empty", where, _set(names[0]))
     if not is_header_value(text):
         raise SettingsError("the key has a character that is invalid in a header", where, _check(names[:1]))
-    return Secret(names[0] if names else f"{provider.name}.api_key", text) if text else None
+    name = names[0] if names else f"{provider.name}.api_key"
+    return Secret(name, text) if text else None
 
 
 def secrets_of(settings: Settings) -> tuple[Secret, ...]:
