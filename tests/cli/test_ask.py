@@ -128,10 +128,12 @@ def test_what_the_model_needs_is_told_before_any_server_is_waited_for(program: P
         chosen = place.program.run("ask", "hi", "--config", tmp_path / "other.toml", "--data-dir", place.data)
         assert not place.data.exists()
     assert [(ended.code, ended.out) for ended in (failed, preset, chosen)] == [(2, b"")] * 3
-    assert failed.err == (
-        f"tui-host: {tmp_path}/config.toml: providers.bad.base_url: NO_HOST is not set "
-        "(set the environment variable NO_HOST and start again)\n"
-    )
+    faults = {"headers.X": "NO_X", "base_url": "NO_HOST", "api_key": "NO_KEY"}
+    assert failed.err.splitlines() == [
+        f"tui-host: {tmp_path}/config.toml: providers.bad.{key}: {name} is not set "
+        f"(set the environment variable {name} and start again)"
+        for key, name in faults.items()
+    ]
     mistake = "providers.openai: OPENAI_API_KEY is not set (set the environment variable"
     assert preset.err.startswith(f"tui-host: {mistake}")
     assert chosen.err.startswith(f"tui-host: {tmp_path}/other.toml: model: {mistake}")  # the file that chooses it
