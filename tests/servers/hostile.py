@@ -77,7 +77,6 @@ MODES: Mapping[str, Callable[[str], Script]] = {
     "never-reads": lambda _: script({"tools/list": [{"result": {"tools": TOOLS}}, {"wait": 600}]}),
     # its calls
     "dies": lambda _: calls({"stderr": "about to die", "variable": "LAST_WORDS"}, {"exit": 3}),
-    "aborts": lambda _: calls({"exit": 134}),
     "silent": lambda _: calls(),
     "banner": lambda _: calls({"bytes": 'Welcome!\n\n\xff\xfe banner\n{"half": \n'}, {"text": "after the banner"}),
     "bad-utf8": lambda _: calls({"raw": '{"content":[{"type":"text","text":"caf\xe9"}]}'}),

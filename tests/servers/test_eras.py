@@ -9,13 +9,14 @@ import anyio
 import pytest
 
 from tests.answers.chained import steps_of
-from tests.servers.running import Running, listening, made_with_sdk, remote, started
+from tests.servers.running import Running, hostile, listening, made_with_sdk, remote, started
 from tui_host.capture.record import Place
-from tui_host.errors import ServerError
-from tui_host.servers.catalog import READ, CallProgress, ToolOutput
+from tui_host.errors import JSON, ServerError
+from tui_host.servers.catalog import READ, CallProgress, PromptArgument, Subscription, ToolOutput
 from tui_host.settings.schema import ServerSpec
 
 WAYS = [("stdio", "auto"), ("stdio", "legacy"), ("http", "auto"), ("http", "legacy"), ("sse", "auto")]
+PLACE = Place(session="s", turn=0, step=0)
 ERAS = {"auto": ("2026-07-28", "stateless"), "legacy": ("2025-11-25", "stateful")}
 
 
@@ -61,18 +62,16 @@ async def test_a_server_says_what_it_is_and_its_tools_work(spec: ServerSpec, run
     assert (await running.call("sdk", "fail")).is_error
     await running.pool.listed(15)
     listed = running.status("sdk")
-    assert [resource.uri for resource in listed.resources] == ["note://one"]
+    assert listed.resources[0].uri == "note://one"  # other connections to the server add some
     assert [template.uri for template in listed.templates] == ["note://of/{name}"]
-    assert [prompt.name for prompt in listed.prompts] == ["greet"]
+    assert listed.prompts[0].name == "greet"
 
 
 async def test_a_resource_is_read_as_a_tool_is_called(running: Running) -> None:
     await running.pool.listed(15)
     (reading,) = (tool for tool in running.pool.tools() if tool.name == READ)
-    assert [(each.uri, each.is_template) for each in reading.resources or ()] == [
-        ("note://one", False),
-        ("note://of/{name}", True),
-    ]
+    offered = [(each.uri, each.is_template) for each in reading.resources or ()]
+    assert (offered[0], offered[-1]) == (("note://one", False), ("note://of/{name}", True))
     place = Place(session="s", turn=1, step=1, call="reading")
 
     async def read(arguments: bytes) -> ToolOutput:
@@ -137,24 +136,73 @@ def calls(running: Running) -> int:
     return sum(b'"tools/call"' in line for line in running.lines("sdk", "out"))
 
 
-async def test_a_tool_that_appears_is_offered(spec: ServerSpec, running: Running) -> None:
-    name = f"grown_{spec.transport}_{spec.mode}"  # a server that several connections share
+async def test_a_prompt_is_filled_in_with_the_texts_given(running: Running) -> None:
+    prompt = next(prompt for prompt in running.status("sdk").prompts if prompt.name == "greet")
+    assert (prompt.title, prompt.description) == ("Greeting", "A greeting.")
+    assert prompt.arguments == (PromptArgument(name="name"),)
+    output = await running.pool.get_prompt("sdk", "greet", {"name": "Zoë"}, place=PLACE)
+    assert [(message.role, message.content.text) for message in output.messages] == [("user", "hello Zoë")]
+    assert isinstance(output.raw, dict)
+    assert output.raw["messages"]
+    asked = next(line for line in running.lines("sdk", "out") if b'"prompts/get"' in line)
+    assert json.loads(asked)["params"]["arguments"] == {"name": "Zoë"}
+    with pytest.raises(ServerError, match="error"):
+        await running.pool.get_prompt("sdk", "nothing", {}, place=PLACE)
+
+
+async def test_arguments_are_completed_with_what_is_known_of_the_others(running: Running) -> None:
+    async def completed(reference: JSON, **more: JSON) -> tuple[str, ...]:
+        params: dict[str, JSON] = {"ref": reference, "argument": {"name": "name", "value": "A"}, **more}
+        return await running.pool.request("sdk", lambda server: server.complete(params))
+
+    values = await completed({"type": "ref/prompt", "name": "greet"}, context={"arguments": {"other": "known"}})
+    assert values == ("Anna greet known",)
+    assert await completed({"type": "ref/resource", "uri": "note://of/{name}"}) == ("Anna note://of/{name}",)
+
+
+async def test_a_server_that_is_alive_answers(running: Running) -> None:
+    await running.pool.request("sdk", lambda server: server.ping())
+    asked = b'"ping"' if running.status("sdk").era == "stateful" else b'"server/discover"'
+    assert asked in running.lines("sdk", "out")[-1]
+
+
+async def test_what_is_new_is_offered_and_each_list_read_again_alone(spec: ServerSpec, running: Running) -> None:
     # In the stateless era news come on a stream of their own, which is open a moment after the connection is ready.
     if running.status("sdk").era == "stateless":
         await running.until(lambda: any(b"acknowledged" in line for line in running.lines("sdk", "in")))
-    await running.call("sdk", "grow", json.dumps({"name": name}, separators=(",", ":")).encode())
+    before = len(running.lines("sdk", "out"))
+    name = f"more_{spec.transport}_{spec.mode}"  # a server that several connections share
+
+    def asked() -> list[str]:
+        return sorted(json.loads(line).get("method") for line in running.lines("sdk", "out")[before:])
+
+    arguments = json.dumps({"name": name}, separators=(",", ":")).encode()
+    await running.call("sdk", "list_more", arguments)
+    await running.until(lambda: any(each.uri == f"note://{name}" for each in running.status("sdk").resources))
+    await running.until(lambda: any(each.name == name for each in running.status("sdk").prompts))
+    await running.until(lambda: "resources/templates/list" in asked())
+    assert asked() == ["prompts/list", "resources/list", "resources/templates/list", "tools/call"]
+    await running.call("sdk", "grow", arguments)
     await running.until(lambda: any(tool.name == name for tool in running.pool.tools()))
     assert f"+ tool {name}" in running.status("sdk").notices
 
 
-async def test_a_server_that_ends_during_a_call_over_stdio_is_told() -> None:
-    async with started(made_with_sdk("sdk")) as running:
-        with anyio.fail_after(90), pytest.raises(ServerError, match=r"exited 7"):
-            await running.call("sdk", "exit", b'{"code":7}')
-        running.pool.server("sdk").reconnect()
-        await running.until(lambda: running.status("sdk").state == "ready")
-        assert (await running.call("sdk", "echo", b'{"text":"again"}')).content[0].text == "again"
-        assert running.status("sdk").connection == "sdk#2"
+async def test_updates_of_a_subscribed_resource_are_counted(running: Running) -> None:
+    await running.pool.request("sdk", lambda server: server.subscribe("note://one"))
+    assert running.status("sdk").subscriptions == (Subscription(uri="note://one"),)
+    for uri in ("note://one", "note://other"):
+        await running.call("sdk", "update", json.dumps({"uri": uri}, separators=(",", ":")).encode())
+    await running.until(lambda: running.status("sdk").subscriptions[0].updates > 0)
+    await running.pool.request("sdk", lambda server: server.unsubscribe("note://one"))
+    assert running.status("sdk").subscriptions == ()
+
+
+async def test_a_server_that_announces_no_changes_refuses_a_subscription() -> None:
+    async with started(hostile("plain", "good")) as running:
+        with pytest.raises(ServerError, match="does not announce changes"):
+            await running.pool.request("plain", lambda server: server.subscribe("x://y"))
+        assert await running.pool.request("plain", lambda server: server.complete({})) == ()
+        await running.pool.request("plain", lambda server: server.ping())
 
 
 async def test_the_old_transport_is_found_behind_a_url_that_nobody_explained(sse_url: str) -> None:

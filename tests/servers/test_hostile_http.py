@@ -1,22 +1,21 @@
-"""What can go wrong on HTTP: each fault is one call's, said in words, and the next call works."""
+"""What can go wrong on HTTP: a fault is one call's, said in words; a refusal is heard at once, and sent again as its server says."""
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
-import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 
 import anyio
 import pytest
 
 from tests.kit.mcp_http import mcp_http
-from tests.kit.peer import Answer, Exchange, Peer, Script, cuts, give, head, peer, response, rpc
-from tests.servers.running import FINE, Running, behind_url, hostile, listening, remote, started
+from tests.kit.mcp_server import McpScript
+from tests.kit.peer import Answer, Exchange, Script, cuts, give, hangs, head, peer, response, rpc
+from tests.servers.running import FINE, Running, behind_url, listening, remote, started
 from tui_host.errors import JSON, ServerError
-
-Behind = tuple[Peer, Running]
 
 
 def answering(status: str, body: bytes = b"", **headers: str) -> Script:
@@ -125,17 +124,6 @@ async def test_a_fault_in_one_call_is_told_and_the_next_call_works(raw: Running,
         assert (await raw.call("raw")).content[0].text == "fine"
 
 
-@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-async def test_half_of_a_surrogate_pair_is_replaced_and_the_result_kept(kind: str) -> None:
-    async def script(asked: Exchange) -> None:
-        result: JSON = {"content": [{"type": "text", "text": "a\ud800b"}]}
-        body = rpc(id=asked.request.json["id"], result=result)
-        await asked.respond("200 OK", body if kind[0] == "a" else b"data: %s\n\n" % body, Content_Type=kind)
-
-    async with behind_url(**{"tools/call": script}) as (_, running):
-        assert (await running.call("raw")).content[0].text == "a\ufffdb"
-
-
 async def test_a_server_that_declares_no_tools_is_not_asked_for_any() -> None:
     async with (
         peer(always=mcp_http({"capabilities": {}}), path="/mcp") as server,
@@ -158,19 +146,6 @@ async def test_an_unreadable_message_in_a_stream_of_the_server_s_own_costs_itsel
         await running.until(lambda: len(running.status("raw").log) == 2)
         assert running.status("raw").malformed == 1
         assert (await running.call("raw")).content[0].text == "fine"
-
-
-async def test_a_refused_connection_is_one_line() -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-        async with started(remote("gone", f"http://127.0.0.1:{port}/mcp"), hostile("good", "good")) as running:
-            await running.until(lambda: " of 10 in " in running.status("gone").detail)
-            status = running.status("gone")
-            assert (status.state, status.notices) == ("lost", ())  # it is told once
-            assert "refused" in status.detail
-            assert "\n" not in status.detail
-            assert running.status("good").state == "ready"
 
 
 async def test_a_call_to_a_server_that_has_gone_is_told_as_not_sent() -> None:
@@ -249,10 +224,7 @@ async def test_a_call_beside_one_that_is_sent_again_is_not_cut_down() -> None:
 
 
 async def test_a_call_that_is_given_up_is_cancelled() -> None:
-    async def slow(asked: Exchange) -> None:
-        await asked.link.until_closed()
-
-    async with behind_url(**{"tools/call": slow}) as (server, running):
+    async with behind_url(**{"tools/call": hangs()}) as (server, running):
         async with anyio.create_task_group() as group:
             group.start_soon(running.call, "raw")
             await server.until(lambda there: there.count("tools/call"))
@@ -265,3 +237,165 @@ async def test_a_credential_goes_where_it_is_configured_and_a_redirect_does_not_
         assert running.status("raw").state == "failed"
         assert "change the URL" in running.status("raw").detail
         assert thief.requests == []
+
+
+@pytest.mark.parametrize("status", ["404 Not Found", "400 Bad Request", "405 Method Not Allowed"])
+async def test_a_notification_that_is_refused_is_no_lost_session(status: str) -> None:
+    refused = answering(status, b"<h1>Session not found</h1>", Content_Type="text/html")
+    async with behind_url(**{"notifications/initialized": refused}) as (server, running):
+        for _ in range(3):
+            assert (await running.call("raw")).content[0].text == "fine"
+        assert (running.status("raw").connection, running.status("raw").notices) == ("raw#1", ())
+        assert [tool.name for tool in running.pool.tools()] == ["echo"]
+        assert server.count("DELETE") == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "headers", "words"),
+    [
+        ("initialize", "503 Busy", {"Retry_After": "0"}, ""),
+        ("initialize", "502 Bad", {}, ""),
+        ("tools/list", "429 Slow", {"Retry_After": "Thu, 01 Jan 2026 00:00:00 GMT"}, ""),
+        ("tools/call", "429 Slow", {"Retry_After": "0"}, ""),
+        ("tools/call", "503 Busy", {"Retry_After": "0"}, ""),
+        ("tools/call", "503 Busy", {}, "HTTP 503 Service Unavailable: busy; the tool may have run"),
+        (
+            "tools/call",
+            "502 Bad",
+            {"Retry_After": "0"},
+            "HTTP 502 Bad Gateway: busy (try again after 0); the tool may have run",
+        ),
+        (
+            "tools/call",
+            "429 Slow",
+            {"Retry_After": "120"},
+            "HTTP 429 Too Many Requests: busy (try again after 120); the tool was not run",
+        ),
+    ],
+)
+async def test_what_is_refused_for_a_while_is_sent_again_as_the_server_says(
+    method: str, status: str, headers: Mapping[str, str], words: str
+) -> None:
+    async with behind_url(**{method: once(answering(status, b"busy", **headers))}) as (server, running):
+        told = ""
+        try:
+            assert (await running.call("raw")).content[0].text == "fine"
+        except ServerError as error:
+            told = str(error)
+        assert told == (f"raw: {words}" if words else "")
+        assert running.status("raw").connection == "raw#1"
+        assert server.count(method) == (1 if words else 2)
+
+
+async def test_a_server_that_is_away_at_the_first_connection_is_tried_again_later() -> None:
+    async with behind_url(POST=answering("503 Busy", b"back soon", Retry_After="45")) as (_, running):
+        await running.until(lambda: "try 1" in running.status("raw").detail)
+        words = "HTTP 503 Service Unavailable: back soon (try again after 45); try 1 of 10 in 4"
+        assert running.status("raw").state == "lost"
+        assert running.status("raw").detail.startswith(words)
+
+
+async def test_a_broken_stream_goes_on_where_and_when_its_server_says() -> None:
+    numbers: list[JSON] = []
+    resumed: list[str] = []
+
+    async def breaks(asked: Exchange) -> None:
+        numbers.append(asked.request.json["id"])
+        await asked.send(head(), b"id: 7\nretry: 10\ndata:\n\n")
+
+    async def goes_on(asked: Exchange) -> None:
+        if "last-event-id" not in asked.request.headers:
+            await asked.respond("405 Method Not Allowed")
+            return
+        resumed.append(asked.request.headers["last-event-id"])
+        result: JSON = {"content": [{"type": "text", "text": "whole"}]}
+        await asked.send(head(), b"data: %s\n\n" % rpc(id=numbers[0], result=result))
+
+    async with behind_url(GET=goes_on, **{"tools/call": breaks}) as (_, running):
+        assert (await running.call("raw")).content[0].text == "whole"
+        assert resumed == ["7"]
+
+
+def older(endpoint: str, calls: str = "", bom: bytes = b"") -> Script:
+    """The older transport: answers come in the stream of the GET. `endpoint` is what it names, `calls` how it answers calls."""
+    frames = asyncio.Queue[Mapping[str, object]]()
+    state = McpScript(FINE, frames.put_nowait)
+
+    async def serve(asked: Exchange) -> None:
+        message = asked.request.json
+        if asked.request.method == "GET":
+            await asked.send(head(), bom + f"event: endpoint\ndata: {endpoint}\n\n".encode())
+            while True:
+                await asked.send(b"event: message\ndata: %s\n\n" % json.dumps(await frames.get()).encode())
+        elif not asked.request.path.startswith("/messages") or (calls and asked.request.rpc == "tools/call"):
+            await asked.respond(calls or "404 Not Found", b"it went wrong")
+        else:
+            await asked.respond("202 Accepted")
+            state.play(state.steps(message), message)
+
+    return serve
+
+
+NAMED = "from {origin}/messages, the address that the server named"
+
+
+@pytest.mark.parametrize(
+    ("calls", "words"),
+    [
+        ("", "fine"),
+        (
+            "500 Internal Server Error",
+            f"HTTP 500 Internal Server Error: it went wrong, {NAMED}; the tool may have run",
+        ),
+        (
+            "404 Not Found",
+            (
+                f"HTTP 404 Not Found: it went wrong, {NAMED}; the tool was not run"
+                " (the server did answer at this URL before: check whether it was changed)"
+            ),
+        ),
+        (
+            "401 Unauthorized",
+            (
+                "HTTP 401 Unauthorized: it needs a login: it went wrong; the tool was not run"
+                " (run tui-host servers login old)"
+            ),
+        ),
+    ],
+)
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+async def test_what_the_older_transport_refuses_is_heard_at_once(calls: str, words: str, bom: bytes) -> None:
+    async with (
+        peer(always=older("/messages?s=1", calls, bom), path="/mcp") as server,
+        started(remote("old", server.url, transport="sse")) as running,
+    ):
+        with anyio.fail_after(30):
+            try:
+                told = (await running.call("old")).content[0].text
+            except ServerError as error:
+                told = str(error).removeprefix("old: ")
+        assert told == words.format(origin=server.origin)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "words"),
+    [
+        (
+            "/gone",
+            "HTTP 404 Not Found: it went wrong, from {origin}/gone, the address that the server named (correct the URL)",
+        ),
+        (
+            "http://127.0.0.2:9/gw/messages?s=1",
+            (
+                "it named an address elsewhere for messages: http://127.0.0.2:9/gw/messages"
+                " (ask whoever runs it: the address must be of the same origin)"
+            ),
+        ),
+    ],
+)
+async def test_a_wrong_address_for_messages_is_named_at_once(endpoint: str, words: str) -> None:
+    async with (
+        peer(always=older(endpoint), path="/mcp") as server,
+        started(remote("old", server.url, transport="sse")) as running,
+    ):
+        assert running.status("old").detail == words.format(origin=server.origin)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 
 import anyio
 import pytest
@@ -98,18 +99,12 @@ async def test_a_server_that_dies_in_a_call_ends_it_at_once_with_the_cause_and_i
         assert status.detail.startswith("exited 3")
         await answers_at_once(running)
         assert {tool.server for tool in running.pool.tools()} == {"good"}
-
-
-async def test_the_end_of_a_connection_is_a_row_and_its_calls_are_unanswered() -> None:
-    async with started(hostile("lab", "aborts"), hostile("good", "good")) as running:
-        with anyio.fail_after(90), pytest.raises(ServerError, match="exited 134 during the call"):
-            await running.call("lab")
     ladder = Ladder()
     ladder.feed(running.recorder.since(0))
-    (call,) = [row for row in ladder.rows if row.method == "tools/call"]
-    assert (call.state, call.ending) == ("unanswered", "lab exited 134")
+    call = next(row for row in ladder.rows if row.method == "tools/call")
+    assert (call.state, call.ending) == ("unanswered", "bad exited 3")
     ends = [(row.peer, row.words, row.error) for row in ladder.rows if row.kind == "end"]
-    assert ends == [("lab", "exited 134", True), ("good", "closed by tui-host", False)]
+    assert ends == [("bad", "exited 3", True), ("good", "closed by tui-host", False)]
     assert not list(ladder.filter("status:open"))
 
 
@@ -177,93 +172,67 @@ async def test_silence_ends_a_call_and_is_cancelled_on_the_wire() -> None:
 
 
 async def test_progress_extends_a_call_and_is_told() -> None:
-    async with started(hostile("good", "good", "0.35")) as running:
+    strict = replace(hostile("strict", "good", "0.35"), timeout_max=2)
+    async with started(hostile("good", "good", "0.35"), strict) as running:
         running.limit("good", 3.0)
+        running.limit("strict", 1.9)
         told: list[float] = []
         with anyio.fail_after(90):
             output = await running.call("good", "progress", on_progress=lambda progress: told.append(progress.progress))
         assert output.content[0].text == "worked"
         assert told[0] == 0
         assert told == sorted(told)
+        with pytest.raises(ServerError, match=r"raise timeout_max of servers\.strict"):
+            await running.call("strict", "progress")
 
 
-async def test_a_cancelled_call_is_cancelled_on_the_wire_and_the_connection_lives() -> None:
-    async with started(hostile("good", "good")) as running:
-        with anyio.fail_after(90):
-            async with anyio.create_task_group() as group:
-                group.start_soon(running.call, "good", "slow", b'{"seconds":60}')
-                await running.until(lambda: b"tools/call" in running.lines("good", "out")[-1])
-                group.cancel_scope.cancel()
-        assert b"notifications/cancelled" in running.lines("good", "out")[-1]
-        await answers_at_once(running)
-
-
-async def test_a_server_that_closes_its_output_is_over_though_it_lives() -> None:
-    async with started(hostile("bad", "closes-stdout")) as running:
-        with anyio.fail_after(90), pytest.raises(ServerError, match="closed its standard output"):
-            await running.call("bad")
-        await running.until(lambda: running.status("bad").state == "lost")
-
-
-async def test_a_line_of_30_megabytes_arrives_in_good_time() -> None:
-    async with started(hostile("bad", "long-line", "30000000"), hostile("good", "good")) as running:
-        with anyio.fail_after(90):
-            output = await running.call("bad")
-        assert len(output.content[0].text) == 30_000_000
-        await answers_at_once(running)
-
-
-async def test_a_line_without_end_costs_the_connection_and_its_beginning_is_kept() -> None:
-    async with started(hostile("bad", "endless-line"), hostile("good", "good")) as running:
-        with anyio.fail_after(90), pytest.raises(ServerError, match="the limit is 67,108,864"):
-            await running.call("bad")
-        last = running.records("bad", kind="frame", direction="in")[-1].draft
-        assert last.data == b"x" * (1 << 20)
-        await answers_at_once(running)
-
-
-async def test_a_flood_of_notifications_is_recorded_and_the_answer_behind_it_comes() -> None:
-    async with started(hostile("bad", "flood-notifications", "6000"), hostile("good", "good")) as running:
-        async with anyio.create_task_group() as group:
-            group.start_soon(running.call, "bad")
-            await answers_at_once(running)
-        assert sum(b"notifications/message" in line for line in running.lines("bad", "in")) == 6_000
-        assert dict(running.status("bad").log_counts) == {"info": 6000}
-
-
-async def test_a_flood_of_requests_is_answered_within_bounds() -> None:
-    async with started(hostile("bad", "flood-requests", "3000"), hostile("good", "good")) as running:
-        with anyio.fail_after(90):
-            assert (await running.call("bad")).content[0].text == "after the flood"
-        await answers_at_once(running)
-        assert running.status("bad").notices == ()
-
-
-async def test_noise_without_end_on_standard_output_costs_the_connection_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        ("closes-stdout", "closed its standard output"),
+        ("endless-line", "the limit is 67,108,864"),
+        ("flood-stdout", "that are no messages"),
+    ],
+)
+async def test_output_that_cannot_be_followed_costs_the_connection_alone(
+    mode: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tui_host.capture.stdio.server_pipes.JUNK_LIMIT", 1 << 20)
-    async with started(hostile("bad", "flood-stdout"), hostile("good", "good")) as running:
+    async with started(hostile("bad", mode), hostile("good", "good")) as running:
         with anyio.fail_after(90):
             async with anyio.create_task_group() as group:
-                group.start_soon(fails, running, "that are no messages")
-                for _ in range(20):
-                    await answers_at_once(running)
+                group.start_soon(answers_at_once, running)
+                with pytest.raises(ServerError, match=words):
+                    await running.call("bad")
         await running.until(lambda: running.status("bad").state == "lost")
-
-
-async def fails(running: Running, words: str) -> None:
-    with pytest.raises(ServerError, match=words):
-        await running.call("bad")
-
-
-async def test_a_flood_of_standard_error_is_drained_kept_in_part_and_counted() -> None:
-    async with started(hostile("bad", "flood-stderr", "50000000"), hostile("good", "good")) as running:
-        with anyio.fail_after(90):
-            assert (await running.call("bad")).content[0].text == "after the flood"
+        if mode == "endless-line":
+            assert running.records("bad", kind="frame", direction="in")[-1].draft.data == b"x" * (1 << 20)
         await answers_at_once(running)
-        recorded = sum(len(record.draft.data) for record in running.records("bad", wire="stderr"))
-        assert recorded < 30_000_000
-        assert any("standard error came too fast" in notice for notice in running.status("bad").notices)
-        assert running.status("bad").stderr[-1] == "noise noise noise"
+
+
+AFTER = "after the flood"
+FLOODS: list[tuple[str, int, str, Callable[[Running], bool]]] = [
+    ("long-line", 30_000_000, "x" * 30_000_000, lambda at: at.status("bad").malformed == 0),
+    ("flood-notifications", 6_000, AFTER, lambda at: dict(at.status("bad").log_counts) == {"info": 6000}),
+    ("flood-requests", 3_000, AFTER, lambda at: at.status("bad").notices == ()),
+    ("flood-stderr", 50_000_000, AFTER, lambda at: any("came too fast" in each for each in at.status("bad").notices)),
+]
+
+
+@pytest.mark.parametrize(("mode", "size", "text", "is_told"), FLOODS, ids=[flood[0] for flood in FLOODS])
+async def test_the_answer_behind_a_flood_comes_and_the_flood_is_kept_within_bounds(
+    mode: str, size: int, text: str, is_told: Callable[[Running], bool]
+) -> None:
+    async with started(hostile("bad", mode, str(size)), hostile("good", "good")) as running:
+        with anyio.fail_after(90):
+            async with anyio.create_task_group() as group:
+                group.start_soon(answers_at_once, running)
+                assert (await running.call("bad")).content[0].text == text
+        assert is_told(running)
+        assert sum(len(record.draft.data) for record in running.records("bad", wire="stderr")) < 30_000_000
+        if mode == "flood-notifications":
+            assert sum(b"notifications/message" in line for line in running.lines("bad", "in")) == size
+        await answers_at_once(running)
 
 
 async def test_a_server_that_does_not_read_blocks_nobody_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

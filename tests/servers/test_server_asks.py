@@ -33,15 +33,12 @@ def http_url() -> Generator[str]:
         yield url
 
 
-@pytest.fixture
-def asking() -> ServerSpec:
-    return made_with_sdk("sdk", program=ASKING_SERVER)
-
-
 @pytest.fixture(params=WAYS, ids=[f"{kind}-{mode}" for kind, mode in WAYS])
-def spec(request: pytest.FixtureRequest, http_url: str, asking: ServerSpec) -> ServerSpec:
+def spec(request: pytest.FixtureRequest, http_url: str) -> ServerSpec:
     kind, mode = request.param
-    return replace(asking, mode=mode) if kind == "stdio" else remote("sdk", http_url, mode=mode)
+    if kind == "http":
+        return remote("sdk", http_url, mode=mode)
+    return made_with_sdk("sdk", program=ASKING_SERVER, mode=mode)
 
 
 FORM = {"message": "How many?", "requestedSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}}
@@ -74,6 +71,8 @@ def task(status: str, **more: object) -> Mapping[str, object]:
     return {"result": {**state, **TIMES, **more}}
 
 
+PAGE = {"mode": "url", "message": "Sign in", "url": "https://example.test/a", "elicitationId": "e1"}
+WANTS_PAGE = {"error": {"code": -32042, "message": "first sign in", "data": {"elicitations": [PAGE]}}}
 HANDSHAKE: Mapping[str, Sequence[object]] = {
     "many": [at_once(33), asks("ping", {}), ANSWERS],
     "pings": [at_once(499, "ping", {}), asks("ping", {}), ANSWERS],
@@ -83,6 +82,11 @@ HANDSHAKE: Mapping[str, Sequence[object]] = {
     ],
     "undeclared": [asks("roots/list"), asks("sampling/createMessage"), asks(params={"mode": "telepathy"}), ANSWERS],
     "two": [at_once(), asks(), ANSWERS],
+    "visit": [[WANTS_PAGE], [WANTS_PAGE], [{"text": "visited"}]],
+    "page": [
+        *(at_once(params=PAGE), {"notify": "notifications/elicitation/complete", "params": {"elicitationId": "e1"}}),
+        *(asks(params=PAGE), ANSWERS),
+    ],
     "logs": [logs("error", 3), logs("debug", 2997), {"text": "logged"}],
 }
 QUESTION = {"q": {"method": "elicitation/create", "params": {"mode": "form", **FORM}}}
@@ -191,33 +195,26 @@ async def test_the_server_learns_the_shared_folders_alone(spec: ServerSpec, tmp_
         assert b'"roots":{}' in b"".join(at.lines("sdk", "out"))
 
 
-async def test_a_page_that_a_call_needs_is_asked_for_and_the_call_is_sent_again(asking: ServerSpec) -> None:
-    person = Scripted(ElicitationAnswer(action="accept"))
-    async with started(replace(asking, mode="legacy"), answering=Answering(answerer=lambda: person)) as at:
-        output = await at.call("sdk", "visit", b"{}", call="visiting")
-        assert output.content[0].text == "visited 1"
-        (question,) = person.questions
-        assert (question.url, question.is_retry, question.call) == ("https://example.test/a", True, "visiting")
-        calls = [line for line in at.lines("sdk", "out") if b'"tools/call"' in line]
-        assert [b'"arguments":{}' in line for line in calls] == [True, True]
-
-
-async def test_a_page_that_is_declined_ends_the_call(asking: ServerSpec) -> None:
-    person = Scripted(ElicitationAnswer(action="decline"))
-    async with started(replace(asking, mode="legacy"), answering=Answering(answerer=lambda: person)) as at:
+async def test_a_page_that_a_call_needs_is_asked_for_and_the_call_is_sent_again() -> None:
+    person = Scripted(ElicitationAnswer(action="decline"), ElicitationAnswer(action="accept"))
+    async with started(frames(), answering=Answering(answerer=lambda: person)) as at:
         with pytest.raises(ServerError, match="a page to be visited first, which was declined"):
-            await at.call("sdk", "visit")
+            await at.call("frames", "visit")
+        output = await at.call("frames", "visit", b'{"a":1.0}', call="visiting")
+        assert output.content[0].text == "visited"
+        question = person.questions[1]
+        assert (question.url, question.is_retry, question.call) == ("https://example.test/a", True, "visiting")
+        calls = [line for line in at.lines("frames", "out") if b'"arguments":{"a":1.0}' in line]
+        assert len(calls) == 2
 
 
-async def test_a_question_about_a_page_closes_when_the_server_says_that_the_visit_is_complete(
-    asking: ServerSpec,
-) -> None:
+async def test_a_question_about_a_page_closes_when_the_server_says_that_the_visit_is_complete() -> None:
     person = Scripted()
-    async with started(replace(asking, mode="legacy"), answering=Answering(answerer=lambda: person)) as at:
-        assert (await at.call("sdk", "page")).content[0].text == "accept"
+    async with started(frames(), answering=Answering(answerer=lambda: person)) as at:
+        accepted = {"action": "accept"}
+        assert told(await at.call("frames", "page")) == {"q1": accepted, "q2": accepted}
         # The server says so while it asks: where its word comes first, the question is answered before it is shown.
-        assert [question.url for question in person.questions] in ([], ["https://example.test/b"])
-        assert person.closed == len(person.questions)
+        assert person.closed == len(person.questions) <= 1
 
 
 async def test_open_questions_block_no_ping_and_close_with_their_call() -> None:
@@ -259,18 +256,18 @@ async def test_log_messages_are_kept_by_level_and_counted() -> None:
         assert (len(status.log), status.log[-1].text, status.log[-1].logger) == (300, '{"n": 2997}', "l")
 
 
-async def test_a_level_of_the_log_is_asked_for_when_it_is_set(spec: ServerSpec) -> None:
-    async with started(replace(spec, log_level="warning")) as at:
-        await at.call("sdk", "echo", b'{"text":"x"}')
-        sent = b"".join(at.lines("sdk", "out"))
-        assert (b'"io.modelcontextprotocol/logLevel":"warning"' in sent) == (spec.mode != "legacy")
-
-
-async def test_a_server_of_the_handshake_is_told_the_level_once() -> None:
-    async with started(replace(frames(), log_level="error")) as at:
-        await at.until(lambda: any(b'"logging/setLevel"' in line for line in at.lines("frames", "out")))
-        levels = [line for line in at.lines("frames", "out") if b'"logging/setLevel"' in line]
-        assert [b'"level":"error"' in line for line in levels] == [True]
+@pytest.mark.parametrize(
+    ("era", "asked"),
+    [("handshake", b'"logging/setLevel","params":{"level":"error"}'), ("discover", b'/logLevel":"error"')],
+)
+async def test_the_level_of_the_log_is_asked_for_once_or_with_each_call(era: str, asked: bytes) -> None:
+    spec = frames() if era == "handshake" else frames(STATELESS)
+    async with started(replace(spec, log_level="error")) as at:
+        if era == "discover":
+            await at.call("frames", "state_only")
+        await at.until(lambda: any(asked in line for line in at.lines("frames", "out")))
+        levels = [line for line in at.lines("frames", "out") if b"evel" in line]
+        assert [asked in line for line in levels] == [True] * (1 if era == "handshake" else 3)
 
 
 async def test_what_was_not_declared_is_refused_with_its_code_and_told() -> None:
@@ -325,15 +322,6 @@ async def test_a_clock_goes_on_later_by_the_time_for_which_it_was_stopped() -> N
     with clock.stopped():
         await anyio.sleep(0.05)  # the person's time
     assert scope.deadline >= before + 0.05
-
-
-async def test_progress_keeps_a_call_alive_up_to_the_longest_time_of_its_server(asking: ServerSpec) -> None:
-    async with started(replace(asking, name="patient"), replace(asking, name="strict", timeout_max=3)) as at:
-        for name in ("patient", "strict"):
-            at.limit(name, 2)
-        assert (await at.call("patient", "tick")).content[0].text == "ticked"
-        with pytest.raises(ServerError, match=r"raise timeout_max of servers\.strict"):
-            await at.call("strict", "tick")
 
 
 async def test_a_failing_answerer_tells_the_server_nothing_of_it() -> None:
