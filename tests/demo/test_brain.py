@@ -175,14 +175,6 @@ def test_through_the_hub_it_lists_inspects_and_invokes() -> None:
 
 
 @settings(max_examples=15)
-@given(st.text(), st.booleans())
-def test_any_question_has_an_answer_and_always_the_same(question: str, parallel: bool) -> None:  # noqa: FBT001
-    message = DemoMessage(role="user", text=question)
-    conversation = DemoConversation(messages=(message,), tools=TOOLS, parallel=parallel)
-    assert answer(conversation) == answer(conversation)
-
-
-@settings(max_examples=15)
 @given(st.lists(st.integers(-99, 99), min_size=2, max_size=6), st.data())
 def test_any_chain_of_operations_comes_to_what_python_makes_of_it(numbers: list[int], data: st.DataObject) -> None:
     text = str(numbers[0])

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from typing_extensions import override
-
 from tests.infer.forms import FORMS
 from tests.infer.kept import KeptModelTap, KeptServerTap, keep_story
-from tests.infer.world import ServerTap, World
 from tests.kit.app import MATH, NARROW, OFF, WIDE, Running, running
 from tests.kit.bodies import Answer, Call, Results, User
 from tests.opening.captured import ASK, CHAT, TELL
-from tui_host.answers.masks import Mask
 from tui_host.capture.exports import EXPORTS
-from tui_host.capture.ladder.ladder import Ladder
-from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import Direction, Draft, Place, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import foreign_session
@@ -26,18 +19,10 @@ from tui_host.capture.store.imported_records import Intake, put_into_turns
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import UserItem, item_to_text
 from tui_host.errors import JSON
-from tui_host.host.host import Host
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.opening.importing import import_files
-from tui_host.settings.load import Overrides, load
 from tui_host.settings.paths import DATABASE
-from tui_host.tui.app import TuiHost
-from tui_host.tui.incoming_files import Incoming
-from tui_host.tui.run_app import around
-from tui_host.tui.screens.servers_detail import Parts, flow_of, state_of, tapped_entries, tapped_notes
-from tui_host.tui.sources.live import EMPTY_KEPT, SessionSource
 from tui_host.tui.sources.tapped import LOADING, NEVER_SAID, TapSource
-from tui_host.tui.sources.tapped_servers import TappedServers
 
 END = {"choices": [{"index": 0, "delta": {"content": "hello"}, "finish_reason": "stop"}]}
 
@@ -118,40 +103,6 @@ async def test_rows_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_
         assert not source.live
         await app.until_shown("▾ turn 1 · step 1", "#1 tools/call", "#1 result")
     store.close()
-
-
-def turns_of_exchanges(app: TuiHost) -> set[int]:
-    source = None if app.main is None else app.main.source
-    return set() if source is None else {row.turn for row in source.ladder.rows if row.lane == "llm"}
-
-
-async def test_what_is_read_from_a_file_says_so_from_the_first_frame_to_the_last(tmp_path: Path) -> None:
-    """Nothing of a session of one's own stands there meanwhile: no question to send, no wire that waits for one, no chat that is none."""
-    file = tmp_path / "some.log"
-    file.write_text(f"{json.dumps(CHAT)}\ndata: {json.dumps(END)}\n", encoding="utf-8")
-    seen: list[str] = []
-
-    settings = load(Overrides(config=None, data_dir=tmp_path / "data"), {"HOME": str(tmp_path)})
-    incoming = Incoming([file], tmp_path / "its.db", settings)
-    app = TuiHost(Host(settings, database=incoming.database))
-    async with around(app), incoming.shown_in(app), app.run_test(size=WIDE, notifications=True) as pilot:
-        here = Running(app, pilot)
-
-        def is_read() -> bool:
-            seen.append(here.text)
-            return all(words in here.text for words in ("request  63", "hello"))
-
-        await here.until(is_read)
-        await here.until(lambda: turns_of_exchanges(app) == {1})
-    assert "reading some.log" in seen[0]
-    assert "reading some.log" in seen[0].replace("reading some.log", "", 1)  # chat and list
-    for text in seen:
-        assert "From a file, read only." in text
-        assert not [
-            words
-            for words in ("Ask anything", "Nothing sent yet", "This capture has no chat", EMPTY_KEPT, "Press a number")
-            if words in text
-        ]
 
 
 CLINE = FORMS["cline"]
@@ -305,87 +256,3 @@ async def test_what_taps_recorded_and_a_file_brought_here_is_not_told_as_what_ca
         await app.until_shown("This capture has no chat", "A␛gent, from a file: read only", "From a file, read only.")
         app.app.show_session(app.host.sessions.foreign(tapped))
         await app.until_shown("example/deepseek-chat and claude-x")
-
-
-class Recorded(SessionSource):
-    """A story whose taps are made by hand, without a host."""
-
-    origin = "tapped from Cline"
-
-    def __init__(self) -> None:
-        self.world = World()
-        self.ladder = Ladder("story")
-        self.running = {"c"}
-        self.servers = TappedServers(self)
-        self._records: dict[tuple[str, int], Record] = {}
-
-    @override
-    def look(self) -> None:
-        new = [record for _, record in self.world.records if record.key not in self._records]
-        self._records.update((record.key, record) for record in new)
-        self.ladder.feed(new)
-        self.servers.look()
-        while self.servers.is_behind:
-            self.servers.look()
-
-    @override
-    def runs(self, capture: str) -> bool:
-        return capture in self.running
-
-    @override
-    def record(self, key: tuple[str, int]) -> Record | None:
-        return self._records.get(key)
-
-    @override
-    def body(self, row: Row) -> bytes:
-        return self._records[row.capture, row.seq].draft.data
-
-    @override
-    def tail(self, row: Row, most: int) -> Sequence[Record]:
-        return [self._records[row.capture, seq] for seq in range(row.seq, row.last_seq + 1)][-most:]
-
-
-def labels(story: Recorded, number: int = 0) -> list[str]:
-    """What stands on the screen of a server, but for what is closed."""
-    server, mask = story.servers.servers[number], Mask()
-    entries = tapped_entries(server, flow_of(server, story.servers), Parts(mask), mask)
-    return [" ".join(entry.label.split()) for entry in entries]
-
-
-def test_frames_tell_who_a_server_and_its_host_are_and_all_pages_of_what_it_lists() -> None:
-    story = Recorded()
-    tap = ServerTap(story.world, "c", "math")
-    tap.start(["add", "sub", "mul"], client="Cline")
-    number, _ = tap.ask("resources/list", {})
-    tap.answer(number, {"resources": [{"uri": "m://pi", "name": "pi"}]})
-    for line in ("up", "ready"):
-        tap.keep(
-            Draft(wire="stderr", kind="line", peer="math", connection="c1", direction="in", data=f"{line}\n".encode())
-        )
-    story.look()
-    (server,) = story.servers.servers
-    assert [tool.name for tool in server.status.tools] == ["add", "sub", "mul"]
-    assert (server.status.frames_out, server.status.frames_in) == (4, 4)
-    assert server.status.stderr == ("up", "ready")
-    assert labels(story) == [
-        "host Cline", "capabilities none", "tools (3)", "resources (1)", "frames 4 out, 4 in", "stderr last 2 lines",
-    ]  # fmt: skip
-    assert tapped_notes(server, story.origin, Mask()) == ["live, tapped from Cline: read only"]
-    story.running.clear()
-    story.look()
-    assert state_of(story.servers.servers[0]) == "ended"
-    # One that refused its host says why, and what another was not asked for is told.
-    good, bad = ServerTap(story.world, "d", "good"), ServerTap(story.world, "b", "bad")
-    good.frame("out", {"id": 2, "method": "initialize", "params": {"capabilities": {"roots": {}}}})
-    told: dict[str, JSON] = {
-        "capabilities": {"prompts": {}, "tools": {}},
-        "serverInfo": {"name": "Good", "version": "2"},
-    }
-    good.frame("in", {"id": 2, "result": {"protocolVersion": "2025-11-25", **told}})
-    bad.frame("out", {"id": 3, "method": "initialize", "params": {}})
-    bad.frame("in", {"id": 3, "error": {"code": -32602, "message": "too old"}})
-    story.look()
-    expected = {"host offers roots", "calls itself Good 2", "not requested tools, prompts"}
-    assert {*expected, "protocol 2025-11-25 (stateful), stdio"} < {*labels(story, 1)}
-    refused = tapped_notes(story.servers.servers[2], story.origin, Mask())
-    assert refused == ["failed: too old, tapped from Cline: read only"]

@@ -186,20 +186,6 @@ async def test_resizing_keeps_what_is_read_on_top() -> None:
         await until(pilot, lambda: top in shown(app.view))
 
 
-async def test_a_chat_that_came_while_it_was_hidden_is_there_when_it_is_shown() -> None:
-    async with at_work(Chat(Conversation(), empty=Offers(lines=("try this",))), (60, 20)) as (app, pilot):
-        await until(pilot, lambda: "try this" in shown(app.view))
-        app.view.display = False
-        await until(pilot, lambda: not app.view.view_width)
-        conversation = Conversation()
-        app.view.show(conversation)
-        for item in TURN:
-            conversation.add(item)
-        app.view.sync()
-        app.view.display = True
-        await until(pilot, lambda: "what's 6 × 5?" in shown(app.view))
-
-
 async def test_the_empty_chat_offers_its_questions_by_key_and_click() -> None:
     empty = Offers(questions=(("1", "what is 6 × 5?"), ("2", "weather in Oslo?")), lines=("OPENAI_API_KEY is set: f4",))
     conversation = Conversation([])
