@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
 import mcp_types
 from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED
 
 from tui_host.capture.json.narrowing import as_json, mapping, text_or_empty
 from tui_host.capture.record import current_place
@@ -17,39 +19,30 @@ from tui_host.errors import JSON, ServerError, TuiHostError
 from tui_host.servers.catalog import GET_PROMPT, READ, CallProgress
 from tui_host.servers.client import ServerClient
 from tui_host.servers.outgoing_request import CALL, HttpAnswer, OutgoingRequest
-from tui_host.servers.server_faults import answer_in, innermost, is_lost, reason_of
+from tui_host.servers.server_faults import WireError, answer_in, innermost, reason_of
 from tui_host.servers.server_requests import CallClock, RefusedError, ServerRequests
 
 if TYPE_CHECKING:
     from tui_host.servers.wire import Wire
 
-ROUNDS = 10
-"""How often a call is sent again with what its server asked for."""
-POLL_SECONDS = 1.0
-"""Time between two polls if the server suggests none."""
+ROUNDS = 10  # how often a call is sent again with what its server asked for
+POLL_SECONDS = 1.0  # time between two polls if the server suggests none
 LONGEST_POLL_SECONDS = 30.0
 CANCEL_SECONDS = 2.0
 FAULTS = (MCPError, TuiHostError, RuntimeError, ValueError, OSError, ExceptionGroup, anyio.ClosedResourceError)
 """What libraries raise in place of an answer."""
 
 
+@dataclass(slots=True)
 class ServerCall:
     """A call over one wire. Run it once."""
 
-    def __init__(
-        self,
-        client: ServerClient,
-        requests: ServerRequests,
-        outgoing: OutgoingRequest,
-        params: Mapping[str, JSON],
-        on_progress: Callable[[CallProgress], None],
-    ) -> None:
-        self._client = client
-        self._requests = requests
-        self._outgoing = outgoing
-        self._params = params
-        self._on_progress = on_progress
-        self._began = anyio.current_time()
+    _client: ServerClient
+    _requests: ServerRequests
+    _outgoing: OutgoingRequest
+    _params: Mapping[str, JSON]
+    _on_progress: Callable[[CallProgress], None]
+    _began: float = field(default_factory=anyio.current_time)
 
     async def run(self, *, seconds: float, longest: float) -> Mapping[str, JSON]:
         """Send the call and wait for its result: so many seconds of silence, and `longest` in all. Raises ServerError in its place."""
@@ -176,7 +169,7 @@ def _lost(error: BaseException, wire: Wire, outgoing: OutgoingRequest) -> Server
         what = f"the server no longer knows the session ({what}); nothing ran"
     elif not outgoing.is_sent:
         what = f"{what}; nothing was sent"
-    elif is_lost(fault):
+    elif isinstance(fault, WireError) and fault.code == CONNECTION_CLOSED:  # servers use the code for other things
         what = f"the answer was lost: {what.rstrip('.')}; the tool may have run"
     elif answer.status >= 300 or answer.words:
         what = f"{what}; the tool {'was not run' if 300 <= answer.status < 500 else 'may have run'}"
@@ -199,7 +192,6 @@ def _progress(params: Mapping[str, JSON]) -> CallProgress:
 
 
 def _result_of(task: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
-    """Return a completed task's result, None while the task goes on; raises if it was cancelled or failed."""
     state, words = text_or_empty(task.get("status")), text_or_empty(task.get("statusMessage"))
     match state:
         case "completed" if isinstance(task.get("result"), Mapping):
@@ -215,7 +207,6 @@ def _result_of(task: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
 
 
 def _pause(task: Mapping[str, JSON]) -> float:
-    """Return the seconds until the next poll, as the server suggests within limits."""
     suggested = task.get("pollIntervalMs")
     seconds = suggested / 1000 if isinstance(suggested, int | float) else POLL_SECONDS
     return min(max(seconds, 0.05), LONGEST_POLL_SECONDS)

@@ -16,8 +16,7 @@ from tui_host.errors import JSON
 if TYPE_CHECKING:
     from tui_host.servers.catalog import ServerStatus, Tool
 
-Offers: TypeAlias = dict[str, dict[str, dict[str, JSON]]]
-"""Definitions by name, by kind: `tool`, `resource`, `prompt`."""
+Offers: TypeAlias = dict[str, dict[str, dict[str, JSON]]]  # definitions by name, by kind: `tool`, `resource`, `prompt`
 _WORDS = 60
 
 
@@ -79,7 +78,6 @@ def _definition(tool: Tool) -> dict[str, JSON]:
 
 
 def _differences(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Iterator[tuple[str, str]]:
-    """Yield each part that differs, with the changed words."""
     for key, value in after.items():
         old, new = _text(before.get(key)), _text(value)
         if old != new:
@@ -90,16 +88,13 @@ def _changed_words(old: list[str], new: list[str]) -> str:
     """Return the words that differ, as `old → new`, `+new`, `-old`."""
     pieces: list[str] = []
     for kind, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        removed, added = _short(" ".join(old[a:b])), _short(" ".join(new[c:d]))
+        texts = (" ".join(old[a:b]), " ".join(new[c:d]))
+        removed, added = (text if len(text) <= _WORDS else f"{text[: _WORDS - 1]}…" for text in texts)
         if kind == "replace":
             pieces.append(f"{removed} → {added}")
         elif kind != "equal":
             pieces.append(f"+{added}" if kind == "insert" else f"-{removed}")
     return ", ".join(pieces)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _WORDS else f"{text[: _WORDS - 1]}…"
 
 
 def _text(value: JSON) -> str:

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from tui_host.servers.server_requests import ServerRequests
     from tui_host.settings.schema import Mode
 
-TASKS = "io.modelcontextprotocol/tasks"
-"""The extension for calls that become tasks, of the stateless era alone."""
+TASKS = "io.modelcontextprotocol/tasks"  # the extension for calls that become tasks, of the stateless era alone
 
 
 class ServerClient(ClientSession):
@@ -109,7 +108,6 @@ class ServerClient(ClientSession):
 
 
 def _validated(definition: object) -> mcp_types.Tool | str:
-    """Return a tool, or what of its definition is missing or wrong."""
     try:
         return mcp_types.Tool.model_validate(definition, by_name=False)
     except ValidationError as error:

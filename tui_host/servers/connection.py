@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 
 Reply = TypeVar("Reply")
 LEAVE_SECONDS = 2.5
-STREAM_SECONDS = 3600.0
-"""Longest pause between the bytes of an answer."""
+STREAM_SECONDS = 3600.0  # longest pause between the bytes of an answer
 STDERR_LINES = 20
 TRIED_AS_SSE = frozenset({400, 404, 405})
 """Statuses with which a server of the older transport answers a POST. Source: MCP 2025-11-25, Transports, Backwards compatibility."""
@@ -93,7 +92,6 @@ class McpConnection(Wire):
 
     @property
     def status(self) -> ServerStatus:
-        """The current status with counters and the last lines of standard error, without secrets."""
         live: dict[str, object] = {"notices": (*self.known.notices, *self._live_notices())}
         counts = self._peer if self.tap is None else self.tap
         if counts is not None:
@@ -203,7 +201,6 @@ class McpConnection(Wire):
                 self.publish("lost" if self.gate.is_refused else "failed", self._way.failure or words)
 
     def _another(self, words: str, answer: HttpAnswer | None) -> Way | None:
-        """Return another way to connect, if the failure of this one, in these words, tells of one."""
         way = self._way
         if self.known.protocol_version:
             return None
@@ -216,7 +213,6 @@ class McpConnection(Wire):
         return None
 
     def _ended(self, limit: float) -> None:
-        """Publish how the connection ended, unless that was published before."""
         if self.is_left:
             self.publish("stopped", "")
         elif self.gate.is_session_lost:
@@ -227,7 +223,6 @@ class McpConnection(Wire):
             self.publish("lost", self.cause or "the connection was lost")
 
     def _record_end(self, reason: str) -> None:
-        """Record once how the connection ended, if it was ever used."""
         is_used = self._way.kind != "stdio" or (self.tap is not None and self.tap.sent > 0)
         if self.id and is_used and not self._is_end_recorded:
             self._is_end_recorded = True
@@ -245,7 +240,6 @@ class McpConnection(Wire):
         self._halt()
 
     def _halt(self) -> None:
-        """Serve no more, and leave in good order."""
         self._client = None
         if self._serving is not None:
             self._serving.cancel()
@@ -294,7 +288,6 @@ class McpConnection(Wire):
         await self._answered(lambda client: client.ask("server/discover" if client.is_stateless else "ping"))
 
     async def complete(self, params: Mapping[str, JSON]) -> tuple[str, ...]:
-        """Ask for values of an argument; none if the server does not complete."""
 
         async def send(client: ServerClient) -> Mapping[str, JSON]:
             return await client.ask("completion/complete", params) if "completions" in client.declared else {}
@@ -310,7 +303,6 @@ class McpConnection(Wire):
         await self._answered(lambda client: self.lists.unsubscribe(client, uri))
 
     async def _answered(self, send: Callable[[ServerClient], Awaitable[Reply]]) -> Reply:
-        """Wait for the answer to a request that is no call; raises ServerError if there is none."""
         with self._usable() as client:
             try:
                 with anyio.fail_after(self.spec.timeout or None):

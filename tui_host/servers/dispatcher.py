@@ -39,8 +39,7 @@ QUESTIONS_AT_ONCE, REPLIES_AT_ONCE = 32, 1_000
 """Most unanswered questions of one server, and most replies being made, pings included, which need nobody to answer."""
 PONG: Mapping[str, JSON] = {"result": {}}
 TOO_MANY: Mapping[str, JSON] = {"error": {"code": -32000, "message": "too many requests at once"}}
-CANCEL_SECONDS = 5.0
-"""Longest time that telling the server of a cancellation may hold up its caller."""
+CANCEL_SECONDS = 5.0  # longest time that telling the server of a cancellation may hold up its caller
 
 _SURROGATES = re.compile(
     r"(\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
@@ -99,7 +98,6 @@ class Peer:
         return dict(await self.request(method, params, opts or {}, OutgoingRequest()))
 
     async def notify(self, method: str, params: Mapping[str, JSON] | None, opts: CallOptions | None = None) -> None:
-        """Send a notification; it is dropped if the wire has ended."""
         frame: dict[str, JSON] = {"jsonrpc": "2.0", "method": method}
         if params is not None:
             frame["params"] = params
@@ -147,7 +145,6 @@ class Peer:
     async def _send(
         self, frame: Mapping[str, JSON], headers: Mapping[str, str] | None, outgoing: OutgoingRequest | None = None
     ) -> None:
-        """Check a message against what was approved, and hand it to the transport."""
         if self.wire.cause or self._over.is_set():
             raise closed()
         try:
@@ -226,7 +223,6 @@ class Peer:
         self.close()
 
     def close(self) -> None:
-        """Let nobody wait for an answer any more."""
         self._over.set()
         for number in tuple(self._pending):
             self.resolve(number, closed())

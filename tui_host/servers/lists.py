@@ -232,7 +232,6 @@ class ServerLists:
         self._answered.set()
 
     async def subscribe(self, client: ServerClient, uri: str) -> None:
-        """Ask for news of a resource; raises ServerError if the server announces none."""
         if not mapping(client.declared.get("resources")).get("subscribe"):
             raise ServerError("the server does not announce changes of single resources", sent=False)
         if client.is_stateless:

@@ -69,9 +69,8 @@ class Pool:
         self.servers = {name: Server(spec, self._shared) for name, spec in specs.items()}
         self._group: TaskGroup | None = None
         self._has_own_guard = guard is None
-        self._is_running = False
         self._stopping = asyncio.Event()
-        self._done = asyncio.Event()
+        self._done: asyncio.Event | None = None  # there is one while `run` runs
         self._change = asyncio.Event()
 
     # Life.
@@ -80,7 +79,7 @@ class Pool:
         """Connect all enabled servers at once, and keep them connected until `stop_all`. Raises for no fault of a server."""
         import anyio
 
-        self._is_running = True
+        self._done = done = asyncio.Event()
         try:
             await asyncio.to_thread(import_sdk)
             async with anyio.create_task_group() as self._group:
@@ -88,10 +87,10 @@ class Pool:
                     self._group.start_soon(server.run)
                 await self._stopping.wait()
         finally:
-            self._is_running, self._group = False, None
+            self._done = self._group = None
             if self._has_own_guard:
                 self.guard.bye()
-            self._done.set()
+            done.set()
             self._changed()
 
     async def stop_all(self) -> None:
@@ -100,7 +99,7 @@ class Pool:
         self._stopping.set()
         for server in self.servers.values():
             server.stop()
-        if self._is_running:
+        if self._done is not None:
             async with asyncio.timeout(STOP_SECONDS):
                 await self._done.wait()
 
@@ -143,7 +142,6 @@ class Pool:
         return tuple(tool for server in self.servers.values() for tool in server.offered)
 
     def instructions(self) -> tuple[tuple[str, str], ...]:
-        """Return name and instructions of each ready server whose instructions are switched on."""
         ready = ((name, each) for name, each in self.servers.items() if each.state == "ready" and each.is_instructing)
         written = ((name, server.status.instructions.strip()) for name, server in ready)
         return tuple((name, text) for name, text in written if text)
@@ -168,16 +166,12 @@ class Pool:
             all_of_them = (server for name, server in self.servers.items() if server.is_wanted and wants(name))
             return [server for server in all_of_them if server.state == "connecting"]
 
-        def is_new(server: Server) -> bool:
-            return server.connection is None or server.connection is not server.waited_in_vain
-
-        await self._wait_while(lambda: any(map(is_new, connecting())), seconds)
+        await self._wait_while(lambda: not all(each.was_waited_for for each in connecting()), seconds)
         for server in connecting():
             server.waited_in_vain = server.connection
         return tuple(server.spec.name for server in connecting())
 
     async def listed(self, seconds: float) -> None:
-        """Wait at most `seconds` until the resources of ready servers are listed."""
         servers = self.servers.values()
         await self._wait_while(lambda: any(each.state == "ready" and not each.is_listed for each in servers), seconds)
 
@@ -221,12 +215,10 @@ class Pool:
         return await self.request(server, send, lambda of: of.approved_connection(tool, fingerprint))
 
     async def read(self, server: str, uri: str, *, place: Place) -> ToolOutput:
-        """Read a resource because the person asked for it."""
         data = canonical({"uri": uri})
         return read_contents(*await self.request(server, lambda connection: connection.call(READ, data, place=place)))
 
     async def get_prompt(self, server: str, name: str, arguments: Mapping[str, str], *, place: Place) -> PromptOutput:
-        """Fill in a prompt because the person asked for it."""
         data = canonical({"name": name, "arguments": dict(arguments)})
         result = await self.request(server, lambda connection: connection.call(GET_PROMPT, data, place=place))
         return read_messages(*result)

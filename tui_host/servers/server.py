@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import ServerSpec
 
 RETRY_SECONDS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0, 30.0, 30.0)
-STEADY_SECONDS = 30.0
-"""How long a connection has to last for the tries to be counted anew."""
+STEADY_SECONDS = 30.0  # how long a connection has to last for the tries to be counted anew
 SESSION_LOST = "the server no longer knew the session; a new one was made"
 
 
@@ -90,10 +89,13 @@ class Server:
 
     @property
     def offered(self) -> tuple[Tool, ...]:
-        """The tools to offer to a model: without a problem and switched on, and the resource reader."""
         if self.connection is None or self.state != "ready":
             return ()
         return tuple(tool for tool in self.connection.offered if tool.name not in self.tools_off)
+
+    @property
+    def was_waited_for(self) -> bool:
+        return self.connection is not None and self.connection is self.waited_in_vain
 
     @property
     def is_listed(self) -> bool:
@@ -106,7 +108,6 @@ class Server:
         return self.connection
 
     def approved_connection(self, tool: str, fingerprint: str) -> McpConnection:
-        """Return the connection for an approved call, provided that the tool is on and its definition has not changed."""
         name = self.spec.name
         if tool in self.tools_off:
             what = f"{tool} has been switched off; nothing was sent"
@@ -135,7 +136,6 @@ class Server:
     # What the person wants.
 
     def reconnect(self) -> None:
-        """End the current connection, if any, and make a new one; tries count anew."""
         self.is_wanted = self._is_restarting = True
         self.waited_in_vain = None
         self._disconnect()

@@ -27,11 +27,6 @@ def closed(words: str = "Connection closed", answer: HttpAnswer | None = None) -
     return WireError(CONNECTION_CLOSED, words, answer=answer)
 
 
-def is_lost(error: BaseException) -> bool:
-    """Whether an answer will not come; servers use the code for other things."""
-    return isinstance(error, WireError) and error.code == CONNECTION_CLOSED
-
-
 def answer_in(error: BaseException) -> HttpAnswer | None:
     """Return what HTTP said in place of an answer."""
     return error.answer if isinstance(error, WireError) else None

@@ -131,17 +131,16 @@ def read_prompts(listed: Sequence[object], *, server: str) -> tuple[OfferedPromp
                 name=name,
                 title=_words(value, "title"),
                 description=_words(value, "description"),
-                arguments=tuple(_argument(mapping(argument)) for argument in items(value.get("arguments"))),
+                arguments=tuple(
+                    PromptArgument(
+                        name=text_or_empty(argument.get("name"))[:LONGEST_URI],
+                        description=_words(argument, "description"),
+                        required=argument.get("required") is True,
+                    )
+                    for argument in map(mapping, items(value.get("arguments")))
+                ),
             )
     return tuple(prompts.values())
-
-
-def _argument(value: Mapping[str, JSON]) -> PromptArgument:
-    return PromptArgument(
-        name=text_or_empty(value.get("name"))[:LONGEST_URI],
-        description=_words(value, "description"),
-        required=value.get("required") is True,
-    )
 
 
 def _words(value: Mapping[str, JSON], key: str) -> str:

@@ -28,7 +28,7 @@ def read_output(result: Mapping[str, object], warning: str = "") -> ToolOutput:
         structured=structured,
         has_structured=has_structured,
         raw=raw,
-        warning=_joined(warnings),
+        warning="; ".join(filter(None, warnings)),
     )
 
 
@@ -39,7 +39,7 @@ def read_contents(result: Mapping[str, object], warning: str = "") -> ToolOutput
     if not is_array(raw.get("contents")):
         warnings.append("the resource's contents are malformed and shown as JSON")
         content = [_as_json_text(raw)]
-    return ToolOutput(content=tuple(content), raw=raw, warning=_joined(warnings))
+    return ToolOutput(content=tuple(content), raw=raw, warning="; ".join(filter(None, warnings)))
 
 
 def read_any(result: Mapping[str, JSON]) -> ToolOutput:
@@ -58,7 +58,7 @@ def read_messages(result: Mapping[str, JSON], warning: str = "") -> PromptOutput
         messages=tuple(PromptMessage(role=role, content=each) for role, each in zip(roles, contents, strict=True)),
         description=text_or_empty(result.get("description")),
         raw=result,
-        warning=_joined(warnings),
+        warning="; ".join(filter(None, warnings)),
     )
 
 
@@ -68,10 +68,6 @@ def _read_all(values: JSON, read: Callable[[JSON], ContentBlock | None], warning
     if None in contents:
         warnings.append("part of the result is malformed and shown as JSON")
     return [content or _as_json_text(value) for content, value in zip(contents, items(values), strict=True)]
-
-
-def _joined(warnings: list[str]) -> str:
-    return "; ".join(filter(None, warnings))
 
 
 def _read_block(value: JSON) -> ContentBlock | None:
