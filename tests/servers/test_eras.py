@@ -12,7 +12,7 @@ from tests.answers.chained import steps_of
 from tests.servers.running import Running, hostile, listening, made_with_sdk, remote, started
 from tui_host.capture.record import Place
 from tui_host.errors import JSON, ServerError
-from tui_host.servers.catalog import READ, CallProgress, PromptArgument, Subscription, ToolOutput
+from tui_host.servers.catalog import READ, CallProgress, PromptArgument, ToolOutput
 from tui_host.settings.schema import ServerSpec
 
 WAYS = [("stdio", "auto"), ("stdio", "legacy"), ("http", "auto"), ("http", "legacy"), ("sse", "auto")]
@@ -189,10 +189,10 @@ async def test_what_is_new_is_offered_and_each_list_read_again_alone(spec: Serve
 
 async def test_updates_of_a_subscribed_resource_are_counted(running: Running) -> None:
     await running.pool.request("sdk", lambda server: server.subscribe("note://one"))
-    assert running.status("sdk").subscriptions == (Subscription(uri="note://one"),)
+    assert running.status("sdk").subscriptions == (("note://one", 0),)
     for uri in ("note://one", "note://other"):
         await running.call("sdk", "update", json.dumps({"uri": uri}, separators=(",", ":")).encode())
-    await running.until(lambda: running.status("sdk").subscriptions[0].updates > 0)
+    await running.until(lambda: running.status("sdk").subscriptions[0][1] > 0)
     await running.pool.request("sdk", lambda server: server.unsubscribe("note://one"))
     assert running.status("sdk").subscriptions == ()
 

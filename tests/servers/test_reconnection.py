@@ -29,7 +29,7 @@ async def test_a_program_that_exited_is_started_again_with_its_subscriptions_and
         await running.until(lambda: told == [("sdk", "lost"), ("sdk", "back")])
         assert (state(running), running.status("sdk").connection) == ("ready", "sdk#2")
         await running.until(lambda: any(b"resources/subscribe" in line for line in second(running)))
-        assert [each.uri for each in running.status("sdk").subscriptions] == ["note://one"]
+        assert [uri for uri, _ in running.status("sdk").subscriptions] == ["note://one"]
 
 
 def second(running: Running) -> list[bytes]:

@@ -86,7 +86,7 @@ class Watches:
     def _updates(self, server: str, uri: str) -> int:
         status = self._pool.status_of(server)
         subscriptions = status.subscriptions if status is not None else ()
-        return next((entry.updates for entry in subscriptions if entry.uri == uri), 0)
+        return dict(subscriptions).get(uri, 0)
 
     def _tell(self, watch: _Watch) -> None:
         """Add a note about new changes, or count them in the last note if the chat still ends with it."""

@@ -89,25 +89,19 @@ class ServerCall:
         raise RefusedError(f"the server asked for more input {ROUNDS + 1} times")
 
     async def _take_answers(self, result: Mapping[str, JSON], number: int) -> None:
-        """Add the answers to a result that asks for input; a result that asks nothing only takes time.
-
-        Source: MCP 2026-07-28, Multi Round-Trip Requests.
-        """
+        """Add the answers to a result that asks for input. Source: MCP 2026-07-28, Multi Round-Trip Requests."""
         answers = await self._requests.answer_all(mapping(result.get("inputRequests")))
         params = {name: value for name, value in self._params.items() if name not in {"inputResponses", "requestState"}}
         if answers:
             params["inputResponses"] = answers
-        else:
+        else:  # it asks nothing, and only takes time
             await anyio.sleep(min(0.05 * 2**number, 1.0))
         if result.get("requestState") is not None:
             params["requestState"] = result["requestState"]
         self._params = params
 
     async def _follow(self, task: Mapping[str, JSON], clock: CallClock) -> Mapping[str, JSON]:
-        """Wait for the end of a task, and return the result of the call. A cancelled wait cancels the task.
-
-        Source: the extension io.modelcontextprotocol/tasks of MCP 2026-07-28.
-        """
+        """Wait for the end of a task (io.modelcontextprotocol/tasks), and return the call's result. A cancelled wait cancels it."""
         about, answered = text_or_empty(task.get("taskId")), set[str]()
         try:
             while True:

@@ -142,14 +142,6 @@ class CallProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subscription:
-    """A resource whose changes the server announces to us, and the number of changes announced."""
-
-    uri: str
-    updates: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
     """A log message of a server: its text, or its value as JSON. The level is one of `LOG_LEVELS`, or the server's own word."""
 
@@ -178,7 +170,7 @@ class ServerStatus:
     resources: tuple[Resource, ...] = ()
     templates: tuple[Resource, ...] = ()
     prompts: tuple[OfferedPrompt, ...] = ()
-    subscriptions: tuple[Subscription, ...] = ()
+    subscriptions: tuple[tuple[str, int], ...] = ()  # resources whose changes are announced to us, and how many were
     frames_out: int = 0
     frames_in: int = 0
     malformed: int = 0
@@ -232,10 +224,7 @@ def variables(template: str) -> tuple[str, ...]:
 
 
 def expand(template: str, values: Mapping[str, str]) -> str:
-    """Return the URI of a template with these values; empty values are left out.
-
-    Source: RFC 6570, levels 1 to 3; MCP 2025-11-25, Resources, Resource Templates.
-    """
+    """Return the URI of a template with these values; empty values are left out. Source: RFC 6570, levels 1 to 3."""
 
     def fill(match: re.Match[str]) -> str:
         operator = match[1]

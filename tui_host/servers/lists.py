@@ -13,7 +13,7 @@ from mcp_types import METHOD_NOT_FOUND
 
 from tui_host.capture.json.narrowing import is_array, mapping, text_or_empty
 from tui_host.errors import JSON, ServerError
-from tui_host.servers.catalog import Subscription, Tool, identity
+from tui_host.servers.catalog import Tool, identity
 from tui_host.servers.catalog_changes import changes_between, offers_of
 from tui_host.servers.client import ServerClient
 from tui_host.servers.server_faults import reason_of
@@ -54,8 +54,6 @@ class ServerLists:
         if client is None or not self._declares(client, "resources"):
             return tools
         return (*tools, reader(self._spec.name, identity(self._spec), (*status.resources, *status.templates)))
-
-    # Reading.
 
     async def read_tools(self, client: ServerClient) -> None:
         """Read the tools, and publish the differences to an earlier listing; raises if there is no listing."""
@@ -132,10 +130,7 @@ class ServerLists:
         return name in client.declared or self._spec.mode == "2026-07-28"  # then nobody asked the server for them
 
     async def _pages(self, client: ServerClient, method: str, key: str) -> Sequence[object]:
-        """Read a list, the member `key` of its pages, to its end or to a limit, which is told; raises if no page comes.
-
-        Source: MCP 2025-11-25, Pagination.
-        """
+        """Read a list, the member `key` of its pages, to its end or to a limit, which is told; raises if no page comes."""
         timeout = self._spec.timeout or math.inf
         seconds = timeout if timeout > LONG_TIMEOUT else min(LIST_SECONDS, timeout)
         items: list[object] = []
@@ -167,8 +162,6 @@ class ServerLists:
         self._wire.notice(f"{key}: {len(items):,} on {pages} pages were read; there may be more")
         return items
 
-    # News.
-
     def heard(self, method: str, params: Mapping[str, JSON]) -> None:
         if method in _CHANGED:
             self._mark([_CHANGED[method]])
@@ -188,7 +181,7 @@ class ServerLists:
         self._publish()
 
     def _publish(self) -> None:
-        listed = tuple(Subscription(uri=uri, updates=updates) for uri, updates in self._subscriptions.items())
+        listed = tuple(self._subscriptions.items())
         if listed != self._wire.known.subscriptions:
             self._wire.update(subscriptions=listed)
 

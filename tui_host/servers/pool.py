@@ -73,8 +73,6 @@ class Pool:
         self._done: asyncio.Event | None = None  # there is one while `run` runs
         self._change = asyncio.Event()
 
-    # Life.
-
     async def run(self) -> None:
         """Connect all enabled servers at once, and keep them connected until `stop_all`. Raises for no fault of a server."""
         import anyio
@@ -125,8 +123,6 @@ class Pool:
             server.tools_off = frozenset(tool for owner, _, tool in off if owner == name and tool)
         self._changed()
 
-    # What there is.
-
     def server(self, name: str) -> Server:
         if name not in self.servers:
             raise ServerError(f"there is no server {name}", sent=False)
@@ -150,24 +146,19 @@ class Pool:
         connection = self.server(server).connection
         return connection is None or connection.lists.has_current_tools
 
-    # Waiting.
-
     async def changed(self) -> None:
         self._change.clear()
         await self._change.wait()
 
     async def settled(self, seconds: float, wants: Callable[[str], bool] = bool) -> tuple[str, ...]:
-        """Wait until no server that is wanted, by name, is connecting; returns the names of those that still are.
-
-        Nobody waits again for a connection that did not become ready during one wait.
-        """
+        """Wait until no server that is wanted, by name, is connecting; returns the names of those that still are."""
 
         def connecting() -> list[Server]:
             all_of_them = (server for name, server in self.servers.items() if server.is_wanted and wants(name))
             return [server for server in all_of_them if server.state == "connecting"]
 
         await self._wait_while(lambda: not all(each.was_waited_for for each in connecting()), seconds)
-        for server in connecting():
+        for server in connecting():  # nobody waits for them again
             server.waited_in_vain = server.connection
         return tuple(server.spec.name for server in connecting())
 
@@ -190,8 +181,6 @@ class Pool:
             async with asyncio.timeout(None if seconds == math.inf else seconds):
                 while goes_on():
                     await self.changed()
-
-    # Requests.
 
     async def call(
         self,

@@ -54,8 +54,6 @@ class Server:
         self._is_told = False
         self._began_ns = time.monotonic_ns()
 
-    # What others see.
-
     @property
     def state(self) -> State:
         """The current state; cheaper than `status`, because it is read often."""
@@ -133,8 +131,6 @@ class Server:
             return f"{self._reason}; {count} is under way"
         return f"{self._reason}; {count} in {max(1, math.ceil(self._retry_at - time.monotonic()))} s"
 
-    # What the person wants.
-
     def reconnect(self) -> None:
         self.is_wanted = self._is_restarting = True
         self.waited_in_vain = None
@@ -174,8 +170,6 @@ class Server:
     def decline_all(self) -> None:
         if self.connection is not None:
             self.connection.requests.decline_all()
-
-    # The task.
 
     async def run(self) -> None:
         """Keep the server connected while it is wanted. Never raises for a fault of the server."""

@@ -13,7 +13,7 @@ from tui_host.capture.visible import line
 
 if TYPE_CHECKING:
     from tui_host.answers.masks import Mask
-    from tui_host.servers.catalog import OfferedPrompt, PromptArgument, Resource, ServerStatus, Subscription
+    from tui_host.servers.catalog import OfferedPrompt, PromptArgument, Resource, ServerStatus
 
 _LABEL = 300
 
@@ -124,11 +124,11 @@ def _argument(argument: PromptArgument, mask: Mask) -> SheetLine:
     return SheetLine(key=f"argument {argument.name}", label=mask(words), is_wrapped=True)
 
 
-def _subscription(subscription: Subscription, mask: Mask) -> SheetLine:
-    count = subscription.updates
+def _subscription(subscription: tuple[str, int], mask: Mask) -> SheetLine:
+    uri, count = subscription
     return SheetLine(
-        key=subscription.uri,
-        label=mask(subscription.uri),
+        key=uri,
+        label=mask(uri),
         figures=(f"{count:,} update{'s' if count != 1 else ''}",),
         style="key",
     )
