@@ -101,7 +101,7 @@ async def test_a_refusal_has_the_provider_s_words_without_the_key_and_says_where
 
 async def test_a_redirect_is_told_and_never_followed() -> None:
     async with peer([head(), RECORDED]) as evil:
-        moved = head("307 Temporary Redirect", more=f"location: {evil.url}\r\n")
+        moved = head("307 Temporary Redirect", more=f"location: {evil.url}?key=sk-123\r\n")
         error = await refused_by(moved, environment={"MINE": KEY}, api_key=Template(text="${MINE}"))
 
     assert error.what == f"307: redirected to {evil.url.removesuffix('/v1')}"

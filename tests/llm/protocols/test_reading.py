@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -109,12 +107,11 @@ def test_a_call_that_the_end_of_the_answer_cut(name: str) -> None:
 def test_thinking_whose_opening_stood_in_the_prompt_holds_no_call_and_hides_none(name: str, said: str) -> None:
     thought = said.format(call=call(name, "multiply"), made_up=made_up(name), half=call(name, "multiply")[:-9])
     answer = f"{thought}\n</think>\n\n{call(name)}"
-    for cuts in (range(0), range(1, len(answer))):
+    for size in (1, len(answer)):
         reader, fold, state = protocol(name).reader(TOOLS), Fold(provider="p", model="m", call_id=str), OllamaReader()
         tags = ThinkTags(state)
-        pieces = [answer[start:end] for start, end in itertools.pairwise([0, *cuts, len(answer)])]
-        for piece in pieces:
-            tags.feed(piece)
+        for start in range(0, len(answer), size):
+            tags.feed(answer[start : start + size])
         tags.finish()
         for event in [*state.take(), Stopped(stop="end", vendor="stop", start=1, end=1)]:
             for found in reader.feed(event):
