@@ -32,7 +32,7 @@ _NEW_VERSION = "2026-10-21"
 _OLD_VERSION = "2023-06-01"
 _THINKING = ("thinking", "redacted_thinking")
 _SCHEMAS = SchemaRules(root=frozenset({"oneOf", "allOf", "anyOf"}), property_name=re.compile(r"[a-zA-Z0-9_.-]{1,64}"))
-_STOPS: Mapping[str, Stop] = {
+_STOPS: Mapping[str, Stop] = {  # all others are ordinary ends
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "refused",
@@ -56,10 +56,10 @@ class MessagesWriter(RequestWriter):
         self.stops = [stop for stop in self.stops if stop.strip()]  # the API refuses stop sequences of white space
         self.missing = {"seed": "this API has no seed"}
         if _version(target) >= _NEW_VERSION:
-            no_choice = f"version {_NEW_VERSION} of this API does not have it: an api_version before it does"
+            no_choice = f"version {_NEW_VERSION} of this API does not have it: an earlier api_version does"
             self.missing |= {"temperature": no_choice, "top_p": no_choice}
         answers = [message for message in ask.messages if message.role == "assistant"]
-        self._last = answers[-1] if answers else None
+        self._last_answer = answers[-1] if answers else None
         echoes = [self.echo(part) for message in answers for part in message.parts]
         self._ended = {text_or_empty(echo.get("tool_use_id")) for echo in echoes}
 
@@ -115,14 +115,14 @@ class MessagesWriter(RequestWriter):
             text = part.text if isinstance(part, Thinking) else ""
             is_taken = "signature" in echo or (has_calls and self.target.service != NAME)
             return {"type": "thinking", "thinking": text, **echo} if is_taken else None
-        return echo if echo and not self._is_open(echo, message) else None
+        return echo if echo and not self._is_abandoned(echo, message) else None
 
-    def _is_open(self, block: Mapping[str, JSON], message: Message) -> bool:
-        """Tell whether a run of the vendor's own tool never ended."""
+    def _is_abandoned(self, block: Mapping[str, JSON], message: Message) -> bool:
+        """Tell whether a run of the vendor's own tool has no end, and can no longer get one."""
         if block.get("type") != "server_tool_use" or block.get("id") in self._ended:
             return False
-        # Only the next answer of the same step may end it.
-        return message is not self._last or message.stop not in {"paused", "tools"}
+        # Only the answer to this request may end it: where the last one paused, or waits for results of our tools.
+        return message is not self._last_answer or message.stop not in {"paused", "tools"}
 
 
 def _block(part: Text | Image) -> Mapping[str, JSON]:
@@ -135,8 +135,8 @@ def _thinking_options(options: Options) -> dict[str, JSON]:
     """Return how much the model may think, and the limit of tokens, which is for thinking and answer together."""
     effort = options.reasoning_effort
     thinks = effort is not None and effort not in {"none", "off"}
-    otherwise = MOST_TOKENS_THINKING if thinks else MOST_TOKENS
-    written: dict[str, JSON] = {"max_tokens": otherwise if options.max_tokens is None else options.max_tokens}
+    default = MOST_TOKENS_THINKING if thinks else MOST_TOKENS
+    written: dict[str, JSON] = {"max_tokens": default if options.max_tokens is None else options.max_tokens}
     if thinks:
         written["thinking"] = {"type": "adaptive", "display": "summarized"}
         written["output_config"] = {"effort": effort}
@@ -157,10 +157,10 @@ def _message(role: str, blocks: Sequence[Mapping[str, JSON]]) -> Sequence[JSON]:
 class _Block:
     """A content block being streamed."""
 
-    value: dict[str, JSON]  # as it began
+    value: dict[str, JSON]  # as it began; signature and input are added
     kind: str
     call: int | None = None  # the number of the call
-    begun: str = ""  # the text with which it began, until the first piece came
+    first_text: str = ""  # with which it began, until the first piece came
     pieces: list[str] = field(default_factory=list[str])  # of the input as JSON text
     given: str = ""  # the whole input, in the event that began the block
     has_ended: bool = False
@@ -175,9 +175,9 @@ class MessagesReader(AnswerReader):
     def __init__(self) -> None:
         super().__init__()
         self._blocks: dict[int, _Block] = {}
-        self._last: _Block | None = None
+        self._last_block: _Block | None = None
         self._counts: dict[str, JSON] = {}
-        self._begins_again = False
+        self._begins_again = False  # a second message_start came: the next block tells whether it is known
 
     @override
     def event(self, value: dict[str, JSON], data: bytes) -> None:
@@ -211,7 +211,7 @@ class MessagesReader(AnswerReader):
             return ()
         events: list[dict[str, JSON]] = []
         for number, block in enumerate(content):
-            # The input as a piece, so that the arguments are the model's own bytes.
+            # The input as a piece, so that the arguments are the model's own bytes; empty for blocks without one.
             given: JSON = {"type": "input_json_delta", "partial_json": source(data, "content", number, "input")}
             events.append({"type": "content_block_start", "index": number, "content_block": block})
             events.append({"type": "content_block_delta", "index": number, "delta": given})
@@ -222,12 +222,12 @@ class MessagesReader(AnswerReader):
 
     def _block_of(self, event: Mapping[str, JSON]) -> _Block | None:
         index = event.get("index")
-        return self._blocks.get(index) if type(index) is int else self._last  # not all services send an index
+        return self._blocks.get(index) if type(index) is int else self._last_block  # not all services send an index
 
     def _add(self, event: Mapping[str, JSON], value: Mapping[str, JSON]) -> _Block:
         index = event.get("index")
         block = _Block(dict(value), text_or_empty(value.get("type")))
-        self._blocks[index if type(index) is int else len(self._blocks)] = self._last = block
+        self._blocks[index if type(index) is int else len(self._blocks)] = self._last_block = block
         return block
 
     def _open(self, event: Mapping[str, JSON], data: bytes) -> None:
@@ -239,8 +239,8 @@ class MessagesReader(AnswerReader):
         self._begins_again = False
         block = self._add(event, value)
         if block.kind in {"text", "thinking"}:
-            block.begun = text_or_empty(value.get(block.kind))
-            self.say(block.kind, block.begun)
+            block.first_text = text_or_empty(value.get(block.kind))
+            self.say(block.kind, block.first_text)
         elif block.kind == "tool_use":
             echo = {name: member for name, member in value.items() if name not in _OF_CALL and member is not None}
             block.call = self.open_call(value.get("id"), value.get("name"), echo)
@@ -273,7 +273,7 @@ class MessagesReader(AnswerReader):
 
     def _piece(self, block: _Block, text: JSON) -> None:
         """Add a piece of a block's words, unless the first one repeats what the block began with, as some gateways do."""
-        begun, block.begun = block.begun, ""
+        begun, block.first_text = block.first_text, ""
         if begun and text == begun:
             self.repeat()
         else:
@@ -300,7 +300,8 @@ class MessagesReader(AnswerReader):
                     self.used(block.value.get("name"), block.value.get("input"))
                 elif kind.endswith("_tool_result"):
                     self.cite(block.value.get("content"))
-                # All other blocks are kept whole, as thinking without words: that is where they stand when they go back.
+                # Redacted thinking and what the vendor's tools did are kept as thinking without words, with the block
+                # beside it: so they go back whole, and at the same place.
                 self.end_part("thinking", block.value if kind else None)
 
     def _count(self, usage: JSON) -> None:
@@ -309,6 +310,7 @@ class MessagesReader(AnswerReader):
 
 
 def _reason(delta: Mapping[str, JSON]) -> str:
+    """Return why the answer ended; behind a colon, the vendor's details."""
     reason, details = text_or_empty(delta.get("stop_reason")), mapping(delta.get("stop_details"))
     texts = [text for name in ("category", "explanation") if (text := text_or_empty(details.get(name)))]
     return f"{reason}: {', '.join(texts)}" if reason and texts else reason
@@ -316,12 +318,12 @@ def _reason(delta: Mapping[str, JSON]) -> str:
 
 def _usage_of(usage: Mapping[str, JSON]) -> Usage:
     # `input_tokens` does not include the tokens that the cache read and wrote.
-    counts = [count_of(usage, name) for name in _INPUT]
-    reported = [count for count in counts if count is not None]
+    plain, written, read = (count_of(usage, name) for name in _INPUT)
+    reported = [count for count in (plain, written, read) if count is not None]
     return Usage(
         input_total=sum(reported) if reported else None,
-        input_cached=counts[2],
-        cache_written=counts[1],
+        input_cached=read,
+        cache_written=written,
         output_total=count_of(usage, "output_tokens"),
         reasoning=count_of(usage, "output_tokens_details", "thinking_tokens"),
     )
