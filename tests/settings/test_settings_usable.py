@@ -6,9 +6,9 @@ import pytest
 
 from tests.settings.reading import NOTHING
 from tui_host.errors import SettingsError
+from tui_host.settings.environment_references import check_provider
 from tui_host.settings.model_options import Options
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
-from tui_host.settings.provider_check import check_provider
 from tui_host.settings.schema import Provider, Template
 from tui_host.settings.sensitivity import pieces
 

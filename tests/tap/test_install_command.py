@@ -14,8 +14,8 @@ from tui_host.cli.arguments import read_arguments
 from tui_host.cli.commands.tap_install import own_command
 from tui_host.cli.commands.tap_install import run as tap_install
 from tui_host.errors import JSON, SettingsError
+from tui_host.settings.credential_places import hide
 from tui_host.settings.hosts.known_hosts import files_of, known_host
-from tui_host.settings.masked_command import hide
 
 
 def yes() -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from tui_host.errors import TuiHostError
-from tui_host.settings.provider_check import check_provider
+from tui_host.settings.environment_references import check_provider
 
 if TYPE_CHECKING:
     from tui_host.llm.model_client import ModelClient

@@ -1,4 +1,4 @@
-"""Fills in references to environment variables, and collects the secret values."""
+"""Fills in references to environment variables, collects the secret values, and checks what a provider needs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from typing_extensions import override
 
 from tui_host.errors import JSON, SettingsError
+from tui_host.settings.mistakes import Report
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import REFERENCE, Provider, ServerSpec, Settings, Template
+from tui_host.settings.urls import check_url, is_loopback, parts_of
 
 _PASSED = (
     "HOME LOGNAME PATH SHELL TERM USER LANG LC_ALL TZ TMPDIR "
@@ -164,3 +166,58 @@ def _set(variable: str) -> str:
 
 def _check(variables: Sequence[str]) -> str:
     return f"check the environment variable {' or '.join(variables)}" if variables else "write it again, in ASCII"
+
+
+_CREDENTIALS = frozenset(("authorization", "api-key", "x-api-key", "x-goog-api-key"))
+
+
+def address_of(provider: Provider, environment: Mapping[str, str]) -> str:
+    """Return a provider's base URL, filled in; a `SettingsError` if a variable is not set, or the URL is unsafe for a key."""
+    where = f"providers.{provider.name}.base_url"
+    address = resolve(provider.base_url, environment, where=where).text.strip()
+    check_url(address, allow_http=provider.allow_http, where=where)
+    return address
+
+
+def demand_key(provider: Provider, address: str, secret: Secret | None) -> None:
+    """Raise a `SettingsError` for a preset without a key, unless it runs on this machine or a header holds a key."""
+    if _needs_key(provider, address, secret):
+        variable = provider.key_variable
+        remedy = f"set the environment variable {variable} and start again, or choose a model with f4, which asks for the key"
+        raise SettingsError(f"{variable} is not set", f"providers.{provider.name}", remedy)
+
+
+def lacks_key(provider: Provider, environment: Mapping[str, str]) -> bool:
+    """Whether the provider could be asked if it had a key."""
+    try:
+        return _needs_key(provider, address_of(provider, environment), credential(provider, environment))
+    except SettingsError:
+        return False
+
+
+def _needs_key(provider: Provider, address: str, secret: Secret | None) -> bool:
+    if secret is not None or provider.key_variable is None:
+        return False
+    return _CREDENTIALS.isdisjoint(map(str.lower, provider.headers)) and not is_loopback(
+        parts_of(address).hostname or ""
+    )
+
+
+def check_provider(provider: Provider, environment: Mapping[str, str], *, chosen: str = "") -> None:
+    """Raise a `SettingsError` with all faults of a provider; those of a preset, without a file, stand where it was `chosen`."""
+    if provider.embedded:
+        return
+    where, report = f"providers.{provider.name}", Report()
+    with report.collecting():
+        resolve_headers(provider.headers, environment, where=f"{where}.headers")
+    with report.collecting():
+        resolve_options(provider.options, environment, where=where)
+    address, secret = "", None
+    with report.collecting():
+        address = address_of(provider, environment)
+    with report.collecting():
+        secret = credential(provider, environment)
+        demand_key(provider, address, secret)
+    for mistake in report.mistakes:
+        mistake.where = ": ".join(filter(None, (provider.file or chosen, mistake.where)))
+    report.raise_if_any()

@@ -11,7 +11,7 @@ from tui_host.errors import SettingsError
 from tui_host.settings.mistakes import Report
 from tui_host.settings.paths import ensure_private_dir
 from tui_host.settings.schema import Settings
-from tui_host.settings.toml_files import is_table, read_toml, shown_path
+from tui_host.settings.table_reader import is_table, read_toml, shown_path
 
 STATE_FILE = "state.toml"
 

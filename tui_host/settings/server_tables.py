@@ -11,9 +11,8 @@ from tui_host.settings.mistakes import Report
 from tui_host.settings.paths import ensure_private_dir
 from tui_host.settings.save import save_switches, write_toml
 from tui_host.settings.schema import ServerSpec, Settings, Template
-from tui_host.settings.table_reader import SettingsTable
+from tui_host.settings.table_reader import SettingsTable, shown_path
 from tui_host.settings.tables import read_server
-from tui_host.settings.toml_files import shown_path
 from tui_host.settings.urls import check_url, split
 
 FOLDER = "servers.d"

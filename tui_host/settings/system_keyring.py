@@ -17,7 +17,7 @@ from tui_host.errors import JSON, SettingsError
 from tui_host.settings.paths import ensure_private_dir
 from tui_host.settings.save import write_private
 from tui_host.settings.schema import Provider, Template
-from tui_host.settings.toml_files import shown_path
+from tui_host.settings.table_reader import shown_path
 
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend

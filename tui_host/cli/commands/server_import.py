@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 from tui_host.cli import diagnostics, options, output
 from tui_host.errors import JSON, SettingsError
 from tui_host.servers.catalog import describe, identity
+from tui_host.settings.credential_places import hide
 from tui_host.settings.hosts import host_files as files
 from tui_host.settings.hosts.host_entries import HostEntry, host_of, read_host_entries
 from tui_host.settings.hosts.host_files import HostFile
 from tui_host.settings.hosts.known_hosts import HOSTS, PASTED, KnownHost, files_of
-from tui_host.settings.masked_command import hide
 from tui_host.settings.paths import whole
 from tui_host.settings.server_tables import add_entry, read_entry, server_name
-from tui_host.settings.table_reader import is_table
-from tui_host.settings.toml_files import shown_path
+from tui_host.settings.table_reader import is_table, shown_path
 
 if TYPE_CHECKING:
     from tui_host.settings.schema import ServerSpec, Settings

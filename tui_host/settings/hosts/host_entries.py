@@ -15,7 +15,7 @@ from tui_host.settings.hosts.jsonc import parse
 from tui_host.settings.hosts.known_hosts import HOSTS, PASTED, KnownHost
 from tui_host.settings.schema import SERVER_NAME
 from tui_host.settings.server_tables import read_entry, server_name
-from tui_host.settings.toml_files import is_array, is_table
+from tui_host.settings.table_reader import is_array, is_table
 
 MOST_SECONDS = 3600
 """A longer time limit is taken for milliseconds, in which Gemini CLI counts."""

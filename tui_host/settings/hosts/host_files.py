@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tui_host.errors import SettingsError
 from tui_host.settings.save import write_private
-from tui_host.settings.toml_files import shown_path
+from tui_host.settings.table_reader import shown_path
 
 BACKUP = ".before-tap"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tui_host.settings.hosts.jsonc import PlacedValue, parse
 from tui_host.settings.hosts.known_hosts import ANY, KnownHost
-from tui_host.settings.toml_files import is_table
+from tui_host.settings.table_reader import is_table
 
 URLS = ("httpUrl", "serverUrl", "url", "baseUrl", "uri")
 """Members that hold a server's URL; the first counts."""

@@ -14,8 +14,8 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
+from tui_host.settings.environment_references import lacks_key
 from tui_host.settings.model_options import SETTABLE, Options, text_of, value_of
-from tui_host.settings.provider_check import lacks_key
 from tui_host.settings.save import save_state
 from tui_host.settings.schema import PROTOCOLS, ModelRef
 from tui_host.tui.host_mask import mask_of
