@@ -28,7 +28,6 @@ _LINE = 'The gazetteer has "no entry" for this place; it is from 2019.\n'
 
 
 def request_of(size: int) -> bytes:
-    """An image, and as many bytes in messages of 50 KB or less, as tools answer."""
     url = f"data:image/png;base64,{base64.b64encode(random.Random(size).randbytes(size * 3 // 8)).decode()}"  # noqa: S311
     messages: list[JSON] = [*MESSAGES, {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]
     piece = min(size // 2, 50 * KILO)
@@ -72,8 +71,6 @@ class Opened:
 
 
 class Reading(App[None]):
-    """A detail that is looked at at the screen's rate, as in the inspector."""
-
     def __init__(self) -> None:
         super().__init__()
         self.detail = Detail()

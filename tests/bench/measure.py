@@ -90,7 +90,6 @@ def say(text: str) -> None:
 
 
 def amount(value: float, unit: str) -> str:
-    """A figure as people read it; seconds and bytes in their own order of magnitude."""
     for size, name in SCALES.get(unit, ()):
         if abs(value) >= size:
             return f"{value / (size or 1e-9):,.3g} {name}"
@@ -98,7 +97,6 @@ def amount(value: float, unit: str) -> str:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that this share of the values does not exceed."""
     ranked = sorted(values)
     return ranked[min(len(ranked) - 1, int(share * len(ranked)))]
 

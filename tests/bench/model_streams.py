@@ -146,7 +146,6 @@ def vendors_client() -> Generator[Callable[[int, str, int], Took] | None]:
 
 
 def compare(table: Table, what: str, ours: Callable[[], Took], theirs: Callable[[], Took], goal: Goal) -> None:
-    """Both in turn; the first round is for warming up."""
     rounds = 3 if table.is_quick else 7
     found = [(ours(), theirs()) for _ in range(rounds + 1)][1:]
     own, other = zip(*found, strict=True)

@@ -35,7 +35,6 @@ EVENTS = 60
 
 
 def frame(number: int) -> Draft:
-    """A call of a tool, or its result; five calls a step, ten steps a turn."""
     turn, step = number // 100 + 1, number % 100 // 10 + 1
     place = Place(session="s", turn=turn, step=step, call=f"{turn}.{step}.{number % 10 // 2 + 1}")
     call: JSON = {"name": "lookup", "arguments": {"city": f"Paris {number}"}}
@@ -49,7 +48,6 @@ def frame(number: int) -> Draft:
 
 
 def chat() -> Iterator[Draft]:
-    """What a chat records: a request, its answer in sixty events, and a call."""
     number = 0
     while True:
         place, exchange = Place(session="s", turn=number // 10 + 1, step=number % 10 + 1), f"x{number}"
@@ -108,7 +106,6 @@ def painted(view: LadderView, work: Callable[[], object]) -> float:
 
 
 async def shown(sources: Sequence[Held], rounds: int) -> tuple[list[list[float]], list[list[float]]]:
-    """Seconds of the first paint of each source, and of a page of scrolling."""
     first: list[list[float]] = [[] for _ in sources]
     pages: list[list[float]] = [[] for _ in sources]
     app = Shown()
@@ -146,7 +143,6 @@ def listing(table: Table) -> None:
 
 
 def conversation(steps: int) -> Wires:
-    """A conversation whose every step calls a tool, told whole in each request."""
     wires, chat_form = Wires(), DIALECTS["openai"]
     tools = [Tool(f"tool_{number}", "Does the thing. " * 20) for number in range(12)]
     entries: list[User | Answer | Results] = [User("what is it?")]

@@ -61,7 +61,6 @@ def sessions_in(folder: Path, *sizes: int) -> None:
 
 
 def started(command: Sequence[str], home: Path) -> tuple[float, float, float]:
-    """Seconds to the first frame, to a key that is pressed then, and CPU seconds to the first frame."""
     with running(command, home) as program:
         frame = program.painted_at(PLACEHOLDER)
         cpu = program.cpu_seconds()
@@ -127,7 +126,6 @@ def many_tools(folder: Path) -> str:
 
 
 def filtered(program: OnPty, rounds: int) -> list[float]:
-    """Type digits into the filter; seconds from each key to its list."""
     times: list[float] = []
     for number in range(rounds):
         first, second = str(number % 5), str((number * 3 + 1) % 10)

@@ -72,7 +72,6 @@ class OnPty(Terminal):
         return _kernels_bytes(self.process.pid, "status", "VmRSS:")
 
     def tree_bytes(self) -> int:
-        """Of the program with all its descendants: their own pages, and their share of those that others have too."""
         return sum(_kernels_bytes(pid, "smaps_rollup", "Pss:") for pid in (self.process.pid, *self.family.look()))
 
 
@@ -93,7 +92,6 @@ def running(command: Sequence[str], home: Path) -> Generator[OnPty]:
 
 
 def app(folder: Path, config: str = "") -> Sequence[str]:
-    """The command of our app with its data in this folder; with nothing configured the bundled servers are there."""
     file = folder / "config.toml"
     file.write_text(config)
     return (sys.executable, "-m", "tui_host", "--config", str(file), "--data-dir", str(folder / "data"))

@@ -30,7 +30,6 @@ Work = Callable[[], Awaitable[None]]
 
 @asynccontextmanager
 async def pool_of(folder: Path, count: int, *words: str) -> AsyncGenerator[Pool]:
-    """So many servers that are connected when the block begins, recorded into a store in this folder."""
     command, *arguments = (Template(text=word, literal=True) for word in (*QUICK_SERVER, *words))
     names = [f"s{number}" for number in range(count)]
     specs = {name: ServerSpec(name=name, command=command, args=tuple(arguments)) for name in names}

@@ -16,7 +16,6 @@ from tui_host.errors import JSON
 
 @contextmanager
 def started(*arguments: str) -> Generator[subprocess.Popen[bytes]]:
-    """A process of this Python; killed at the end if it still runs."""
     command = [sys.executable, *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:

@@ -31,7 +31,6 @@ async def _over_stdio(name: str, mode: str) -> AsyncGenerator[Client]:
 
 
 async def _said(client: Client, tool: str, **arguments: object) -> str:
-    """The text of a result; an error begins as the SDK begins it."""
     (block,) = (await client.call_tool(tool, arguments)).content
     assert isinstance(block, types.TextContent)
     return block.text

@@ -98,7 +98,6 @@ class Running:
     # Doing.
 
     async def press(self, *keys: str) -> None:
-        """Keys one after the other, each taken in before the next."""
         await self.pilot.press(*keys)
 
     async def press_at_once(self, *keys: str) -> None:
@@ -113,7 +112,6 @@ class Running:
         await self.press_at_once(*(names.get(letter, letter) for letter in text))
 
     def write(self, text: str) -> None:
-        """The prompt's text at once, where typing is not what is tried."""
         self.prompt.load_text(text)
 
     async def send(self, text: str) -> None:
@@ -147,7 +145,6 @@ class Running:
         await self.until(lambda: self.focused is self.prompt)
 
     async def until(self, is_so: Callable[[], object], *, every: float = 0.02) -> None:
-        """Wait for a condition; the screen stands in the complaint if it does not come."""
         try:
             with anyio.fail_after(BOUND_SECONDS):
                 while not is_so():
@@ -170,13 +167,11 @@ class Running:
         await self.until(lambda: any(words in message for message in self.told))
 
     async def until_asked(self) -> Approval:
-        """Wait for the approval, and for the end of its quiet period."""
         await self.until(lambda: self.approval is not None and self.approval.is_armed)
         assert self.approval is not None
         return self.approval
 
     async def decide(self, key: str) -> None:
-        """Wait until keys decide, press one, and wait until it has decided something."""
         await self.until_asked()
         waiting = list(self.session.open_questions())
         await self.press(key)
@@ -229,7 +224,6 @@ class Running:
 
     @property
     def approval(self) -> Approval | None:
-        """The approval, None while nothing is asked."""
         return self.main.question if isinstance(self.main.question, Approval) else None
 
     @property

@@ -228,7 +228,6 @@ def _fill(descriptor: int, data: bytes) -> None:
 
 
 def plain_environment(home: Path) -> dict[str, str]:
-    """What a person's shell gives a program, and nothing of the person at the keyboard."""
     given = {"HOME": str(home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "xterm-256color"}
     given["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
     # Where coverage is measured, it is measured in there too.
@@ -236,7 +235,6 @@ def plain_environment(home: Path) -> dict[str, str]:
 
 
 def run_here(*words: object, folder: Path, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Ended:
-    """Run `main()` in this process, with a home, a working directory and standard streams of its own."""
     from tui_host.__main__ import main
 
     with ExitStack() as stack:

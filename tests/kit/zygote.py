@@ -64,7 +64,6 @@ class Request(TypedDict):
 
 
 def load() -> None:
-    """Import what the program imports when it asks; nothing of it runs."""
     for name in LOADED:
         importlib.import_module(name)
     gc.freeze()  # else each program would copy all of it at its end, to clear it away
@@ -121,7 +120,6 @@ def end(code: int) -> NoReturn:
 
 
 def wait_for(program: int, link: socket.socket) -> NoReturn:
-    """Tell the program's process id, then how it ended and what it left."""
     link.sendall(json.dumps({"pid": program}).encode() + b"\n")
     _, status = os.waitpid(program, 0)
     answer = {"code": os.waitstatus_to_exitcode(status), "left": left()}

@@ -24,7 +24,6 @@ def markdown_parser() -> None:
 
 @pytest.fixture(scope="session")
 def model_url() -> Iterator[str]:
-    """The base URL of a demo model that answers without delays."""
     with model_at("--pace", "0") as (_, port):
         yield f"http://127.0.0.1:{port}/v1"
 
@@ -38,6 +37,5 @@ async def shared_app(tmp_path_factory: pytest.TempPathFactory, model_url: str) -
 
 @pytest.fixture
 async def app(shared_app: Running) -> Running:
-    """The shared app on its main screen, with a new session, an empty prompt, both panes, and nothing at work."""
     await shared_app.renew()
     return shared_app

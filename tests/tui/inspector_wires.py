@@ -44,7 +44,6 @@ CALL: dict[str, JSON] = {
 
 
 def to_json(value: JSON) -> bytes:
-    """Compact, as most programs write it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -53,7 +52,6 @@ def request_body(messages: Sequence[JSON]) -> bytes:
 
 
 def events_of(*deltas: JSON, finish: str = "stop") -> list[bytes]:
-    """A streamed Chat Completions answer, an event a chunk."""
     chunks: list[JSON] = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
     chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
     return [b"data: " + to_json(chunk) + b"\n\n" for chunk in chunks] + [b"data: [DONE]\n\n"]
@@ -173,7 +171,6 @@ class Wires(SessionSource):
         return self.ladder.rows[response.number]
 
     def frame(self, data: bytes, at: float, *, direction: Direction, turn: int = 1, call: str | None = None) -> Row:
-        """A line on the wire of the server `math`."""
         place = Place(session="s", turn=turn or None, step=1 if turn else None, call=call)
         draft = Draft(wire="mcp", kind="frame", peer="math", connection="n1", direction=direction, place=place)
         self.append(replace(draft, data=data + b"\n"), at)
@@ -250,8 +247,6 @@ def frame(wires: Wires, data: bytes) -> Row:
 
 
 class Inspecting(App[None]):
-    """An app that looks at the screen's rate, as the real one does."""
-
     def __init__(self, wires: Wires) -> None:
         super().__init__()
         self.wires = wires

@@ -42,8 +42,6 @@ CALL = CallItem(
 
 
 class Chat(App[None]):
-    """A chat, what its questions were picked for, and the code that was copied from it."""
-
     def __init__(
         self, conversation: Conversation, *, empty: Offers = NOTHING_OFFERED, glyphs: Glyphs = UNICODE
     ) -> None:

@@ -97,8 +97,6 @@ STATUSES = (
 
 
 class StillPool(Pool):
-    """Servers that are as they are."""
-
     shown: tuple[ServerStatus, ...] = STATUSES
 
     @override
@@ -122,8 +120,6 @@ class StillClock:
 
 
 class RecordedWires(Wires):
-    """The inspector tests' turn, recorded by a real recorder."""
-
     def __init__(self, recorder: Recorder, clock: StillClock) -> None:
         super().__init__()
         self.recorder, self.clock = recorder, clock
@@ -143,7 +139,6 @@ class Still(Running):
     # What happens.
 
     def a_whole_turn(self) -> None:
-        """A question, one call, its answer; in the chat and on both wires."""
         connected(self.wires)
         self.wires.frame(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}', 0.2, direction="out", turn=0)
         listed: list[JSON] = [{"name": tool.name, "inputSchema": {}} for tool in TOOLS]
@@ -279,7 +274,6 @@ Run = tuple[str, Look]
 
 
 def runs_of(app: App[int]) -> list[list[Run]]:
-    """The screen as it would be painted: for each line its texts with their looks."""
     colours = app.theme_variables
     blank = Look(fore=colours["foreground"], back=colours["background"])
     compositor = app.screen._compositor  # pyright: ignore[reportPrivateUsage] - Textual has no other way to it

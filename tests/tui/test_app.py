@@ -240,7 +240,6 @@ NO_SERVERS = '[servers.off]\nbundled = "math"\nenabled = false\n'
 
 
 def children() -> set[str]:
-    """The command lines of this process's descendants."""
     return set(Family(os.getpid()).look().values())
 
 

@@ -130,12 +130,10 @@ class Asking(App[None]):
     # Doing.
 
     async def armed(self) -> None:
-        """Wait until keys decide."""
         await self.pilot.pause()
         await until(self.pilot, lambda: self.approval.is_armed)
 
     async def armed_or_writing(self) -> None:
-        """Wait until keys decide again, or a field takes them."""
         fields = self.query(Field)
         await until(self.pilot, lambda: self.approval.is_armed or any(field.has_focus for field in fields))
 
@@ -156,7 +154,6 @@ class Asking(App[None]):
             await self.pilot.pause()
 
     async def until_said(self, said: str) -> None:
-        """Wait until this stands in the approval, however its lines are broken."""
         await until(self.pilot, lambda: said in self.said)
 
     # Knowing.
@@ -186,7 +183,6 @@ class Asking(App[None]):
 
     @property
     def decided(self) -> Decision:
-        """What was decided first."""
         decision = self.questions[0].decision
         assert decision is not None
         return decision
@@ -197,8 +193,6 @@ class Asking(App[None]):
 
 
 class Alone(Asking):
-    """The chat alone, as on a narrow screen."""
-
     CSS = Asking.CSS + "#chat { width: 1fr; } #other { display: none; }"
 
 
@@ -210,7 +204,6 @@ async def asking(
     glyphs: Glyphs = UNICODE,
     kind: type[Asking] = Asking,
 ) -> AsyncGenerator[Asking]:
-    """Ask, and wait until keys decide."""
     app = kind(*questions, quiet=quiet, glyphs=glyphs)
     async with app.run_test(size=size) as app.pilot:
         await app.armed()
@@ -393,9 +386,6 @@ async def test_another_decision_in_between_forgets_the_first_a() -> None:
         assert (app.verdicts, app.granted) == (["rejected", ""], [])
 
 
-# The quiet period.
-
-
 @pytest.mark.parametrize("burst", ["yy", "nY", "Ay"])
 async def test_keys_that_came_in_one_write_decide_once_at_the_most(burst: str) -> None:
     async with asking(question(), question("add"), quiet=0.2) as app:
@@ -452,9 +442,6 @@ def test_a_key_is_judged_by_the_time_it_was_pressed() -> None:
         assert quiet.swallow(key, here=True) is is_swallowed
         if moment == 10.0:
             quiet.painted(moment)
-
-
-# What is seen.
 
 
 @pytest.mark.parametrize("size", first_values([(36, 9), (60, 20), (80, 24), (40, 12)]))
@@ -610,9 +597,6 @@ async def test_a_secret_in_arguments_or_description_is_marked_and_what_is_approv
 async def test_a_secret_is_not_halved_where_a_description_is_cut() -> None:
     async with asking(question(description=f"{'x' * 8 * 60}{KEY} end"), size=(100, 40)) as app:
         assert "hunter" not in "".join(app.lines)
-
-
-# Editing, reasons, and what does not fit.
 
 
 async def test_an_edit_is_shown_as_it_will_be_sent_and_asked_again() -> None:

@@ -60,7 +60,6 @@ LOGIN = Login(server="docs", url="https://auth.example.com/authorize?x=1", redir
 
 
 def asking() -> str:
-    """A server that asks what its tools say."""
     return PATIENT + sdk_configured("ask", program=ASKING_SERVER)
 
 
@@ -93,7 +92,6 @@ async def until_armed(app: Running) -> AskPanel:
 
 
 async def press_button(app: Running, label: str = "Send") -> None:
-    """Go to a button by `tab`, and press it by `enter`."""
     for _ in range(12):
         if isinstance(app.focused, AskButton) and label in str(app.focused.render()):
             await app.press("enter")
@@ -492,7 +490,6 @@ async def called(app: Running) -> None:
 
 
 async def contents_opened(app: Running) -> ContentsScreen:
-    """The screen of contents, opened by its key in the chat, with the image drawn."""
     app.transcript.focus()
     await app.press("v")
     await app.until(lambda: isinstance(app.app.screen, ContentsScreen))
@@ -551,7 +548,6 @@ async def test_an_image_is_drawn_and_never_overwritten_silently_and_the_page_of_
 
 
 def links(app: Running) -> list[Link]:
-    """The links recorded so far, of what was given."""
     recorder = app.host.recorder
     assert recorder is not None
     recorder.flush()

@@ -109,7 +109,6 @@ CLINE = FORMS["cline"]
 
 
 async def only_reads(app: Running) -> None:
-    """The session on the screen says whose it is, and that nothing can be said in it."""
     await app.until_shown("Cline, followed: read only", "Tapped, read only.")
     await app.send("and four?")
     await app.until_shown("This is another host's session")
@@ -135,7 +134,6 @@ async def names_what_matters(app: Running) -> None:
 
 
 async def is_deleted(app: Running) -> None:
-    """What is shown goes away with what was recorded."""
     assert app.host.store is not None
     for tap in app.host.store.sessions.taps(0):
         app.host.store.sessions.delete(tap.id)

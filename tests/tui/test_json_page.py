@@ -261,7 +261,6 @@ def test_highlighting_changes_no_character(text: str) -> None:
 
 
 def _gone_to(text: str, page: Page, *steps: int) -> tuple[list[Match | None], str]:
-    """The places gone to, the first and one for each step, and the words at the end."""
     search = PageSearch(text, made(page, 60))
     places = [search.look(LONG)]
     for step in steps:

@@ -256,8 +256,6 @@ def test_the_header_says_what_there_is_and_drops_the_least_first() -> None:
 
 @dataclass
 class Filtered:
-    """A filter as the ladder uses it, tick by tick."""
-
     wires: Wires
     filtering: Filtering
     drawing: LadderDrawing
@@ -292,7 +290,6 @@ def filtered(wires: Wires, clock: Callable[[], float] | None = None) -> Filtered
 
 
 def session() -> Wires:
-    """A turn, a refusal, and what goes on beside them."""
     wires = Wires()
     connected(wires)
     a_turn(wires)

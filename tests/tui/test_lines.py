@@ -181,8 +181,6 @@ class Panes(Screen[None]):
 
 
 class Painted(App[None]):
-    """Keeps what a terminal would show."""
-
     def __init__(self) -> None:
         super().__init__()
         self.panes = Panes()
@@ -216,7 +214,6 @@ def cells_of(placed: Iterable[tuple[int, int, Strip]]) -> dict[tuple[int, int], 
 
 
 def whole(app: Painted) -> dict[tuple[int, int], Cell]:
-    """The screen as Textual composes all of it."""
     return cells_of((0, y, strip) for y, strip in enumerate(app.panes._compositor.render_strips()))
 
 

@@ -81,7 +81,6 @@ def asking(system: str, *texts: str, tools: tuple[JSON, ...] = (TOOL,)) -> bytes
 
 
 def asked(wires: Wires, *bodies: bytes) -> Row:
-    """Requests one after the other; the last of them."""
     return [wires.request(body, number, exchange=f"x{number}") for number, body in enumerate(bodies)][-1]
 
 

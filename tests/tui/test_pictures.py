@@ -103,8 +103,6 @@ async def test_everything_can_be_read_in_a_light_theme_too(tmp_path: Path) -> No
 
 
 class Held(TuiHost):
-    """The app, whose rest comes when it is let go."""
-
     CSS_PATH = Path(inspect.getfile(TuiHost)).with_name("app.tcss")
 
     def __init__(self, host: Host) -> None:

@@ -49,7 +49,6 @@ class Writing(App[None]):
         await self.pilot.pause()
 
     async def press(self, *keys: str) -> str:
-        """Press keys; what is written then."""
         await self.pilot.press(*keys)
         return self.prompt.text
 
@@ -249,7 +248,6 @@ MARK = "[photo.png: image/png, 20 B]"
 
 
 def offered(app: Writing) -> list[str]:
-    """The sizes of the files that the list shows."""
     return [
         completion.draw(at).text.split()[-2]
         for completion in app.query(Completion)
@@ -258,7 +256,6 @@ def offered(app: Writing) -> list[str]:
 
 
 async def until_chosen(app: Writing, *names: str) -> None:
-    """Wait until the list has chosen one of these, or any."""
 
     def is_so() -> bool:
         found = [completion.chosen for completion in app.query(Completion) if completion.is_open]

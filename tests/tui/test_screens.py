@@ -63,7 +63,6 @@ runpy.run_module("tui_host.demo.servers", run_name="__main__")
 
 
 def config(folder: Path, model_url: str) -> str:
-    """A model with a secret beside the demo's, and servers that are ready, late, missing, refused and off."""
     (folder / "late.py").write_text(LATE_SERVER, encoding="utf-8")
     arguments = json.dumps([str(folder / "late.py"), str(folder / "password")])
     return f"""{fast(model_url)}
