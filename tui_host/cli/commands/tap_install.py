@@ -194,12 +194,9 @@ def _asked() -> bool:
 def _write(plan: _Plan) -> Path | None:
     """Write a file; returns its backup, None if the file has its content from before taps again."""
     path = shown_path(plan.file.path)
-    has_changed = files.has_changed(plan.file, plan.untapped)
     backup = files.replace_content(plan.file, plan.data, plan.untapped)
     if backup is None:
         diagnostics.tell(f"{path} is restored to the byte")
         return None
-    how = "has changed since taps were written: other changes stay" if has_changed else "is written"
-    kept = "this change" if has_changed else "taps"
-    diagnostics.tell(f"{path} {how}; its content from before {kept} is kept as {shown_path(backup)}, with all its keys")
+    diagnostics.tell(f"{path} is written; its former content is kept as {shown_path(backup)}, with all its keys")
     return backup

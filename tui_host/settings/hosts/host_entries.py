@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -44,28 +43,19 @@ class HostEntry:
     problem: str = ""  # why the server cannot be imported, if it cannot
 
 
-def host_of(path: Path, files: Mapping[Path, KnownHost]) -> tuple[KnownHost, Path | None]:
-    """Return the host that a file belongs to, and the folder of the project whose file it is, if any.
-
-    The path is absolute; `files` are the known hosts' own files.
-    """
-    if path in files:
-        return files[path], None
-    for host in HOSTS:
-        if host.project_file and path.match(host.project_file):
-            return host, path.parents[host.project_file.count("/")]
-    return replace(PASTED, is_toml=path.suffix == ".toml"), None
+def host_of(path: Path, files: Mapping[Path, KnownHost]) -> KnownHost:
+    """Return the host that a file belongs to; `files` are the known hosts' own files."""
+    projects = (host for host in HOSTS if host.project_file and path.match(host.project_file))
+    return files.get(path) or next(projects, replace(PASTED, is_toml=path.suffix == ".toml"))
 
 
-def read_host_entries(
-    text: str, host: KnownHost, folder: Path | None = None, *, where: str = ""
-) -> tuple[HostEntry, ...]:
+def read_host_entries(text: str, host: KnownHost, *, where: str = "") -> tuple[HostEntry, ...]:
     """Return the servers in the text of a host's file, which `where` names in a `SettingsError`."""
     try:
         root: object = tomllib.loads(text) if host.is_toml else parse(text, where).value
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"not TOML: {error}", where, "fix it first; nothing was added") from None
-    return tuple(_Translation(host=host, folder=folder).entry(place, values) for place, values in tables_in(root, host))
+    return tuple(_Translation(host=host).entry(place, values) for place, values in tables_in(root, host))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,7 +63,6 @@ class _Translation:
     """Makes our own table of a server as its host describes it, and notes what is lost."""
 
     host: KnownHost
-    folder: Path | None
     notes: list[str] = field(default_factory=list[str])
 
     def entry(self, place: Place, values: Mapping[str, object]) -> HostEntry:
@@ -98,7 +87,7 @@ class _Translation:
             self.notes.append(f"not imported: {', '.join(left)}")
         if "command" in given:
             table = {key: given.get(key) for key in ("command", "args", "cwd")}
-            table["env"] = _texts(given.get("env")) | _references(given.get("env_vars"))
+            table["env"] = _members(given.get("env")) | _references(given.get("env_vars"))
         else:
             url = next((name for name in URLS if name in given), "url")
             table = {"url": given.get(url), "headers": _headers(given)}
@@ -129,16 +118,14 @@ class _Translation:
             self.notes.append(f"set the environment variable {variable}, which {self.host.title} asks for")
         elif name == "userHome":
             variable = "HOME"
-        elif name == "workspaceFolder" and self.folder is not None:
-            return str(self.folder)
         elif name.startswith("workspaceFolder"):
             self.notes.append("it depends on the host's open folder: replace ${workspaceFolder} by a path")
         return f"${{{variable}}}"
 
 
-def _headers(given: Mapping[str, object]) -> dict[str, str]:
-    variables = _texts(given.get("env_http_headers"))
-    headers = _texts(given.get("headers")) | {name: f"${{{variable}}}" for name, variable in variables.items()}
+def _headers(given: Mapping[str, object]) -> dict[str, object]:
+    variables = _members(given.get("env_http_headers"))
+    headers = _members(given.get("headers")) | {name: f"${{{variable}}}" for name, variable in variables.items()}
     if variable := given.get("bearer_token_env_var"):
         headers["Authorization"] = f"Bearer ${{{variable}}}"
     return headers
@@ -148,11 +135,5 @@ def _references(names: object) -> dict[str, str]:
     return {str(name): f"${{{name}}}" for name in names} if is_array(names) else {}
 
 
-def _texts(value: object) -> dict[str, str]:
-    """Return a table of texts, since JSON's hosts take numbers and flags for theirs; null is nothing."""
-    members = value.items() if is_table(value) else ()
-    return {
-        name: text if isinstance(text, str) else json.dumps(text, default=str)
-        for name, text in members
-        if text is not None
-    }
+def _members(value: object) -> dict[str, object]:
+    return value if is_table(value) else {}

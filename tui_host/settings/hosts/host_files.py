@@ -46,11 +46,6 @@ def read(path: Path) -> HostFile:
         raise SettingsError(what, shown_path(path), "check its path and permissions") from error
 
 
-def has_changed(file: HostFile, untapped: bytes) -> bool:
-    """Whether somebody edited the file since taps were written; `untapped` is its content without taps."""
-    return file.backup.is_file() and file.backup.read_bytes() != untapped
-
-
 def replace_content(file: HostFile, data: bytes, untapped: bytes) -> Path | None:
     """Write new content; returns the backup, None if it went because the file has its content again."""
     if read(file.path).data != file.data:

@@ -92,23 +92,17 @@ TAPPED = tuple(host for host in HOSTS if not host.is_toml)
 """The hosts into whose files taps can be written."""
 PASTED = KnownHost("", "", (), servers=(*(keys for host in HOSTS for keys in host.servers), ("context_servers",), ()))
 """Stands for any host: text in one of the common forms, which Cherry Studio and Zed exchange too."""
-_SHORT = {"claude": "claude-desktop", "code": "vscode", "gemini": "gemini-cli"}
 
 
 def known_host(typed: str) -> KnownHost:
-    """Find a host of `TAPPED` by a name in any spelling: `claude-desktop`, `"Claude Desktop"`, `vs-code`, `gemini`."""
-    plain = _plain(typed)
-    for host in TAPPED:
-        if plain in {_plain(host.name), _plain(host.title)} or _SHORT.get(plain) == host.name:
-            return host
-    names = [host.name for host in TAPPED]
-    by_hand = "write «tui-host tap stdio NAME --» in front of a server's command by hand"
-    remedy = nearest(typed, names, f"choose from {', '.join(names)}, or {by_hand}")
-    raise SettingsError(f"unknown host {shown(typed)}", "HOST", remedy)
-
-
-def _plain(name: str) -> str:
-    return "".join(filter(str.isalnum, name.casefold()))
+    """Find a host of `TAPPED` by its name or title."""
+    names = {host.name: host for host in TAPPED}
+    name = typed.casefold().replace(" ", "-")
+    if name not in names:
+        by_hand = "write «tui-host tap stdio NAME --» in front of a server's command by hand"
+        remedy = nearest(typed, list(names), f"choose from {', '.join(names)}, or {by_hand}")
+        raise SettingsError(f"unknown host {shown(typed)}", "HOST", remedy)
+    return names[name]
 
 
 def files_of(host: KnownHost, environment: Mapping[str, str], platform: str = sys.platform) -> list[Path]:
