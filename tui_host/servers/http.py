@@ -24,7 +24,7 @@ from anyio import to_thread
 from anyio.abc import TaskGroup, TaskStatus
 from mcp.shared.dispatcher import as_request_id
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
-from mcp_types import INTERNAL_ERROR, RequestId
+from mcp_types import RequestId
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tui_host.capture.content_codings import CodingError, codings_of
@@ -38,20 +38,20 @@ from tui_host.capture.record import current_place
 from tui_host.capture.stdio.stdio_tap import StdioTap
 from tui_host.errors import JSON, ServerError
 from tui_host.guard.child_process import Process
-from tui_host.servers.dispatcher import OutgoingMessage, Peer, error_parts, peer_over
+from tui_host.servers.dispatcher import OutgoingMessage, Peer, peer_over
 from tui_host.servers.http_failure import (
     REFUSAL_BYTES,
-    LoginFailed,
     error_in,
     fault_words,
     first_words,
     has_forgotten_session,
     kind_of,
     read_body,
+    refusal_error,
     seconds_to_wait,
 )
 from tui_host.servers.outgoing_request import HttpAnswer
-from tui_host.servers.server_faults import WireError, closed, remedy_of_answer, words_of_answer
+from tui_host.servers.server_faults import WireError, closed
 from tui_host.servers.stdio import running
 
 if TYPE_CHECKING:
@@ -115,8 +115,7 @@ async def http_transport(
 
 @cache
 def _trusting() -> ssl.SSLContext:
-    """Return the TLS context for all servers: it is read from the disk."""
-    return httpx2.create_ssl_context()
+    return httpx2.create_ssl_context()  # read from the disk, once for all servers
 
 
 class HttpLink:
@@ -162,10 +161,10 @@ class HttpLink:
                 words = self.note_fault(error)
                 if message.request is not None:
                     message.request.is_sent = not isinstance(error, _BEFORE_SENDING)
-                self.fail(message, words, HttpAnswer(status=0, words=words))
+                self.fail(message, closed(words, HttpAnswer(status=0, words=words)))
                 return
-            except LoginFailed as error:
-                self.refuse(message, error.answer)
+            except WireError as error:  # the login failed
+                self.fail(message, error)
                 return
             await anyio.sleep(wait)
 
@@ -187,7 +186,7 @@ class HttpLink:
         answer = self.answer_of(response, body, about, is_first=is_first)
         if SESSION in response.request.headers and has_forgotten_session(response.status_code, body):
             self.state.is_session_lost = answer.is_session_lost = True
-        self.refuse(message, answer, error_in(body))
+        self.fail(message, refusal_error(answer, error_in(body)))
 
     def answer_of(self, response: httpx2.Response, body: bytes, about: str = "", *, is_first: bool) -> HttpAnswer:
         """Return a refusal in words. One of the first requests that may pass means a server that is away for a while."""
@@ -202,16 +201,10 @@ class HttpLink:
         words = ", ".join(filter(None, (words, about)))
         return HttpAnswer(status=status, words=words, retry_after=response.headers.get("retry-after", ""))
 
-    def refuse(self, message: OutgoingMessage, answer: HttpAnswer, error: Mapping[str, JSON] | None = None) -> None:
-        """Give the one who waits an error in place of an answer: the server's own, else one with the words of its refusal."""
-        if message.request is not None:
-            code, words, data = error_parts(error or {"code": INTERNAL_ERROR, "message": words_of_answer(answer)})
-            self.peer.resolve(message.frame.get("id"), WireError(code, words, data, answer))
-
-    def fail(self, message: OutgoingMessage, words: str, answer: HttpAnswer | None = None) -> None:
+    def fail(self, message: OutgoingMessage, error: WireError) -> None:
         """Give the one who waits the reason why no answer comes, unless it has come."""
         if message.request is not None:
-            self.peer.resolve(message.frame.get("id"), closed(words, answer))
+            self.peer.resolve(message.frame.get("id"), error)
 
     def note_fault(self, error: Exception) -> str:
         """Return the words for a fault. Where nothing accepts connections, the owner of the connection learns of it."""
@@ -222,7 +215,6 @@ class HttpLink:
         return words
 
     def take(self, event: SseEvent) -> None:
-        """Take the message in an event, if it has one."""
         if event.kind == "event" and event.event == "message" and event.data:
             self.peer.take(event.data, read_frame(event.data), current_place.get())
 
@@ -235,7 +227,6 @@ class EventStream:
     retry = DEFAULT_WAIT_SECONDS
 
     async def events(self, response: httpx2.Response) -> AsyncGenerator[SseEvent]:
-        """Yield the events of a response, each as soon as it is complete."""
         if codings := codings_of(response.headers.get("content-encoding")):  # it could grow to any size
             raise CodingError(f"its event stream is compressed ({', '.join(codings)[:40]}); we asked for identity")
         decoder, began = SseDecoder(BODY_LIMIT), time.monotonic()
@@ -274,9 +265,8 @@ class StreamableHttp(HttpLink):
                 await self.post(message, self.url, self._headers(), self.tell)
 
     async def leave(self) -> None:
-        """Tell the server that the session is over, if there is one."""
         if self._session and not self.state.is_session_lost:
-            with anyio.move_on_after(LEAVE_SECONDS), suppress(LoginFailed, *_FAULTS):
+            with anyio.move_on_after(LEAVE_SECONDS), suppress(WireError, *_FAULTS):
                 async with self.open("DELETE", self.url, self._headers()):
                     pass
 
@@ -297,10 +287,10 @@ class StreamableHttp(HttpLink):
             return
         body = await read_body(response, BODY_LIMIT)
         if len(body) > BODY_LIMIT:
-            self.fail(message, f"the answer has more than {BODY_LIMIT >> 20} MB")
+            self.fail(message, closed(f"the answer has more than {BODY_LIMIT >> 20} MB"))
             return
         self.peer.take(body, read_frame(body), current_place.get())
-        self.fail(message, "the answer is no JSON-RPC message")
+        self.fail(message, closed("the answer is no JSON-RPC message"))
 
     async def _take_events(self, message: OutgoingMessage, response: httpx2.Response) -> None:
         """Take what comes in the stream of a request until its answer. A broken stream goes on where its server allows that."""
@@ -315,10 +305,9 @@ class StreamableHttp(HttpLink):
             await anyio.sleep(stream.retry)
             if not await self._reopened(stream, number):
                 break
-        self.fail(message, "its event stream ended without a response")
+        self.fail(message, closed("its event stream ended without a response"))
 
     async def _listen(self) -> None:
-        """Follow the stream of the server's own messages, if it has one."""
         stream = EventStream()
         while await self._reopened(stream, None):
             await anyio.sleep(stream.retry)
@@ -336,7 +325,7 @@ class StreamableHttp(HttpLink):
                     return False
                 else:
                     stream.retry = wait
-        except LoginFailed:
+        except WireError:
             return False
         except _FAULTS as error:
             self.note_fault(error)
@@ -368,23 +357,21 @@ class SseHttp(HttpLink):
             await self.tell(message, response, place)
 
     async def listen(self, *, task_status: TaskStatus[None]) -> None:
-        """Follow the stream to its end; raises ServerError if it cannot be opened, or brings no address for messages."""
+        """Follow the stream to its end; raises WireError if it cannot be opened, or brings no address for messages."""
         cause = "closed the connection"
         try:
             async with self.open("GET", self.url, {"Accept": _EVENTS, "Cache-Control": "no-store"}) as response:
                 await self._follow(response, task_status)
-        except LoginFailed as error:
-            raise _unreachable(error.answer) from error
         except _FAULTS as error:
             cause = self.note_fault(error)
         if not self._endpoint:
-            raise _unreachable(HttpAnswer(status=0, words=f"{cause}; no address for messages came"))
+            raise refusal_error(HttpAnswer(status=0, words=f"{cause}; no address for messages came"))
         self.peer.over(cause)
 
     async def _follow(self, response: httpx2.Response, task_status: TaskStatus[None]) -> None:
         if not response.is_success or kind_of(response) != _EVENTS:
             body = await read_body(response, REFUSAL_BYTES)
-            raise _unreachable(self.answer_of(response, body, is_first=True))
+            raise refusal_error(self.answer_of(response, body, is_first=True))
         async with aclosing(EventStream().events(response)) as events:
             async for event in events:
                 if event.event == "endpoint" and not self._endpoint:
@@ -399,10 +386,6 @@ class SseHttp(HttpLink):
             words = f"it named an address elsewhere for messages: {endpoint.partition('?')[0][:200]}"
             raise ServerError(words, remedy="ask whoever runs it: the address must be of the same origin")
         return endpoint
-
-
-def _unreachable(answer: HttpAnswer) -> ServerError:
-    return ServerError(words_of_answer(answer), remedy=remedy_of_answer(answer))
 
 
 def _is_same_place(request: httpx2.Request, onward: httpx2.Request) -> bool:

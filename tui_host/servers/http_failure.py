@@ -8,25 +8,25 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 import httpx2
-from mcp_types import METHOD_NOT_FOUND
+from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND
 
 from tui_host.capture.content_codings import decoder
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.json.reading import read_object
 from tui_host.errors import JSON
+from tui_host.servers.dispatcher import error_parts
 from tui_host.servers.outgoing_request import HttpAnswer
+from tui_host.servers.server_faults import WireError, words_of_answer
 
 REFUSAL_BYTES = 64 << 10
 SCANNED = 8_192  # characters: a script that has no end makes the search slow
 _TAGS = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
 
-class LoginFailed(Exception):  # noqa: N818 - an outcome, which stands in the place of the server's answer
-    """A request was not sent, or not answered but with a refusal, since the login for it failed."""
-
-    def __init__(self, answer: HttpAnswer) -> None:
-        super().__init__(answer.words)
-        self.answer = answer
+def refusal_error(answer: HttpAnswer, error: Mapping[str, JSON] | None = None) -> WireError:
+    """Return what stands in the place of an answer: the server's own error, else one with the words of its refusal."""
+    code, words, data = error_parts(error or {"code": INTERNAL_ERROR, "message": words_of_answer(answer)})
+    return WireError(code, words, data, answer)
 
 
 def fault_words(error: BaseException) -> str:

@@ -158,7 +158,6 @@ class ServerRequests:
             self._close(lambda question: question.id == elicitation)
 
     def decline_all(self) -> None:
-        """Decline every question that is open, waits, or will come over this connection."""
         self._declines_all = True
         self._wire.notice("its questions are declined until it is connected again, as you chose")
         self._close(lambda _: True)

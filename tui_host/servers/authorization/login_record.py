@@ -52,7 +52,6 @@ class LoginRecord:
 
     @property
     def authorization(self) -> str:
-        """The header that the server should take; empty without a token."""
         tokens = self.context.current_tokens
         return f"Bearer {tokens.access_token}" if tokens is not None and tokens.access_token else ""
 

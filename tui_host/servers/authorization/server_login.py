@@ -28,9 +28,9 @@ from tui_host.capture.redact.login_exchanges import WithoutTokens
 from tui_host.errors import ServerError, TuiHostError
 from tui_host.servers.authorization.login_record import LoginRecord
 from tui_host.servers.authorization.redirect_listener import RedirectListener, parameters
-from tui_host.servers.http_failure import REFUSAL_BYTES, LoginFailed, fault_words, first_words, read_body
+from tui_host.servers.http_failure import REFUSAL_BYTES, fault_words, first_words, read_body, refusal_error
 from tui_host.servers.outgoing_request import HttpAnswer
-from tui_host.servers.server_faults import innermost, reason_of, words_of_answer
+from tui_host.servers.server_faults import WireError, innermost, reason_of, words_of_answer
 from tui_host.servers.server_questions import Answerer, Login
 from tui_host.settings.urls import is_loopback, parts_of, shown
 
@@ -82,10 +82,10 @@ class ServerLogin:
         self._turn = anyio.Lock()
         self._listener: RedirectListener | None = None
         self._address = self._step = self._reason = ""
-        self._failure: LoginFailed | None = None
+        self._failure: WireError | None = None
 
     async def send(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request with the token, and again with a newer one where the server refuses that; raises LoginFailed."""
+        """Send a request with the token, and again with a newer one where the server refuses that; raises WireError."""
         refusal: httpx2.Response | None = None
         words, tried = "", set[int]()
         while True:
@@ -122,12 +122,12 @@ class ServerLogin:
         if record.authorization:
             request.headers["Authorization"] = record.authorization
 
-    def _failed(self, error: BaseException, status: int) -> LoginFailed:
+    def _failed(self, error: BaseException, status: int) -> WireError:
         fault = innermost(error)
         is_of_wire = isinstance(fault, httpx2.TransportError)
         what, remedy = (fault_words(fault), "") if is_of_wire else reason_of(fault)
         words = f"the login failed {self._step}: {what}" if self._step else what
-        return LoginFailed(HttpAnswer(status=status, words=words, remedy=remedy or "reconnect to try again"))
+        return refusal_error(HttpAnswer(status=status, words=words, remedy=remedy or "reconnect to try again"))
 
     # The requests of a login.
 
@@ -158,7 +158,6 @@ class ServerLogin:
                 await flow.aclose()
 
     async def _take_step(self, outgoing: httpx2.Request) -> httpx2.Response:
-        """Check a request of the login, and send it."""
         self._step = f"at {outgoing.url.scheme}://{outgoing.url.netloc.decode()}{outgoing.url.path}"
         is_secret = outgoing.method == "POST"
         self._check_place(str(outgoing.url), is_secret=is_secret)
@@ -217,7 +216,11 @@ class ServerLogin:
             self._reason = "the server no longer takes the last login" if any(self._record.known) else "the first login"
             if status == 403:
                 self._reason = f"further permissions: {scope or ''}"
-            self._listener = self._listening()
+            try:
+                self._listener = RedirectListener(self._spec.redirect_port)
+            except OSError as error:
+                what = f"the port {self._spec.redirect_port} to return to is in use"
+                raise ServerError(what, remedy="change redirect_port") from error
             self._metadata.redirect_uris = [AnyUrl(self._listener.url)]
             if self._spec.client_id is None:
                 # Registered anew, for this port: where the old registration was forgotten, the browser would not come back.
@@ -231,15 +234,7 @@ class ServerLogin:
             if self._listener is not None:
                 self._listener.close()
 
-    def _listening(self) -> RedirectListener:
-        port = self._spec.redirect_port
-        try:
-            return RedirectListener(port)
-        except OSError as error:
-            raise ServerError(f"the port {port} to return to is in use", remedy="change redirect_port") from error
-
     async def _opened(self, url: str) -> None:
-        """Take the address for the browser from the SDK."""
         self._step = f"in the browser at {shown(parts_of(url))}"
         self._check_place(url, is_secret=True)
         self._address = url
