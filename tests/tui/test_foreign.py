@@ -11,7 +11,6 @@ from tests.infer.kept import KeptModelTap, KeptServerTap, keep_story
 from tests.kit.app import MATH, NARROW, OFF, WIDE, Running, running
 from tests.kit.bodies import Answer, Call, Results, User
 from tests.opening.captured import ASK, CHAT, TELL
-from tui_host.capture.exports import EXPORTS
 from tui_host.capture.record import Direction, Draft, Place, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import foreign_session
@@ -21,7 +20,6 @@ from tui_host.chat.conversation import UserItem, item_to_text
 from tui_host.errors import JSON
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.opening.importing import import_files
-from tui_host.settings.paths import DATABASE
 from tui_host.tui.sources.tapped import LOADING, NEVER_SAID, TapSource
 
 END = {"choices": [{"index": 0, "delta": {"content": "hello"}, "finish_reason": "stop"}]}
@@ -230,27 +228,3 @@ async def test_a_key_parts_a_tap_from_its_story_and_joins_it_again(tmp_path: Pat
         assert app.session.id in {tap.id for tap in story.taps}
         await app.until(lambda: app.inspector_source.is_settled)
         assert {row.capture for row in app.inspector_source.ladder.rows} == {app.session.id}
-
-
-async def test_what_taps_recorded_and_a_file_brought_here_is_not_told_as_what_can_go_on(tmp_path: Path) -> None:
-    """And models of which several were asked are named in the header as in the list."""
-    math, model = KeptServerTap(tmp_path / "there", "math"), KeptModelTap(tmp_path, "deepseek")
-    math.start(["add"], client="A\x1bgent")
-    math.result(math.call("add", {"a": 1, "b": 2})[0], "3")
-    assert math.kept.recording.close()
-    for form in (CLINE, FORMS["anthropic"]):
-        list(model.answer(form, model.ask(form, [User("hi")]), Answer("one")))
-    assert model.kept.recording.close()
-    there = Store.open(tmp_path / "there" / "data" / DATABASE)
-    (info,) = there.sessions.list()
-    (tmp_path / "tap.jsonl").write_bytes(b"".join(EXPORTS["jsonl"](there, info)))
-    there.close()
-    here = Store.open(tmp_path / "data" / DATABASE)
-    imported = here.find_session(import_files(here, [tmp_path / "tap.jsonl"], Redactor()).id)
-    (tapped,) = [each for each in here.sessions.list() if not each.imported]
-    here.close()
-    async with running(tmp_path, config=OFF) as app:
-        app.app.show_session(app.host.sessions.foreign(imported))
-        await app.until_shown("This capture has no chat", "A␛gent, from a file: read only", "From a file, read only.")
-        app.app.show_session(app.host.sessions.foreign(tapped))
-        await app.until_shown("example/deepseek-chat and claude-x")

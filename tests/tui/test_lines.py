@@ -42,10 +42,6 @@ class Numbers(LineView):
         return Strip([Segment(f"line {number} 中文", Style(bold=True)), Segment(" plain")])
 
 
-class Still(Numbers):
-    FOLLOWS = False
-
-
 class Picked(Numbers):
     has_cursor = True
 
@@ -68,19 +64,6 @@ class Lines(App[None]):
 
     def on_line_view_opened(self, message: LineView.Opened) -> None:
         self.heard.append(f"open {message.line}")
-
-
-async def test_only_what_is_on_the_screen_and_has_changed_is_drawn() -> None:
-    async with at_work(Lines(Numbers(100_000)), (40, 10)) as (app, pilot):
-        assert set(app.view.drawn) <= {*range(10), *range(99_990, 100_000)}
-        for change, drawn in (
-            (app.view.refresh, []),
-            (lambda: (app.view.changed(99_995), app.view.changed(3)), [99_995]),
-        ):
-            app.view.drawn.clear()
-            change()
-            await pilot.pause()
-            assert app.view.drawn == drawn
 
 
 async def test_a_reader_at_the_end_goes_with_it_and_one_elsewhere_stays() -> None:
@@ -120,26 +103,6 @@ async def test_a_cursor_moves_by_keys_and_clicks_and_opens() -> None:
         assert app.heard == ["at 49", "at 48", "at 47", "open 47", "at 42", "open 42", "at 0"]
         assert app.view.top == 0
         assert app.view.render_line(0).cell_length == app.view.view_width
-
-
-async def test_growth_lays_nothing_out_and_paints_only_what_is_new() -> None:
-    async with at_work(Lines(Still(50)), (40, 10)) as (app, pilot):
-        laid_out: list[object] = []
-        app.screen.screen_layout_refresh_signal.subscribe(app.view, laid_out.append)  # pyright: ignore[reportUnknownMemberType] - Textual leaves the screen's type open
-        app.view.drawn.clear()
-        app.view.count = 60
-        app.view.grew()
-        await pilot.pause()
-        assert (laid_out, app.view.drawn, app.view.max_scroll_y) == ([], [], 50)
-        app.view.action_last()
-        await pilot.pause()
-        assert (app.view.top, set(app.view.drawn)) == (50, set(range(50, 60)))
-        bar = app.view.vertical_scrollbar
-        assert (bar.window_virtual_size, bar.position, laid_out) == (60, 50.0, [])
-        app.view.count = 20
-        app.view.grew()
-        await pilot.pause()
-        assert (app.view.top, app.view.max_scroll_y, laid_out) == (10, 10, [])
 
 
 SIZE = (60, 16)
