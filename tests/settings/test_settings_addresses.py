@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tui_host.errors import SettingsError
 from tui_host.settings.paths import default_config_dir, default_data_dir, ensure_private_dir
 from tui_host.settings.schema import SERVER_NAME, Template
-from tui_host.settings.server_tables import server_from_arguments, server_name
+from tui_host.settings.tables import server_from_arguments, server_name
 from tui_host.settings.urls import check_url, parts_of
 
 LOOPBACK = "localhost LOCALHOST localhost. 127.0.0.1 127.9.9.9 [::1] [::ffff:127.0.0.1]"

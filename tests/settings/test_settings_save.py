@@ -70,8 +70,6 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> N
     (tmp_path / "x.toml").mkdir()
     with pytest.raises(SettingsError, match="cannot be written"):
         write_private(tmp_path / "x.toml", b"new")
-    with pytest.raises(SettingsError, match="not valid Unicode"):
-        write_toml(tmp_path / "y.toml", {"a": "\udcff"})
     assert [path.name for path in tmp_path.iterdir()] == ["x.toml"]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.tap.host_files import CLAUDE_CODE, SAMPLES
 from tui_host.errors import JSON, SettingsError
-from tui_host.settings.hosts.host_servers import servers_in
+from tui_host.settings.hosts.host_entries import servers_in
 from tui_host.settings.hosts.jsonc import PlacedValue, parse
 from tui_host.settings.hosts.known_hosts import KnownHost, known_host
 from tui_host.tap.stdio_arguments import read_stdio_arguments

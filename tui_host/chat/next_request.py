@@ -23,7 +23,7 @@ from tui_host.llm.protocols.tool_protocol import TextPlace, answered
 from tui_host.llm.request_writing import Tools
 from tui_host.llm.schema_adaptation import AdaptedSchema, adapt
 from tui_host.llm.tool_names import TEXT_NAMES, NameTable, tool_meant
-from tui_host.settings.protocol_prompts import template_of
+from tui_host.settings.paths import template_of
 
 if TYPE_CHECKING:
     from tui_host.chat.active_profile import AppliedProfile, SystemPiece

@@ -21,7 +21,7 @@ from tui_host.settings.environment_references import secret_headers, secrets_of
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.paths import CONFIG_FILE, ensure_private_dir
 from tui_host.settings.save import STATE_FILE, write_private
-from tui_host.settings.server_tables import FOLDER
+from tui_host.settings.tables import FOLDER
 
 if TYPE_CHECKING:
     from tui_host.capture.recorder import Recorder

@@ -174,7 +174,6 @@ def _in_text(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _given(name: str, value: str, place: Place = "setting") -> Iterator[tuple[str, str]]:
-    """Yield the credentials in the value of a name, if any."""
     name, value = name.strip("- "), credential_in(value).strip()
     is_one = sensitivity(name, place=place) == "remove"
     is_path = _PATH.fullmatch(value) is not None and is_of_words(value)

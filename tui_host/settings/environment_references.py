@@ -19,8 +19,7 @@ _PASSED = (
     "HOME LOGNAME PATH SHELL TERM USER LANG LC_ALL TZ TMPDIR "
     "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS"
 )
-CHILD_VARIABLES = tuple(_PASSED.split())
-"""Variables of this program's environment that are passed to stdio servers. Their values are never secret."""
+CHILD_VARIABLES = tuple(_PASSED.split())  # passed to stdio servers; never secret
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -40,10 +39,7 @@ class Secret:
 
 
 def resolve(template: Template, environment: Mapping[str, str], *, where: str) -> Template:
-    """Fill in a template's references; the result is literal. References inside a variable's value are not filled in.
-
-    A variable that is not set and has no default is an error; `where` is the key in the configuration.
-    """
+    """Fill in a template's references, once; a variable that is not set and has no default is an error at `where`."""
     if template.literal:
         return template
     for match in REFERENCE.finditer(template.text):
@@ -141,7 +137,6 @@ def child_environment(spec: ServerSpec, environment: Mapping[str, str]) -> dict[
 
 
 def _given(templates: Iterable[Template | None], environment: Mapping[str, str]) -> Iterator[Secret]:
-    """Yield the values of the variables that templates refer to."""
     for template in templates:
         for name in template.references if template is not None else ():
             if environment.get(name) and name not in CHILD_VARIABLES:

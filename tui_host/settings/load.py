@@ -13,8 +13,8 @@ from tui_host.settings.mistakes import Report, nearest, shown, wrong_choice
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import BUNDLED, PROTOCOLS, THEMES, ModelRef, Profile, SavedChoices, ServerSpec, Settings
-from tui_host.settings.server_tables import server_from_arguments
 from tui_host.settings.table_reader import SettingsTable, files_of, is_table, shown_path
+from tui_host.settings.tables import server_from_arguments
 
 __all__ = ["Overrides", "load", "server_from_arguments"]
 

@@ -55,10 +55,8 @@ def shown(text: str, longest: int = 80) -> str:
 
 def found(value: object, *, shows: bool = False) -> str:
     """Describe an unexpected value for an error message: by its kind alone, since it may be secret, unless it `shows`."""
-    if shows and isinstance(value, bool):
+    if shows and isinstance(value, bool | int | float):
         return f"found {str(value).lower()}"
-    if shows and isinstance(value, int | float):
-        return f"found {value}"
     if shows and isinstance(value, str):
         return f'found "{shown(value)}"'
     return f"found {_KINDS.get(type(value), 'a date or time')}"
@@ -84,5 +82,6 @@ def nearest(name: str, known: Sequence[str], otherwise: str = "") -> str:
 
 def wrong_choice(text: str, choices: Sequence[str]) -> tuple[str, str]:
     """Return what is wrong with a text that is none of the choices, and the remedy."""
-    listed = ", ".join(filter(None, choices))
-    return f'found "{shown(text)}", expected one of {listed}', nearest(text, choices, "write one of them")
+    return f'found "{shown(text)}", expected one of {", ".join(filter(None, choices))}', nearest(
+        text, choices, "write one of them"
+    )

@@ -134,7 +134,6 @@ def _is(kind: str, value: JSON) -> bool:
 
 
 def _without(values: Mapping[str, JSON], keys: Collection[str]) -> dict[str, JSON]:
-    """Return the values without some keys, also inside `_INNER` members."""
     kept = {name: value for name, value in values.items() if name not in keys}
     inner = {name: value for name in _INNER if isinstance(value := kept.get(name), Mapping)}
     return {**kept, **{name: _without(value, keys) for name, value in inner.items()}}

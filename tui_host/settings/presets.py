@@ -30,7 +30,6 @@ lmstudio    | LM Studio              | http://127.0.0.1:1234/v1                 
 llamacpp    | llama.cpp              | http://127.0.0.1:8080/v1                                   |                      |
 vllm        | vLLM                   | http://127.0.0.1:8000/v1                                   |                      |
 """
-_AZURE = ".openai.azure.com"
 
 
 def _preset(row: str) -> Provider:
@@ -47,7 +46,6 @@ def _preset(row: str) -> Provider:
 
 
 PRESETS: Mapping[str, Provider] = {preset.name: preset for preset in map(_preset, _TABLE.strip().split("\n"))}
-"""The presets by name, in the order in which they are offered."""
 DEMO_PROVIDER = Provider(
     name=DEMO, label="demo model", models=DIALECTS, default_model=DIALECTS[0], preset=True, embedded=True
 )
@@ -56,6 +54,6 @@ DEMO_PROVIDER = Provider(
 def service_at(address: str) -> str:
     """Return the name of the preset with this address, whatever the provider is called; empty if no preset has it."""
     place = parts_of(address).netloc.lower()
-    if place.endswith(_AZURE):
+    if place.endswith(".openai.azure.com"):
         return "azure"
     return next((name for name, preset in PRESETS.items() if parts_of(preset.base_url.text).netloc == place), "")

@@ -38,11 +38,7 @@ def write_toml(path: Path, table: Mapping[str, object]) -> None:
     """Write a table to a TOML file, atomically."""
     import tomli_w
 
-    try:
-        data = tomli_w.dumps(table).encode("utf-8")
-    except UnicodeEncodeError:
-        raise SettingsError("text that is not valid Unicode cannot be saved", shown_path(path)) from None
-    write_private(path, data)
+    write_private(path, tomli_w.dumps(table).encode("utf-8", "replace"))
 
 
 def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:
@@ -74,5 +70,4 @@ def _read_state(settings: Settings) -> Mapping[str, object]:
 
 
 def _changed(table: Mapping[str, object], values: Mapping[str, object]) -> dict[str, object]:
-    """Return the table with values replaced, and without those that are None."""
     return {key: value for key, value in {**table, **values}.items() if value is not None}

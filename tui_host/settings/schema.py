@@ -1,8 +1,4 @@
-"""The configuration as frozen dataclasses. A field made by `setting` is a key of a file, and its own rule.
-
-To add a setting, add one field here: the reader (`table_reader`) takes the kind of the value from the annotation and the limits
-from the rule. Fields without a rule are not in files: the program fills them in.
-"""
+"""The configuration as frozen dataclasses. A field made by `setting` is a key of a file and its rule, read by `table_reader`."""
 
 from __future__ import annotations
 
@@ -70,7 +66,6 @@ def setting(  # noqa: PLR0913 - each is a part of the rule
 
 
 def _named(form: str, remedy: str) -> str:
-    """Return a dataclass field for the name of a table, with its rule as metadata."""
     return field(metadata={"form": form, "remedy": remedy})
 
 

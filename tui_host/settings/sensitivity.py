@@ -15,12 +15,9 @@ Kind = Literal["key", "account", "session", "doubtful", "one-time", "several", "
 
 # A value removed from a record is gone, so that its name must be telling; to hide one on a screen, a rough match is enough.
 SCHEMES = frozenset(("bearer", "basic", "token", "digest", "apikey", "key", "negotiate", "dpop"))
-REDIRECT_KEYS = frozenset(("code", "state"))
-"""Query keys that are part of a login in a redirect, but may mean anything elsewhere."""
-SESSION_KEYS = frozenset(("sessionid", "session_id", "session"))
-"""Query keys whose value is a session id. Source: MCP 2024-11-05, Transports, HTTP with SSE."""
+REDIRECT_KEYS = frozenset(("code", "state"))  # parts of a login in a redirect, which may mean anything elsewhere
+SESSION_KEYS = frozenset(("sessionid", "session_id", "session"))  # source: MCP 2024-11-05, HTTP with SSE
 LONG_KEYS = frozenset(("code", "code_verifier", "device_code", "ticket", "login_ticket", "sessionid", "session_id"))
-"""Query keys whose value, if it is long, is a login or, in Azure Functions, the caller's key."""
 TELLING_FROM = 20  # shortest word without digits that counts: hosts send common words where no key is needed
 
 # The words of names, with what each makes of a name: a name is cut into words at capitals and signs, and joined by hyphens.
@@ -73,9 +70,7 @@ _RUN_LENGTH = 2.5
 
 
 # A form is strict: a vendor's prefix, then as many letters and digits as its keys have. No word or file's name has one.
-VENDOR_KEY = "vendor-key"
-"""The name in the mark of a key known by its form alone."""
-
+VENDOR_KEY = "vendor-key"  # the name in its mark
 # One of these stands in every key: most texts have none, and are not searched.
 _HINTS = ("sk-", "k_", "gh", "_pat_", "glpat-", "xox", "xai-", "KIA", "SIA", "AIza", "hf_", "npm_", "pypi-")
 # Somewhere ahead twelve letters and digits without a hyphen: names of many words have none.
@@ -119,7 +114,6 @@ def kinds_of(name: str) -> frozenset[Kind]:
 
 
 def _tells(kinds: frozenset[Kind], name: str, value: str, place: Place) -> bool:
-    """Whether a value, under a name that may mean anything, is a credential."""
     if place not in {"header", "query"}:
         return False
     if "doubtful" in kinds and is_random(value):

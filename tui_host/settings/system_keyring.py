@@ -1,7 +1,4 @@
-"""Keys and logins in the system's keyring. All of it blocks, perhaps until the keyring is unlocked.
-
-A `SettingsError` is raised if the keyring is locked or fails; a missing one counts as empty.
-"""
+"""Keys and logins in the system's keyring. All of it blocks, and raises a `SettingsError` if the keyring is locked or fails."""
 
 from __future__ import annotations
 
@@ -71,14 +68,12 @@ def forget_key(provider: str) -> bool:
 
 
 def _stored(user: str, where: str = "") -> str | None:
-    """Return what the keyring has for a user, None if it has nothing."""
     backend = _backend()
     with _asking(where):
         return None if backend is None else backend.get_password(SERVICE, user) or None
 
 
 def _store(user: str, secret: str | None, where: str = "") -> bool:
-    """Store a secret for a user in the keyring, or delete it if None; returns False if there is no keyring."""
     backend = _backend()
     if backend is None:
         return False

@@ -199,12 +199,11 @@ class SettingsTable:
     def array(self, key: str) -> Iterator[SettingsTable]:
         """Yield the tables of an array of tables `[[key]]`."""
         items = self.data.get(key, [])
-        if not is_array(items) or not all(map(is_table, items)):
+        tables = [item for item in items if is_table(item)] if is_array(items) else []
+        if not is_array(items) or len(tables) < len(items):
             self.mistake(key, f"{found(items)}, expected an array of tables", f"write [[{key}]]")
-            return
-        for number, item in enumerate(items, 1):
-            if is_table(item):
-                yield replace(self, data=item, path=f"{self._path(key)} #{number}")
+        for number, table in enumerate(tables, 1):
+            yield replace(self, data=table, path=f"{self._path(key)} #{number}")
 
     def text(self, key: str, value: object, field: Field[object] | None = None) -> str | None:
         """Return a value, of a key or of an element of its array, if it is text, of the form that the field demands."""
@@ -217,13 +216,12 @@ class SettingsTable:
             self.mistake(key, found(value, shows=not rule["is_secret"]), rule["remedy"])
         else:
             if "${" in REFERENCE.sub("", value):
-                meant = "references are ${NAME} and ${NAME:-default}"
-                self.notice(key, f"a ${{…}} that is no reference is left unchanged; {meant}")
+                words = "a ${…} that is no reference is left unchanged"
+                self.notice(key, f"{words}; references are ${{NAME}} and ${{NAME:-default}}")
             return value
         return None
 
     def _value(self, key: str, kind: object, field: Field[object]) -> object:
-        """Read the value of a key by the kind that the field's annotation says."""
         value, rule = self.data[key], field.metadata
         origin, inner = get_origin(kind), get_args(kind)
         if origin is tuple:
@@ -275,7 +273,6 @@ class SettingsTable:
             self.notice(key, f"the file contains the secret itself ({shown(name)}); {remedy}")
 
     def _plain(self, key: str, kind: object, field: Field[object]) -> object:
-        """Read a flag, a number, or a duration or a size, as in `90d` and `5GB`."""
         value, rule = self.data[key], field.metadata
         unit, low, high = rule["unit"], rule["low"], rule["high"]
         wanted, remedy = "true or false", "write it without quotes"
@@ -297,7 +294,6 @@ class SettingsTable:
         return read
 
     def _options(self) -> Options:
-        """Read the tables `options` and `extra_body` of a provider or a profile."""
         options = self.inner("options")
         values = _json_of(options)
         for name, kind in wrong_options(values).items():

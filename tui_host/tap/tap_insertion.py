@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from tui_host.settings.hosts.host_servers import ServerEntry
+from tui_host.settings.hosts.host_entries import ServerEntry
 from tui_host.settings.hosts.jsonc import Edit, PlacedValue, after_space, edited
 from tui_host.tap.stdio_arguments import read_stdio_arguments
 

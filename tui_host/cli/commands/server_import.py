@@ -18,8 +18,8 @@ from tui_host.settings.hosts.host_entries import HostEntry, host_of, read_host_e
 from tui_host.settings.hosts.host_files import HostFile
 from tui_host.settings.hosts.known_hosts import HOSTS, PASTED, KnownHost, files_of
 from tui_host.settings.paths import whole
-from tui_host.settings.server_tables import add_entry, read_entry, server_name
 from tui_host.settings.table_reader import is_table, shown_path
+from tui_host.settings.tables import add_entry, read_entry, server_name
 
 if TYPE_CHECKING:
     from tui_host.settings.schema import ServerSpec, Settings

@@ -19,8 +19,8 @@ from tui_host.settings.mistakes import nearest
 from tui_host.settings.save import save_switches
 from tui_host.settings.schema import REFERENCE
 from tui_host.settings.sensitivity import sensitivity
-from tui_host.settings.server_tables import add_entry, read_entry, remove_entry
 from tui_host.settings.table_reader import shown_path
+from tui_host.settings.tables import add_entry, read_entry, remove_entry
 
 if TYPE_CHECKING:
     from tui_host.settings.schema import ServerSpec, Settings

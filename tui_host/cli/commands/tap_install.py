@@ -18,8 +18,8 @@ from tui_host.cli.answerers import can_ask
 from tui_host.errors import JSON, SettingsError
 from tui_host.settings.credential_places import hide
 from tui_host.settings.hosts import host_files as files
+from tui_host.settings.hosts.host_entries import servers_in
 from tui_host.settings.hosts.host_files import HostFile
-from tui_host.settings.hosts.host_servers import servers_in
 from tui_host.settings.hosts.known_hosts import TAPPED, KnownHost, files_of, known_host
 from tui_host.settings.mistakes import nearest
 from tui_host.settings.paths import data_dir, whole

@@ -19,7 +19,7 @@ from tui_host.llm.protocols.grammar import Syntax
 from tui_host.llm.protocols.reader import HeldReader
 from tui_host.llm.protocols.tool_protocol import Prepared, Source, TextPlace, ToolProtocol, answered
 from tui_host.llm.request_writing import Tools, text_of
-from tui_host.settings.protocol_prompts import INSTRUCTIONS, TOOLS, with_sections
+from tui_host.settings.paths import INSTRUCTIONS, TOOLS, with_sections
 
 
 @dataclass(slots=True)

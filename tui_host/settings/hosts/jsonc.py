@@ -21,10 +21,7 @@ _TOKEN = re.compile(rf"{_STRING}|[{{}}\[\]]|[^\s{{}}\[\],:\"]+", re.DOTALL)
 
 @dataclass(slots=True, kw_only=True)
 class PlacedValue:
-    """A value and its position; `end` is the position after it, `key_start` that of its key in an object.
-
-    Of a key that occurs more than once, `members` has the last value, as JSON readers do.
-    """
+    """A value and its position; of a key that occurs more than once, `members` has the last value, as JSON readers do."""
 
     start: int
     end: int
@@ -75,7 +72,6 @@ def parse(text: str, where: str) -> PlacedValue:
 
 
 def _value(tokens: Iterator[re.Match[str]], token: re.Match[str]) -> PlacedValue:
-    """Read the value that begins with a token of a text that is valid JSON; commas and colons are no tokens."""
     node = PlacedValue(start=token.start(), end=token.end())
     # The loops and the calls below read from one iterator, so each loop goes on behind the value that a call has read.
     if token[0] == "{":
@@ -100,5 +96,4 @@ def _value(tokens: Iterator[re.Match[str]], token: re.Match[str]) -> PlacedValue
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Replace a comment or a comma by as many spaces; strings stay."""
     return match[0] if match[0].startswith('"') else re.sub(r"[^\r\n]", " ", match[0])

@@ -13,8 +13,7 @@ from pathlib import Path
 from tui_host.errors import SettingsError
 from tui_host.settings.mistakes import nearest, shown
 
-ANY = "*"
-"""Stands for any key in `servers`."""
+ANY = "*"  # stands for any key in `servers`
 _VSCODES = (  # the snap uses the first
     "{config}/Code",
     "{config}/Code - Insiders",
@@ -65,11 +64,7 @@ HOSTS = (
         ("{home}/.cline/data/settings/cline_mcp_settings.json", *(f"{folder}/{_OF_CLINE}" for folder in _CLINES)),
         url_is_sse=True,
     ),
-    KnownHost(
-        "windsurf",
-        "Windsurf",
-        ("{home}/.codeium/windsurf/mcp_config.json", "{home}/.codeium/mcp_config.json"),
-    ),
+    KnownHost("windsurf", "Windsurf", ("{home}/.codeium/windsurf/mcp_config.json", "{home}/.codeium/mcp_config.json")),
     KnownHost(
         "gemini-cli",
         "Gemini CLI",
@@ -89,7 +84,6 @@ HOSTS = (
     ),
 )
 TAPPED = tuple(host for host in HOSTS if not host.is_toml)
-"""The hosts into whose files taps can be written."""
 PASTED = KnownHost("", "", (), servers=(*(keys for host in HOSTS for keys in host.servers), ("context_servers",), ()))
 """Stands for any host: text in one of the common forms, which Cherry Studio and Zed exchange too."""
 
