@@ -58,9 +58,6 @@ MODES: Mapping[str, Callable[[str], Script]] = {
     "bad-banner": lambda _: script(more={"at start": [{"bytes": "\xff\xfe\xfd starting up\nlistening...\n"}]}),
     "deaf": lambda _: script(more={"at start": [{"ignore": ["SIGTERM"]}], "at end": [{"wait": 600}]}),
     "grandchild": lambda _: script(more={"at start": [{"spawn": IGNORES}]}),
-    "stdout-at-start": lambda _: script(
-        more={"at start": [{"background": [{"bytes": f"{NOISE}\n", "times": 1 << 60}]}]}
-    ),
     "no-initialize": lambda _: script({"initialize": []}),
     "future": lambda _: script({"initialize": [{"result": FUTURE}]}),
     # its list
