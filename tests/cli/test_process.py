@@ -224,25 +224,6 @@ def test_while_standard_input_is_read(program: Programs, tmp_path: Path) -> None
     assert (ended.code, ended.err, ended.json["stop"], ended.json["session"]) == (130, "", "stopped", None)
 
 
-def test_while_a_server_is_checked(program: Programs, tmp_path: Path) -> None:
-    with desk(program, tmp_path, servers=server("mute", "no-initialize")) as place:
-        running = place.start("servers", "check")
-        running.until_shown("waiting for mute")
-        running.signal(TERM)
-        ended = running.wait()
-    assert (ended.code, ended.out, ended.left) == (143, b"", ())
-
-
-def test_a_servers_own_children_do_not_outlive_the_program_either(program: Programs, tmp_path: Path) -> None:
-    servers = server("grand", "grandchild")
-    with desk(program, tmp_path, hangs(head()), servers=servers) as place:
-        running = place.start("ask", "hello")
-        running.until(lambda: place.provider.requests, "a request")
-        running.signal(TERM)
-        ended = running.wait()
-    assert (ended.code, ended.left) == (143, ())
-
-
 def test_what_a_killed_program_leaves_ends_by_itself(program: Programs, tmp_path: Path) -> None:
     with desk(program, tmp_path, hangs(head()), servers=server("good", "good")) as place:
         running = place.start("ask", "--model", "demo/openai", "error hang")

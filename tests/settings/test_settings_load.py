@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -231,13 +229,3 @@ def test_durations_are_read_as_seconds_and_sizes_as_bytes(
     keep: str, most: str, store: StoreLimits, tmp_path: Path
 ) -> None:
     assert read(tmp_path, f'[store]\nkeep = "{keep}"\nmax = "{most}"').store == store
-
-
-def test_reading_imports_nothing_that_the_first_frame_would_wait_for() -> None:
-    code = (
-        "import sys; from tui_host.settings.load import Overrides, load; load(Overrides(), {});"
-        "late = {'anyio', 'pydantic', 'mcp', 'httpx', 'httpx2', 'tomli_w', 'textual', 'rich', 'difflib'};"
-        "print(sorted(late & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

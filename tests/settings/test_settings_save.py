@@ -14,7 +14,7 @@ import pytest
 from tests.settings.reading import read, write
 from tui_host.errors import SettingsError
 from tui_host.settings.load import Overrides, load
-from tui_host.settings.save import save_state, write_private, write_toml
+from tui_host.settings.save import save_state, write_private
 
 
 @pytest.fixture
@@ -56,14 +56,6 @@ def test_a_broken_file_is_told_and_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"state\.toml: not TOML"):
         save_state(before, {"theme": "x"})
     assert (tmp_path / "state.toml").read_text() == "model = "
-
-
-def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
-    real = write(tmp_path, "", "real/state.toml")
-    link = tmp_path / "state.toml"
-    link.symlink_to(real)
-    write_toml(link, {"theme": "x"})
-    assert (link.is_symlink(), real.read_text()) == (True, 'theme = "x"\n')
 
 
 def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
