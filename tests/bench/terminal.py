@@ -32,7 +32,6 @@ class OnPty(Terminal):
 
     @override
     def type(self, keys: str) -> None:
-        """Only what is painted from now on counts."""
         self.painted = ""
         self.typed = time.monotonic()
         super().type(keys)

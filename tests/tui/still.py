@@ -299,7 +299,6 @@ def _hexadecimal(colour: Color | None, default: str) -> str:
 
 
 def luminance(colour: str) -> float:
-    """How bright a colour is. Source: WCAG 2.2, relative luminance."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
@@ -310,7 +309,6 @@ def text_of(lines: Iterable[Sequence[Run]]) -> str:
 
 
 def picture_of(lines: Sequence[Sequence[Run]]) -> str:
-    """The words of a screen, and below them how each cell looks."""
     letters: dict[Look, str] = {}
     marks = [
         "".join(letters.setdefault(look, LETTERS[len(letters)]) * cell_len(text) for text, look in line)

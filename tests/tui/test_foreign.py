@@ -123,7 +123,6 @@ async def only_reads(app: Running) -> None:
 
 
 async def names_what_matters(app: Running) -> None:
-    """Where there is little room, the title is cut, and not what says whose it is, that it is a tap's, and live."""
     await app.until_shown("Cline: what is one and two? (tap llm deepseek, tap stdio math)", "deepseek-chat")
     await app.pilot.resize_terminal(*NARROW)
     await app.until_shown("  Cline: what is one", "  tap  live", "  tap llm deepseek", "  tap stdio math")

@@ -351,16 +351,6 @@ def test_a_filter_keeps_these_rows(text: str, numbers: Sequence[int]) -> None:
     assert filtered(session()).kept(text) == list(numbers)
 
 
-def test_a_turn_keeps_every_row_under_its_heading() -> None:
-    wires = session()
-    wires.frame(b'{"jsonrpc":"2.0","id":5,"method":"tools/list"}', 3.95, direction="out", turn=0)
-    ladder = filtered(wires)
-    kept = ladder.kept("turn:1")
-    ladder.index.extend(range(len(ladder.rows)))
-    assert kept == [number for number in range(len(ladder.rows)) if ladder.index.turn_of(number) == 1]
-    assert any(ladder.rows[number].turn == 0 for number in kept)
-
-
 def test_rows_that_come_are_found_and_those_that_show_the_word_no_more_are_left_out() -> None:
     ladder = filtered(session())
     wires, filtering = ladder.wires, ladder.filtering

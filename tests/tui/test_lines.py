@@ -1,4 +1,4 @@
-"""Lines on the screen: what is drawn, what is drawn again, where it stands, and that painting piece by piece is painting it whole."""
+"""Lines on the screen: where they stand, and that painting piece by piece is painting it whole."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ class Numbers(LineView):
     def __init__(self, count: int) -> None:
         super().__init__()
         self.count = count
-        self.drawn: list[int] = []
 
     @override
     def line_count(self) -> int:
@@ -38,7 +37,6 @@ class Numbers(LineView):
 
     @override
     def draw(self, number: int) -> Strip:
-        self.drawn.append(number)
         return Strip([Segment(f"line {number} 中文", Style(bold=True)), Segment(" plain")])
 
 
@@ -110,8 +108,6 @@ Cell = tuple[str, Style | None]
 
 
 class Panes(Screen[None]):
-    """Two views side by side under a header; something lies over the first, and a prompt below."""
-
     DEFAULT_CSS = """
     Panes {
         layers: below above;
