@@ -236,13 +236,6 @@ def test_streams_mixed_behind_one_request_are_never_glued_silently(stream: Calla
         assert any("events of several answers stand among each other" in message for message in talks(lines)[1])
 
 
-def test_mixed_streams_without_requests_are_told_apart_by_their_ids() -> None:
-    assert talks(["\n\n".join(in_turn(openai("abc", "x1"), openai("de", "x2")))]) == (
-        [Talk("", "abc"), Talk("", "de")],
-        [],
-    )
-
-
 # Frames.
 
 
@@ -276,8 +269,6 @@ ANSWERED: JSON = {"jsonrpc": "2.0", "id": 3, "result": {}}
 LEVEL: JSON = {"jsonrpc": "2.0", "id": 3, "method": "logging/setLevel"}
 FAILED: JSON = {"jsonrpc": "2.0", "id": 4, "error": {"code": -1, "message": "no"}}
 PING: JSON = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-PONG: JSON = {"jsonrpc": "2.0", "id": 1, "result": {}}
-LONG: JSON = {"jsonrpc": "2.0", "id": 4, "error": {"code": -1, "message": "x" * 1000}}
 SAMPLE: JSON = {"jsonrpc": "2.0", "id": 4, "method": "sampling/createMessage"}
 
 
@@ -286,16 +277,16 @@ def ways(lines: Sequence[tuple[str, JSON]]) -> list[tuple[str, str | None]]:
     return [(each.draft.direction or "", each.draft.malformed) for each in seen(text)]
 
 
-def test_an_answer_is_the_servers_in_a_log_of_two_lines_that_is_written_from_its_side() -> None:
-    assert ways([("IN", LIST), ("OUT", LISTED)]) == [("out", None), ("in", None)]
-    assert ways([("IN ", LEVEL), ("OUT", ANSWERED)]) == [("out", None), ("in", None)]
-
-
-def test_words_that_name_who_sends_hold_for_a_result_that_looks_as_if_of_the_other() -> None:
-    assert ways([("server -> client", PING), ("client -> server", TELL)]) == [("in", None), ("out", None)]
-
-
-def test_requests_and_responses_go_both_ways_and_an_answer_goes_back_to_who_asked() -> None:
-    """A word that is heard both ways says nothing."""
-    lines: list[tuple[str, JSON]] = [("REQUEST", ASK), ("REQUEST", SAMPLE), ("RESPONSE", FAILED), ("RESPONSE", TELL)]
-    assert ways(lines) == [("out", None), ("in", None), ("out", None), ("in", None)]
+@pytest.mark.parametrize(
+    ("lines", "directions"),
+    [
+        ([("IN", LIST), ("OUT", LISTED)], "out in"),
+        ([("IN ", LEVEL), ("OUT", ANSWERED)], "out in"),
+        ([("server -> client", PING), ("client -> server", TELL)], "in out"),
+        ([("REQUEST", ASK), ("REQUEST", SAMPLE), ("RESPONSE", FAILED), ("RESPONSE", TELL)], "out in out in"),
+    ],
+)
+def test_the_way_of_a_method_and_of_the_answer_to_a_request_is_stronger_than_words(
+    lines: Sequence[tuple[str, JSON]], directions: str
+) -> None:
+    assert ways(lines) == [(direction, None) for direction in directions.split()]
