@@ -1,8 +1,8 @@
 """A configured server, kept connected by one task for as long as it is wanted.
 
-The task makes one `McpConnection` after the other: another way where the failure of the first told of one, a new one where the session was
-lost, and a try after a pause where a server went away: after 1, 2, 4 … 30 s, ten times. A server that never was ready is not tried
-again, so that a wrong command does not loop; save behind a URL that refuses connections, since the server may only be starting.
+The task makes one `McpConnection` after the other. At once: by another way, such as the older transport, if the failure told of one, and
+anew if the session was lost. After a pause of 1, 2, 4 … 30 s, ten times: if a server that was ready went away, or its URL refuses
+connections, since it may only be starting. Else nothing follows, so that a wrong command does not loop.
 
 Light to import, for the first frame: only `run` needs the SDK.
 """
@@ -33,7 +33,7 @@ class Server:
 
     def __init__(self, spec: ServerSpec, shared: Shared) -> None:
         self.spec = spec  # a changed entry holds from the next connection on
-        self.is_wanted = spec.enabled
+        self.is_wanted = spec.enabled  # False also once it is given up, until somebody reconnects
         self.is_removed = False  # from the configuration: nothing connects it again
         self.connection: McpConnection | None = None  # the current one, or the last
         self.waited_in_vain: McpConnection | None = None  # it did not become ready while somebody waited
@@ -42,7 +42,7 @@ class Server:
         self._shared = shared
         self._wake = asyncio.Event()
         self._former: McpConnection | None = None
-        self._way: Way | None = None
+        self._way: Way | None = None  # of the next connection; None: as configured
         self._subscriptions: dict[str, int] = {}
         self._notices: tuple[str, ...] = ()
         self._changes: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Server:
         self._retry_at: float | None = None
         self._reason = ""  # why the server went away, while it is tried again
         self._was_ready = False
-        self._is_told = False
+        self._is_told = False  # that it went away, so that its coming back is told too
         self._began_ns = time.monotonic_ns()
 
     @property
@@ -120,11 +120,11 @@ class Server:
         return connection
 
     def is_replacing(self, connection: McpConnection) -> bool:
-        """Whether a connection that lost its session is being replaced by a new one."""
+        """Whether a connection that lost its session is being replaced: the next has not begun, or is starting."""
         return self.is_wanted and (self.connection is connection or self.state == "connecting")
 
     def _words_of_try(self) -> str:
-        if self._shared.for_command:
+        if self._shared.for_command:  # it ends before a try, so that a countdown would say nothing
             return self._reason
         count = f"try {self._tries} of {len(RETRY_SECONDS)}"
         if self._retry_at is None:
@@ -149,7 +149,7 @@ class Server:
         self._shared.changed()
 
     def take(self, spec: ServerSpec) -> None:
-        """Take a changed configuration: connect or disconnect as it says. A switch that was used meanwhile is no change."""
+        """Take a changed configuration, in which the person's switches are applied: connect or disconnect as it says."""
         is_as_before = replace(self.spec, enabled=spec.enabled) == spec and self.is_wanted == spec.enabled
         self.spec, self.is_instructing = spec, spec.instructions
         if not is_as_before:
@@ -184,11 +184,11 @@ class Server:
                     continue
                 connection = self._begin()
                 group.start_soon(connection.run)
-                await connection.settled.wait()
+                await connection.settled.wait()  # it is ready, or has failed
                 if connection.ready_since is not None and self._is_told:
                     self._is_told = False
                     self._shared.turned(self.spec.name, "back", "")
-                await connection.replaceable.wait()
+                await connection.replaceable.wait()  # it has ended, or its session is lost
                 self._decide(connection)
                 self._shared.changed()
                 if self._retry_at is not None:

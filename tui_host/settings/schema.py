@@ -34,7 +34,7 @@ THEMES = tuple(_THEMES.split())
 DEMO = "demo"
 # A variable's name, and its default: None without one, unlike in `${NAME:-}`.
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
-SERVER_NAME = r"(?!.*__)[\w-]{1,40}"
+SERVER_NAME = r"(?!.*__)[\w-]{1,40}"  # to the model a tool is SERVER__TOOL
 LARGEST_NUMBER = 1e9
 
 
@@ -116,7 +116,7 @@ class Price:
     cache_written: float | None = setting(None, doc="input tokens written to the cache, likewise")
 
     def of_input(self, plain: int, cached: int, cache_written: int) -> float:
-        """Return what so many million input tokens of each kind cost."""
+        """Return a million times what so many input tokens of each kind cost."""
         read = self.input if self.cached is None else self.cached
         written = self.input if self.cache_written is None else self.cache_written
         return plain * self.input + cached * read + cache_written * written
@@ -143,10 +143,10 @@ class Provider:
     prices: Mapping[str, Price] = setting({}, doc="the price of each model, by its name")
     key_variable: str | None = None  # the environment variable of a preset's key
     preset: bool = False  # from the built-in table alone
-    label: str = ""
+    label: str = ""  # a preset's name for people
     embedded: bool = False  # the demo model, whose process the host starts
     file: str = ""
-    in_keyring: bool = False
+    in_keyring: bool = False  # where `api_key` was read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +206,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A rule that decides calls without asking: deny beats ask beats allow. `where` is the file that contains the rule."""
+    """A rule for the calls that match: deny beats ask beats allow. `where` is the file that contains the rule."""
 
     server: str = setting("", form=r"[\w*-]*", remedy="use letters, digits, -, _ and *", doc="its name, * as wildcard")
     tool: str = setting("", doc="a tool's name, with * as wildcard")
@@ -219,7 +219,7 @@ class TurnLimits:
     """What bounds a turn."""
 
     steps: int = setting(25, low=1, doc="largest number of model exchanges in a turn")
-    connect_wait: float = setting(10.0, doc="longest wait for connecting servers, from the later of both starts")
+    connect_wait: float = setting(10.0, doc="longest wait of a turn for connecting servers, in seconds")
     retries: int = setting(3, doc="largest number of automatic retries of a request that is refused temporarily")
 
 
