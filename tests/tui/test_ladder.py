@@ -176,9 +176,9 @@ def rows_of(*turns: tuple[int, int]) -> list[Row]:
     ]
 
 
-def sections_of(rows: list[Row]) -> Sections:
+def sections_of(rows: list[Row], partner: Callable[[int], int | None] = lambda _: None) -> Sections:
     sections = Sections()
-    sections.take(rows, lambda _: None)
+    sections.take(rows, partner)
     return sections
 
 
@@ -200,6 +200,33 @@ def test_each_turn_and_step_has_a_heading() -> None:
     assert lines_of(index) == ["#0", "0", "#1", "1", "2", "#3", "3"]
     assert [index.line_of(number) for number in range(4)] == [2, 4, 5, 7]
     assert index.line_of(9) is None
+
+
+def test_what_turns_out_to_be_of_a_turn_goes_there_and_its_heading_stays_for_what_is_left() -> None:
+    rows = rows_of((1, 1), (0, 0), (0, 0), (0, 0), (2, 1))
+    rows = [replace(row, mono_ns=1_000 * row.number, method="tools/call") for row in rows]
+    rows[3] = replace(rows[3], answer=True)  # of row 1
+    sections = sections_of(rows, {3: 1, 1: 3}.get)
+    index = LadderIndex(sections)
+    index.count(rows)
+    index.extend(range(5))
+
+    def moves(row: Row, turn: int) -> bool:
+        sections.move(row.number, (row.clock, turn, 1))
+        return index.move(replace(row, turn=turn, step=1))
+
+    assert lines_of(index) == ["#0", "0", "#1", "1", "2", "3", "#4", "4"]
+    assert moves(rows[1], 1)
+    assert moves(rows[3], 1)
+    assert lines_of(index) == ["#0", "0", "1", "3", "#1", "2", "#4", "4"]
+    assert [index.turn_of(number) for number in range(5)] == [1, 1, 0, 1, 2]
+    assert (index.counts("", 1), index.counts("", 0)) == ((0, 3), (0, 1))
+    assert not moves(rows[1], 1)
+    assert moves(rows[2], 2)
+    assert lines_of(index) == ["#0", "0", "1", "3", "#4", "2", "4"]
+    assert moves(rows[1], 2)
+    assert lines_of(index) == ["#0", "0", "3", "#4", "1", "2", "4"]
+    assert index.counts("", 2) == (0, 3)
 
 
 def test_connections_before_the_first_turn_are_folded_and_any_section_opens_and_folds() -> None:
