@@ -99,7 +99,7 @@ RUN = [("math.add", b'{"a":6,"b":5}')]
         ("hub", INVOKE, '{"name": "math__add"}', [], 'Error: params is missing: math__add requires ["a", "b"].'),
         ("hub", INVOKE, '{"name": "math__add", "params": 3}', [], "Error: params is not a JSON object."),
         ("hub", INVOKE, '{"name": "math__power", "params": {}}', [], "Error: there is no tool 'math__power'"),
-        ("hub", INSPECT, "{}", [], "Error: there is no tool 'None' (list_tools names all)."),
+        ("hub", INSPECT, "{}", [], "Error: name is missing (list_tools names all)."),
         ("hub", "hub__list", "{}", [], "Error: there is no tool hub__list (list_tools names those that there are)."),
         ("hub", "math__add", "{}", [], 'call invoke_tool with {"name": "math__add", "params": {…}}'),
         ("hub+cline", "add", "{}", [], 'call hub invoke_tool with {"name": "math__add", "params": {…}}'),

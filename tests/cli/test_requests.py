@@ -158,9 +158,10 @@ def test_a_refused_call_is_allowed_by_the_pattern_that_is_told(odd: Desk) -> Non
     ended = odd.ask("go")
     refused = "a call was refused, because nobody can be asked here (allow with --allow 'odd.get*1*')"
     assert (ended.code, ended.told) == (3, f"{lost}tui-host: odd.'get[1]': {refused}\n")
-    ended = odd.ask("go", "--allow", "odd.get*1*", "--allow", "odd.paintt")
+    ended = odd.ask("go", "--allow", "odd.get*1*", "--allow", "odd.paintt", "--allow", "ood.paint")
+    unfit = "--allow odd.paintt fits no tool of odd (did you mean paint?)"
     assert ended.code == 0
-    assert ended.told == f"{lost}tui-host: --allow odd.paintt fits no tool of odd (did you mean paint?)\n"
+    assert ended.told == f"{lost}tui-host: {unfit}\ntui-host: --allow ood.paint fits no server (choose from odd)\n"
 
 
 def test_check_says_the_instructions_and_names_the_prompts(odd: Desk) -> None:

@@ -107,6 +107,13 @@ def test_a_choice_with_another_index_is_read_for_its_call() -> None:
     ]
 
 
+def test_the_only_choice_of_a_whole_answer_is_read_whatever_its_index() -> None:
+    choice: JSON = {"index": 1, "message": {"content": "Let me.", "tool_calls": [whole(SUM, "c1")]}}
+    fold = fold_of("openai", json.dumps({"choices": [choice]}).encode())
+
+    assert (fold.text, asked(fold)) == ("Let me.", [("c1", *SUM)])
+
+
 def test_calls_beyond_the_limit_are_told_and_left_out() -> None:
     many = fold_of("openai", *(calls(whole(("t", "{}"), f"i{n}", n)) for n in range(200)))
 

@@ -44,6 +44,7 @@ enabled = false
 timeout = 60
 [servers.sums]
 bundled = "math"
+env = { STATION = "a" }
 
 [[rules]]
 server = "time"

@@ -63,7 +63,7 @@ def test_all_mistakes_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     assert told == [
         f"{tmp_path}/rules.toml: {invalid}",
         f"{tmp_path}/state.toml: themes, line 1: unknown key (did you mean theme?)",
-        f"{config}: limits.steps, line 2: found 0, expected an integer, 1 or more (write it without quotes)",
+        f"{config}: limits.steps, line 2: found 0, expected an integer, 1 or more (choose another number)",
         f"{config}: ui.ascii, line 8: found 1, expected true or false (write it without quotes)",
         f"{config}: servers.a.url, line 6: found an integer, expected text (write it in quotes)",
         f"{config}: servers.a.arg, line 5: unknown key (did you mean args?)",

@@ -86,9 +86,11 @@ class Hub:
         return "\n".join(lines)
 
     def _tool(self, name: JSON) -> ToolSpec:
-        tool = tool_meant(name, self._tools.values()) if isinstance(name, str) else None
+        if not isinstance(name, str):
+            raise TuiHostError("name is missing", remedy=f"{LIST} names all")
+        tool = tool_meant(name, self._tools.values())
         if tool is None:
-            raise TuiHostError(f"there is no tool {str(name)[:_SHOWN_CHARACTERS]!r}", remedy=f"{LIST} names all")
+            raise TuiHostError(f"there is no tool {name[:_SHOWN_CHARACTERS]!r}", remedy=f"{LIST} names all")
         return tool
 
 

@@ -266,6 +266,8 @@ def say_asides(host: Host, results: Sequence[TurnResult]) -> None:
             say(host, f"{status.name} is not connected: {status.detail}")
     for flag in host.settings.allow:
         server, _, tool = flag.partition(".")
+        if not any(matches(name, server) for name in host.settings.servers):
+            say(host, f"--allow {flag} fits no server ({nearest(server, tuple(host.settings.servers))})")
         names = [each.name for each in pool.tools() if each.server == server]
         if names and not any(matches(name, tool) for name in names):
             say(host, f"--allow {flag} fits no tool of {server} ({nearest(tool, names)})")

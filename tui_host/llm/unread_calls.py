@@ -1,6 +1,6 @@
 """Finds calls that nobody read: a model's own markers, which its server left in the text, and another protocol's form.
 
-An explanation of markers is no call: they count at the beginning of a line, outside code, where a tool's name follows.
+An explanation of markers is no call: they count at the beginning of a line or of a sentence, outside code, where a tool's name follows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from tui_host.llm.tool_names import tool_meant
 # Whose markers a model was trained on, the name of the parser for them in vLLM and SGLang, and how a call begins.
 _MARKERS = (
     ("Kimi's <|tool_call_begin|>", "kimi_k2", r"<\|tool_calls?_(?:section_)?begin\|>|\S+\s*<\|tool_call_argument_"),
-    ("DeepSeek's special tokens", "deepseek_v3", r"<[|｜](?:DSML[|｜]|tool[▁_]calls?[▁_]begin[|｜]>)"),
+    ("DeepSeek's special tokens", "deepseek_v32", r"<[|｜]DSML[|｜]"),
+    ("DeepSeek's special tokens", "deepseek_v3", r"(?:<[|｜]tool[▁_]calls?[▁_]begin[|｜]>\s*)+function\b"),
+    ("DeepSeek's special tokens", "deepseek_v31", r"<[|｜]tool[▁_]calls?[▁_]begin[|｜]>"),
     ("MiniMax's <tool_call>", "minimax_m2", r"<minimax:tool_call>|<tool_calls>\s*\{"),
     ("Qwen's <tool_call><function=…>", "qwen3_coder", r"<tool_call>\s*<function=|<function=[^>\n]+>\s*<parameter="),
     ("GLM's <tool_call> with <arg_key>", "glm45", r"<tool_call>[^\n<{]+\s*(?:<arg_key>|</tool_call>)"),
@@ -34,9 +36,13 @@ _MARKERS = (
     ("Llama's <|python_tag|>", "llama3_json", r"<\|python_tag\|>"),
     ("Llama's <function=…>", "llama3_json", r"<function="),
     ("gpt-oss's channels", "openai", r"(?:<\|start\|>assistant)?<\|channel\|>\w+ to="),
-    ("Gemma's tool_code", "functiongemma", r"```tool_(?:code|call)\b"),
+    ("FunctionGemma's <start_function_call>", "functiongemma", r"<start_function_call>"),
+    ("Gemma's tool_code", "pythonic", r"```tool_(?:code|call)\b"),
 )
-_FORMS = tuple((whose, parser, re.compile(rf"^[ \t]*(?:{begun})", re.MULTILINE)) for whose, parser, begun in _MARKERS)
+_FORMS = tuple(
+    (whose, parser, re.compile(rf"(?:^|[.!?。！？])[ \t]*(?:{begun})", re.MULTILINE))
+    for whose, parser, begun in _MARKERS
+)
 _FENCE = re.compile(
     r"^[ \t]*(`{3,}|~{3,})(?!tool_code|tool_call).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
 )
@@ -66,7 +72,7 @@ def unread_call(
     for whose, parser, begun in _FORMS:
         found = None if parser == besides else begun.search(plain)
         words = () if found is None else islice(_NAME.finditer(plain, found.start()), _MOST_NAMES)
-        if any(tool_meant(word[0], tools) is not None for word in words):
+        if any(tool_meant(word[0].removeprefix("call:"), tools) is not None for word in words):
             helps = f"the server's parser for them (vLLM, SGLang: --tool-call-parser {parser}; llama.cpp: --jinja)"
             return _unread(whose, f"{helps}, or the tool protocol hermes", is_thinking=is_thinking)
     for kind in (Cline, Cherry, Hermes, JsonCalls, React):

@@ -48,7 +48,7 @@ def setting(  # noqa: PLR0913 - each is a part of the rule
     form: str = "",  # the pattern of each text
     names: str = "",  # the pattern of a table's keys
     remedy: str = "use letters, digits and _",  # where a form or a name does not fit
-    only: str = "",  # the key that must stand beside it
+    only: str = "",  # the key, or one of the keys, that must stand beside it
     unit: Literal["", "duration", "size"] = "",  # how a number is written: `90d`, `5GB`
     is_secret: bool = False,  # better not written out
     apart: bool = False,  # read by a function of its own, which needs more than the table
@@ -160,7 +160,9 @@ class ServerSpec:
     url: Template | None = setting(None, doc="the address of a remote server")
     bundled: str | None = setting(None, choices=BUNDLED, doc="the name of a bundled server")
     transport: Transport = setting("stdio", doc="how to connect; http if there is a URL")
-    env: Mapping[str, Template] = setting({}, only="command", names="[^=]+", is_secret=True, doc="variables to add")
+    env: Mapping[str, Template] = setting(
+        {}, only="command or bundled", names="[^=]+", is_secret=True, doc="variables to add"
+    )
     headers: Mapping[str, Template] = _headers(only="url")
     enabled: bool = setting(True, doc="whether to connect at start")
     timeout: float = setting(60.0, doc="longest time for a request, in seconds; 0 for no limit")

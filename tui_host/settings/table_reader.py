@@ -170,7 +170,7 @@ class SettingsTable:
                 values[key] = self._options()
             elif key in self.data and not rule["apart"]:
                 values[key] = self._value(key, kind, rules[key])
-                if rule["only"] and rule["only"] not in self.data:
+                if rule["only"] and self.data.keys().isdisjoint(rule["only"].split(" or ")):
                     self.mistake(key, f"is only valid with {rule['only']}", "remove it")
         known = (*rules, "extra_body") if "options" in rules else tuple(rules)
         for key in self.data:
@@ -286,6 +286,8 @@ class SettingsTable:
             wanted = "an integer" if kind is int else "a number"
             wanted += f", {low:g} or more" if high == LARGEST_NUMBER else f", {low:g} to {high:g}"
             kinds = int if kind is int else int | float
+            if isinstance(value, int | float):
+                remedy = "choose another number"
             # A bool is an int to Python, and NaN is in no range.
             if isinstance(value, kinds) and not isinstance(value, bool) and low <= value <= high:
                 read = value if kind is int else float(value)

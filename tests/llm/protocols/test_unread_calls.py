@@ -37,6 +37,7 @@ MARKERS = {
     "<function=math__add>{}</function>": "Llama's <function=…>",
     "<|channel|>commentary to=functions.math__add <|constrain|>json<|message|>{}<|call|>": "gpt-oss's channels",
     "<|start|>assistant<|channel|>commentary to=functions.math__add<|message|>{}": "gpt-oss's channels",
+    "<start_function_call>call:math__add{a:1,b:2}<end_function_call>": "FunctionGemma's <start_function_call>",
     "```tool_code\nmath__add(a=1, b=2)\n```": "Gemma's tool_code",
     '<|tool_call|>[{"name": "math__add", "arguments": {}}]': "Granite's or Phi's <|tool_call|>",
     '[TOOL_REQUEST]\n{"name": "math__add", "arguments": {}}\n[END_TOOL_REQUEST]': "LM Studio's [TOOL_REQUEST]",
@@ -65,6 +66,7 @@ def test_every_form_of_a_call_is_named_that_the_protocol_does_not_read(protocol:
         f"Kimi writes a call so:\n\n```\n{KIMI}\n```\n\nand Qwen in `<tool_call>`.",
         f"It writes\n{call('hermes')}\nand then it waits for the result.",
         call("hermes").replace("math__add", "hammer"),
+        f"Hermes writes {' '.join(call('hermes').split())}",
         '{"sum": 11}',
         "The sum is 11.",
         "",
@@ -87,6 +89,22 @@ def test_the_user_is_told_whose_markers_they_are_where_they_stand_and_what_helps
         "use the tool protocol cherry (f4, --protocol)",
         "the call stands in the thinking alone; write it in the answer",
     )
+
+
+@pytest.mark.parametrize(
+    ("answer", "parser"),
+    [
+        (f"I will add. {' '.join(call('hermes').split())}", "hermes"),
+        (f"I will add.{call('hermes')}", "hermes"),
+        ("<｜tool▁call▁begin｜>function<｜tool▁sep｜>math__add\n```json\n{}\n```<｜tool▁call▁end｜>", "deepseek_v3"),
+        ("<｜tool▁call▁begin｜>math__add<｜tool▁sep｜>{}<｜tool▁call▁end｜>", "deepseek_v31"),
+        (DSML, "deepseek_v32"),
+    ],
+)
+def test_the_servers_parser_is_that_of_the_form_also_behind_a_sentence(answer: str, parser: str) -> None:
+    unread = unread_call(answer, TOOLS)
+    assert unread is not None
+    assert f"--tool-call-parser {parser};" in unread.remedy
 
 
 def test_an_object_behind_words_in_its_line_is_told_to_stand_alone() -> None:

@@ -175,7 +175,7 @@ def _call(item: Item) -> Iterator[str]:
     yield f"**Call** {code(f'{server}.{tool}' if server else tool)} · {code(decided)}"
     asked, sent = _text(item, "asked"), _text(item, "sent")
     yield fence(asked, "json")
-    if sent not in {"", asked}:
+    if sent and _text(item, "decision") == "edited":  # else it differs in spaces and spelling alone
         yield "What was sent instead:"
         yield fence(sent, "json")
     if result := _text(item, "result"):

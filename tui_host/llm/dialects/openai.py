@@ -191,8 +191,10 @@ class ChatCompletionsReader(ChatReader):
 def _choice(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
     """Return the first choice. Requests never ask for several, but LiteLLM before Bedrock gives calls an index of their own."""
     first = next(iter(items(value.get("choices"))), None)
-    is_other = isinstance(first, dict) and first.get("index") and not mapping(first.get("delta")).get("tool_calls")
-    return first if isinstance(first, dict) and not is_other else None
+    if not isinstance(first, dict):
+        return None
+    is_other = first.get("index") and "message" not in first and not mapping(first.get("delta")).get("tool_calls")
+    return None if is_other else first
 
 
 def _thought(delta: Mapping[str, JSON]) -> tuple[str, str]:
