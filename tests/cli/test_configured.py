@@ -22,7 +22,7 @@ def test_all_mistakes_are_told_at_once_and_nothing_else_is_done(program: Program
     ended = program.run("ask", "--json", "hi", "--config", config, "--data-dir", tmp_path / "data")
     assert (ended.code, ended.out) == (2, b"")
     assert ended.err.splitlines() == [
-        f"tui-host: {config}: limits.steps, line 3: found -1, expected an integer, 1 or more (write it without quotes)",
+        f"tui-host: {config}: limits.steps, line 3: found -1, expected an integer, 1 or more (choose another number)",
         f"tui-host: {config}: protocoll, line 1: unknown key (did you mean protocol?)",
     ]
     assert not (tmp_path / "data").exists()
