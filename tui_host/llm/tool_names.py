@@ -104,11 +104,11 @@ def tool_meant(name: str, tools: Iterable[ToolSpec]) -> ToolSpec | None:
     return by_name.get(resolve(name, {offered: (tool.server, tool.tool) for offered, tool in by_name.items()}) or "")
 
 
-def nearest(name: str, tools: Iterable[ToolSpec], *, most: int = 3, alike: float = 0.5) -> tuple[str, ...]:
+def nearest(name: str, tools: Iterable[ToolSpec], *, most: int = 3) -> tuple[str, ...]:
     """Return the names most similar to an unknown name, which may be a tool's bare name, best first."""
     named: dict[str, list[str]] = {}
     for tool in tools:
         for form in dict.fromkeys((tool.tool, tool.name, f"{tool.server}__{tool.tool}")):
             named.setdefault(form, []).append(tool.name)
-    close = difflib.get_close_matches(name[:200], named, n=3 * most, cutoff=alike)
+    close = difflib.get_close_matches(name[:200], named, n=3 * most, cutoff=0.5)
     return tuple(dict.fromkeys(full for form in close for full in named[form]))[:most]

@@ -282,22 +282,22 @@ class _LogExchanges:
             yield from self._end(asked.exchange)
 
 
-def _messages_in(data: bytes, value: JSON, words: str, depth: int) -> Iterator[_Message]:
+def _messages_in(data: bytes | None, value: JSON, words: str, depth: int) -> Iterator[_Message]:
     """Find the messages in a value: itself, or those in its members, each with the names and short texts around it."""
     body = body_of(value)
     if body is not None:
-        yield _Message(words, data, value, body)
+        yield _Message(words, to_json(value) if data is None else data, value, body)
     elif isinstance(value, str) and "{" in value:  # a body as a text, or the events of a stream
         for line in LogLines(value.encode("utf-8", "surrogatepass")):
             yield from _messages_in(line.data, line.value, f"{words} {line.before}", depth - 1)
     elif isinstance(value, list) and depth:
         for item in value:
-            yield from _messages_in(to_json(item), item, words, depth - 1)
+            yield from _messages_in(None, item, words, depth - 1)  # written anew only where it is a message
     elif isinstance(value, Mapping) and depth:
         texts = [f"{item}" for item in value.values() if isinstance(item, str | int | float)]
         around = " ".join([words, *(text for text in texts if len(text) <= _WORD_CHARACTERS and "{" not in text)])
         for name, item in value.items():
-            yield from _messages_in(to_json(item), item, f"{around[:_WORDS_CHARACTERS]} {name}", depth - 1)
+            yield from _messages_in(None, item, f"{around[:_WORDS_CHARACTERS]} {name}", depth - 1)
 
 
 def _once_each(found: Iterator[_Message]) -> list[_Message]:
