@@ -14,7 +14,7 @@ from typing_extensions import override
 from tests.capture.drafts import SESSION, llm
 from tests.capture.test_exports import Kept, exchange, link, over_http, two_turns
 from tui_host.answers.session_exports import SESSION_EXPORTS
-from tui_host.capture.record import Draft, Head, Place
+from tui_host.capture.record import Head, Place, Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.errors import JSON
 
@@ -32,10 +32,10 @@ def stream(text: str) -> bytes:
     return b"data: %s\n\ndata: [DONE]\n\n" % json.dumps(event).encode()
 
 
-def conversation(count: int) -> list[Draft]:
+def conversation(count: int) -> list[Record]:
     """So many turns, each request with all messages before it; the system prompt was put in by the tool protocol."""
     messages: list[dict[str, str]] = [{"role": "system", "content": SYSTEM}]
-    drafts: list[Draft] = []
+    drafts: list[Record] = []
     for turn in range(1, count + 1):
         messages.append({"role": "user", "content": f"question {turn} {HOSTILE}"})
         body = json.dumps({"model": "m", "temperature": 0.5, "messages": messages}, ensure_ascii=False).encode()
@@ -44,12 +44,12 @@ def conversation(count: int) -> list[Draft]:
         value = {"relation": "injected", "call": "", "span": span, "known": "id", "words": f"teaches {HOSTILE}"}
         place = Place(session=SESSION, turn=turn, step=1)
         drafts += exchange(f"x{turn}", body, stream(f"{ANSWER} {turn}"), turn=turn)
-        drafts.insert(-3, Draft(wire="host", kind="link", place=place, data=json.dumps(value).encode()))
+        drafts.insert(-3, Record(wire="host", kind="link", place=place, data=json.dumps(value).encode()))
         messages.append({"role": "assistant", "content": f"{ANSWER} {turn}"})
     return drafts
 
 
-def told(name: str, drafts: Sequence[Draft], items: Sequence[dict[str, JSON]] = ()) -> str:
+def told(name: str, drafts: Sequence[Record], items: Sequence[dict[str, JSON]] = ()) -> str:
     return b"".join(SESSION_EXPORTS[name](Kept(drafts, items), INFO)).decode()
 
 

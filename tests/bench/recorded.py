@@ -6,6 +6,7 @@ import asyncio
 import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +24,7 @@ from tui_host.answers.section import Section
 from tui_host.answers.sheet import Sheet
 from tui_host.answers.steps import Steps, made
 from tui_host.capture.ladder.ladder import Ladder
-from tui_host.capture.record import Direction, Draft, Kind, Place, Record
+from tui_host.capture.record import Direction, Kind, Place, Record
 from tui_host.errors import JSON
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
@@ -34,7 +35,7 @@ LISTED, FEW, SCROLLED = 1_000_000, 1000, 40
 EVENTS = 60
 
 
-def frame(number: int) -> Draft:
+def frame(number: int) -> Record:
     turn, step = number // 100 + 1, number % 100 // 10 + 1
     place = Place(session="s", turn=turn, step=step, call=f"{turn}.{step}.{number % 10 // 2 + 1}")
     call: JSON = {"name": "lookup", "arguments": {"city": f"Paris {number}"}}
@@ -42,12 +43,12 @@ def frame(number: int) -> Draft:
     direction: Direction = "out"
     if number % 2:
         data, direction = rpc(id=number // 2, result=text_result(f"Paris has {number} people")), "in"
-    return Draft(
+    return Record(
         wire="mcp", kind="frame", peer="docs", connection="docs#1", direction=direction, place=place, data=data + b"\n"
     )
 
 
-def chat() -> Iterator[Draft]:
+def chat() -> Iterator[Record]:
     number = 0
     while True:
         place, exchange = Place(session="s", turn=number // 10 + 1, step=number % 10 + 1), f"x{number}"
@@ -56,7 +57,7 @@ def chat() -> Iterator[Draft]:
         for kind in kinds:
             direction: Direction = "out" if kind == "request" else "in"
             data = b'{"reason":"complete"}' if kind == "end" else b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n'
-            yield Draft(
+            yield Record(
                 wire="llm", kind=kind, peer="demo", direction=direction, place=place, exchange=exchange, data=data
             )
         yield from (frame(2 * number), frame(2 * number + 1))
@@ -67,10 +68,10 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-def feed(ladder: Ladder, drafts: Iterator[Draft], count: int) -> None:
+def feed(ladder: Ladder, drafts: Iterator[Record], count: int) -> None:
     for first in range(0, count, PER_PIECE):
         ladder.feed(
-            Record(capture="c", seq=number, time_ns=number * 1000, mono_ns=number * 1000, draft=draft)
+            replace(draft, capture="c", seq=number, time_ns=number * 1000, mono_ns=number * 1000)
             for number, draft in enumerate(islice(drafts, min(PER_PIECE, count - first)), first + 1)
         )
         assert ladder.numbers.widest >= 0  # as the list asks after each
@@ -83,7 +84,7 @@ class Held(SessionSource):
 
     @override
     def record(self, key: tuple[str, int]) -> Record | None:
-        return Record(capture="c", seq=key[1], time_ns=0, mono_ns=0, draft=frame(key[1] - 1))
+        return replace(frame(key[1] - 1), capture="c", seq=key[1], mono_ns=0)
 
     @override
     def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:

@@ -31,4 +31,4 @@ def coded(data: bytes, encoding: str) -> bytes:
 def undone(exchange: Exchange, side: Literal["request", "response"]) -> bytes:
     """A body without its content coding."""
     records = exchange.chunks if side == "response" else [record for record in (exchange.request,) if record]
-    return decode_drafts(record.draft for record in records)[0]
+    return decode_drafts(record for record in records)[0]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import strategies as st
 
-from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Redaction, Wire
+from tui_host.capture.record import Direction, Head, Kind, Place, Record, Redaction, Wire
 from tui_host.capture.store.schema_version import OlderFormError
 from tui_host.capture.store.store import Store
 
@@ -40,20 +41,20 @@ def frame(
     turn: int | None = 1,
     connection: str = "math#1",
     direction: Direction = "out",
-) -> Draft:
+) -> Record:
     """A frame on a stdio server's connection, in a turn if a session is given."""
     place = Place(session=session, turn=turn, step=1) if session else Place()
     peer = connection.partition("#")[0]
-    return Draft(
+    return Record(
         wire="mcp", kind="frame", peer=peer, direction=direction, place=place, connection=connection, data=data
     )
 
 
 def llm(
     kind: Kind, exchange: str, data: bytes = b"", *, session: str = SESSION, step: int = 1, head: Head | None = None
-) -> Draft:
+) -> Record:
     """A part of an exchange with a model, in a session's first turn."""
-    return Draft(
+    return Record(
         wire="llm",
         kind=kind,
         peer="demo",
@@ -85,7 +86,7 @@ def everything_in(folder: Path) -> bytes:
     for path in folder.rglob("tui-host.db"):
         with suppress(OlderFormError):  # a program makes it just now
             store = Store.open_to_read(path)
-            files += [record.draft.data for record in store.records()]
+            files += [record.data for record in store.records()]
             store.close()
     return b"\n".join(files)
 
@@ -113,7 +114,7 @@ places = st.builds(
 ) | st.just(Place())
 
 any_draft = st.builds(
-    Draft,
+    Record,
     wire=st.sampled_from(wires),
     kind=st.sampled_from(kinds),
     peer=texts,
@@ -127,3 +128,7 @@ any_draft = st.builds(
     malformed=st.none() | texts,
     redacted=st.lists(redactions, max_size=2).map(tuple),
 )
+
+
+def unstamped(records: Iterable[Record]) -> list[Record]:
+    return [replace(record, capture="", seq=0, time_ns=0, mono_ns=None) for record in records]

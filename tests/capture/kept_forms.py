@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.capture.drafts import SESSION, FixedClock, frame, llm
 from tui_host.capture.exports import jsonl_export as jsonl
-from tui_host.capture.record import Draft, Head, Place, Redaction
+from tui_host.capture.record import Head, Place, Record, Redaction
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo
@@ -43,11 +43,11 @@ DECISION = {
 }
 
 
-def drafts() -> Iterator[Draft]:
+def drafts() -> Iterator[Record]:
     """A turn of two steps on both wires, with whatever a record can have."""
     yield frame(b'{"jsonrpc":"2.0","id":0,"method":"initialize"}\n')
     yield frame(b"not JSON \xff\x00\n", direction="in", turn=None)
-    yield Draft(wire="stderr", kind="line", peer="math", direction="in", connection="math#1", data="警告\n".encode())
+    yield Record(wire="stderr", kind="line", peer="math", direction="in", connection="math#1", data="警告\n".encode())
     messages = [{"role": "system", "content": "You are helpful. " * 20}, {"role": "user", "content": "6 × 5?"}]
     for step, exchange in ((1, "x1"), (2, "x2")):
         head = Head(
@@ -63,7 +63,7 @@ def drafts() -> Iterator[Draft]:
         yield replace(llm("chunk", exchange, b"\x1f\x8b" + bytes(range(256)), step=step), encoding="gzip")
         yield llm("end", exchange, b'{"reason": "complete", "bytes": 258, "kept": 258}', step=step)
         if step == 1:
-            host = Draft(wire="host", kind="link", place=CALL)
+            host = Record(wire="host", kind="link", place=CALL)
             yield replace(host, data=json.dumps(LINK).encode())
             yield replace(host, kind="decision", peer="math", data=json.dumps(DECISION).encode())
             yield replace(frame(b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}\n'), place=CALL)

@@ -12,7 +12,7 @@ from tui_host.capture.http.observer import ObservedExchange, Observer
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Relation, Span
-from tui_host.capture.record import NOWHERE, Direction, Draft, Place
+from tui_host.capture.record import NOWHERE, Direction, Place, Record
 
 JSON_TYPE = [("content-type", "application/json")]
 
@@ -43,7 +43,7 @@ class Wires(Kept):
         head = frame_head(data)
         seen = self._correlators.setdefault(server, Correlator()).see(direction, head, place)
         self.append(
-            Draft(
+            Record(
                 wire="mcp",
                 kind="frame",
                 peer=server,
@@ -57,7 +57,7 @@ class Wires(Kept):
 
     def line(self, text: bytes, server: str = "math") -> None:
         self.append(
-            Draft(wire="stderr", kind="line", peer=server, connection=f"{server}#1", direction="in", data=text + b"\n")
+            Record(wire="stderr", kind="line", peer=server, connection=f"{server}#1", direction="in", data=text + b"\n")
         )
 
     def link(
@@ -69,11 +69,11 @@ class Wires(Kept):
             side="request" if relation == "told" else "response",
         )
         link = Link(relation=relation, call=call, span=span, server="math", tool="multiply", words='{"a":6}')
-        self.append(Draft(wire="host", kind="link", place=at(call=call), data=link.to_bytes()))
+        self.append(Record(wire="host", kind="link", place=at(call=call), data=link.to_bytes()))
 
     def decide(self, call: str, words: str = "approved once, by you") -> None:
         value = {"server": "math", "tool": "multiply", "decision": "approved", "by": "person", "words": words}
-        self.append(Draft(wire="host", kind="decision", place=at(call=call), data=json.dumps(value).encode()))
+        self.append(Record(wire="host", kind="decision", place=at(call=call), data=json.dumps(value).encode()))
 
 
 def at(step: int = 1, *, turn: int = 1, call: str | None = None) -> Place:

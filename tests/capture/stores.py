@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.capture.drafts import FixedClock, frame
-from tui_host.capture.record import Draft
+from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo, Source
@@ -34,7 +34,7 @@ store.close()
 _WRITER = """
 import sys
 from pathlib import Path
-from tui_host.capture.record import Draft
+from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
@@ -46,7 +46,7 @@ shown = 0
 number = 0
 while not count or number < count:
     number += 1
-    recorder.append(Draft(wire="mcp", kind="frame", peer="math", data=b"%d" % number * 50))
+    recorder.append(Record(wire="mcp", kind="frame", peer="math", data=b"%d" % number * 50))
     for record in recorder.since(shown):
         shown = record.seq
     if number % 100 == 0:
@@ -82,7 +82,7 @@ def write_at_once(path: Path, count: int, *captures: str) -> None:
     assert [writer.returncode for writer in writers] == [0] * len(writers)
 
 
-def record(store: Store, drafts: Iterable[Draft], capture: str = "c1", redactor: Redactor | None = None) -> Recorder:
+def record(store: Store, drafts: Iterable[Record], capture: str = "c1", redactor: Redactor | None = None) -> Recorder:
     """Record drafts in a capture; the recorder stays open."""
     recorder = Recorder(store, redactor or Redactor(), capture=capture, clock=FixedClock())
     for draft in drafts:
@@ -93,12 +93,12 @@ def record(store: Store, drafts: Iterable[Draft], capture: str = "c1", redactor:
 
 def kept(store: Store, **choice: str | int) -> list[bytes]:
     """The data of the records that are chosen, in order."""
-    return [each.draft.data for each in store.records(**choice)]  # pyright: ignore[reportArgumentType] - by name
+    return [each.data for each in store.records(**choice)]  # pyright: ignore[reportArgumentType] - by name
 
 
 def kept_of(store: Store, session: str) -> list[bytes]:
     """The data of the records of a session, in order."""
-    return [each.draft.data for each, _ in store.session_records(session)]
+    return [each.data for each, _ in store.session_records(session)]
 
 
 def save(

@@ -31,7 +31,7 @@ from tui_host.capture.exports.exported import keys_in_words
 from tui_host.capture.exports.part_of_session import PartOfSession
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.link import Link, Span
-from tui_host.capture.record import Draft, Head, Place, Record
+from tui_host.capture.record import Head, Place, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.store import Store
@@ -73,7 +73,7 @@ ITEMS = (
 )
 
 
-def a_turn() -> Iterator[Draft]:
+def a_turn() -> Iterator[Record]:
     request = Head(
         method="POST",
         url="http://127.0.0.1:9/v1/chat/completions",
@@ -88,8 +88,8 @@ def a_turn() -> Iterator[Draft]:
     yield llm("chunk", "x1", b'data: {"delta":"\xe5\xb7')
     yield llm("chunk", "x1", b'\xa5"}\n\n')
     yield llm("end", "x1", complete)
-    yield Draft(wire="host", kind="link", place=CALL, data=b'{"relation":"asked"}')
-    yield Draft(
+    yield Record(wire="host", kind="link", place=CALL, data=b'{"relation":"asked"}')
+    yield Record(
         wire="host",
         kind="decision",
         place=CALL,
@@ -97,7 +97,7 @@ def a_turn() -> Iterator[Draft]:
     )
     call = b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"multiply"}}\n'
     yield replace(frame(call), place=CALL)
-    yield Draft(
+    yield Record(
         wire="stderr", kind="line", peer="math", direction="in", connection="math#1", data=b"multiplied \x1b[2J\x85\n"
     )
     result = b'{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"30"}]}}\n'
@@ -127,9 +127,9 @@ def test_an_export_is_byte_for_byte_what_it_was(recorded: Store, name: str, file
 
 @given(any_draft, st.booleans(), st.integers(0, 2**62), st.integers(0, 2**62))
 @example(frame("a\x9b2J\u2028b\x7f\u202e\x1b".encode()), False, 0, 0)
-def test_any_record_survives_its_line(draft: Draft, is_preamble: bool, time_us: int, mono_ns: int) -> None:  # noqa: FBT001 - generated
+def test_any_record_survives_its_line(draft: Record, is_preamble: bool, time_us: int, mono_ns: int) -> None:  # noqa: FBT001 - generated
     time_ns = time_us % (200 * 365 * 86400 * 10**6) * 1000
-    record = Record(capture="c1", seq=7, time_ns=time_ns, mono_ns=mono_ns, draft=draft)
+    record = replace(draft, capture="c1", seq=7, time_ns=time_ns, mono_ns=mono_ns)
 
     line = jsonl.record_line(record, is_preamble=is_preamble)
 
@@ -147,9 +147,9 @@ def test_a_line_that_is_no_record_is_told(line: bytes) -> None:
         jsonl.parse(line)
 
 
-def document(items: Sequence[dict[str, object]], drafts: Sequence[Draft] = ()) -> str:
+def document(items: Sequence[dict[str, object]], drafts: Sequence[Record] = ()) -> str:
     records = [
-        (Record(capture="c", seq=seq, time_ns=0, mono_ns=0, draft=draft), False) for seq, draft in enumerate(drafts, 1)
+        (replace(draft, capture="c", seq=seq, time_ns=0, mono_ns=0), False) for seq, draft in enumerate(drafts, 1)
     ]
     return b"".join(markdown.pieces(INFO, map(json.dumps, items), records)).decode()
 
@@ -249,13 +249,13 @@ JSON_TYPE = ("content-type", "application/json")
 class Kept:
     """Records and items in memory, as a store gives them."""
 
-    drafts: Sequence[Draft]
+    drafts: Sequence[Record]
     items: Sequence[Mapping[str, JSON]] = ()
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:  # noqa: ARG002 - there is but one
         clock = FixedClock()
         for seq, draft in enumerate(self.drafts, 1):
-            record = Record(capture="c1", seq=seq, time_ns=clock.wall_ns(), mono_ns=clock.mono_ns(), draft=draft)
+            record = replace(draft, capture="c1", seq=seq, time_ns=clock.wall_ns(), mono_ns=clock.mono_ns())
             yield record, draft.connection is not None and draft.place.turn is None and seq < 5
 
     def session_items(self, session: str) -> Sequence[str]:  # noqa: ARG002 - as above
@@ -265,7 +265,7 @@ class Kept:
         return b"".join(EXPORTS[name](self, HOSTILE))
 
 
-def exchange(name: str, body: bytes, answer: bytes, *, url: str = URL, turn: int = 1) -> Iterator[Draft]:
+def exchange(name: str, body: bytes, answer: bytes, *, url: str = URL, turn: int = 1) -> Iterator[Record]:
     """A request to a model and its answer."""
     place = replace(STEP, turn=turn)
     drafts = (
@@ -278,13 +278,13 @@ def exchange(name: str, body: bytes, answer: bytes, *, url: str = URL, turn: int
     return (replace(draft, place=place) for draft in drafts)
 
 
-def link(relation: str, call: str, turn: int, **span: str | int) -> Draft:
+def link(relation: str, call: str, turn: int, **span: str | int) -> Record:
     value = {"relation": relation, "call": call, "span": span, "known": "id", "server": "math", "tool": "add"}
     place = Place(session=SESSION, turn=turn, step=1, call=call)
-    return Draft(wire="host", kind="link", place=place, data=json.dumps(value).encode())
+    return Record(wire="host", kind="link", place=place, data=json.dumps(value).encode())
 
 
-def over_http() -> Iterator[Draft]:
+def over_http() -> Iterator[Record]:
     """A call to a server over HTTP, with the frames that its bodies carry."""
     sent = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"find"}}'
     came = b'{"jsonrpc":"2.0","id":7,"result":{"content":[]}}'
@@ -301,14 +301,14 @@ def over_http() -> Iterator[Draft]:
 def two_turns() -> Kept:
     """A call in each of two turns, on two of three connections."""
     calls = [replace(STEP, call="1.1.1"), replace(STEP, turn=2, call="2.1.1")]
-    drafts: list[Draft] = [
+    drafts: list[Record] = [
         frame(b'{"id":0,"method":"initialize"}\n'),
         frame(b'{"id":0,"method":"initialize"}\n', connection="lab#2"),
         *exchange("x1", b'{"messages":[1]}', b'data: {"a":1}\n\n'),
         link("asked", "1.1.1", 1, exchange="x1"),
         replace(frame(b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}\n'), place=calls[0]),
-        Draft(wire="stderr", kind="line", peer="math", connection="math#1", data=b"working\n"),
-        Draft(wire="stderr", kind="line", peer="lab", connection="lab#2", data=b"idle\n"),
+        Record(wire="stderr", kind="line", peer="math", connection="math#1", data=b"working\n"),
+        Record(wire="stderr", kind="line", peer="lab", connection="lab#2", data=b"idle\n"),
         replace(frame(b'{"jsonrpc":"2.0","id":1,"result":{"content":[]}}\n', direction="in"), place=calls[0]),
         *exchange("x2", b'{"messages":[1,2]}', b'data: {"a":2}\n\n', turn=2),
         link("told", "1.1.1", 2, exchange="x2", side="request"),
@@ -350,7 +350,7 @@ def test_an_archive_of_both_lanes_is_valid_by_the_schema_of_others() -> None:
 
 def test_an_archive_is_read_back_to_the_same_bodies() -> None:
     kept = Kept([*exchange("x1", b'{"messages":[]}', 'data: {"a":"工"}\n\n'.encode()), *over_http()])
-    drafts = [each.draft for each in seen(kept.told("har"), names=("x.har",))]
+    drafts = [each.record for each in seen(kept.told("har"), names=("x.har",))]
     for wire, kind in (("llm", "request"), ("llm", "chunk"), ("mcp", "request"), ("mcp", "frame")):
         bodies = [
             b"".join(draft.data for draft in some if (draft.wire, draft.kind) == (wire, kind))
@@ -440,7 +440,7 @@ def test_a_call_has_its_decision_its_frames_and_the_exchanges_that_asked_for_it_
     assert (numbers_of(call), items_of(call)) == ([1, *range(3, 11), *range(12, 19)], ["call"])
     bare = [replace(draft, place=replace(draft.place, call=None)) for draft in kept.drafts if draft.kind != "link"]
     sent = Link(relation="sent", call="1.1.1", span=Span(seq=8), server="math").to_bytes()
-    story = Kept([*bare, link("asked", "1.1.1", 1, exchange="x1"), Draft(wire="host", kind="link", data=sent)])
+    story = Kept([*bare, link("asked", "1.1.1", 1, exchange="x1"), Record(wire="host", kind="link", data=sent)])
     assert numbers_of(PartOfSession(story, call="1.1.1")) == [1, *range(3, 9), 18, 19]
     with pytest.raises(StoreError, match="there is no call x"):
         numbers_of(PartOfSession(story, call="x"))

@@ -14,7 +14,7 @@ from tests.capture.wires import Kept
 from tests.kit.peer import Answer, Exchange, Peer, chunked, cuts, hangs, peer, response, rpc
 from tui_host.capture.http.httpx2_tap import RecordingTransport
 from tui_host.capture.http.observer import Observer
-from tui_host.capture.record import NOWHERE, Draft, Place, current_place
+from tui_host.capture.record import NOWHERE, Place, Record, current_place
 
 CALL = Place(session="s", turn=1, step=1, call="c1")
 ASK = rpc(id=4, method="tools/call", params={"name": "add", "arguments": {"a": 1}, "_meta": {"progressToken": 4}})
@@ -208,6 +208,6 @@ def test_a_secret_cut_between_chunks_is_kept_from_the_records_whole_exchange() -
     assert "ghij" not in repr(kept.drafts)
     (_, answer) = kept.of("frame")
     assert answer.redacted
-    request: Draft = kept.of("request")[0]
+    request: Record = kept.of("request")[0]
     assert request.head is not None
     assert "zz" not in repr(request.head)

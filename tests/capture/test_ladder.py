@@ -22,7 +22,7 @@ from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.ladder.exchange_rows import EventCount
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Span
-from tui_host.capture.record import NOWHERE, Draft, Head, Place
+from tui_host.capture.record import NOWHERE, Head, Place, Record
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "ladder.txt"
 
@@ -55,7 +55,7 @@ def scenes() -> Iterator[tuple[str, Wires]]:
 def with_more_beside(wires: Wires) -> None:
     wires.model.begin("GET", "http://model/v1/models", [], b"", at()).end()
     whole_turn(wires)
-    wires.append(Draft(wire="mcp", kind="frame", peer="math", connection="math#2", direction="out", data=call_of(4)))
+    wires.append(Record(wire="mcp", kind="frame", peer="math", connection="math#2", direction="out", data=call_of(4)))
 
 
 def ends(how: str, words: str = "") -> Callable[[Wires], None]:
@@ -157,7 +157,7 @@ def asks_itself(wires: Wires) -> None:
 
 def is_linked_before_it_comes(wires: Wires) -> None:
     link = Link(relation="told", call="c9", span=Span(exchange="x1", side="request"))
-    wires.append(Draft(wire="host", kind="link", data=link.to_bytes()))
+    wires.append(Record(wire="host", kind="link", data=link.to_bytes()))
     wires.ask()
 
 
@@ -165,14 +165,14 @@ def is_linked_to_a_turn(wires: Wires) -> None:
     wires.frame("out", call_of(1))
     wires.rows()
     link = Link(relation="sent", call="c9", span=Span(seq=1), known="value")
-    wires.append(Draft(wire="host", kind="link", place=Place(turn=2, step=3, call="c9"), data=link.to_bytes()))
+    wires.append(Record(wire="host", kind="link", place=Place(turn=2, step=3, call="c9"), data=link.to_bytes()))
     wires.frame("in", result_of(1))  # which the same call brought
 
 
 def cannot_be_read(wires: Wires) -> None:
     for data in (b"", b"{", b"[]", b"3", b'{"relation":"asked"}', b'{"relation":"asked","call":[],"span":{"seq":"x"}}'):
-        wires.append(Draft(wire="host", kind="link", data=data))
-        wires.append(Draft(wire="host", kind="decision", data=data))
+        wires.append(Record(wire="host", kind="link", data=data))
+        wires.append(Record(wire="host", kind="decision", data=data))
 
 
 CHANGED = rpc(method="notifications/tools/list_changed")
@@ -295,7 +295,7 @@ def test_changes_are_told_long_after_there_were_many() -> None:
     wires.rows()
     exchange.chunk(b"x")
     chunk = wires.records()[-1]
-    other = replace(chunk, draft=replace(chunk.draft, exchange="x2"))
+    other = replace(chunk, exchange="x2")
     seen = 0
     for _ in range(6_000):
         seen = wires.ladder.revision

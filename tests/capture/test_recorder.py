@@ -15,7 +15,7 @@ import pytest
 from tests.capture.conftest import Disk
 from tests.capture.drafts import FixedClock, everything_in, frame, known_ns, wait_until
 from tests.capture.stores import kept, save
-from tui_host.capture.record import Draft, Head, Record, lasted
+from tui_host.capture.record import Head, Record, lasted
 from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store import writer
@@ -36,7 +36,7 @@ def test_what_was_recorded_before_there_was_a_store_is_kept_once_there_is_one(st
     recorder = Recorder(None, Redactor([("API_KEY", KEY)]), capture="c1", clock=FixedClock())
     recorder.without = "not open yet"
     recorder.append(frame(KEY.encode()))
-    assert [record.draft.data for record in recorder.since(0)] == [MARK]
+    assert [record.data for record in recorder.since(0)] == [MARK]
     assert (recorder.fault, recorder.unkept) == ("not open yet", 1)
     assert not recorder.flush(1)
     recorder.keep_in(store)
@@ -63,7 +63,7 @@ def test_records_are_numbered_stamped_and_given_back_in_order(recorder: Recorder
     seen = recorder.since(0)
 
     assert numbers == [1, 2, 3]
-    assert [record.draft.data for record in seen] == [b"0\n", b"1\n", b"2\n"]
+    assert [record.data for record in seen] == [b"0\n", b"1\n", b"2\n"]
     assert [record.mono_ns for record in seen] == [5_000_250_000, 5_000_500_000, 5_000_750_000]
     assert list(store.records(capture="c1")) == seen
     assert recorder.since(2) == seen[2:]
@@ -107,9 +107,9 @@ NOON = 1_760_000_000_000_000_000
 def test_a_captures_own_clock_counts_from_where_the_wall_clock_stood_when_it_began(
     stamps: Sequence[tuple[str, int, int | None]], times: Sequence[int]
 ) -> None:
-    clock, draft = WallClock(), Draft(wire="mcp", kind="frame")
+    clock, draft = WallClock(), Record(wire="mcp", kind="frame")
     records = [
-        Record(capture=capture, seq=number, time_ns=time_ns, mono_ns=mono_ns, draft=draft)
+        replace(draft, capture=capture, seq=number, time_ns=time_ns, mono_ns=mono_ns)
         for number, (capture, time_ns, mono_ns) in enumerate(stamps, 1)
     ]
     assert [clock.at_ns(record) for record in records] == times
@@ -171,10 +171,10 @@ def test_a_full_disk_loses_nothing_and_is_told_until_there_is_room(
 
     wait_until(lambda: recorder.unkept > 0 and len(recorder.since(0)) == 21)
     assert "full" in recorder.fault
-    assert recorder.since(1)[0].draft.data == MARK * 250
+    assert recorder.since(1)[0].data == MARK * 250
     assert kept(store, capture="c1")[:1] == [b"before"]
     recorder.append(frame(b"shown at once"))
-    wait_until(lambda: [record.draft.data for record in recorder.since(21)] == [b"shown at once"])
+    wait_until(lambda: [record.data for record in recorder.since(21)] == [b"shown at once"])
 
     disk.make_room()
     wait_until(lambda: recorder.unkept == 0)
@@ -190,10 +190,10 @@ def test_beyond_its_limit_memory_gives_up_the_oldest_bytes_and_counts_them() -> 
     seen = recorder.since(0)
 
     assert len(seen) == 10
-    assert recorder.dropped == sum(record.draft.data == b"" for record in seen) > 0
-    assert seen[0].draft.data == b""
-    assert "4000 bytes were dropped" in (seen[0].draft.malformed or "")
-    assert seen[-1].draft.data == b"9" * 4000
+    assert recorder.dropped == sum(record.data == b"" for record in seen) > 0
+    assert seen[0].data == b""
+    assert "4000 bytes were dropped" in (seen[0].malformed or "")
+    assert seen[-1].data == b"9" * 4000
 
 
 def test_beyond_its_end_memory_takes_no_more_and_counts_what_is_left_out() -> None:

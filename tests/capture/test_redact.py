@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_host.capture.record import Draft, Head, Redaction
+from tui_host.capture.record import Head, Record, Redaction
 from tui_host.capture.redact.by_value import LEARNED_MOST
 from tui_host.capture.redact.login_exchanges import without_credentials
 from tui_host.capture.redact.redaction import Redactor
@@ -60,7 +60,7 @@ def test_every_part_of_a_draft_is_redacted_and_says_what_was_taken_out() -> None
     )
     data = b'{"env":"%s!"}' % KEY.encode()
     malformed = f"no JSON: {KEY}"
-    draft = Draft(wire="llm", kind="request", head=head, data=data, malformed=malformed, redacted=(earlier,))
+    draft = Record(wire="llm", kind="request", head=head, data=data, malformed=malformed, redacted=(earlier,))
 
     kept = REDACTOR.draft(draft)
 
@@ -110,7 +110,7 @@ def test_a_short_secret_is_taken_out_only_where_it_is_all_of_a_header_a_query_va
     redactor = Redactor([("TEAM", "blue7")])
     head = Head(url="https://x.example/blue7/v1?team=blue7&k=blue77", headers=(("X-Team", "blue7"), ("X-B", "blue77")))
 
-    draft = redactor.draft(Draft(wire="llm", kind="request", head=head, data=b"as blue7 said"))
+    draft = redactor.draft(Record(wire="llm", kind="request", head=head, data=b"as blue7 said"))
 
     assert draft.data == b"as blue7 said"
     assert draft.head == Head(
@@ -244,9 +244,9 @@ def test_a_record_is_looked_through_for_what_was_known_when_it_came() -> None:
         key = f"sk-of-somebody-{number:08d}"
         redactor.learn(asking(key))
         drafts = (
-            Draft(wire="llm", kind="response", head=Head(status=200, headers=(("X-Debug", key),))),
-            Draft(wire="llm", kind="chunk", data=b'{"you": "%s"}' % key.encode()),
-            Draft(wire="llm", kind="chunk", malformed=f"it ends with {key}"),
+            Record(wire="llm", kind="response", head=Head(status=200, headers=(("X-Debug", key),))),
+            Record(wire="llm", kind="chunk", data=b'{"you": "%s"}' % key.encode()),
+            Record(wire="llm", kind="chunk", malformed=f"it ends with {key}"),
         )
         slots += [Slot("c", 1, 0, 0, draft, Unread(), redactor) for draft in drafts]
     redactor.add("API_KEY", "sk-of-somebody-00000000")
@@ -268,5 +268,5 @@ def test_a_host_s_key_is_known_also_where_its_request_has_those_of_forty_servers
         {"type": "mcp", "server_url": "https://a/", "authorization": f"tool-key-{number}-abc"} for number in range(40)
     ]
     body = json.dumps({"tools": tools}).encode()
-    without_credentials(Draft(wire="llm", kind="request", head=asking(OTHERS), data=body), redactor.learn_value)
+    without_credentials(Record(wire="llm", kind="request", head=asking(OTHERS), data=body), redactor.learn_value)
     assert OTHERS not in redactor.text(f"no such key: {OTHERS}")

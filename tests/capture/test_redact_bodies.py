@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tui_host.capture.record import Draft
+from tui_host.capture.record import Record
 from tui_host.capture.redact.body_fields import Learn
 from tui_host.capture.redact.by_place import without_keys
 from tui_host.capture.redact.login_bodies import without_tokens
@@ -280,7 +280,7 @@ def test_an_answer_that_tells_a_token_by_way_of_objects_is_known_and_kept_withou
     assert [stream.feed(body[at : at + 1]) for at in range(len(body))] == [(b"", ())] * len(body)
     kept, found = stream.flush()
     assert (len(found), b"at-1" in kept or b"eyJ" in kept) == (1, False)
-    assert without_credentials(Draft(wire="llm", kind="chunk", data=body), ignore).data == kept
+    assert without_credentials(Record(wire="llm", kind="chunk", data=body), ignore).data == kept
 
 
 @pytest.mark.parametrize("said", SAID)
@@ -307,7 +307,7 @@ def test_what_a_tool_gives_is_imported_as_it_is_whatever_it_is_called(indent: in
     result: JSON = {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "structuredContent": given}}
     data = json.dumps(result, indent=indent).encode()
     learned: list[str] = []
-    draft = Draft(wire="mcp", kind="chunk", data=data)
+    draft = Record(wire="mcp", kind="chunk", data=data)
     assert without_credentials(draft, lambda _name, value: learned.append(value)) is draft
     assert not learned
 
@@ -324,7 +324,7 @@ def test_what_begins_like_no_answer_of_a_login_or_is_too_large_for_one_goes_on_a
 
 
 def test_an_imported_answer_that_is_too_large_for_one_of_a_login_stays() -> None:
-    whole = Draft(wire="llm", kind="chunk", data=BIG + b'","access_token":"at-1"}')
+    whole = Record(wire="llm", kind="chunk", data=BIG + b'","access_token":"at-1"}')
     assert without_credentials(whole, ignore) is whole
 
 

@@ -14,7 +14,7 @@ from tests.capture.codings import coded
 from tests.capture.wires import Kept
 from tui_host.capture.content_codings import CodingError, decoder
 from tui_host.capture.http.observer import Observer
-from tui_host.capture.record import NOWHERE, Draft, Head
+from tui_host.capture.record import NOWHERE, Head, Record
 from tui_host.capture.redact.coded import HELD_LIMIT, CodedStream
 from tui_host.capture.redact.login_exchanges import without_credentials
 from tui_host.capture.redact.redaction import Redactor
@@ -221,8 +221,10 @@ def test_the_record_says_that_a_body_was_coded_and_reads_back_whole(*, is_late: 
     assert kept.ending().kept == kept.ending().size == len(body)
 
 
-def request(data: bytes, encoding: str | None) -> Draft:
-    draft = Draft(wire="llm", kind="request", head=Head(method="POST", url="http://a/v1"), data=data, encoding=encoding)
+def request(data: bytes, encoding: str | None) -> Record:
+    draft = Record(
+        wire="llm", kind="request", head=Head(method="POST", url="http://a/v1"), data=data, encoding=encoding
+    )
     return REDACTOR.draft(without_credentials(draft, lambda _name, _value: None))
 
 

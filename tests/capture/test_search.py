@@ -15,7 +15,7 @@ from tests.capture.wires import rpc
 from tui_host.capture.ladder.filter_completion import completions
 from tui_host.capture.ladder.filter_language import Both, Either, Field, Not, Query, Quoted, Word, leaves, read_filter
 from tui_host.capture.ladder.needles import Needles
-from tui_host.capture.record import Draft, Head, Place
+from tui_host.capture.record import Head, Place, Record
 from tui_host.capture.session_summary import foreign_session
 from tui_host.capture.store.record_search import RecordSearch
 from tui_host.capture.store.search import search
@@ -187,7 +187,7 @@ def test_records_are_searched_by_texts_and_by_rows(store: Store) -> None:
     call = (
         b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"lookup","arguments":{"q":"\\u5de5\\u5177"}}}'
     )
-    model = Draft(wire="llm", kind="request", peer="demo", direction="out", place=place, exchange="x1", data=b"{}")
+    model = Record(wire="llm", kind="request", peer="demo", direction="out", place=place, exchange="x1", data=b"{}")
     chunk = replace(model, kind="chunk", direction="in")
     drafts = [
         replace(model, head=Head(method="POST", url="http://model/v1")),
@@ -195,8 +195,8 @@ def test_records_are_searched_by_texts_and_by_rows(store: Store) -> None:
         replace(chunk, data=b"Par|"),
         replace(chunk, data=b"is"),
         replace(model, kind="end", direction="in", data=b'{"reason":"complete"}'),
-        Draft(wire="mcp", kind="frame", peer="docs", connection="docs#1", direction="out", place=place, data=call),
-        Draft(wire="mcp", kind="frame", peer="docs", place=Place(session="b", turn=1), data=b"lookup"),
+        Record(wire="mcp", kind="frame", peer="docs", connection="docs#1", direction="out", place=place, data=call),
+        Record(wire="mcp", kind="frame", peer="docs", place=Place(session="b", turn=1), data=b"lookup"),
     ]
     record(store, drafts).close()
 

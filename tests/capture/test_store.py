@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.capture.conftest import Disk
-from tests.capture.drafts import any_draft, frame
+from tests.capture.drafts import any_draft, frame, unstamped
 from tests.capture.stores import kept, record, start_writer, write_at_once
-from tui_host.capture.record import Draft
+from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.migrations import MIGRATIONS, NEWEST
@@ -31,22 +31,22 @@ def test_a_row_that_cannot_be_read_says_so_keeps_what_is_sound_and_hides_no_othe
     record(store, [frame(b"one"), frame(b"two"), frame(b"three")]).close()
     store.run(lambda connection: connection.execute(f"UPDATE records SET {change} WHERE data = CAST('two' AS BLOB)"))  # noqa: S608 - ours
     found = list(store.records())
-    assert [each.draft.data for each in found[::2]] == [b"one", b"three"]
-    assert "damaged" in (found[1].draft.malformed or "")
+    assert [each.data for each in found[::2]] == [b"one", b"three"]
+    assert "damaged" in (found[1].malformed or "")
     assert found[1].time_ns >= 0
-    assert (found[1].draft.kind, found[1].draft.peer) == ("frame", found[0].draft.peer)
-    assert (found[1].draft.data == b"two") == change.startswith("time")
+    assert (found[1].kind, found[1].peer) == ("frame", found[0].peer)
+    assert (found[1].data == b"two") == change.startswith("time")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
 @given(drafts=st.lists(any_draft, max_size=5))
-def test_any_draft_survives_the_store(drafts: list[Draft], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_any_draft_survives_the_store(drafts: list[Record], tmp_path_factory: pytest.TempPathFactory) -> None:
     store = Store.open(tmp_path_factory.mktemp("store") / "tui-host.db")
     try:
         record(store, drafts)
 
         # without credentials: those in well-known places go whatever else is known
-        assert [each.draft for each in store.records(capture="c1")] == [Redactor().draft(each) for each in drafts]
+        assert unstamped(store.records(capture="c1")) == [Redactor().draft(each) for each in drafts]
     finally:
         store.close()
 

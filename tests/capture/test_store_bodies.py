@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.drafts import SESSION, frame, llm
+from tests.capture.drafts import SESSION, frame, llm, unstamped
 from tests.capture.stores import kept, record
 from tests.steps import sizes_given
 from tui_host.capture import zstd
-from tui_host.capture.record import Draft
+from tui_host.capture.record import Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.errors import JSON
 
 
-def conversation(turns: int) -> Iterator[Draft]:
+def conversation(turns: int) -> Iterator[Record]:
     """Requests of a conversation of random words, with another request between every two, and answers in many pieces."""
     rng = random.Random(5)  # noqa: S311 - words, no secrets
     words = ["".join(rng.choices("abcdefghijklmnop", k=6)) for _ in range(3000)]
@@ -55,14 +55,14 @@ def test_a_long_conversation_takes_a_small_part_of_its_bytes_and_any_body_comes_
     size = (tmp_path / "tui-host.db").stat().st_size
     assert size < sum(len(each.data) for each in drafts) / 8, "80 turns; the bench has 200"
     store = Store.open_to_read(tmp_path / "tui-host.db")
-    assert [each.draft for each in store.records(capture="c1")] == drafts
+    assert unstamped(store.records(capture="c1")) == drafts
     unpacked = sizes_given(monkeypatch, zstd, "decompress")
     for seq, each in enumerate(drafts, 1):
         if each.kind == "request":
             before = len(unpacked)
             found = store.record("c1", seq)
             assert found is not None
-            assert found.draft == each
+            assert unstamped([found]) == [each]
             assert len(unpacked) - before <= 1 + 13, "of 200 bodies none stands farther from a whole one"
     store.close()
 
@@ -85,7 +85,7 @@ def test_a_body_whose_bytes_are_damaged_says_so_and_the_others_are_read(store: S
         lambda connection: connection.execute("UPDATE records SET data = zeroblob(length(data)) WHERE key & 255 = 3")
     )
 
-    drafts = [each.draft for each in store.records()]
+    drafts = unstamped(store.records())
 
     assert [each.data for each in drafts] == [body + b"0", body + b"1", b"", b"whole"]
     assert "damaged" in (drafts[2].malformed or "")
@@ -117,15 +117,17 @@ def test_a_record_inside_an_answer_is_found_by_its_number(store: Store) -> None:
     record(store, drafts)
 
     assert store.read("SELECT count(*) FROM records")[0][0] == 1 + 3 + 25, "a request, three runs, the frames between"
-    assert [each.draft for each in store.records(capture="c1")] == drafts
+    assert unstamped(store.records(capture="c1")) == drafts
     for seq in (1, 2, 3, 4, 1000, 1026, 1500, 2527, len(drafts)):
         found = store.record("c1", seq)
         assert found is not None
-        assert (found.seq, found.draft) == (seq, drafts[seq - 1])
+        assert (found.seq, unstamped([found])) == (seq, [drafts[seq - 1]])
     assert store.record("c1", len(drafts) + 1) is None
     assert [each.seq for each in store.records(capture="c1", after=1500, until_seq=1510)] == list(range(1501, 1511))
     assert [each.seq for each in store.records(capture="c1", after=1500, limit=3)] == [1501, 1502, 1503]
-    assert [each.draft for each, _ in store.session_records(SESSION)] == [each for each in drafts if each.wire == "llm"]
+    assert unstamped(each for each, _ in store.session_records(SESSION)) == [
+        each for each in drafts if each.wire == "llm"
+    ]
 
 
 def test_an_answer_with_a_secret_in_it_keeps_its_marks(store: Store) -> None:
@@ -138,7 +140,7 @@ def test_an_answer_with_a_secret_in_it_keeps_its_marks(store: Store) -> None:
     ]
     record(store, drafts, redactor=Redactor([("KEY", "sk-canary-0123456789")]))
 
-    found = [each.draft for each in store.records()]
+    found = unstamped(store.records())
 
     assert [each.data for each in found] == [b"", b"one", "two ⟨secret:KEY⟩".encode(), b"three", b"{}"]
     assert [each.encoding for each in found] == [None, None, None, "gzip", None]

@@ -13,7 +13,7 @@ import pytest
 from tests.capture.drafts import SESSION, frame
 from tests.capture.kept_forms import GOLDEN, fill, restored, told
 from tests.capture.stores import assert_sound, kept, record
-from tui_host.capture.record import Draft, Place
+from tui_host.capture.record import Place, Record
 from tui_host.capture.store.migrations import MIGRATIONS, NEWEST
 from tui_host.capture.store.schema_version import OlderFormError
 from tui_host.capture.store.store import Store
@@ -112,7 +112,7 @@ def test_a_form_that_cannot_be_made_leaves_the_form_before_it(tmp_path: Path) ->
 
 
 def test_an_exchange_is_one_row_however_many_places_its_records_have(store: Store) -> None:
-    sent = Draft(wire="mcp", kind="request", peer="math", exchange="x1", connection="math#1", place=Place())
+    sent = Record(wire="mcp", kind="request", peer="math", exchange="x1", connection="math#1", place=Place())
     in_call = Place(session="s1", turn=1, step=1, call="call_1")
     record(store, [sent, replace(sent, kind="frame", place=in_call), replace(sent, exchange="x2", place=in_call)])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from tests.capture.drafts import SESSION, everything_in, frame
 from tests.capture.kept_forms import fill
 from tests.capture.stores import FIRST, SECOND, THIRD, kept, other_process, record, save, settle
 from tui_host.capture.link import offered_link
-from tui_host.capture.record import Draft, Place, Record
+from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.imported_records import Intake
@@ -43,7 +44,7 @@ def test_a_session_is_found_by_id_unique_prefix_and_last(store: Store) -> None:
     assert store.find_session("20261122").id == THIRD
     assert store.find_session("last").id == FIRST
     intake = Intake(store, "c", Redactor(), 10)
-    intake.add(Record(capture="c", seq=1, time_ns=1, mono_ns=1, draft=frame(session=THIRD)))
+    intake.add(replace(frame(session=THIRD), capture="c", seq=1, time_ns=1, mono_ns=1))
     intake.close()
     assert store.find_session("last").id == THIRD  # it came here last
     assert store.find_session(SECOND).id == SECOND
@@ -116,7 +117,7 @@ def record_two_sessions(store: Store) -> Recorder:
 
 
 def exported(store: Store, session: str) -> list[tuple[bytes, bool]]:
-    return [(record.draft.data, is_preamble) for record, is_preamble in store.session_records(session)]
+    return [(record.data, is_preamble) for record, is_preamble in store.session_records(session)]
 
 
 def test_an_export_begins_with_the_start_of_each_connection_used_and_leaves_other_sessions_out(store: Store) -> None:
@@ -141,7 +142,7 @@ def test_an_export_begins_with_the_start_of_each_connection_used_and_leaves_othe
 
 def test_a_connection_that_was_only_offered_is_used_and_keeps_its_beginning(store: Store) -> None:
     place = Place(session=FIRST, turn=1, step=1)
-    offered = Draft(wire="host", kind="link", place=place, connection="math#1", data=offered_link("x1"))
+    offered = Record(wire="host", kind="link", place=place, connection="math#1", data=offered_link("x1"))
     used = [frame(b"1 math initialize"), frame(b"2 idle initialize", connection="idle#3"), offered]
     record(store, [*used, frame(b"4 second calls", session=SECOND), frame(b"5 math afterwards")])
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.kit.peer import rpc
 from tui_host.capture.http.exchange_end import Ending, read_ending
-from tui_host.capture.record import Draft, Kind, Record
+from tui_host.capture.record import Kind, Record
 from tui_host.capture.redact.redaction import Redactor
 
 __all__ = ["Kept", "rpc"]
@@ -15,10 +17,10 @@ class Kept:
 
     def __init__(self, *secrets: tuple[str, str]) -> None:
         self.redactor = Redactor(secrets)
-        self.drafts: list[Draft] = []
+        self.drafts: list[Record] = []
         self._exchanges = 0
 
-    def append(self, draft: Draft) -> int:
+    def append(self, draft: Record) -> int:
         self.drafts.append(self.redactor.draft(draft))
         return len(self.drafts)
 
@@ -26,7 +28,7 @@ class Kept:
         self._exchanges += 1
         return f"x{self._exchanges}"
 
-    def of(self, kind: Kind) -> list[Draft]:
+    def of(self, kind: Kind) -> list[Record]:
         return [draft for draft in self.drafts if draft.kind == kind]
 
     def body(self, exchange: str = "x1") -> bytes:
@@ -38,6 +40,6 @@ class Kept:
 
     def records(self) -> list[Record]:
         return [
-            Record(capture="c", seq=seq, time_ns=seq * 1_000_000, mono_ns=seq * 1_000_000, draft=draft)
+            replace(draft, capture="c", seq=seq, time_ns=seq * 1_000_000, mono_ns=seq * 1_000_000)
             for seq, draft in enumerate(self.drafts, 1)
         ]

@@ -225,13 +225,13 @@ class Bench:
         return self.recorder.since(0)
 
     def requests(self) -> list[bytes]:
-        return [record.draft.data for record in self.records if record.draft.kind == "request"]
+        return [record.data for record in self.records if record.kind == "request"]
 
     def decisions(self) -> list[dict[str, JSON]]:
-        return [json.loads(record.draft.data) for record in self.records if record.draft.kind == "decision"]
+        return [json.loads(record.data) for record in self.records if record.kind == "decision"]
 
     def links(self) -> list[Link]:
-        found = (read_link(record.draft.data) for record in self.records if record.draft.kind == "link")
+        found = (read_link(record.data) for record in self.records if record.kind == "link")
         return [link for link in found if link is not None]
 
     def linked(self, relation: Relation) -> list[bytes]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.link import Link, Relation, Span
-from tui_host.capture.record import Draft, Head, Kind, Place, Record, Wire
+from tui_host.capture.record import Head, Kind, Place, Record, Wire
 from tui_host.chat.comparison import ComparedModel, ComparedRun, Figures, comparison_to_json, figures_of
 from tui_host.chat.conversation import CallItem
 from tui_host.chat.policy import CallRequest
@@ -65,8 +67,8 @@ def test_figures_are_those_of_the_pages_bill_and_time() -> None:
 
     def record(second: float, wire: Wire, kind: Kind, data: bytes, head: Head | None = None) -> Record:
         way = "out" if kind == "request" else "in"
-        draft = Draft(wire=wire, kind=kind, direction=way, place=place, exchange="x1", head=head, data=data)
-        return Record(capture="c", seq=int(second * 10), time_ns=0, mono_ns=int(second * 1e9), draft=draft)
+        draft = Record(wire=wire, kind=kind, direction=way, place=place, exchange="x1", head=head, data=data)
+        return replace(draft, capture="c", seq=int(second * 10), time_ns=0, mono_ns=int(second * 1e9))
 
     records = [
         record(1.0, "llm", "request", body, Head(method="POST", url="http://127.0.0.1/v1/chat/completions")),

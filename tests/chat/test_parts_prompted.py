@@ -14,7 +14,7 @@ from tui_host.answers.bodies import body_of
 from tui_host.answers.steps import made
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Span
-from tui_host.capture.record import Draft
+from tui_host.capture.record import Record
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.table import DIALECTS
@@ -76,7 +76,7 @@ async def test_the_run_of_a_vendor_s_own_tool_is_a_row_and_stands_in_parts_with_
     wires = AnthropicWires(live=False)
     response = wires.response(wires.request(b"{}", 1.0, exchange="x"), 1.1, body)
     link = Link(relation="vendor", call="", span=Span(exchange="x", start=0, end=9), words="ran its own web_search")
-    wires.append(Draft(wire="host", kind="link", data=link.to_bytes()), 1.2)
+    wires.append(Record(wire="host", kind="link", data=link.to_bytes()), 1.2)
     lines = [line.strip() for line in text_of(wires, wires.end(response, 1.3)).splitlines()]
     assert lines[1:4] == ["the vendor ran its own web_search: weather", "▾ sources (1)", "A page  https://a.example/"]
     row = wires.ladder.rows[-1]

@@ -62,7 +62,7 @@ async def test_spans_count_in_what_is_kept_where_a_secret_was_taken_out(bench: M
         at.pool.gives = text_output(f"the password is {SECRET}, of course")
         await at.ask("go")
     assert at.pool.sent[0][1] == text.replace(": ", ":").replace(", ", ",").encode()
-    assert not any(SECRET.encode() in record.draft.data for record in at.records)
+    assert not any(SECRET.encode() in record.data for record in at.records)
     assert len(at.links()) == 4
 
 

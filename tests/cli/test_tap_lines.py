@@ -12,7 +12,7 @@ from tests.infer.forms import DIALECTS, FORMS
 from tests.infer.world import MS, ModelTap, World
 from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.capture.http.exchange_end import Ending
-from tui_host.capture.record import Draft, Head
+from tui_host.capture.record import Head, Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.cli.output import cells
 from tui_host.cli.tap_log import PlainLines
@@ -20,7 +20,7 @@ from tui_host.cli.tap_log import PlainLines
 SESSION = SessionInfo(
     id="s1", title="example", created_ns=1, updated_ns=1, turns=0, source="tap", live=True, model="", protocol=""
 )
-MODELS = Draft(
+MODELS = Record(
     wire="llm",
     kind="request",
     peer="example",
@@ -51,7 +51,7 @@ def pass_time(world: World, pauses: Iterable[int]) -> None:
         world.now += pause
 
 
-def exchange(world: World, draft: Draft, *, status: int = 0, ending: Ending, body: bytes = b"") -> None:
+def exchange(world: World, draft: Record, *, status: int = 0, ending: Ending, body: bytes = b"") -> None:
     """One that asks no model anything, answered after two milliseconds."""
     tap = ModelTap(world, "c")
     tap.keep(draft)
@@ -128,8 +128,8 @@ def test_frames_are_told_with_what_they_answer_and_how_long_that_took() -> None:
     failed, _ = tap.call("add", {})
     tap.result(failed, "no", is_error=True)
     tap.frame("in", {"id": 9, "error": {"code": -32601, "message": "Method not found"}})
-    tap.keep(Draft(wire="mcp", kind="frame", peer="math", direction="in", data=b"hello\r\n", malformed="not JSON"))
-    tap.keep(Draft(wire="stderr", kind="line", peer="math", direction="in", data=b"which the host has already\n"))
+    tap.keep(Record(wire="mcp", kind="frame", peer="math", direction="in", data=b"hello\r\n", malformed="not JSON"))
+    tap.keep(Record(wire="stderr", kind="line", peer="math", direction="in", data=b"which the host has already\n"))
 
     assert lines(world)[1:-1] == [
         '--> math #1 112 B tools/call add {"city":"北京"}',

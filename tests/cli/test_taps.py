@@ -63,8 +63,8 @@ def test_a_tap_prints_one_line_records_what_passes_and_ends_with_a_signal(
     records = [record for record, _ in store.session_records(session.id)]
     store.close()
     assert session.source == "tap"
-    assert [record.draft.kind for record in records][:2] == ["request", "response"]
-    assert b"".join(record.draft.data for record in records if record.draft.kind == "chunk") == EVENTS
+    assert [record.kind for record in records][:2] == ["request", "response"]
+    assert b"".join(record.data for record in records if record.kind == "chunk") == EVENTS
     assert "sk-0123456789" not in repr(records)
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert [line.get("kind", "") for line in lines][:3] == ["", "request", "response"]
@@ -116,12 +116,12 @@ def test_of_a_tap_that_is_killed_all_that_passed_before_is_recorded(program: Pro
         running.signal(signal.SIGKILL)
         running.wait()
     found = recorded(tmp_path)
-    assert [record.draft.kind for record in found if record.draft.kind != "chunk"] == [
+    assert [record.kind for record in found if record.kind != "chunk"] == [
         "request",
         "response",
         "end",
     ] * 20
-    assert b"".join(record.draft.data for record in found if record.draft.kind == "chunk") == 20 * EVENTS
+    assert b"".join(record.data for record in found if record.kind == "chunk") == 20 * EVENTS
 
 
 def test_a_port_that_is_taken_and_an_upstream_that_is_none_are_told_in_a_line(

@@ -11,7 +11,7 @@ import pytest
 
 from tests.kit.program import Programs
 from tests.recorded.recording import record
-from tui_host.capture.record import Draft
+from tui_host.capture.record import Record
 
 TEN = [
     ("why so many tokens, and what did the protocol put in", "parcel", "--bill 1", ["lists the tools", "teaches"]),
@@ -41,14 +41,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def coming(folder: Path) -> Mapping[str, Draft]:
+def coming(folder: Path) -> Mapping[str, Record]:
     """The request that would come next, by the names of the stories."""
     return anyio.run(record, folder, 0.02)
 
 
 @pytest.mark.parametrize(("story", "page", "answers"), [case[1:] for case in TEN], ids=[case[0] for case in TEN])
 def test_a_question_has_its_answer_on_a_page(
-    program: Programs, folder: Path, coming: Mapping[str, Draft], story: str, page: str, answers: list[str]
+    program: Programs, folder: Path, coming: Mapping[str, Record], story: str, page: str, answers: list[str]
 ) -> None:
     session = coming[story].place.session
     shown = program.run("sessions", "show", session, *page.split(), "--json", "--data-dir", folder)
@@ -56,6 +56,6 @@ def test_a_question_has_its_answer_on_a_page(
     assert [answer for answer in answers if answer not in told] == []
 
 
-def test_the_next_request_is_known_before_it_is_sent(coming: Mapping[str, Draft]) -> None:
+def test_the_next_request_is_known_before_it_is_sent(coming: Mapping[str, Record]) -> None:
     assert "70.2 °F." in coming["station"].data.decode()
     assert "lab__atlas" in coming["station"].data.decode()

@@ -18,7 +18,7 @@ from tests.kit.bodies import DONE, asks, calls, chunk, fragment, text
 from tests.kit.mcp_http import mcp_http
 from tests.kit.mcp_server import tool
 from tests.kit.peer import Exchange, hangs, head, peer, peer_in_thread
-from tui_host.capture.record import Draft, Head
+from tui_host.capture.record import Head, Record
 from tui_host.capture.store.search import search
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
@@ -157,11 +157,11 @@ async def test_a_secret_too_short_to_be_found_anywhere_is_taken_out_of_the_heade
             await asked(host, host.sessions.new(), "hello")
             assert host.recorder is not None
             assert host.recorder.flush()
-            [request] = [record for record in host.recorder.since(0, limit=100) if record.draft.kind == "request"]
-            assert request.draft.head is not None
-            assert ("X-Own", "⟨secret:OWN⟩") in request.draft.head.headers
+            [request] = [record for record in host.recorder.since(0, limit=100) if record.kind == "request"]
+            assert request.head is not None
+            assert ("X-Own", "⟨secret:OWN⟩") in request.head.headers
             head = Head(headers=(("x-team", "ab"), ("x-other", "ab")))
-            sent = host.recorder.redactor.draft(Draft(wire="mcp", kind="request", head=head)).head
+            sent = host.recorder.redactor.draft(Record(wire="mcp", kind="request", head=head)).head
         assert sent == Head(headers=(("x-team", "⟨secret:TEAM⟩"), ("x-other", "ab")))
         assert b"X-Own: cd" in peer.requests[0].head
 
@@ -193,7 +193,7 @@ def kept(folder: Path) -> tuple[str, bytes]:
         if session is None:
             return "", b""
         records = (record for record, _ in store.session_records(session.id))
-        chunks = (record.draft.data for record in records if record.draft.kind == "chunk")
+        chunks = (record.data for record in records if record.kind == "chunk")
         return "".join(store.sessions.item_texts(session.id)), b"".join(chunks)
     finally:
         store.close()

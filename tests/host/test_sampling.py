@@ -49,7 +49,7 @@ async def test_a_server_asks_the_model_of_the_session_in_its_call(tmp_path: Path
         assert (sampled["temperature"], 50 in sampled.values()) == (0.5, True)
         assert "mine/m: blue" in str(peer.messages(2))
         assert len(person.requests) == 3
-        (call,) = {record.draft.place.call or "" for record in records if record.draft.kind == "request"} - {""}
+        (call,) = {record.place.call or "" for record in records if record.kind == "request"} - {""}
         words = [step.value for step in steps_of(call, records)]
         assert "the server asks the model" in words
 
@@ -116,14 +116,14 @@ async def test_it_is_sent_in_every_dialect_with_its_origin(tmp_path: Path) -> No
             result = host.result(session)
             assert result is not None
             assert result.stop == "done", name
-            body = requests_of(host, session.id)[-1].draft.data
+            body = requests_of(host, session.id)[-1].data
             for words in (b"I begin", b"a plan", b"how long?", b"a week", b"I end", RED.encode()):
                 assert words in body, name
             assert host.recorder is not None
             links = [
-                read_link(record.draft.data)
+                read_link(record.data)
                 for record in host.recorder.since(0)
-                if record.draft.kind == "link" and record.draft.place.session == session.id
+                if record.kind == "link" and record.place.session == session.id
             ]
             given = {body[link.span.start : link.span.end] for link in links if link and link.relation == "given"}
             assert {b"I begin", b"a plan", b"how long?", b"a week", b"I end"} <= given, name
@@ -192,5 +192,5 @@ def said_in(messages: list[dict[str, JSON]]) -> list[JSON]:
 def requests_of(host: Host, session: str) -> list[Record]:
     """What was sent to the model."""
     assert host.recorder is not None
-    drafts = (record for record in host.recorder.since(0) if record.draft.wire == "llm")
-    return [record for record in drafts if record.draft.kind == "request" and record.draft.place.session == session]
+    drafts = (record for record in host.recorder.since(0) if record.wire == "llm")
+    return [record for record in drafts if record.kind == "request" and record.place.session == session]

@@ -11,7 +11,7 @@ from typing_extensions import override
 from tests.infer.forms import FORMS
 from tests.infer.world import ModelTap, ServerTap, World
 from tests.kit.bodies import Answer, Call, Results, User
-from tui_host.capture.record import Draft
+from tui_host.capture.record import Record
 from tui_host.tap.recording.tap_session import TapRecording
 
 
@@ -23,7 +23,7 @@ class Recorded:
         self.recording = TapRecording(title, tell=print)
         self.recording.start(folder / "data", os.environ)
 
-    def keep(self, draft: Draft) -> int:
+    def keep(self, draft: Record) -> int:
         """A record, now."""
         recorder = self.recording.recorder
         return recorder.append(replace(draft, place=self.recording.place), recorder.now() + self.ahead_ns)
@@ -37,7 +37,7 @@ class KeptModelTap(ModelTap):
         self.kept = Recorded(folder, title)
 
     @override
-    def keep(self, draft: Draft) -> int:
+    def keep(self, draft: Record) -> int:
         return self.kept.keep(draft)
 
 
@@ -49,7 +49,7 @@ class KeptServerTap(ServerTap):
         self.kept = Recorded(folder, title)
 
     @override
-    def keep(self, draft: Draft) -> int:
+    def keep(self, draft: Record) -> int:
         return self.kept.keep(draft)
 
 

@@ -12,7 +12,7 @@ from tests.infer.forms import FORMS, Form, Spoken
 from tests.infer.scene import OPENAI, SUM, Scene, call, chat_of
 from tests.infer.world import MS, ModelTap, World, found_in
 from tests.kit.bodies import Answer, Call, Entry, Results, User, dumped
-from tui_host.capture.record import Draft, Head
+from tui_host.capture.record import Head, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.chat.conversation import CallItem, Conversation, NoteItem, UserItem
 from tui_host.errors import JSON
@@ -88,7 +88,7 @@ def test_a_frame_stands_at_once_in_the_turn_whose_answer_has_such_a_call(
     math.call("add", arguments)
     placed = scene.world.story()
     records = [placed.feed(record) for _, record in scene.world.records]
-    assert records[-1].draft.place.turn == turn
+    assert records[-1].place.turn == turn
 
 
 def test_turns_and_steps_are_counted_as_a_person_would() -> None:
@@ -171,7 +171,7 @@ class Host:
         exchange = self._model.exchange()
         headers = (("content-type", "application/json"), ("user-agent", agent))
         head = Head(method="POST", url=OPENAI.url, headers=headers)
-        draft = Draft(wire="llm", kind="request", peer="example", direction="out", exchange=exchange, head=head)
+        draft = Record(wire="llm", kind="request", peer="example", direction="out", exchange=exchange, head=head)
         self._model.keep(replace(draft, data=dumped({"messages": messages, **offered})))
         return exchange
 
@@ -297,7 +297,7 @@ def asking(*asked: FirstAsked, chunks: int = 1) -> World:
     model = ModelTap(world, "tap")
     for each in asked:
         exchange, head = model.exchange(), Head(method="POST", url=URL)
-        model.keep(Draft(wire="llm", kind="request", peer="x", exchange=exchange, head=head, data=each.body))
+        model.keep(Record(wire="llm", kind="request", peer="x", exchange=exchange, head=head, data=each.body))
         list(model.answer(FORMS["openai"], exchange, Answer("word " * chunks)))
     return world
 
@@ -306,7 +306,7 @@ def question_in(world: World, redactor: Redactor) -> str:
     """The question that a world's requests are called by."""
     question, hearing = FirstQuestion(), RequestReader()
     for _, record in world.records:
-        asking = exchange_of(record, record.time_ns, hearing) if record.draft.kind == "request" else None
+        asking = exchange_of(record, record.time_ns, hearing) if record.kind == "request" else None
         if asking is not None:
             question.hear(asking, redactor.text)
     return question.words

@@ -16,7 +16,7 @@ from tests.infer.forms import FORMS, offering
 from tests.infer.kept import KeptModelTap, KeptServerTap
 from tests.infer.world import World
 from tests.kit.bodies import Answer, Call, Entry, Results, User
-from tui_host.capture.record import Draft, Head
+from tui_host.capture.record import Head, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.imported_records import Intake
@@ -146,7 +146,7 @@ class HttpTap(KeptServerTap):
     """A tap before a server over HTTP: each frame stands in an exchange."""
 
     @override
-    def keep(self, draft: Draft) -> int:
+    def keep(self, draft: Record) -> int:
         return super().keep(replace(draft, exchange=self.exchange()))
 
 
@@ -181,14 +181,14 @@ def test_a_server_that_two_hosts_share_is_in_both_stories_each_with_its_own_call
         items = [json.loads(text) for text in whole.session_items("")]
         assert [item["result"] for item in items if item["item"] == "call"] == [f"for {name}"]
         records = [record for record, _ in whole.session_records("")]
-        assert {record.draft.connection for record in records if record.draft.kind == "frame"} == {name}
+        assert {record.connection for record in records if record.kind == "frame"} == {name}
         following = LiveStory(store, story.id)
         following.read(60)
-        fed = {record.key for piece in following.updates for record in piece.records if record.draft.kind != "link"}
-        assert fed == {record.key for record in records if record.draft.kind != "link"}
+        fed = {record.key for piece in following.updates for record in piece.records if record.kind != "link"}
+        assert fed == {record.key for record in records if record.kind != "link"}
     half = Stories(store).find(by_title(store)["everything"])
     assert isinstance(half, TapStory)
-    assert {record.draft.connection for record, _ in WholeStory(store, half).session_records("")} == {*HOSTS}
+    assert {record.connection for record, _ in WholeStory(store, half).session_records("")} == {*HOSTS}
     store.close()
 
 
@@ -333,7 +333,9 @@ def test_a_tap_is_known_by_its_first_question_however_much_else_was_asked_before
     assert (reader.read(store).kind, reader.facts.hosts) == ("", frozenset())
     for number in range(40):
         head = Head(method="GET", url="https://api.example/v1/models")
-        model.keep(Draft(wire="llm", kind="request", peer="example", exchange=f"g{number}", direction="out", head=head))
+        model.keep(
+            Record(wire="llm", kind="request", peer="example", exchange=f"g{number}", direction="out", head=head)
+        )
     asked = model.ask(FORMS["openai"], [User(f"what is {SECRET}?")], "Cline/3")
     list(model.answer(FORMS["openai"], asked, Answer("That is secret.")))
     for _, record in world.records:

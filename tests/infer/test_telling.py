@@ -18,7 +18,7 @@ from tests.kit.bodies import Answer, Call, Entry, Results, User
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.ladder.ladder import Ladder
-from tui_host.capture.record import Draft, Head, Record
+from tui_host.capture.record import Head, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, UserItem
@@ -47,25 +47,25 @@ def cut(model: ModelTap, exchange: str) -> None:
 
 def keep_a_part(model: ModelTap, exchange: str) -> None:
     """All of it came, and more than is kept."""
-    model.keep(Draft(wire="llm", kind="response", peer="example", exchange=exchange, head=Head(status=200)))
-    model.keep(Draft(wire="llm", kind="chunk", peer="example", exchange=exchange, data=b'{"choices": [{"me'))
+    model.keep(Record(wire="llm", kind="response", peer="example", exchange=exchange, head=Head(status=200)))
+    model.keep(Record(wire="llm", kind="chunk", peer="example", exchange=exchange, data=b'{"choices": [{"me'))
     ending = Ending(size=30, kept=17).to_bytes()
-    model.keep(Draft(wire="llm", kind="end", peer="example", exchange=exchange, data=ending))
+    model.keep(Record(wire="llm", kind="end", peer="example", exchange=exchange, data=ending))
 
 
 def hang(model: ModelTap, exchange: str) -> None:
     """The host waits no longer."""
-    model.keep(Draft(wire="llm", kind="response", peer="example", exchange=exchange, head=Head(status=200)))
+    model.keep(Record(wire="llm", kind="response", peer="example", exchange=exchange, head=Head(status=200)))
     ending = Ending(reason="closed by host").to_bytes()
-    model.keep(Draft(wire="llm", kind="end", peer="example", exchange=exchange, data=ending))
+    model.keep(Record(wire="llm", kind="end", peer="example", exchange=exchange, data=ending))
 
 
 def end_with(reason: str, text: str, model: ModelTap, exchange: str) -> None:
     body = {"choices": [{"message": {"content": text}, "finish_reason": reason}]}
     head = Head(status=200, headers=(("content-type", "application/json"),))
-    model.keep(Draft(wire="llm", kind="response", peer="example", exchange=exchange, head=head))
-    model.keep(Draft(wire="llm", kind="chunk", peer="example", exchange=exchange, data=json.dumps(body).encode()))
-    model.keep(Draft(wire="llm", kind="end", peer="example", exchange=exchange, data=Ending().to_bytes()))
+    model.keep(Record(wire="llm", kind="response", peer="example", exchange=exchange, head=head))
+    model.keep(Record(wire="llm", kind="chunk", peer="example", exchange=exchange, data=json.dumps(body).encode()))
+    model.keep(Record(wire="llm", kind="end", peer="example", exchange=exchange, data=Ending().to_bytes()))
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def taken(following: LiveStory) -> list[StoryUpdate]:
 
 def calls(pieces: list[StoryUpdate]) -> int:
     """How many frames that call a tool are among them."""
-    return sum(b'"tools/call"' in record.draft.data for piece in pieces for record in piece.records)
+    return sum(b'"tools/call"' in record.data for piece in pieces for record in piece.records)
 
 
 def test_what_could_not_be_read_is_read_in_a_moment_and_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from typing import Literal
 from tests.infer.forms import Form
 from tests.kit.bodies import SYSTEM, Answer, Entry, dumped
 from tui_host.capture.http.exchange_end import Ending
-from tui_host.capture.record import Draft, Head, Record
+from tui_host.capture.record import Head, Record
 from tui_host.errors import JSON
 from tui_host.infer.story import Story
 
@@ -37,19 +37,19 @@ class Tap:
         self._drift = drift
         self._seq = self._exchanges = 0
 
-    def keep(self, draft: Draft) -> int:
+    def keep(self, draft: Record) -> int:
         """A record, now."""
         self._seq += 1
         now = self._world.now + self._world.now * self._drift // 1_000_000
         self._world.records.append(
             (
                 self._world.now,
-                Record(
+                replace(
+                    draft,
                     capture=self.id,
                     seq=self._seq,
                     time_ns=BEGAN + now + self._off,
                     mono_ns=self._boot + now,
-                    draft=draft,
                 ),
             )
         )
@@ -94,8 +94,8 @@ class ModelTap(Tap):
         ending = Ending(reason="cut by peer" if cut else "complete")
         self.keep(self._draft(ending.kind, exchange, data=ending.to_bytes()))
 
-    def _draft(self, kind: str, exchange: str, **more: object) -> Draft:
-        draft = Draft(wire="llm", kind="chunk", peer=self.peer, direction="in", exchange=exchange)
+    def _draft(self, kind: str, exchange: str, **more: object) -> Record:
+        draft = Record(wire="llm", kind="chunk", peer=self.peer, direction="in", exchange=exchange)
         return replace(draft, kind=kind, **more)
 
 
@@ -156,7 +156,7 @@ class ServerTap(Tap):
         self, direction: Literal["out", "in"], value: JSON, connection: str = "c1", exchange: str | None = None
     ) -> int:
         """Whatever stands in one line, a batch too."""
-        draft = Draft(wire="mcp", kind="frame", peer=self.name, connection=connection, exchange=exchange)
+        draft = Record(wire="mcp", kind="frame", peer=self.name, connection=connection, exchange=exchange)
         return self.keep(replace(draft, direction=direction, data=dumped(value) + b"\n"))
 
 
@@ -219,16 +219,16 @@ class World:
 
     def start_later(self, tap: Tap, at: int) -> None:
         """Take away what one tap recorded before some time, and what was asked of a model then: that tap was not there yet."""
-        late = {record.draft.exchange for now, record in self.records if record.capture == tap.id and now < at}
+        late = {record.exchange for now, record in self.records if record.capture == tap.id and now < at}
         unseen: set[tuple[str, object]] = (
             {(tap.id, exchange) for exchange in late} if isinstance(tap, ModelTap) else set()
         )
         seen = [
             (now, record)
             for now, record in self.records
-            if record.capture != tap.id or (now >= at and (tap.id, record.draft.exchange) not in unseen)
+            if record.capture != tap.id or (now >= at and (tap.id, record.exchange) not in unseen)
         ]
-        unseen |= {(record.capture, record.seq) for _, record in self.records if record.draft.kind == "frame"}
+        unseen |= {(record.capture, record.seq) for _, record in self.records if record.kind == "frame"}
         unseen -= {(record.capture, record.seq) for _, record in seen}
         self.records = seen
         self.truth = {pair for pair in self.truth if pair[1][:2] not in unseen and pair[2] not in unseen}

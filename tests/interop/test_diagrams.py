@@ -10,7 +10,7 @@ import pytest
 from tests.capture.drafts import frame
 from tests.capture.test_exports import STEP, Kept, two_turns
 from tests.interop.others import DIAGRAMS_NPM, Node
-from tui_host.capture.record import Draft
+from tui_host.capture.record import Record
 from tui_host.errors import JSON
 
 READ = """
@@ -38,13 +38,13 @@ def diagrams(pytestconfig: pytest.Config) -> Node:
 
 
 def test_a_diagram_is_read_by_mermaid_with_every_message_of_it(diagrams: Node) -> None:
-    drafts: list[Draft] = [*two_turns().drafts]
+    drafts: list[Record] = [*two_turns().drafts]
     for number, text in enumerate(HOSTILE):
         call = {"jsonrpc": "2.0", "id": number, "method": text, "params": {"name": text, "arguments": {text: text}}}
         peer = f"{text}#{number}"
         drafts.append(replace(frame(json.dumps(call).encode(), connection=peer), peer=text, place=STEP))
         decision = json.dumps({"server": text, "tool": text, "words": text}).encode()
-        drafts.append(Draft(wire="host", kind="decision", place=STEP, data=decision))
+        drafts.append(Record(wire="host", kind="decision", place=STEP, data=decision))
     items: list[dict[str, JSON]] = [{"item": "user", "turn": 1, "text": text} for text in HOSTILE]
     exported = Kept(drafts, items).told("mermaid")
     kind, actors, messages = json.loads(diagrams.run(READ, exported))

@@ -258,11 +258,9 @@ class Running:
         assert recorder is not None
         recorder.flush()  # what has just moved may not be shown yet
         return [
-            record.draft.data
+            record.data
             for record in recorder.since(0, limit=10**6)
-            if record.draft.wire == wire
-            and record.draft.direction == direction
-            and record.draft.kind in {"request", "frame"}
+            if record.wire == wire and record.direction == direction and record.kind in {"request", "frame"}
         ]
 
 

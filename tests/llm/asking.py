@@ -39,11 +39,11 @@ def recorder() -> Recorder:
 
 def body_of(records: list[Record]) -> bytes:
     """A response's body out of its chunks."""
-    return b"".join(record.draft.data for record in records if record.draft.kind == "chunk")
+    return b"".join(record.data for record in records if record.kind == "chunk")
 
 
 def kinds(records: list[Record]) -> list[str]:
-    return [record.draft.kind for record in records]
+    return [record.kind for record in records]
 
 
 async def asked(

@@ -39,12 +39,12 @@ async def test_an_answer_comes_as_events_and_every_byte_of_it_is_recorded() -> N
     assert (fold.text, fold.stop, len(fold.calls)) == (TEXT, "tools", 1)
     records = list(kept.since(0))
     assert (kinds(records)[:2], kinds(records)[-1]) == (["request", "response"], "end")
-    assert records[0].draft.data == there.bodies[0]
-    assert records[0].draft.head is not None
-    assert records[0].draft.head.url == f"{there.url}/chat/completions"
+    assert records[0].data == there.bodies[0]
+    assert records[0].head is not None
+    assert records[0].head.url == f"{there.url}/chat/completions"
     assert body_of(records) == RECORDED
-    assert read_ending(records[-1].draft.data).reason == "complete"
-    assert {(record.draft.place, record.draft.peer) for record in records} == {(PLACE, "mine")}
+    assert read_ending(records[-1].data).reason == "complete"
+    assert {(record.place, record.peer) for record in records} == {(PLACE, "mine")}
 
 
 async def test_what_goes_out_is_what_the_provider_is_configured_to_get() -> None:
@@ -85,8 +85,8 @@ async def test_a_connection_that_breaks_within_a_body_is_told_with_what_came() -
     error = await refused_by(head(more=f"content-length: {len(RECORDED)}\r\n"), RECORDED[:500], kept=kept)
 
     assert error.what.startswith("the answer broke off after 500 bytes: ")
-    assert kept.since(0)[-1].draft.kind == "error"
-    assert read_ending(kept.since(0)[-1].draft.data).reason == "cut by peer"
+    assert kept.since(0)[-1].kind == "error"
+    assert read_ending(kept.since(0)[-1].data).reason == "cut by peer"
 
 
 async def test_a_refusal_has_the_provider_s_words_without_the_key_and_says_where_the_key_comes_from() -> None:
@@ -134,7 +134,7 @@ async def test_cancelling_an_answer_closes_the_connection_at_once(sent: list[byt
         with anyio.CancelScope(shield=True):
             await there.until(lambda there: there.ended)
 
-    assert read_ending(kept.since(0)[-1].draft.data).reason == "closed by host"
+    assert read_ending(kept.since(0)[-1].data).reason == "closed by host"
 
 
 async def test_a_server_that_says_nothing_is_given_up_after_its_timeout() -> None:
@@ -189,7 +189,7 @@ async def test_an_answer_that_goes_on_behind_its_call_is_read_for_a_while_then_c
     assert [(each.call.name, each.call.arguments, each.complete) for each in fold.calls] == [("math__add", SUM, True)]
     assert (fold.stop, fold.vendor_stop, fold.usage.output_total) == ("end", CLOSED, None)
     assert sum(len(piece.text) for piece in fold.cut_off) > MADE_UP_LIMIT  # what is made up is what people come to see
-    assert read_ending(list(kept.since(0))[-1].draft.data).reason == "closed by host"
+    assert read_ending(list(kept.since(0))[-1].data).reason == "closed by host"
 
 
 async def test_what_came_together_is_taken_at_once_and_no_more_is_read_than_has_its_room() -> None:
@@ -221,4 +221,4 @@ async def test_models_are_listed_and_the_listing_is_recorded() -> None:
 
     assert there.requests[0].data.startswith(b"GET /v1/models HTTP/1.1\r\n")
     assert kinds(list(kept.since(0)))[:4] == ["request", "response", "chunk", "end"]
-    assert kept.since(0)[0].draft.place == Place()
+    assert kept.since(0)[0].place == Place()

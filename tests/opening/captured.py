@@ -26,7 +26,7 @@ def seen(*texts: bytes | str, names: Sequence[str] = ("math.log", "model.log")) 
 
 
 def told(found: Sequence[TimedDraft]) -> list[tuple[str, str, str]]:
-    return [(each.draft.wire, each.draft.kind, each.draft.direction or "") for each in found]
+    return [(each.record.wire, each.record.kind, each.record.direction or "") for each in found]
 
 
 def archive(*entries: JSON, creator: str = "x") -> bytes:

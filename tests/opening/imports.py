@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.capture.drafts import FixedClock
 from tui_host.capture.exports import EXPORTS
-from tui_host.capture.record import Draft
+from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo, Source
@@ -46,7 +46,7 @@ def made(store: Store, session: SessionInfo) -> None:
     store.run(lambda _: None)
 
 
-def recorded(store: Store, capture: str, drafts: Sequence[Draft]) -> None:
+def recorded(store: Store, capture: str, drafts: Sequence[Record]) -> None:
     recorder = Recorder(store, Redactor(), capture=capture, clock=FixedClock())
     for draft in drafts:
         recorder.append(draft)

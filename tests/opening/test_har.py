@@ -47,9 +47,9 @@ def test_an_archive_has_exchanges_with_models_and_servers_on_one_clock() -> None
         15_500_000,
         50_500_000,
     ]
-    assert found[0].draft.peer == "deepseek"
-    assert found[5].draft.data == f"data: {json.dumps(PIECE)}\n\n".encode()
-    assert {each.draft.encoding for each in found} == {None}  # an archive's bodies have been decoded
+    assert found[0].record.peer == "deepseek"
+    assert found[5].record.data == f"data: {json.dumps(PIECE)}\n\n".encode()
+    assert {each.record.encoding for each in found} == {None}  # an archive's bodies have been decoded
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_what_came_before_the_next_exchange_of_an_archive_began_stands_before_it
     first = {**MODEL, "timings": timings, "time": 50.5 + max(connect, 0)}
     later = {**MODEL, "startedDateTime": f"2026-11-22T02:13:06.{890 + later_ms}Z"}
     found = seen(archive(first, later, creator=creator))
-    kinds = [each.draft.kind for each in found]
+    kinds = [each.record.kind for each in found]
     assert (kinds.index("end") < kinds.index("request", 1)) == is_over
     assert [each.at.ns for each in found] == sorted(each.at.ns for each in found)
 
@@ -82,7 +82,7 @@ def test_the_entries_of_an_archive_are_given_as_they_are_found_where_they_stand_
         reading = read([File(name="a.har", data=archive(*each))])
         first = next(reading.drafts)
         shares.append(reading.notes.progress.done / reading.notes.progress.expected)
-        found.append([(seen.at, seen.draft.kind) for seen in (first, *reading.drafts)])
+        found.append([(seen.at, seen.record.kind) for seen in (first, *reading.drafts)])
     assert found[0] == found[1]
     assert shares[0] < 0.5 < shares[1]
 
@@ -91,7 +91,7 @@ def test_an_archive_that_is_cut_is_read_up_to_there_with_a_word_and_its_long_hea
     long = f"https://api.deepseek.com/v1/chat/completions?trace={'x' * 1000}"
     whole = archive(entry(long, CHAT, ""), MODEL)
     reading = read([File(name="a.har", data=whole[:-20])])
-    (request,) = (each.draft for each in reading.drafts if each.draft.kind == "request")
+    (request,) = (each.record for each in reading.drafts if each.record.kind == "request")
     assert request.head is not None
     assert request.head.url == long
     assert len(reading.notes.messages) == 1
@@ -134,9 +134,9 @@ def test_an_archive_may_hold_a_body_in_base64_and_sockets_are_left_out_with_a_wo
     packed["response"] = {"status": status, "headers": [], "content": content}
     reading = read([File(name="a", data=archive(packed, {**MODEL, "_webSocketMessages": [{}]}))])
     records = list(reading.drafts)
-    assert [each.draft.data for each in records if each.draft.kind == "chunk"] == [b"xyz"]
-    assert records[1].draft.head is not None
-    assert records[1].draft.head.status == 200
+    assert [each.record.data for each in records if each.record.kind == "chunk"] == [b"xyz"]
+    assert records[1].record.head is not None
+    assert records[1].record.head.status == 200
     assert records[1].at.ns - records[0].at.ns == 10_500_000
     assert reading.notes.left_out == "WebSocket conversations (1)"
 
@@ -174,10 +174,10 @@ def test_what_an_archive_does_not_have_is_told_as_not_known() -> None:
         times = [each.at.is_told for each in seen(archive({**entry(url, CHAT, json.dumps(WHOLE)), **more}))]
         assert times == [True, False, False, False]
     without: dict[str, JSON] = {**MODEL, "response": {"status": 200, "headers": [], "content": {"size": 812}}}
-    request, _, end = [each.draft for each in seen(archive({**without, "request": {"method": "POST", "url": url}}))]
+    request, _, end = [each.record for each in seen(archive({**without, "request": {"method": "POST", "url": url}}))]
     assert (request.malformed, read_ending(end.data).reason) == (MISSING, MISSING)
     stream = {"status": 200, "headers": mapping(MODEL["response"])["headers"], "content": {"size": 0}}
-    assert read_ending(seen(archive({**MODEL, "response": stream}))[-1].draft.data).reason == MISSING
+    assert read_ending(seen(archive({**MODEL, "response": stream}))[-1].record.data).reason == MISSING
 
 
 @pytest.mark.parametrize("kept", [{}, {"text": "", "size": 0}, {"size": 99}])
@@ -193,20 +193,20 @@ def test_a_stream_whose_events_a_browser_keeps_beside_it_is_put_together_anew_an
     ]
     response = {**mapping(MODEL["response"]), "content": {"mimeType": "text/event-stream", **kept}}
     found = seen(archive({**MODEL, "response": response, "_eventSourceMessages": events}))
-    chunks = [each for each in found if each.draft.kind == "chunk"]
-    assert [each.draft.data.decode() for each in chunks] == [
+    chunks = [each for each in found if each.record.kind == "chunk"]
+    assert [each.record.data.decode() for each in chunks] == [
         f"data: {json.dumps(PIECE)}\n\n",
         "event: two lines\nid: 7\ndata: one\ndata: two\n\n",
         "data: [DONE]\n\n",
     ]
     assert [each.at.ns % 10**9 // 10**6 for each in chunks[:2]] == [950, 980]
     assert found[-1].at.ns >= chunks[-1].at.ns >= chunks[1].at.ns
-    head = next(each.draft.head for each in found if each.draft.kind == "response")
+    head = next(each.record.head for each in found if each.record.kind == "response")
     assert head is not None
     assert "put together anew" in dict(head.headers)[NOT_KNOWN]
-    assert json.loads(found[-1].draft.data)["reason"] == "complete"
+    assert json.loads(found[-1].record.data)["reason"] == "complete"
     whole = seen(archive({**MODEL, "_eventSourceMessages": events}))
-    assert [each.draft.data for each in whole if each.draft.kind == "chunk"] == [
+    assert [each.record.data for each in whole if each.record.kind == "chunk"] == [
         f"data: {json.dumps(PIECE)}\n\n".encode()
     ]
 
@@ -218,14 +218,14 @@ def test_a_body_is_read_whatever_number_stands_for_its_size(size: JSON) -> None:
     content: dict[str, JSON] = {"size": size, "compression": 0.5, "text": "\u4e2d"}
     response = {**mapping(MODEL["response"]), "content": content}
     found = seen(archive({**MODEL, "response": response}))
-    assert [each.draft.data for each in found if each.draft.kind == "chunk"] == ["\u4e2d".encode()]
+    assert [each.record.data for each in found if each.record.kind == "chunk"] == ["\u4e2d".encode()]
 
 
 def test_a_server_that_takes_messages_where_a_model_does_is_none() -> None:
     """The SDKs' own examples of servers with event streams have `/messages` for it, as Anthropic's API does."""
     found = seen(archive(entry("http://localhost:8000/messages?session_id=1", ASK, "Accepted")))
-    assert {each.draft.wire for each in found} == {"mcp"}
-    assert [each.draft.kind for each in found][:2] == ["request", "frame"]
+    assert {each.record.wire for each in found} == {"mcp"}
+    assert [each.record.kind for each in found][:2] == ["request", "frame"]
 
 
 def test_a_body_with_the_events_of_two_answers_is_marked_as_failed_with_the_remedy() -> None:
@@ -233,6 +233,6 @@ def test_a_body_with_the_events_of_two_answers_is_marked_as_failed_with_the_reme
     mixed = "\n\n".join(line for line in stream for _ in range(2)) + "\n\n"
     url = "https://api.deepseek.com/v1/chat/completions"
     reading = read([File(name="a.har", data=archive(entry(url, CHAT, mixed)))])
-    last = [*reading.drafts][-1].draft
+    last = [*reading.drafts][-1].record
     assert (last.kind, b"events of several answers" in last.data) == ("error", True)
     assert "Record with tui-host tap" in reading.notes.messages[0]

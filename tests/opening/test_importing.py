@@ -56,7 +56,7 @@ def test_an_archive_becomes_a_session_with_its_calls_joined_and_no_credential_on
     ]
     path = written(tmp_path, "a.har", archive(*entries).replace(b"Bearer sk-1", b"Bearer sk-in-a-header"))
     imported = import_files(store, [path], Redactor([("OTHER", "by-its-value-1")]))
-    links = [json.loads(r.draft.data) for r, _ in store.session_records(imported.id) if r.draft.kind == "link"]
+    links = [json.loads(r.data) for r, _ in store.session_records(imported.id) if r.kind == "link"]
     assert [(link["relation"], link["known"]) for link in links] == [
         ("asked", "id"),
         ("sent", "value"),
@@ -282,13 +282,12 @@ def joined(store: Store, folder: Path, texts: tuple[str, str]) -> list[tuple[int
     exchanges: list[str | None] = []
     links: list[tuple[str, int]] = []
     for record, _ in store.session_records(imported.id):
-        draft = record.draft
-        if draft.kind == "frame":
-            numbers[record.seq] = json.loads(draft.data)["id"]
-        elif draft.kind == "request":
-            exchanges.append(draft.exchange)
-        elif draft.kind == "link":
-            link = json.loads(draft.data)
+        if record.kind == "frame":
+            numbers[record.seq] = json.loads(record.data)["id"]
+        elif record.kind == "request":
+            exchanges.append(record.exchange)
+        elif record.kind == "link":
+            link = json.loads(record.data)
             if link["relation"] in {"sent", "answered"}:
                 links.append((link["call"], link["span"]["seq"]))
     return [(exchanges.index(call.rsplit(".", 2)[1]), numbers[seq]) for call, seq in links]

@@ -17,7 +17,7 @@ from tests.opening.imports import GOLDEN, SESSION, exported, info, made, recorde
 from tui_host.capture.exports import EXPORTS
 from tui_host.capture.exports.part_of_session import PartOfSession
 from tui_host.capture.link import Link, Span
-from tui_host.capture.record import Draft, Head, Place
+from tui_host.capture.record import Head, Place, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.errors import JSON, TuiHostError
@@ -190,7 +190,7 @@ def test_a_session_of_ours_from_a_file_tells_each_message_once_and_in_the_turn_t
     )
     again = replace(place, step=3)
     drafts = [
-        Draft(
+        Record(
             wire="llm",
             kind="request",
             direction="out",
@@ -245,15 +245,15 @@ def test_what_several_captures_and_other_sessions_have_of_it_comes_out_in_the_sa
     call = frame(b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}\n', session=own)
     plain = frame(b'{"jsonrpc":"2.0","method":"x"}\n')
     theirs = frame(session=other, connection="math#1")
-    request = Draft(
+    request = Record(
         wire="llm", kind="request", peer="demo", direction="out", exchange="x1", place=call.place, data=b"{}"
     )
     failed = [
-        Draft(wire="llm", kind=kind, peer="demo", direction="in", exchange="x1", place=call.place)
+        Record(wire="llm", kind=kind, peer="demo", direction="in", exchange="x1", place=call.place)
         for kind in ("error",)
     ]
     retried = [
-        Draft(wire="llm", kind="request", peer="demo", direction="out", exchange="x2", place=call.place, data=b"{}")
+        Record(wire="llm", kind="request", peer="demo", direction="out", exchange="x2", place=call.place, data=b"{}")
     ]
     # in the first capture the session used no server, so that the second one's preamble comes first of all
     recorded(there, "b-capture", [request, *failed, *retried])
@@ -283,7 +283,7 @@ def test_what_a_tap_recorded_comes_out_again_line_for_line_and_stays_a_tap_of_on
 
 @given(st.lists(any_draft, min_size=1, max_size=12))
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_records_survive_export_and_import(tmp_path: Path, drafts: list[Draft]) -> None:
+def test_any_records_survive_export_and_import(tmp_path: Path, drafts: list[Record]) -> None:
     number = sum(1 for _ in tmp_path.iterdir())
     there, here = (Store.open(tmp_path / f"{name}{number}" / "tui-host.db") for name in ("there", "here"))
     try:
@@ -358,7 +358,7 @@ def test_the_logs_of_taps_are_one_story_in_one_file_or_in_two_also_where_one_is_
     stream = f"data: {json.dumps(piece)}\n\ndata: [DONE]\n\n".encode()
     call = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{}}}\n'
     url = Head(method="POST", url="http://127.0.0.1:9/v1/chat/completions")
-    asked = Draft(wire="llm", kind="request", peer="demo", exchange="x1", direction="out", head=url)
+    asked = Record(wire="llm", kind="request", peer="demo", exchange="x1", direction="out", head=url)
     texts: list[bytes] = []
     for name, drafts in {
         "20261121-134501-model": [
@@ -381,9 +381,9 @@ def test_the_logs_of_taps_are_one_story_in_one_file_or_in_two_also_where_one_is_
     if files == 2:  # the story's export, and a tap's own log
         paths.append(written(tmp_path, "again.jsonl", texts[0]))
     imported = import_files(store, paths, Redactor())
-    assert len([r for r, _ in store.session_records(imported.id) if r.draft.kind == "request"]) == 1
+    assert len([r for r, _ in store.session_records(imported.id) if r.kind == "request"]) == 1
     assert imported.notices == tuple(words.format(files - 1) for words in told)
-    links = [json.loads(r.draft.data) for r, _ in store.session_records(imported.id) if r.draft.kind == "link"]
+    links = [json.loads(r.data) for r, _ in store.session_records(imported.id) if r.kind == "link"]
     assert [link["relation"] for link in links] == ["asked", "sent"]
 
 
@@ -398,7 +398,7 @@ def test_a_session_of_ours_tells_its_chat_with_its_own_turns_calls_and_decisions
     stream = f"data: {json.dumps(piece)}\n\ndata: [DONE]\n\n".encode()
     link = Link(relation="asked", call="3.1.1", span=Span(exchange="x1"), server="math", tool="add")
     decision = b'{"server":"math","tool":"add","decision":"rejected","by":"person","words":"rejected by you"}'
-    model = Draft(wire="llm", kind="request", peer="demo", exchange="x1", place=step)
+    model = Record(wire="llm", kind="request", peer="demo", exchange="x1", place=step)
     recorded(
         there,
         "c1",
@@ -407,8 +407,8 @@ def test_a_session_of_ours_tells_its_chat_with_its_own_turns_calls_and_decisions
             replace(model, kind="response", head=Head(status=200, headers=(("content-type", "text/event-stream"),))),
             replace(model, kind="chunk", data=stream, direction="in"),
             replace(model, kind="end", data=b'{"reason": "complete"}', direction="in"),
-            Draft(wire="host", kind="link", place=call, data=link.to_bytes()),
-            Draft(wire="host", kind="decision", place=call, data=decision),
+            Record(wire="host", kind="link", place=call, data=link.to_bytes()),
+            Record(wire="host", kind="decision", place=call, data=decision),
         ],
     )
     made(there, info())

@@ -77,14 +77,14 @@ def reading_of(data: bytes) -> tuple[Reading, list[TimedDraft]]:
 
 
 def words_of(found: list[TimedDraft]) -> list[tuple[str, bytes, str | None]]:
-    return [(each.draft.kind, each.draft.data, each.draft.malformed) for each in found]
+    return [(each.record.kind, each.record.data, each.record.malformed) for each in found]
 
 
 @pytest.mark.parametrize("coding", ["gbk", "gb18030"])
 def test_a_log_in_gbk_is_read_as_its_text_is(coding: str) -> None:
     reading, found = reading_of(LOG.encode(coding))
     assert words_of(found) == words_of(reading_of(LOG.encode())[1])
-    assert any(ASKED.encode() == each.draft.data for each in found)
+    assert any(ASKED.encode() == each.record.data for each in found)
     assert reading.notes.messages == ["a.log is in GBK: the bytes shown are those of its text in UTF-8."]
     assert not reading.notes.left_out
 
@@ -92,7 +92,7 @@ def test_a_log_in_gbk_is_read_as_its_text_is(coding: str) -> None:
 def test_a_request_in_gbk_is_a_body() -> None:
     reading, found = reading_of(ASKED.encode("gbk"))
     assert reading.formats == ["a request"]
-    assert [each.draft.data for each in found if each.draft.kind == "request"] == [ASKED.encode()]
+    assert [each.record.data for each in found if each.record.kind == "request"] == [ASKED.encode()]
 
 
 @pytest.mark.parametrize("lead", [b"", b"2026-11-20 10:00:00 POST /v1/chat/completions "])

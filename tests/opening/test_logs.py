@@ -21,10 +21,10 @@ def exchanges(text: str) -> list[tuple[str, str]]:
     """What was asked and what was said in each exchange."""
     found: dict[str | None, tuple[str, str]] = {}
     for each in seen(text):
-        asked, said = found.get(each.draft.exchange, ("", ""))
-        data = each.draft.data.decode()
-        found[each.draft.exchange] = (
-            (data, said) if each.draft.kind == "request" else (asked, said + data * (each.draft.kind == "chunk"))
+        asked, said = found.get(each.record.exchange, ("", ""))
+        data = each.record.data.decode()
+        found[each.record.exchange] = (
+            (data, said) if each.record.kind == "request" else (asked, said + data * (each.record.kind == "chunk"))
         )
     return list(found.values())
 
@@ -61,7 +61,7 @@ def test_events_around_one_that_is_broken_are_all_there() -> None:
 def test_messages_that_follow_each_other_in_a_line_are_all_there(form: str) -> None:
     found = seen(form.format(json.dumps(ASK), json.dumps(TELL)))
     assert told(found) == BOTH
-    assert not any(each.draft.malformed for each in found)
+    assert not any(each.record.malformed for each in found)
 
 
 @pytest.mark.parametrize("before", ["serve{{peer=stdio}}: {}", '{{"level": "info"}} {}', "{{a}} {{b}}: {}"])
@@ -85,8 +85,8 @@ def test_something_in_braces_before_a_message_is_passed_over(before: str) -> Non
 @pytest.mark.parametrize("url", ["https://api.deepseek.com/v1/chat/completions", "/v1/chat/completions"])
 def test_the_address_before_a_request_is_its_own(before: str, url: str) -> None:
     first, *_ = seen(f"see /docs/chat for more\n{before.format(url)}{asked('one')}\n<- {said('x')}\n")
-    assert first.draft.head is not None
-    assert (first.draft.head.method, first.draft.head.url) == ("POST", url)
+    assert first.record.head is not None
+    assert (first.record.head.method, first.record.head.url) == ("POST", url)
 
 
 PLAIN: dict[str, JSON] = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
@@ -108,7 +108,7 @@ def test_a_request_that_may_be_of_several_apis_is_of_the_one_in_which_the_log_ha
     answers: list[str], dialects: list[str]
 ) -> None:
     found = seen("# model\n" + "\n".join(f">>> {json.dumps(PLAIN)}\n{answer}" for answer in answers))
-    heads = [each.draft.head for each in found if each.draft.kind == "request"]
+    heads = [each.record.head for each in found if each.record.kind == "request"]
     assert [head and head.url for head in heads] == [f"{dialect}:" for dialect in dialects]
 
 
@@ -165,7 +165,7 @@ def talks(*logs: Sequence[str]) -> tuple[list[Talk], list[str]]:
     reading = read([File(name=f"{n}.log", data="\n".join(log).encode(), time_ns=NOW_NS) for n, log in enumerate(logs)])
     found: dict[str, Talk] = {}
     for each in reading.drafts:
-        draft = each.draft
+        draft = each.record
         talk = found.setdefault(draft.exchange or "", Talk("", ""))
         if draft.kind == "request" and draft.data:
             (message,) = items(mapping(json.loads(draft.data)).get("messages"))
@@ -246,7 +246,7 @@ def test_the_lines_of_several_servers_in_one_log_of_claude_desktop_are_of_severa
         for side, frame in (("client", ASK), ("server", TELL))
         for name in ("math", "weather")
     ]
-    drafts = [each.draft for each in seen("\n".join([f"{stamp} [math] Initializing server...", *lines]))]
+    drafts = [each.record for each in seen("\n".join([f"{stamp} [math] Initializing server...", *lines]))]
     assert [(draft.connection, draft.direction) for draft in drafts] == [
         (name, direction) for direction in ("out", "in") for name in ("math#1", "weather#2")
     ]
@@ -257,7 +257,7 @@ def test_frames_of_which_nothing_tells_which_way_they_went_are_told_as_such() ->
     frames: list[JSON] = [ASK, TELL, {**ASK, "method": "ping", "id": 2}, {"jsonrpc": "2.0", "id": 7, "result": {}}]
     text = "\n".join(json.dumps(frame) for frame in frames)
     reading = read([File(name="a.log", data=text.encode())])
-    assert [each.draft.direction for each in reading.drafts] == ["out", "in", "out", "in"]
+    assert [each.record.direction for each in reading.drafts] == ["out", "in", "out", "in"]
     assert reading.notes.messages == [
         "a.log does not tell which way 2 messages went: requests are shown as the host's, answers as a server's."
     ]
@@ -274,7 +274,7 @@ SAMPLE: JSON = {"jsonrpc": "2.0", "id": 4, "method": "sampling/createMessage"}
 
 def ways(lines: Sequence[tuple[str, JSON]]) -> list[tuple[str, str | None]]:
     text = "".join(f"12:00:{at:02} {word} {json.dumps(value)}\n" for at, (word, value) in enumerate(lines))
-    return [(each.draft.direction or "", each.draft.malformed) for each in seen(text)]
+    return [(each.record.direction or "", each.record.malformed) for each in seen(text)]
 
 
 @pytest.mark.parametrize(

@@ -53,11 +53,11 @@ def test_a_file_of_messages_is_an_exchange_for_each_of_the_model_with_its_own_ti
         b'{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "i"}], "ts": 1795312802000}',
     ]
     found = seen(b"[%s]" % b", ".join(told))
-    assert [each.draft.kind for each in found] == ["request", "response", "chunk", "end", "request", "end"]
-    assert found[0].draft.data == b'{"messages":[%s]}' % told[0]
-    answer = json.loads(found[2].draft.data)
+    assert [each.record.kind for each in found] == ["request", "response", "chunk", "end", "request", "end"]
+    assert found[0].record.data == b'{"messages":[%s]}' % told[0]
+    answer = json.loads(found[2].record.data)
     assert answer["content"] == [{"type": "tool_use", "id": "i", "name": "n", "input": {}}]
-    assert found[4].draft.data == b'{"messages":[%s]}' % b", ".join(told)
+    assert found[4].record.data == b'{"messages":[%s]}' % b", ".join(told)
     assert [each.at.ns // 10**9 for each in found] == [1795312800, *[1795312801] * 3, *[1795312802] * 2]
     assert not any(
         each.at.is_told for each in seen('[{"role":"user","content":"a"},{"role":"assistant","content":""}]')
@@ -70,16 +70,16 @@ def test_a_request_and_an_answer_of_different_apis_stand_alone() -> None:
         File(name="oa.sse", data=f"data: {json.dumps(PIECE)}\n\n".encode()),
     ]
     reading = read(files)
-    assert [each.draft.kind for each in reading.drafts] == ["request", "end", "request", "response", "chunk", "end"]
+    assert [each.record.kind for each in reading.drafts] == ["request", "end", "request", "response", "chunk", "end"]
 
 
 def test_a_request_and_its_answer_in_two_files_are_one_exchange() -> None:
     stream = f"data: {json.dumps(PIECE)}\r\n\r\ndata: [DONE]".encode()
     found = seen(stream, json.dumps(CHAT, indent=2))
-    assert [each.draft.kind for each in found] == ["request", "response", "chunk", "chunk", "end"]
-    assert len({each.draft.exchange for each in found}) == 1
-    assert b"".join(each.draft.data for each in found[2:4]) == stream  # as it stands
-    head = found[0].draft.head
+    assert [each.record.kind for each in found] == ["request", "response", "chunk", "chunk", "end"]
+    assert len({each.record.exchange for each in found}) == 1
+    assert b"".join(each.record.data for each in found[2:4]) == stream  # as it stands
+    head = found[0].record.head
     assert head is not None
     assert (head.method, head.url, head.headers[0][0]) == (None, "openai:", NOT_KNOWN)
     assert not any(each.at.is_told for each in found)
@@ -88,9 +88,9 @@ def test_a_request_and_its_answer_in_two_files_are_one_exchange() -> None:
 def test_a_stream_of_lines_alone_is_cut_behind_each_and_a_body_that_is_no_stream_is_not() -> None:
     line = b'{"model":"m","message":{"role":"assistant","content":"a"},"done":false}'
     lines = [line + b"\n"] * 3 + [line]
-    assert [each.draft.data for each in seen(b"".join(lines)) if each.draft.kind == "chunk"] == lines
+    assert [each.record.data for each in seen(b"".join(lines)) if each.record.kind == "chunk"] == lines
     whole = line.replace(b"{", b"{\n\n")
-    assert [each.draft.data for each in seen(whole) if each.draft.kind == "chunk"] == [whole]
+    assert [each.record.data for each in seen(whole) if each.record.kind == "chunk"] == [whole]
 
 
 BOTH = [("mcp", "frame", "out"), ("mcp", "frame", "in")]
@@ -166,7 +166,7 @@ def test_a_log_of_a_home_made_proxy_is_read_whatever_stands_before_its_json(name
     text, expected = LOGS[name]
     found = seen(text)
     assert told(found) == expected
-    assert not any(b"sk-1" in each.draft.data for each in found)
+    assert not any(b"sk-1" in each.record.data for each in found)
 
 
 def said_in(value: JSON) -> str:

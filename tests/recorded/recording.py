@@ -17,7 +17,7 @@ from tests.kit.mcp_server import mcp_server
 from tests.kit.peer import peer
 from tests.recorded.scripted_model import scripted
 from tests.recorded.stories import STORIES, Story
-from tui_host.capture.record import Draft
+from tui_host.capture.record import Record
 from tui_host.chat.policy import Question, Refuse
 from tui_host.errors import JSON
 from tui_host.host.host import Host
@@ -82,7 +82,7 @@ def quoted(value: JSON) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-async def play(host: Host, story: Story) -> Draft:
+async def play(host: Host, story: Story) -> Record:
     """Have the turns of a story in a new session; the request that comes next.
 
     Each turn begins once the servers are there, their lists are read, and the time in the system prompt is another.
@@ -108,12 +108,12 @@ async def play(host: Host, story: Story) -> Draft:
     return coming
 
 
-async def record(folder: Path, pace: float = 1.0) -> Mapping[str, Draft]:
+async def record(folder: Path, pace: float = 1.0) -> Mapping[str, Record]:
     """Record the stories, all at once; by their names the requests that come next, which name their sessions."""
     async with AsyncExitStack() as stack:
         answers = [scripted([says for _, said, _ in story.turns for says in said], pace) for story in STORIES]
         peers = [await stack.enter_async_context(peer(*each)) for each in answers]
-        coming: dict[str, Draft] = {}
+        coming: dict[str, Record] = {}
 
         async def keep(story: Story) -> None:
             coming[story.name] = await play(host, story)

@@ -91,13 +91,11 @@ class Running:
                 await anyio.sleep(0.01)
 
     def records(self, server: str, **fields: object) -> list[Record]:
-        found = [record for record in self.recorder.since(0, limit=10**9) if record.draft.peer == server]
-        return [
-            record for record in found if all(getattr(record.draft, name) == value for name, value in fields.items())
-        ]
+        found = [record for record in self.recorder.since(0, limit=10**9) if record.peer == server]
+        return [record for record in found if all(getattr(record, name) == value for name, value in fields.items())]
 
     def lines(self, server: str, direction: str) -> list[bytes]:
-        return [record.draft.data for record in self.records(server, kind="frame", direction=direction)]
+        return [record.data for record in self.records(server, kind="frame", direction=direction)]
 
 
 def hostile(name: str, mode: str, argument: str = "", *, timeout: float = 60.0) -> ServerSpec:

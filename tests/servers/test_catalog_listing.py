@@ -85,7 +85,7 @@ async def test_a_definition_that_changed_is_told_and_calls_decided_on_the_old_on
                 "bad",
                 "echo",
                 b"{}",
-                place=running.records("bad")[0].draft.place,
+                place=running.records("bad")[0].place,
                 fingerprint=before.fingerprint,
                 on_progress=lambda _: None,
             )

@@ -82,7 +82,7 @@ async def test_a_resource_is_read_as_a_tool_is_called(running: Running) -> None:
 
     output = await read(b'{"uri":"note://one"}')
     assert [(block.kind, block.text, block.uri) for block in output.content] == [("resource", "note", "note://one")]
-    asked, answered = (each.draft.data for each in running.records("sdk", kind="frame") if each.draft.place == place)
+    asked, answered = (each.data for each in running.records("sdk", kind="frame") if each.place == place)
     assert b'"resources/read"' in asked
     assert b'"uri":"note://one"' in asked
     assert b'"contents"' in answered
@@ -105,7 +105,7 @@ async def test_every_frame_of_a_call_is_recorded_in_its_place(running: Running) 
 
             group.start_soon(call)
     for record in running.records("sdk", kind="frame"):
-        places.setdefault(record.draft.place.call or "", []).append(record.draft.data)
+        places.setdefault(record.place.call or "", []).append(record.data)
     for number in range(3):
         asked, answered = places[f"numbered_{number}"]
         assert b'"arguments":{"text":"number %d"}' % number in asked

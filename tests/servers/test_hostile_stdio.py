@@ -73,7 +73,7 @@ async def test_an_answer_that_cannot_be_used_is_an_error_at_once_and_the_connect
 
 async def test_malformed_bytes_are_recorded_as_they_came_and_hinder_nothing(fleet: Running) -> None:
     await fleet.call("banner", call="recorded")
-    malformed = [record.draft.data for record in fleet.records("banner", kind="frame") if record.draft.malformed]
+    malformed = [record.data for record in fleet.records("banner", kind="frame") if record.malformed]
     assert malformed[-4:] == [b"Welcome!\n", b"\n", b"\xff\xfe banner\n", b'{"half": \n']
     await fleet.call("bad-utf8")
     assert b"caf\xe9" in fleet.lines("bad-utf8", "in")[-1]
@@ -206,7 +206,7 @@ async def test_output_that_cannot_be_followed_costs_the_connection_alone(
                     await running.call("bad")
         await running.until(lambda: running.status("bad").state == "lost")
         if mode == "endless-line":
-            assert running.records("bad", kind="frame", direction="in")[-1].draft.data == b"x" * (1 << 20)
+            assert running.records("bad", kind="frame", direction="in")[-1].data == b"x" * (1 << 20)
         await answers_at_once(running)
 
 
@@ -229,7 +229,7 @@ async def test_the_answer_behind_a_flood_comes_and_the_flood_is_kept_within_boun
                 group.start_soon(answers_at_once, running)
                 assert (await running.call("bad")).content[0].text == text
         assert is_told(running)
-        assert sum(len(record.draft.data) for record in running.records("bad", wire="stderr")) < 30_000_000
+        assert sum(len(record.data) for record in running.records("bad", wire="stderr")) < 30_000_000
         if mode == "flood-notifications":
             assert sum(b"notifications/message" in line for line in running.lines("bad", "in")) == size
         await answers_at_once(running)

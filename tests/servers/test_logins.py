@@ -41,10 +41,10 @@ async def test_the_person_logs_in_once_and_a_restart_does_not_ask_again(era: str
             (notice,) = running.status("guarded").notices
             assert FILE in notice
             records = running.records("guarded")
-            requests = [record.draft.head for record in running.records("guarded", kind="request")]
-        seen = b"".join(record.draft.data for record in records) + str([each.draft.head for each in records]).encode()
+            requests = [record.head for record in running.records("guarded", kind="request")]
+        seen = b"".join(record.data for record in records) + str([each.head for each in records]).encode()
         assert [secret for secret in [*server.valid, "code-of-the-login"] if secret.encode() in seen] == []
-        assert [record for record in records if record.draft.malformed] == []
+        assert [record for record in records if record.malformed] == []
         visited = [f"{head.method} {urlsplit(head.url or '').path}" for head in requests if head is not None]
         assert visited[1 : len(FIRST) + 1] == FIRST
         assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600

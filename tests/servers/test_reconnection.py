@@ -34,7 +34,7 @@ async def test_a_program_that_exited_is_started_again_with_its_subscriptions_and
 
 def second(running: Running) -> list[bytes]:
     records = running.records("sdk", kind="frame", direction="out", connection="sdk#2")
-    return [record.draft.data for record in records]
+    return [record.data for record in records]
 
 
 async def test_a_program_that_keeps_exiting_is_given_up_and_a_wrong_command_is_tried_in_both_eras_alone() -> None:

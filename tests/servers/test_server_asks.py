@@ -136,8 +136,8 @@ async def test_a_form_is_filled_in_and_an_answer_that_does_not_fit_is_asked_agai
         assert b'"sampling"' not in sent
         assert b'"roots"' not in sent
         assert b'"seats":99' not in sent
-        asked = [record for record in at.records("sdk", kind="frame") if b"Which seats?" in record.draft.data]
-        assert {record.draft.place.call for record in asked} == {"booking"}
+        asked = [record for record in at.records("sdk", kind="frame") if b"Which seats?" in record.data]
+        assert {record.place.call for record in asked} == {"booking"}
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
@@ -371,8 +371,8 @@ async def test_a_task_is_polled_and_its_question_answered_once() -> None:
         assert b'"extensions":{"io.modelcontextprotocol/tasks":{}}' in sent[0]
         answer = b'"inputResponses":{"q":{"action":"accept","content":{"n":5}}}'
         assert [answer in line for line in sent if b"tasks/update" in line] == [True]
-        about = [record for record in at.records("frames", kind="frame") if b'"tasks/' in record.draft.data]
-        assert {record.draft.place.call for record in about} == {"long"}
+        about = [record for record in at.records("frames", kind="frame") if b'"tasks/' in record.data]
+        assert {record.place.call for record in about} == {"long"}
 
 
 async def test_a_failed_task_fails_its_call() -> None:

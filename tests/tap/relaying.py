@@ -45,10 +45,10 @@ class Relaying:
         return self.origin.partition("://")[2].encode()
 
     def records(self, kind: str = "") -> list[Record]:
-        return [record for record in self.recorder.since(0) if kind in {"", record.draft.kind}]
+        return [record for record in self.recorder.since(0) if kind in {"", record.kind}]
 
     def body(self) -> bytes:
-        return b"".join(record.draft.data for record in self.records("chunk"))
+        return b"".join(record.data for record in self.records("chunk"))
 
     async def client(self) -> SocketStream:
         return await anyio.connect_tcp("127.0.0.1", self.port)
@@ -150,8 +150,8 @@ def descriptors() -> int:
 
 def ending(relay: Relaying) -> Ending:
     """How the last exchange ended."""
-    (record,) = [record for record in relay.records() if record.draft.kind in {"end", "error"}]
-    return read_ending(record.draft.data)
+    (record,) = [record for record in relay.records() if record.kind in {"end", "error"}]
+    return read_ending(record.data)
 
 
 def request(

@@ -167,6 +167,4 @@ def recorded(folder: Path) -> list[Record]:
 
 def data(found: Sequence[Record], direction: str, wire: str = "mcp") -> bytes:
     """The bytes of one direction, in order."""
-    return b"".join(
-        record.draft.data for record in found if record.draft.wire == wire and record.draft.direction == direction
-    )
+    return b"".join(record.data for record in found if record.wire == wire and record.direction == direction)

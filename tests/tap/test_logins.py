@@ -252,7 +252,7 @@ async def test_a_key_that_comes_back_or_is_said_again_passes_and_is_not_kept(*, 
     assert KEY in up.received[0].partition(b"\r\n\r\n")[0]
     assert KEY not in b"".join(map(record_line, relay.records()))
     for record in relay.records():
-        assert KEY not in record.draft.data
+        assert KEY not in record.data
     assert json.loads(relay.body())["error"] == "Incorrect API key provided: ⟨secret:x-myco-token⟩"
 
 
@@ -265,7 +265,7 @@ async def test_what_a_request_tells_of_keys_by_their_place_is_known_in_the_answe
     async with peer(connection=script) as up, relaying(up.origin) as relay:
         await relay.ask(request(relay.host, body=told))
     assert up.received[0].endswith(told)
-    kept = b"".join(record.draft.data for record in relay.records())
+    kept = b"".join(record.data for record in relay.records())
     assert b"0123456789" not in kept
     assert json.loads(relay.body(), parse_int=str)["again"] == ["⟨secret:X-Team⟩", "⟨secret:api_key⟩"]
 
@@ -285,7 +285,7 @@ async def test_a_login_at_any_place_passes_and_its_tokens_are_not_kept(
     script = says(answer(b'{"access_token":"at-1","token_type":"Bearer","code":"c-1"}'))
     async with peer(connection=script) as up, relaying(up.origin, is_mcp=is_mcp) as relay:
         answered = await relay.ask(request(relay.host, target=target, body=body, kind=kind))
-    kept = b"".join(record.draft.data for record in relay.records())
+    kept = b"".join(record.data for record in relay.records())
     assert b"at-1" in answered
     assert b"cs-1" in up.received[0]
     assert not any(secret in kept for secret in (b"at-1", b"cs-1", b"c-1"))

@@ -118,7 +118,7 @@ def test_where_a_recorder_is_killed_another_goes_on_in_its_session_and_ends_the_
     found = recorded(tmp_path)
     assert data(found, "out") == b"".join(PING % number for number in range(3))
     assert len({record.capture for record in found}) == 2
-    assert not any(record.draft.malformed for record in found if record.draft.direction == "out")
+    assert not any(record.malformed for record in found if record.direction == "out")
     until(lambda: not runs(server))
 
 
@@ -197,7 +197,7 @@ class Tap:
         return lambda: any(words in each for each in self.told)
 
     def kept(self) -> list[bytes]:
-        return [record.draft.data for record in records(self.folder)]
+        return [record.data for record in records(self.folder)]
 
 
 @pytest.fixture

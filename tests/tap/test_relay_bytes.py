@@ -62,13 +62,13 @@ async def test_both_sides_get_what_the_other_sent_however_it_is_cut(size: int, f
     assert passed.response is not None
     assert (passed.response.start, passed.response.body, passed.response.is_whole) == ("HTTP/1.1 200 OK", ANSWER, True)
     assert passed.response.headers[:2] == (("X-Odd_Name", "a  b"), ("content-TYPE", "text/event-stream"))
-    asked = relay.records("request")[0].draft
+    asked = relay.records("request")[0]
     assert asked.data == BODY
     assert asked.head is not None
     assert asked.head.url == f"{up.origin}/v1/x?a=%41&b=/../c"
     assert asked.place.session
     assert relay.body() == ANSWER
-    assert relay.records()[-1].draft.kind == "end"
+    assert relay.records()[-1].kind == "end"
 
 
 async def test_one_connection_carries_many_requests_each_way_and_those_that_were_sent_ahead() -> None:
@@ -120,7 +120,7 @@ async def test_every_way_to_frame_an_answer_is_read(method: bytes, said: bytes, 
             answered = await relay.ask(method + b" / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % relay.host)
     assert answered == said
     assert relay.body() == body
-    assert relay.records()[-1].draft.kind == "end"
+    assert relay.records()[-1].kind == "end"
 
 
 ODD_LINES = (
@@ -145,7 +145,7 @@ async def test_each_line_of_a_head_passes_as_it_came(end: bytes, *, is_mcp: bool
         with anyio.fail_after(90):
             assert await relay.ask(asking % relay.host) == said
     assert bytes(up.received[0]) == asking % up.origin.partition("://")[2].encode()
-    (asked, answered) = (relay.records(kind)[0].draft.head for kind in ("request", "response"))
+    (asked, answered) = (relay.records(kind)[0].head for kind in ("request", "response"))
     for seen in (asked, answered):
         assert seen is not None
         found = [value for name, value in seen.headers if name.lower() == "x-folded"]
@@ -209,7 +209,7 @@ async def test_a_request_in_chunks_passes_in_these_and_what_was_sent_behind_it_i
             assert await rest_of(client) == answer(b"ok") * 2
     host = up.origin.partition("://")[2].encode()
     assert bytes(up.received[0]) == asking % (host, host)
-    assert relay.records("request")[0].draft.data == b"one0123456789"
+    assert relay.records("request")[0].data == b"one0123456789"
 
 
 @pytest.mark.parametrize("kind", [b"application/json", b"application/x-www-form-urlencoded"])
@@ -270,10 +270,10 @@ async def test_streams_at_once_each_get_their_own() -> None:
         async with anyio.create_task_group() as group:
             for number in range(30):
                 group.start_soon(ask, relay, b"stream %d." % number)
-        recorded = {record.draft.exchange: bytearray() for record in relay.records("request")}
+        recorded = {record.exchange: bytearray() for record in relay.records("request")}
         for record in relay.records("chunk"):
-            recorded[record.draft.exchange] += record.draft.data
-        assert all(recorded[record.draft.exchange] == 20 * record.draft.data for record in relay.records("request"))
+            recorded[record.exchange] += record.data
+        assert all(recorded[record.exchange] == 20 * record.data for record in relay.records("request"))
         assert len(recorded) == 30
 
 

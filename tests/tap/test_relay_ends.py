@@ -14,7 +14,7 @@ from typing_extensions import override
 from tests.kit.peer import Link, peer
 from tests.tap.relaying import PLACE, answer, descriptors, ending, relaying, request, rest_of, says, until, until_has
 from tui_host.capture.http.exchange_end import read_ending
-from tui_host.capture.record import Draft
+from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.tap.http.llm_tap import OneObserver
@@ -27,7 +27,7 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
 
 class BrokenRecorder(Recorder):
     @override
-    def append(self, draft: Draft, at_ns: int | None = None) -> int:
+    def append(self, draft: Record, at_ns: int | None = None) -> int:
         raise MemoryError("the recorder is broken")
 
 
@@ -140,7 +140,7 @@ async def test_an_answer_may_come_before_the_request_is_complete() -> None:
         await until_has(client, b"too large")
         await client.send(b"rest")
         await rest_of(client)
-    drafts = [record.draft for record in relay.records()]
+    drafts = list(relay.records())
     assert [draft.kind for draft in drafts] == ["request", "response", "chunk", "end"]
     assert (drafts[0].data, drafts[0].malformed) == (b"the ", "the body is kept up to 4 of its 8 bytes")
 
@@ -240,7 +240,7 @@ async def test_what_passes_by_itself_comes_whole_however_slowly_it_is_taken_and_
         assert got[wanted - len(LARGE) :] == LARGE
         await client.send(request(relay.host, body=b""))
         assert (await until_has(client, b"small")).endswith(b"\r\n\r\nsmall")
-    (first, second) = [read_ending(record.draft.data) for record in relay.records("end")]
+    (first, second) = [read_ending(record.data) for record in relay.records("end")]
     assert (first.reason, first.size, first.kept) == ("complete", len(LARGE), 4)
     assert (second.reason, second.size) == ("complete", 5)
 
@@ -260,7 +260,7 @@ async def test_a_client_that_goes_while_something_passes_by_itself_takes_the_ups
             while got < len(LARGE):
                 got += len(await client.receive(1 << 20))
         await until(lambda: up.ended == 1)
-        await until(lambda: relay.records()[-1].draft.kind in {"end", "error"})
+        await until(lambda: relay.records()[-1].kind in {"end", "error"})
     assert ending(relay).reason == "closed by host"
     assert ending(relay).size > len(LARGE)
     await until(lambda: descriptors() <= before)
@@ -279,8 +279,8 @@ def test_after_a_gap_nothing_more_of_a_body_is_kept_and_what_was_on_its_way_at_t
     exchanges.finish()
     assert faults == []
     records = recorder.since(0)
-    assert [record.draft.data for record in records][:3] == [b"ab", b"", b"one"]
-    assert records[0].draft.malformed == "the body is kept up to 2 of its 8 bytes"
-    found = read_ending(records[-1].draft.data)
+    assert [record.data for record in records][:3] == [b"ab", b"", b"one"]
+    assert records[0].malformed == "the body is kept up to 2 of its 8 bytes"
+    found = read_ending(records[-1].data)
     assert (found.error, found.size, found.kept) == ("the tap was ended", 106, 3)
     assert [record.mono_ns for record in records][:3] == [1004, 1005, 1006]

@@ -106,9 +106,9 @@ async def test_of_what_is_refused_the_upstream_sees_nothing(name: str) -> None:
     assert b"access-control" not in top.lower()
     assert not any(b"/v1/x" in each and b"chunked" not in each for each in up.received)
     if status == 403:
-        assert [record.draft.kind for record in relay.records()] == ["request", "response", "chunk", "end"]
+        assert [record.kind for record in relay.records()] == ["request", "response", "chunk", "end"]
         assert relay.told
-        assert relay.records()[0].draft.malformed is None  # no byte of a body was looked at, so none is missing
+        assert relay.records()[0].malformed is None  # no byte of a body was looked at, so none is missing
 
 
 @pytest.mark.parametrize("name", TAKEN)
@@ -174,6 +174,6 @@ async def test_of_an_origin_that_is_refused_nothing_is_told_or_kept_but_scheme_h
     async with peer(connection=silent) as up, relaying(up.origin) as relay:
         answered = await relay.ask(request(relay.host, more=b"Origin: http://u:pass-1@evil.example:8/?key=key-1\r\n"))
     everything = answered + b"".join(map(record_line, relay.records())) + "".join(relay.told).encode()
-    everything += b"".join(record.draft.data for record in relay.records())
+    everything += b"".join(record.data for record in relay.records())
     assert b"Origin is http://evil.example:8: a web page" in everything
     assert not [secret for secret in (b"pass-1", b"key-1") if secret in everything]

@@ -49,7 +49,7 @@ async def test_an_endpoint_that_is_announced_leads_back_and_is_recorded_as_it_wa
     before = b"data: " + named.replace(b"ORIGIN", origin)
     assert answered.partition(b"\r\n\r\n")[2] == said.replace(before, b"data: " + changed, 1)
     assert relay.body() == said
-    assert [record.draft.data for record in relay.records("frame")] == [RESULT % 1]
+    assert [record.data for record in relay.records("frame")] == [RESULT % 1]
     assert relay.told == []
 
 
@@ -151,7 +151,7 @@ async def test_a_servers_metadata_names_what_the_client_was_given_wherever_the_s
     assert b'resource_metadata="%s/about?x=1", scope="a"' % relay.origin.encode() in refused
     assert b"Location: %s/mcp/\r\n" % relay.origin.encode() in refused
     assert relay.body() == document(up.origin) * 3
-    assert relay.origin not in repr([record.draft.head for record in relay.records("response")])
+    assert relay.origin not in repr([record.head for record in relay.records("response")])
 
 
 async def test_two_clients_with_the_same_ids_are_two_connections() -> None:
@@ -172,7 +172,7 @@ async def test_two_clients_with_the_same_ids_are_two_connections() -> None:
         for session in (b"two", b"one"):
             more = b"Mcp-Session-Id: %s\r\n" % session
             await relay.ask(request(relay.host, target=b"/mcp", body=CALL % 7, more=more))
-    frames = [(record.draft.connection, record.draft.malformed) for record in relay.records("frame")]
+    frames = [(record.connection, record.malformed) for record in relay.records("frame")]
     assert frames == [(f"srv#{number}", None) for number in (1, 1, 2, 2, 2, 2, 1, 1)]
 
 
@@ -215,7 +215,7 @@ async def test_messages_to_an_announced_endpoint_belong_to_the_stream_that_annou
             target = b"/messages/?%s=%s%d" % (key, session, number)
             await relay.ask(request(relay.host, target=target, body=CALL % 1))
         group.cancel_scope.cancel()
-    assert [record.draft.connection for record in relay.records("frame")] == ["srv#2", "srv#1"]
+    assert [record.connection for record in relay.records("frame")] == ["srv#2", "srv#1"]
     if session:
         assert [asked.split()[1].rpartition(b"=")[2][:-1] for asked in up.received[2:]] == [session] * 2
         kept = b"".join(map(record_line, relay.records()))

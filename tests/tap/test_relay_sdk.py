@@ -56,12 +56,12 @@ async def test_the_sdks_client_does_not_notice_a_relay(kind: str) -> None:
                 called = await client.call_tool(tool, given)
                 assert listed.tools == (await plain.list_tools()).tools
                 assert called.content == (await plain.call_tool(tool, given)).content
-    heads = [(record.draft.direction, read_frame(record.draft.data).head) for record in relay.records("frame")]
+    heads = [(record.direction, read_frame(record.data).head) for record in relay.records("frame")]
     asked = {head.method: head.id for direction, head in heads if direction == "out" and head.kind == "request"}
     answered = {head.id for direction, head in heads if direction == "in" and head.answers}
     assert {"tools/list", "tools/call"} <= set(asked)
     assert {asked["tools/list"], asked["tools/call"]} <= answered
-    assert len({record.draft.connection for record in relay.records("frame")}) == 1
+    assert len({record.connection for record in relay.records("frame")}) == 1
     assert relay.told == []
 
 
@@ -173,8 +173,8 @@ async def test_a_login_of_the_sdks_client_comes_to_the_same_through_a_relay(way:
         assert [told for told in relay.told if "names itself in its answers" in told] == relay.told != []
     else:
         assert (shown[0].startswith(relay.origin), shown[1].startswith(page), relay.told) == (True, True, [])
-        heads = [each.draft.head or Head() for each in relay.records("request")]
+        heads = [each.head or Head() for each in relay.records("request")]
         marks = [dict(head.headers).get("Authorization", "") for head in heads if str(head.url).endswith("/token")]
         assert {each.startswith("Basic ⟨secret:") for each in marks} == {way == "elsewhere"}
-    kept = repr([record.draft for record in relay.records()])
+    kept = repr(list(relay.records()))
     assert not [each for each in given if each in kept]

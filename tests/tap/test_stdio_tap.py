@@ -70,11 +70,11 @@ def test_bytes_pass_unchanged_and_are_recorded_line_by_line_however_they_are_cut
     found = recorded(tmp_path)
     assert data(found, "out") == MIXED
     assert data(found, "in") == MIXED
-    lines = [record.draft.data for record in found if record.draft.direction == "in"]
+    lines = [record.data for record in found if record.direction == "in"]
     assert lines == re.findall(rb"[^\n]*\n|[^\n]+", MIXED)
-    assert next(record.draft.malformed for record in found if record.draft.data == CALL) is None
-    assert (found[-1].draft.kind, found[-1].draft.data) == ("end", b'{"reason": "exited 0"}')
-    assert found[-2].draft.malformed in {
+    assert next(record.malformed for record in found if record.data == CALL) is None
+    assert (found[-1].kind, found[-1].data) == ("end", b'{"reason": "exited 0"}')
+    assert found[-2].malformed in {
         "unfinished: the output ended in the middle of the line",
         "unfinished: the input ended in the middle of the line",
     }
@@ -91,7 +91,7 @@ def test_lines_of_10_mb_flow_at_once_and_are_recorded_whole(tmp_path: Path) -> N
     assert process.wait() == 0
     found = recorded(tmp_path)
     assert data(found, "in") == data(found, "out") == line
-    assert {len(record.draft.data) for record in found if record.draft.kind == "frame"} == {len(line)}
+    assert {len(record.data) for record in found if record.kind == "frame"} == {len(line)}
 
 
 ENDS = {
@@ -253,11 +253,11 @@ def test_a_tap_is_a_live_session_of_its_own_while_it_runs(tmp_path: Path) -> Non
     info = sessions(tmp_path)[0]
     assert (info.source, info.title, info.live) == ("tap", "sums", True)
     question, answer = records(tmp_path)
-    assert question.draft.direction == "out"
-    assert answer.draft.direction == "in"
+    assert question.direction == "out"
+    assert answer.direction == "in"
     assert (lasted(question.mono_ns, answer.mono_ns) or 0) >= 0
     assert info.created_ns <= question.time_ns
-    assert {question.draft.peer, answer.draft.peer} == {"sums"}
+    assert {question.peer, answer.peer} == {"sums"}
     process.stdin.close()
     assert process.wait() == 0
     until(lambda: not sessions(tmp_path)[0].live)

@@ -18,7 +18,7 @@ from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Relation, Span
-from tui_host.capture.record import Direction, Draft, Head, Kind, Place, Record, Redaction
+from tui_host.capture.record import Direction, Head, Kind, Place, Record, Redaction
 from tui_host.capture.store.row_marks import RowMarks
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Dialect
@@ -82,7 +82,7 @@ class Wires(SessionSource):
 
     @override
     def plain_data(self, capture: str, seqs: Sequence[int]) -> Mapping[int, bytes]:
-        return {seq: self.records[seq - 1].draft.data for seq in seqs}
+        return {seq: self.records[seq - 1].data for seq in seqs}
 
     @override
     def started_mono_ns(self, row: Row) -> int | None:
@@ -110,13 +110,13 @@ class Wires(SessionSource):
 
     # What a test does.
 
-    def append(self, draft: Draft, at: float) -> Record:
-        record = Record(
+    def append(self, draft: Record, at: float) -> Record:
+        record = replace(
+            draft,
             capture=CAPTURE,
             seq=len(self.records) + 1,
             time_ns=1_700_000_000_000_000_000 + round(at * 1e9),
             mono_ns=5_000_000_000 + round(at * 1e9),
-            draft=draft,
         )
         self.records.append(record)
         self.recorded.feed(record)
@@ -127,7 +127,7 @@ class Wires(SessionSource):
         self, body: bytes, at: float, *, exchange: str, step: int = 1, redacted: tuple[Redaction, ...] = ()
     ) -> Row:
         headers = (("content-type", "application/json"), ("authorization", "Bearer ⟨secret:authorization⟩"))
-        draft = Draft(
+        draft = Record(
             wire="llm",
             kind="request",
             peer="demo",
@@ -143,7 +143,7 @@ class Wires(SessionSource):
 
     def listing(self, at: float, *, exchange: str) -> Row:
         head = Head(method="GET", url="http://127.0.0.1:9/v1/models")
-        draft = Draft(wire="llm", kind="request", peer="demo", direction="out", exchange=exchange, head=head)
+        draft = Record(wire="llm", kind="request", peer="demo", direction="out", exchange=exchange, head=head)
         self.append(draft, at)
         return self.ladder.rows[-1]
 
@@ -159,7 +159,7 @@ class Wires(SessionSource):
 
     def chunk(self, response: Row, data: bytes, at: float) -> Row:
         record = self.record((CAPTURE, response.seq))
-        head = record.draft.head if record is not None else None
+        head = record.head if record is not None else None
         encoding = encoding_of(head.headers) if head is not None else None
         self.append(replace(self._inward(response, "chunk", encoding=encoding), data=data), at)
         return self.ladder.rows[response.number]
@@ -172,12 +172,12 @@ class Wires(SessionSource):
 
     def frame(self, data: bytes, at: float, *, direction: Direction, turn: int = 1, call: str | None = None) -> Row:
         place = Place(session="s", turn=turn or None, step=1 if turn else None, call=call)
-        draft = Draft(wire="mcp", kind="frame", peer="math", connection="n1", direction=direction, place=place)
+        draft = Record(wire="mcp", kind="frame", peer="math", connection="n1", direction=direction, place=place)
         self.append(replace(draft, data=data + b"\n"), at)
         return self.ladder.rows[-1]
 
     def stderr(self, text: str, at: float) -> Row:
-        draft = Draft(wire="stderr", kind="line", peer="math", connection="n1", direction="in")
+        draft = Record(wire="stderr", kind="line", peer="math", connection="n1", direction="in")
         self.append(replace(draft, data=text.encode() + b"\n"), at)
         return self.ladder.rows[-1]
 
@@ -188,16 +188,16 @@ class Wires(SessionSource):
     def decision(self, at: float, words: str = "approved once, by you, after 2.5 s", *, call: str = CALL_ID) -> Row:
         data: JSON = {"server": "math", "tool": "multiply", "asked": {"a": 6, "b": 5}, "words": words}
         place = Place(session="s", turn=1, step=1, call=call)
-        self.append(Draft(wire="host", kind="decision", peer="math", place=place, data=to_json(data)), at)
+        self.append(Record(wire="host", kind="decision", peer="math", place=place, data=to_json(data)), at)
         return self.ladder.rows[-1]
 
     def link(self, relation: Relation, span: Span, at: float, *, call: str = CALL_ID) -> None:
         link = Link(relation=relation, call=call, span=span, server="math", tool="multiply", words='{"a":6,"b":5}')
-        self.append(Draft(wire="host", kind="link", data=link.to_bytes()), at)
+        self.append(Record(wire="host", kind="link", data=link.to_bytes()), at)
 
-    def _inward(self, row: Row, kind: Kind, *, encoding: str | None = None) -> Draft:
+    def _inward(self, row: Row, kind: Kind, *, encoding: str | None = None) -> Record:
         place = Place(session="s", turn=row.turn, step=row.step)
-        return Draft(
+        return Record(
             wire="llm", kind=kind, peer="demo", direction="in", place=place, exchange=row.exchange, encoding=encoding
         )
 

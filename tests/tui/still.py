@@ -25,7 +25,7 @@ from typing_extensions import override
 
 from tests.kit.app import Running
 from tests.tui.inspector_wires import Wires, a_turn, connected
-from tui_host.capture.record import Draft, Record
+from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
@@ -125,7 +125,7 @@ class RecordedWires(Wires):
         self.recorder, self.clock = recorder, clock
 
     @override
-    def append(self, draft: Draft, at: float) -> Record:
+    def append(self, draft: Record, at: float) -> Record:
         self.clock.seconds = at
         self.recorder.append(draft)
         return super().append(draft, at)

@@ -42,7 +42,7 @@ async def test_one_key_asks_and_one_key_approves_and_every_byte_is_the_same_ever
     assert store is not None
     await app.until(lambda: sum(row.kind == "response" and row.turn > 0 for row in source.ladder.rows) == 4)
     assert len(app.bodies("llm", "out")) >= 4  # and all of it is on the disk
-    kept = {record.key: record.draft.data for record, _ in store.session_records(app.session.id)}
+    kept = {record.key: record.data for record, _ in store.session_records(app.session.id)}
     sent = [row for row in source.ladder.rows if row.method == "tools/call" and row.outward]
     decided = [json.loads(source.body(row)) for row in source.ladder.rows if row.kind == "decision"]
     assert len(sent) == len(decided) == 3

@@ -126,7 +126,7 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
     assert isinstance(detail.row, Row)
     shown = screen.source
     assert shown is not None
-    coming = next(shown.pages_of(detail.row))[0].draft
+    coming = next(shown.pages_of(detail.row))[0]
     await app.press("3")
     await app.until_shown("Content-Length", "User-Agent")
     await app.press("2")
@@ -135,7 +135,7 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
     await app.until(lambda: rows_of_turn(app))
     await app.until_idle()
     row = next(row for row in rows_of_turn(app) if row.kind == "request")
-    sent = next(app.inspector_source.pages_of(row))[0].draft
+    sent = next(app.inspector_source.pages_of(row))[0]
     assert sent.data == coming.data
     assert sent.head == coming.head
     # The one after it is compared with the one before, and an empty prompt has one too.
@@ -152,7 +152,7 @@ async def test_w_shows_the_coming_request_without_a_tool_and_without_a_server(ap
         screen = app.app.screen
         assert isinstance(screen, RequestScreen)
         assert screen.source is not None
-        return next(screen.source.pages_of(screen.source.row))[0].draft.data.count(b'"parameters"')
+        return next(screen.source.pages_of(screen.source.row))[0].data.count(b'"parameters"')
 
     app.write("hello")
     await app.press("ctrl+o")

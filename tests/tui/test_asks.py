@@ -551,7 +551,7 @@ def links(app: Running) -> list[Link]:
     recorder = app.host.recorder
     assert recorder is not None
     recorder.flush()
-    found = [read_link(each.draft.data) for each in recorder.since(0, limit=10**6) if each.draft.kind == "link"]
+    found = [read_link(each.data) for each in recorder.since(0, limit=10**6) if each.kind == "link"]
     return [link for link in found if link is not None and link.relation == "given"]
 
 

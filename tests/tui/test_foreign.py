@@ -11,7 +11,7 @@ from tests.infer.kept import KeptModelTap, KeptServerTap, keep_story
 from tests.kit.app import MATH, NARROW, OFF, WIDE, Running, running
 from tests.kit.bodies import Answer, Call, Results, User
 from tests.opening.captured import ASK, CHAT, TELL
-from tui_host.capture.record import Direction, Draft, Place, Record
+from tui_host.capture.record import Direction, Place, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import foreign_session
 from tui_host.capture.store.imported_records import Intake, put_into_turns
@@ -47,9 +47,9 @@ class BeingRead:
 
     def write(self, seq: int, way: Direction, value: JSON) -> None:
         place = Place(session=self.info.id)
-        draft = Draft(wire="mcp", kind="frame", peer="sums", connection="sums#1", place=place)
+        draft = Record(wire="mcp", kind="frame", peer="sums", connection="sums#1", place=place)
         draft = replace(draft, direction=way, data=json.dumps(value).encode())
-        self.intake.add(Record(capture=self.info.id, seq=seq, time_ns=seq, mono_ns=seq, draft=draft))
+        self.intake.add(replace(draft, capture=self.info.id, seq=seq, time_ns=seq, mono_ns=seq))
         self.intake.flush()
 
 

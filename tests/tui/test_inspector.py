@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from typing_extensions import override
 
@@ -27,7 +29,7 @@ from tui_host.answers.recorded_tools import RecordedTools
 from tui_host.answers.steps import made
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Span
-from tui_host.capture.record import MISSING, Draft, Record
+from tui_host.capture.record import MISSING, Record
 from tui_host.chat.result_words import shortened
 from tui_host.errors import JSON, StoreError
 from tui_host.llm.dialects.dialect import Dialect
@@ -387,8 +389,8 @@ def test_a_chain_says_how_much_of_a_long_result_was_told() -> None:
 
 def listed(tools: RecordedTools, capture: str, server: str, *names: str) -> None:
     data = rpc(id=1, result={"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names]})
-    draft = Draft(wire="mcp", kind="frame", peer=server, direction="in", data=data)
-    tools.feed(Record(capture=capture, seq=1, time_ns=1, mono_ns=1, draft=draft))
+    draft = Record(wire="mcp", kind="frame", peer=server, direction="in", data=data)
+    tools.feed(replace(draft, capture=capture, seq=1, time_ns=1, mono_ns=1))
 
 
 def test_each_capture_has_the_names_of_its_own_servers() -> None:

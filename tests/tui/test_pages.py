@@ -41,7 +41,7 @@ from tui_host.answers.section import Section
 from tui_host.capture.connection_end import connection_end
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Span
-from tui_host.capture.record import Draft, Head, Place, Redaction, decoded_mark
+from tui_host.capture.record import Head, Place, Record, Redaction, decoded_mark
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Dialect
@@ -157,7 +157,7 @@ def a_schema_that_was_adapted(wires: Wires) -> Mapping[str, Row | Section]:
     start = body.index(to_json(TOOL))
     span = Span(exchange="x", side="request", layer="wire", start=start, end=start + len(to_json(TOOL)))
     link = Link(relation="adapted", call="", span=span, words="adapted for openai: left out: oneOf")
-    wires.append(Draft(wire="host", kind="link", data=link.to_bytes()), 1.0)
+    wires.append(Record(wire="host", kind="link", data=link.to_bytes()), 1.0)
     return {"Parts with its tool open": row}
 
 
@@ -225,7 +225,7 @@ def a_rejected_call(wires: Wires) -> Mapping[str, Row | Section]:
     wires.link("asked", Span(exchange="x", start=0, end=10), 1.6)
     data: JSON = {"server": "math", "tool": "multiply", "decision": "rejected", "by": "person"}
     place = Place(session="s", turn=1, step=1, call=CALL_ID)
-    wires.append(Draft(wire="host", kind="decision", peer="math", place=place, data=to_json(data)), 2.0)
+    wires.append(Record(wire="host", kind="decision", peer="math", place=place, data=to_json(data)), 2.0)
     return {"Tools with a rejection": SESSION}
 
 
@@ -249,7 +249,7 @@ def servers_of_two_versions(wires: Wires) -> Mapping[str, Row | Section]:
 def servers_that_took_no_part(wires: Wires) -> Mapping[str, Row | Section]:
     a_turn(wires)
     for peer, connection in (("lab", "lab"), ("docs", "docs"), ("math", "n2"), ("math", "n3")):
-        draft = Draft(wire="mcp", kind="frame", peer=peer, connection=connection, direction="out", place=Place())
+        draft = Record(wire="mcp", kind="frame", peer=peer, connection=connection, direction="out", place=Place())
         wires.append(replace(draft, data=b'{"jsonrpc":"2.0","id":1,"method":"initialize"}\n'), 3.93)
     wires.request(request_body(MESSAGES), 4.0, exchange="x3", step=3)
     return {"Servers in a line": SESSION}
@@ -267,7 +267,7 @@ def a_server_that_dies_in_a_call(wires: Wires) -> Mapping[str, Row | Section]:
 
 @scene
 def an_url_with_credentials(wires: Wires) -> Mapping[str, Row | Section]:
-    draft = Draft(
+    draft = Record(
         wire="mcp", kind="request", peer="lab", direction="out", exchange="h1", connection="n9", place=Place()
     )
     head = Head(method="POST", url="https://me:hunter2@lab.example/mcp?token=abcdef123456")
@@ -280,7 +280,7 @@ def an_url_with_credentials(wires: Wires) -> Mapping[str, Row | Section]:
 @scene
 def a_header_that_looks_like_two(wires: Wires) -> Mapping[str, Row | Section]:
     head = Head(method="POST", url="http://h/v1", headers=(("x", "1\nauthorization: none"),))
-    wires.append(Draft(wire="llm", kind="request", peer="demo", direction="out", exchange="x", head=head), 1.0)
+    wires.append(Record(wire="llm", kind="request", peer="demo", direction="out", exchange="x", head=head), 1.0)
     return {"Headers": wires.ladder.rows[-1]}
 
 
@@ -424,7 +424,7 @@ def test_tools_in_the_prompt_have_their_shares(name: str) -> None:
     start = body.index(text)
     span = Span(exchange="x1", side="request", start=start, end=start + len(text))
     link = Link(relation="injected", call="", span=span, words=LISTS)
-    wires.append(Draft(wire="host", kind="link", data=link.to_bytes()), 1.0)
+    wires.append(Record(wire="host", kind="link", data=link.to_bytes()), 1.0)
     assert "2 never called" in "\n".join(drawn(page_of("Bill", wires, SESSION, set()), 120))
     shown = "\n".join(drawn(page_of("Tools", wires, SESSION, set()), 120))
     assert re.search("multiply(.*\n)*.*add", shown)

@@ -513,8 +513,8 @@ async def kept(folder: Path, text: str, *texts: str) -> dict[str, list[bytes]]:
         assert store is not None
         first = next(iter(host.sessions))
         for record, _ in store.session_records(first):
-            if record.draft.direction == "out" and record.draft.kind in {"request", "frame"}:
-                sent.setdefault(record.draft.wire, []).append(record.draft.data)
+            if record.direction == "out" and record.kind in {"request", "frame"}:
+                sent.setdefault(record.wire, []).append(record.data)
         host.stop()
     return sent
 

@@ -86,13 +86,13 @@ def missing_words(row: Row) -> str:
 def head_of(wires: Wires, row: Row) -> Head | None:
     """Return the head of a model's request or response."""
     record = wires.record((row.capture, row.seq))
-    return record.draft.head if record is not None else None
+    return record.head if record is not None else None
 
 
 def first_data(wires: Wires, row: Row) -> bytes:
     """Return the bytes of a row's first record, such as a frame; none if the record is gone."""
     record = wires.record((row.capture, row.seq))
-    return b"" if record is None else record.draft.data
+    return b"" if record is None else record.data
 
 
 def unescaped(piece: bytes) -> str:
@@ -112,12 +112,12 @@ def own_pages(wires: Wires, row: Row) -> Iterator[Sequence[Record]]:
     """
     is_fault = row.kind == "fault" and bool(row.exchange)
     first = wires.record((row.capture, row.seq)) if is_fault or row.kind in _OF_ONE_RECORD else None
-    if first is not None and not (is_fault and row.size and first.draft.kind != "frame"):
+    if first is not None and not (is_fault and row.size and first.kind != "frame"):
         yield [first]
         return
     kinds = _OF_RESPONSE if row.kind == "response" else _SAID if is_fault else None
     for page in wires.pages_of(row):
-        yield [record for record in page if kinds is None or record.draft.kind in kinds]
+        yield [record for record in page if kinds is None or record.kind in kinds]
 
 
 def reading(wires: Wires, row: Row) -> Steps[Body]:
@@ -130,11 +130,11 @@ def reading(wires: Wires, row: Row) -> Steps[Body]:
     size = 0
     for page in own_pages(wires, row):
         for record in page:
-            redacted += record.draft.redacted
-            encoding = encoding or record.draft.encoding
-            if record.draft.kind in kinds:
-                (coded if record.draft.encoding is not None else plain).append(record.draft.data)
-                size += len(record.draft.data)
+            redacted += record.redacted
+            encoding = encoding or record.encoding
+            if record.kind in kinds:
+                (coded if record.encoding is not None else plain).append(record.data)
+                size += len(record.data)
         yield f"{size:,} of {row.size:,} bytes"
     wire = b"".join((*coded, *plain))
     data, decoding = (yield from _decoded(b"".join(coded), encoding, is_whole=not plain)) if coded else (wire, "")

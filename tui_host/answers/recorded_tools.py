@@ -16,7 +16,7 @@ from tui_host.servers.catalog import READ
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
-    from tui_host.capture.record import Draft, Record
+    from tui_host.capture.record import Record
     from tui_host.errors import JSON
 
 _TOOLS = frozenset(("tools",))
@@ -67,18 +67,17 @@ class RecordedTools:
 
     def feed(self, record: Record) -> None:
         """Take in the next record."""
-        draft = record.draft
-        if draft.wire == "llm":
-            self._feed_exchange((record.capture, draft.exchange), draft)
-        if draft.kind != "frame" or draft.direction != "in" or len(draft.data) > MOST:
+        if record.wire == "llm":
+            self._feed_exchange((record.capture, record.exchange), record)
+        if record.kind != "frame" or record.direction != "in" or len(record.data) > MOST:
             return
         tools = self._tools.setdefault(record.capture, {})
-        if b'"inputSchema"' in draft.data:
-            tools.update(((draft.peer, name), None) for name in _listed(draft.data))
-        if b'"serverInfo"' in draft.data:
-            tools[draft.peer, READ] = None
+        if b'"inputSchema"' in record.data:
+            tools.update(((record.peer, name), None) for name in _listed(record.data))
+        if b'"serverInfo"' in record.data:
+            tools[record.peer, READ] = None
 
-    def _feed_exchange(self, key: tuple[str, str | None], draft: Draft) -> None:
+    def _feed_exchange(self, key: tuple[str, str | None], draft: Record) -> None:
         if draft.kind == "request" and draft.encoding is None and len(draft.data) <= MOST:
             facts = facts_of(draft.data)
             tools = self._offered.setdefault(

@@ -67,8 +67,8 @@ class RecordedWires:
         self.recorded = RecordedTools()
         for record in records:
             self._records[record.key] = record
-            if record.draft.exchange is not None:
-                self._exchanges.setdefault((record.capture, record.draft.exchange), []).append(record)
+            if record.exchange is not None:
+                self._exchanges.setdefault((record.capture, record.exchange), []).append(record)
             self.recorded.feed(record)
             self.ladder.feed([record])
         self.ladder.close()
@@ -118,9 +118,8 @@ class RecordedWires:
 
 def is_of(record: Record, row: Row) -> bool:
     """Whether a record in a row's range belongs to the row or to its exchange."""
-    draft = record.draft
     if row.exchange:
-        return draft.exchange == row.exchange
+        return record.exchange == row.exchange
     if row.kind in {"decision", "vendor"}:  # on the host's own wire, whatever server it is about
         return record.seq == row.seq
-    return draft.peer == row.peer and draft.kind != "link"
+    return record.peer == row.peer and record.kind != "link"

@@ -204,7 +204,7 @@ def _url(wires: Wires, row: Row) -> str:
             *([first] if first is not None else []),
             *(record for page in wires.pages_of(row) for record in page),
         ]
-        heads = (record.draft.head for record in records if record.draft.exchange == row.exchange)
+        heads = (record.head for record in records if record.exchange == row.exchange)
         url = next((head.url for head in heads if head is not None and head.url), "")
     for span in sorted(in_url(url), key=lambda each: -each.start):
         url = f"{url[: span.start]}•••{url[span.end :]}"

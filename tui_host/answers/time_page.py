@@ -254,7 +254,7 @@ def _intervals(wires: Wires, numbers: RowNumbers, rows: Sequence[Row]) -> Iterat
             asked |= dict.fromkeys(row.calls, end)
         elif row.kind == "decision" and (since := max((asked.get(call, 0) for call in row.calls), default=0)):
             record = wires.record(key)
-            value = read_object(record.draft.data if record is not None else b"")
+            value = read_object(record.data if record is not None else b"")
             if value.get("by") == "person":
                 verdict = text_or_empty(value.get("decision"))
                 name = line(f"{row.peer}.{row.tool}: {verdict or row.words}", 120)

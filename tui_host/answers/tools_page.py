@@ -142,7 +142,7 @@ def _unsent(wires: Wires, section: Section) -> dict[tuple[str, str], Counter[str
     unsent: dict[tuple[str, str], Counter[str]] = {}
     for row in section.rows(wires.ladder):
         record = wires.record((row.capture, row.seq)) if row.kind == "decision" else None
-        verdict = text_or_empty(read_object(record.draft.data).get("decision")) if record is not None else ""
+        verdict = text_or_empty(read_object(record.data).get("decision")) if record is not None else ""
         if verdict in UNSENT:
             unsent.setdefault((row.peer, row.tool), Counter())[verdict] += 1
     return unsent

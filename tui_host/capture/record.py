@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 Wire: TypeAlias = Literal["llm", "mcp", "stderr", "host"]
@@ -91,8 +91,10 @@ current_place: ContextVar[Place] = ContextVar("current_place", default=NOWHERE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """A record without numbers and times, as a tap passes it to the recorder.
+class Record:
+    """A captured thing, from the wire to the store, the rows and the exports.
+
+    A wire fills in what it saw; the recorder stamps the number and the times.
 
     Attributes:
         kind: The kind of record, as in the lines of an export: `request`, `response` (a head), `chunk`, `end`, `error`, `frame`,
@@ -105,6 +107,10 @@ class Draft:
         data: The exact bytes.
         encoding: The body's content coding, such as `gzip`; None without one.
         malformed: What is wrong with the bytes, None if nothing is.
+        seq: The record's number in the capture, from 1, without gaps; 0 before it is stamped.
+        time_ns: Wall-clock time in nanoseconds since 1970 (UTC); only for display.
+        mono_ns: Monotonic clock of the capture's process; what durations are made of. None where nothing tells when it was,
+            as in a log without times: then `time_ns` is no more than its place in the order.
     """
 
     wire: Wire
@@ -119,24 +125,10 @@ class Draft:
     encoding: str | None = None
     malformed: str | None = None
     redacted: tuple[Redaction, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """A draft with its number and times, as it is stored, shown and exported.
-
-    Attributes:
-        seq: The record's number in the capture, from 1, without gaps.
-        time_ns: Wall-clock time in nanoseconds since 1970 (UTC); only for display.
-        mono_ns: Monotonic clock of the capture's process; what durations are made of. None where nothing tells when it was,
-            as in a log without times: then `time_ns` is no more than its place in the order.
-    """
-
-    capture: str
-    seq: int
-    time_ns: int
-    mono_ns: int | None
-    draft: Draft = field()
+    capture: str = ""
+    seq: int = 0
+    time_ns: int = 0
+    mono_ns: int | None = None
 
     @property
     def key(self) -> tuple[str, int]:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from tui_host.capture.record import Draft, Record
+from tui_host.capture.record import Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.pending_records import Slot
 from tui_host.capture.store.writer import BATCH
@@ -144,7 +144,7 @@ class Recorder:
         """Return the monotonic clock, to pass to `append` a moment later."""
         return self._mono_ns()
 
-    def append(self, draft: Draft, at_ns: int | None = None) -> int:
+    def append(self, draft: Record, at_ns: int | None = None) -> int:
         """Record a draft, after removing secrets. Never waits for the disk, and never fails.
 
         Returns:
@@ -176,7 +176,7 @@ class Recorder:
                 self._store.hurry()
         return seq
 
-    def learn(self, draft: Draft) -> None:
+    def learn(self, draft: Record) -> None:
         """Remember the secrets in the head of a request, before its answer arrives."""
         if draft.kind == "request" and draft.head is not None:
             self.redactor.learn(draft.head)

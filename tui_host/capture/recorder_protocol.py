@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from tui_host.capture.record import Draft, Redaction, Shift
+from tui_host.capture.record import Record, Redaction, Shift
 
 
 class RedactedStream(Protocol):
@@ -68,7 +68,7 @@ class Recording(Protocol):
         """The redactor, which knows the secrets."""
         ...
 
-    def append(self, draft: Draft, /) -> int:
+    def append(self, draft: Record, /) -> int:
         """Append a record; return the number."""
         ...
 

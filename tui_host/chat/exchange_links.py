@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui_host.capture.link import Link, Relation, Span, offered_link
-from tui_host.capture.record import Draft, Place
+from tui_host.capture.record import Place, Record
 from tui_host.capture.visible import line
 from tui_host.chat.result_words import text_of
 from tui_host.llm.messages import ToolCall, ToolResult
@@ -35,10 +35,10 @@ class Links:
     request: NextRequest
     redactor: Redactor
 
-    def of_offer(self, exchange: str, connections: Sequence[str]) -> Iterator[Draft]:
+    def of_offer(self, exchange: str, connections: Sequence[str]) -> Iterator[Record]:
         """Link a request to the connections whose tools the request offers for the first time in the session."""
         for connection in connections:
-            yield Draft(wire="host", kind="link", place=self.place, connection=connection, data=offered_link(exchange))
+            yield Record(wire="host", kind="link", place=self.place, connection=connection, data=offered_link(exchange))
 
     def find_spans(self, outgoing: Outgoing, dialect: Dialect, new_results: Sequence[ToolResult]) -> Sequence[Link]:
         """Find the bytes of a request to link: results reported for the first time (its last), and what was put in. Slow if large."""
@@ -56,11 +56,11 @@ class Links:
             spans += self._in_messages(outgoing, dialect, new_results)
         return spans
 
-    def of_request(self, exchange: str, links: Sequence[Link]) -> Iterator[Draft]:
+    def of_request(self, exchange: str, links: Sequence[Link]) -> Iterator[Record]:
         for link in links:
             yield self._draft(replace(link, span=replace(link.span, exchange=exchange)))
 
-    def of_answer(self, exchange: str, fold: Fold, shifts: Sequence[Shift]) -> Iterator[Draft]:
+    def of_answer(self, exchange: str, fold: Fold, shifts: Sequence[Shift]) -> Iterator[Record]:
         """Link the response bytes of calls, of text left out behind a call, and of the vendor's own tools, up to the last received."""
         for folded in fold.calls:
             if folded.spans:
@@ -81,9 +81,9 @@ class Links:
         server, tool = self.request.offer.table.resolve(call.name) or ("", call.name)
         return replace(link, call=call.id, server=server, tool=tool)
 
-    def _draft(self, link: Link) -> Draft:
+    def _draft(self, link: Link) -> Record:
         place = replace(self.place, call=link.call) if link.call else self.place
-        return Draft(wire="host", kind="link", place=place, data=link.to_bytes())
+        return Record(wire="host", kind="link", place=place, data=link.to_bytes())
 
     def _in_messages(self, outgoing: Outgoing, dialect: Dialect, new_results: Sequence[ToolResult]) -> Iterator[Link]:
         """Find results that are separate messages; nothing if the user's own options replace the conversation."""

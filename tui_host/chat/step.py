@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Sequence
 
     from tui_host.capture.link import Link
-    from tui_host.capture.record import Draft
+    from tui_host.capture.record import Record
     from tui_host.capture.recorder import Recorder
     from tui_host.chat.next_request import NextRequest
     from tui_host.chat.policy import Approver
@@ -157,7 +157,7 @@ class Step:
             return error
         return None
 
-    def _record(self, drafts: Iterable[Draft]) -> None:
+    def _record(self, drafts: Iterable[Record]) -> None:
         for draft in drafts:
             self._services.recorder.append(draft)
 

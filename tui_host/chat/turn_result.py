@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tui_host.capture.record import Draft
+from tui_host.capture.record import Record
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.messages import Usage
 
@@ -72,12 +72,12 @@ class Outcome:
             "changed_numbers": [{"written": written, "sent": sent} for written, sent in self.changed_numbers],
         }
 
-    def record(self, place: Place) -> Draft:
+    def record(self, place: Place) -> Record:
         value = self.to_json()
         if self.decision is not None:
             value |= {"words": self.decision.words, "definition": self.decision.fingerprint}
         data = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-        return Draft(wire="host", kind="decision", place=place, data=data)
+        return Record(wire="host", kind="decision", place=place, data=data)
 
 
 TurnStop: TypeAlias = Literal["done", "length", "refused", "limit", "stopped", "error"]

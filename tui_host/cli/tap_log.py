@@ -112,7 +112,7 @@ class PlainLines:
             from tui_host.infer.conversations.host_names import model_asked
             from tui_host.llm.exchange_summary import request_words
 
-            body, _ = decode_drafts([record.draft])
+            body, _ = decode_drafts([record])
             yield self._quoted(model_asked(row.url, body))
             yield request_words(body)
 

@@ -70,11 +70,11 @@ def finish_cut_answer(store: Store, session: Session) -> None:
 def _read(store: Store, session: str, item: AnswerItem) -> Iterator[ModelEvent]:
     """Yield the events in the response bytes received for an answer, in the last exchange of its step."""
     drafts = [
-        record.draft
+        record
         for record, _ in store.session_records(session)
-        if record.draft.wire == "llm"
-        and (record.draft.place.turn, record.draft.place.step) == (item.turn, item.step)
-        and not record.draft.place.call  # an answer for a server
+        if record.wire == "llm"
+        and (record.place.turn, record.place.step) == (item.turn, item.step)
+        and not record.place.call  # an answer for a server
     ]
     heads = {draft.kind: draft.head for draft in drafts if draft.head is not None}
     request, response = heads.get("request"), heads.get("response")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from tui_host.capture.record import Draft
+from tui_host.capture.record import Record
 from tui_host.errors import JSON, ModelError
 from tui_host.settings.environment_references import listed_environment
 
@@ -108,7 +108,7 @@ class DemoModelProcess:
         with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
             while True:
                 data = await process.stderr.receive(LINE_LIMIT)
-                self._recorder.append(Draft(wire="stderr", kind="line", peer="demo", direction="in", data=data))
+                self._recorder.append(Record(wire="stderr", kind="line", peer="demo", direction="in", data=data))
 
 
 def _not_started(reason: str = "") -> ModelError:

@@ -10,7 +10,7 @@ from tui_host.errors import ModelError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tui_host.capture.record import Draft
+    from tui_host.capture.record import Record
     from tui_host.capture.redact.redaction import Redactor
     from tui_host.chat.attachments import Attached
     from tui_host.chat.session import Session
@@ -34,16 +34,16 @@ class _Collected:
     """Collects the records of the preview."""
 
     redactor: Redactor
-    drafts: list[Draft] = field(default_factory=list["Draft"])
+    drafts: list[Record] = field(default_factory=list["Record"])
 
-    def append(self, draft: Draft) -> None:
+    def append(self, draft: Record) -> None:
         """Collect a record."""
         self.drafts.append(self.redactor.draft(draft))
 
 
 async def preview_request(
     host: Host, session: Session, text: str, attached: Sequence[Attached] = (), without: Without | None = None
-) -> list[Draft]:
+) -> list[Record]:
     """Return the request that a turn with this text and these files would send, as records: the request, then its links.
 
     Starts the demo model's process if the session uses it: its address is part of the request.

@@ -37,7 +37,7 @@ class TurnMeter:
         """
         recorder = self._host.recorder
         records = await to_thread.run_sync(self._new, recorder) if recorder is not None else []
-        mine = [record for record in records if record.draft.place.session == session.id]
+        mine = [record for record in records if record.place.session == session.id]
         notes = (item for item in session.conversation.items if isinstance(item, NoteItem) and item.kind == "note")
         return ComparedRun(
             session=session.id,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
-from tui_host.capture.record import Draft, Record
+from tui_host.capture.record import Record
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tap_summary import captures_of
 from tui_host.chat.conversation import Item
@@ -200,7 +200,7 @@ class LiveStory:
 
     def _hand_over_read(self, ready: Sequence[Record]) -> None:
         records = [self._story.feed(record) for record in ready]
-        requests = [record for record in records if record.draft.wire == "llm" and record.draft.kind == "request"]
+        requests = [record for record in records if record.wire == "llm" and record.kind == "request"]
         before = {_exchange(record): key for record in requests if (key := self._story.before(record)) is not None}
         self.updates.append(StoryUpdate(records=records, before=before, state=self._state))
 
@@ -275,12 +275,12 @@ class LiveStory:
 
     def _record_of(self, link: FoundLink) -> Record:
         self._links += 1
-        draft = Draft(wire="host", kind="link", place=link.place, data=link.link.to_bytes())
-        return Record(capture=link.capture, seq=_LINKS_FROM + self._links, time_ns=0, mono_ns=0, draft=draft)
+        data, seq = link.link.to_bytes(), _LINKS_FROM + self._links
+        return Record(wire="host", kind="link", place=link.place, data=data, capture=link.capture, seq=seq, mono_ns=0)
 
 
 def _exchange(record: Record) -> ExchangeKey:
-    return record.capture, record.draft.exchange or ""
+    return record.capture, record.exchange or ""
 
 
 def _place(found_link: FoundLink) -> tuple[object, ...]:

@@ -38,12 +38,11 @@ class OtherHosts:
 
     def have(self, record: Record) -> bool:
         """Whether the capture's next record is on a connection used only by hosts of other stories."""
-        draft = record.draft
         if not self._others:
             return False
-        if draft.direction == "out" and draft.kind in {"request", "frame"} and (client := client_in(draft.data)):
-            self._hosts.setdefault(draft.connection, set()).add(host_named(client))
-        hosts = self._hosts.get(draft.connection)
+        if record.direction == "out" and record.kind in {"request", "frame"} and (client := client_in(record.data)):
+            self._hosts.setdefault(record.connection, set()).add(host_named(client))
+        hosts = self._hosts.get(record.connection)
         return bool(hosts) and hosts <= self._others
 
 
@@ -143,9 +142,9 @@ class RecordMerging:
 
         This happens where a tap joins a story late, or where a process is slow to write.
         """
-        if record.draft.kind == "frame":
+        if record.kind == "frame":
             self._frame_ns = max(self._frame_ns, at_ns)
-        return record.draft.wire == "llm" and record.draft.kind != "chunk" and at_ns < self._frame_ns
+        return record.wire == "llm" and record.kind != "chunk" and at_ns < self._frame_ns
 
     def _fill(self, tap: _Tapped) -> None:
         while tap.has_more and not tap.waiting:
@@ -163,6 +162,5 @@ class RecordMerging:
             tap.waiting.extend(
                 (self._clock.at_ns(record), record)
                 for record in records
-                if record.draft.kind != "link"
-                and not tap.filter.have(record)  # links of imported stories are found anew
+                if record.kind != "link" and not tap.filter.have(record)  # links of imported stories are found anew
             )

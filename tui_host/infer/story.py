@@ -66,10 +66,8 @@ class Story:
 
     def feed(self, record: Record) -> Record:
         """Take in the next record; return the record with the time on the shared clock and the place in the story."""
-        draft, place = record.draft, self.take(record)
-        draft = draft if draft.place == place else replace(draft, place=place)
-        mono_ns = None if record.mono_ns is None else self._at_ns
-        return Record(capture=record.capture, seq=record.seq, time_ns=record.time_ns, mono_ns=mono_ns, draft=draft)
+        place = self.take(record)
+        return replace(record, place=place, mono_ns=None if record.mono_ns is None else self._at_ns)
 
     def take(self, record: Record) -> Place:
         """Take in the next record, and return the record's place in the story."""
@@ -78,11 +76,10 @@ class Story:
             at_ns = max(at_ns, self._last_ns + 1)
         self._at_ns = at_ns
         self._last_ns = max(self._last_ns, at_ns)
-        draft = record.draft
         exchange: ModelExchange | None = None
-        if draft.wire == "llm" and draft.exchange is not None:
+        if record.wire == "llm" and record.exchange is not None:
             exchange = self._exchange(record, at_ns)
-        elif draft.kind == "frame":
+        elif record.kind == "frame":
             before = self.frames.revision
             call = self.frames.feed(record, at_ns)
             self.revision += self.frames.revision - before
@@ -91,13 +88,13 @@ class Story:
 
     def _exchange(self, record: Record, at_ns: int) -> ModelExchange | None:
         """Take in the next record of an exchange, and return the exchange; None if the exchange is no readable request to a model."""
-        key = (record.capture, record.draft.exchange or "")
-        if record.draft.kind == "request" and record.draft.malformed == MISSING:
+        key = (record.capture, record.exchange or "")
+        if record.kind == "request" and record.malformed == MISSING:
             self._unasked.add(key)
-        elif record.draft.kind == "response" and key in self._unasked:
+        elif record.kind == "response" and key in self._unasked:
             self._unasked.discard(key)
             self.unasked += 1
-        if record.draft.kind == "request":
+        if record.kind == "request":
             exchange = exchange_of(record, at_ns, self._requests)
             if exchange is None or not (exchange.messages or exchange.has_no_request):
                 return None
@@ -133,7 +130,7 @@ class Story:
 
     def before(self, record: Record) -> ExchangeKey | None:
         """Return the previous exchange in the conversation of a record's exchange; None for the first exchange."""
-        exchange = self.conversations.exchanges.get((record.capture, record.draft.exchange or ""))
+        exchange = self.conversations.exchanges.get((record.capture, record.exchange or ""))
         return None if exchange is None else exchange.previous
 
     # Links.

@@ -122,7 +122,7 @@ class FactsReader:
         opened = connections_of(store, self._capture)
         numbers = [seq for place, seq in enumerate(opened) if seq > self._last and _is_sample(place)]
         records = (store.record(self._capture, seq) for seq in numbers)
-        clients = [client_in(record.draft.data) for record in records if record is not None]
+        clients = [client_in(record.data) for record in records if record is not None]
         if clients:
             self._last = numbers[-1]
             all_clients = dict.fromkeys((*self.facts.clients, *filter(None, clients)))

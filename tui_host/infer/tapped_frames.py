@@ -82,21 +82,20 @@ class TappedFrames:
 
     def feed(self, record: Record, at_ns: int) -> FrameKey | None:
         """Take in a frame and return the key of the call that the frame carries or answers, if any."""
-        draft = record.draft
         if _line(record) not in self.since:
             self.since[_line(record)] = at_ns
-            self.peers[_line(record)] = draft.peer
-            self.captures.setdefault(draft.peer, set()).add(record.capture)
-        if len(draft.data) > MOST:
+            self.peers[_line(record)] = record.peer
+            self.captures.setdefault(record.peer, set()).add(record.capture)
+        if len(record.data) > MOST:
             return self._feed_large(record, at_ns)
         call: FrameKey | None = None
-        for number, content in enumerate(_messages(draft.data)):
+        for number, content in enumerate(_messages(record.data)):
             message = _Message(record=record, at_ns=at_ns, number=number, content=content)
             if isinstance(content.get("method"), str):
-                if draft.direction == "out":
+                if record.direction == "out":
                     self._ask(message)
                     call = self._called(message.keys) or call
-            elif message.identity and draft.direction == "in":
+            elif message.identity and record.direction == "in":
                 self._answer(message)
                 call = self._called(message.keys) or call
         return call
@@ -106,7 +105,7 @@ class TappedFrames:
         return next((call for key in keys if (call := self._calls.get(key)) is not None), None)
 
     def _ask(self, message: _Message) -> None:
-        params, server, line = message.params, message.record.draft.peer, _line(message.record)
+        params, server, line = message.params, message.record.peer, _line(message.record)
         client = _client(message.content)
         if client is not None and line not in self.clients:
             self.clients[line] = client
@@ -141,13 +140,13 @@ class TappedFrames:
             seq=record.seq,
             number=message.number,
             connection=line[1],
-            server=record.draft.peer,
+            server=record.peer,
             tool=tool,
             arguments=canonical(arguments),
             at_ns=message.at_ns,
             rpc_id=message.identity.strip('"'),
             ids=frozenset(value for value in meta.values() if isinstance(value, str) and value),
-            defaults=self._defaults.get((record.draft.peer, tool), ()),
+            defaults=self._defaults.get((record.peer, tool), ()),
             since_ns=self.since[line],
             mono_ns=record.mono_ns,
         )
@@ -166,7 +165,7 @@ class TappedFrames:
         first = next((key for key in message.keys if key in self._lists or key in self._calls), None)
         if first in self._lists:
             self._lists.difference_update(message.keys)
-            self._listed(record.draft.peer, items(mapping(result).get("tools")))
+            self._listed(record.peer, items(mapping(result).get("tools")))
             return
         call = self._called(message.keys)
         if call is None:
@@ -212,9 +211,9 @@ class TappedFrames:
 
     def _feed_large(self, record: Record, at_ns: int) -> FrameKey | None:
         """Take in a frame too large to parse: an answer is known by its id alone."""
-        head = frame_head(record.draft.data)
+        head = frame_head(record.data)
         call = self._called(_keys(record, head.id))
-        if call is None or not head.answers or record.draft.direction != "in":
+        if call is None or not head.answers or record.direction != "in":
             return None
         self._answered(call, Answer(seq=record.seq, at_ns=at_ns, mono_ns=record.mono_ns, is_error=head.is_error))
         return call
@@ -222,12 +221,12 @@ class TappedFrames:
 
 def _line(record: Record) -> Line:
     """Return the key of a frame's connection."""
-    return record.capture, record.draft.connection or ""
+    return record.capture, record.connection or ""
 
 
 def _keys(record: Record, identity: str) -> Sequence[_Identity]:
     """Return the keys of a request's id: within the HTTP exchange, if there is one, and within the connection."""
-    exchange = record.draft.exchange
+    exchange = record.exchange
     own = [] if exchange is None else [(record.capture, f"exchange {exchange}", identity)]
     return [*own, (*_line(record), identity)]
 

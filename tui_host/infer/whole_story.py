@@ -13,7 +13,7 @@ from heapq import merge
 from operator import itemgetter
 
 from tui_host.capture.exports.exported import Exported
-from tui_host.capture.record import Draft, Place, Record
+from tui_host.capture.record import Place, Record
 from tui_host.capture.session_summary import SessionInfo, own_name
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tap_summary import captures_of
@@ -90,12 +90,12 @@ class WholeStory:
         places: dict[tuple[Place, tuple[int, int]], Place] = {}
         for number, record in enumerate(self._merged()):
             if not self._is_imported:
-                own = record.draft.place
+                own = record.place
                 step = self._linked_places.get(record.key) or divmod(self._places[number], 1 << _STEP_BITS)
                 if (own, step) not in places:
                     places[own, step] = replace(own, turn=step[0] or None, step=step[1] or None)
                 if places[own, step] != own:
-                    record = replace(record, draft=replace(record.draft, place=places[own, step]))  # noqa: PLW2901
+                    record = replace(record, place=places[own, step])  # noqa: PLW2901
             yield record, False
         yield from ((link, False) for link in self._links)
 
@@ -107,7 +107,7 @@ class WholeStory:
         StoryChat(story, self._conversation).tell()
         if self._is_imported:
             records = (record for capture in self._captures for record in self._store.records(capture=capture.id))
-            self._links = [record for record in records if record.draft.kind == "link"]
+            self._links = [record for record in records if record.kind == "link"]
             return
         self._links = list(self._found_links(story))
         self.info = replace(
@@ -127,7 +127,7 @@ class WholeStory:
         for record in self._store.records(capture=capture.id, until_seq=until):
             if until is None:
                 capture.last = record
-            if record.draft.kind != "link" and not foreign.have(record):
+            if record.kind != "link" and not foreign.have(record):
                 yield self._clock.at_ns(record), record
 
     def _found_links(self, story: Story) -> Iterator[Record]:
@@ -142,5 +142,7 @@ class WholeStory:
             for number, link in enumerate(of_capture, 1):
                 assert last is not None  # noqa: S101 - what is linked was read
                 place = Place(session=self.info.id, turn=link.place.turn, step=link.place.step, call=link.place.call)
-                draft = Draft(wire="host", kind="link", place=place, data=link.link.to_bytes())
-                yield replace(last, seq=last.seq + number, draft=draft)
+                made = Record(wire="host", kind="link", place=place, data=link.link.to_bytes())
+                yield replace(
+                    made, capture=last.capture, seq=last.seq + number, time_ns=last.time_ns, mono_ns=last.mono_ns
+                )

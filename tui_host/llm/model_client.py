@@ -20,7 +20,7 @@ from anyio.abc import TaskGroup
 from tui_host.capture import content_codings as codings
 from tui_host.capture.http.httpx_tap import BEGAN, RecordingTransport, exchange_of, observed
 from tui_host.capture.http.observer import Observer, header_pairs
-from tui_host.capture.record import NOWHERE, Draft, Head, Place, Shift, current_place
+from tui_host.capture.record import NOWHERE, Head, Place, Record, Shift, current_place
 from tui_host.capture.recorder_protocol import Recording
 from tui_host.errors import ModelError
 from tui_host.llm.answer_stream import (
@@ -76,7 +76,7 @@ class ModelClient:
         except TimeoutError:
             raise ModelError(f"no list of models within {LIST_SECONDS:g} s", where(provider, outgoing)) from None
 
-    async def preview(self, provider: Provider, ask: Ask, *, place: Place) -> tuple[Outgoing, Draft]:
+    async def preview(self, provider: Provider, ask: Ask, *, place: Place) -> tuple[Outgoing, Record]:
         """Return the next request, and its record before redaction. Nothing is sent."""
         outgoing = await self.written(provider, ask)
         client = await self._client(provider, outgoing)
@@ -85,7 +85,7 @@ class ModelClient:
         except httpx.InvalidURL as error:
             raise fault_of(provider, outgoing, error, 0) from error
         head = Head(method=request.method, url=str(request.url), headers=header_pairs(request.headers.raw))
-        draft = Draft(
+        draft = Record(
             wire="llm", kind="request", peer=provider.name, direction="out", place=place, head=head, data=outgoing.body
         )
         return outgoing, draft

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tui_host.capture.http.exchange_end import CUT, Ending, Reason
 from tui_host.capture.http.observer import BODY_LIMIT
-from tui_host.capture.record import MISSING, NOT_KNOWN, Draft, Head, Kind
+from tui_host.capture.record import MISSING, NOT_KNOWN, Head, Kind, Record
 from tui_host.llm.body_kinds import AnswerPart
 from tui_host.opening.body_dialects import unknown_address
 from tui_host.opening.import_types import Moment, Notes, TimedDraft
@@ -143,8 +143,8 @@ class Exchange:
         self._exchange = self._notes.new_exchange()
         return TimedDraft(at, self._made("request", data=body, head=head, malformed=malformed))
 
-    def _made(self, kind: Kind, *, data: bytes = b"", head: Head | None = None, malformed: str | None = None) -> Draft:
-        return Draft(
+    def _made(self, kind: Kind, *, data: bytes = b"", head: Head | None = None, malformed: str | None = None) -> Record:
+        return Record(
             wire="llm",
             kind=kind,
             peer=self._peer,

@@ -20,7 +20,7 @@ from tui_host.capture.http.http_frames import HttpFrames, is_rpc
 from tui_host.capture.http.observer import BODY_LIMIT
 from tui_host.capture.json.file_values import BrokenError, elements, read_value, value_at
 from tui_host.capture.json.narrowing import mapping
-from tui_host.capture.record import MISSING, NOT_KNOWN, Direction, Draft, Head, Kind
+from tui_host.capture.record import MISSING, NOT_KNOWN, Direction, Head, Kind, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import JSON
 from tui_host.opening.body_dialects import url_dialect
@@ -98,7 +98,7 @@ def read(file: File, notes: Notes) -> Iterator[TimedDraft]:
 
 
 def _rounded_ns(timed: TimedDraft) -> int:
-    return _ROUNDED_NS if timed.draft.direction == "in" and timed.at.is_told else 0
+    return _ROUNDED_NS if timed.record.direction == "in" and timed.at.is_told else 0
 
 
 def _no_later(timed: TimedDraft, next_start: Moment) -> TimedDraft:
@@ -117,7 +117,7 @@ class _Collected:
         self.drafts: list[TimedDraft] = []
         self.frames: HttpFrames | None = None
         self.new_exchange: Callable[[], str] = notes.new_exchange
-        self.bare = Draft(
+        self.bare = Record(
             wire="llm" if connection is None else "mcp",
             kind="request",
             peer=_peer(url),
@@ -127,7 +127,7 @@ class _Collected:
             exchange=notes.new_exchange(),
         )
 
-    def append(self, draft: Draft) -> int:
+    def append(self, draft: Record) -> int:
         """Add a draft from `HttpFrames`."""
         self.drafts.append(TimedDraft(self.at, draft))
         return len(self.drafts)

@@ -10,7 +10,7 @@ from itertools import count
 from typing import NamedTuple
 
 from tui_host.capture.json.file_values import Data
-from tui_host.capture.record import NOWHERE, Draft, Place
+from tui_host.capture.record import NOWHERE, Place, Record
 from tui_host.errors import TuiHostError
 
 LATEST_NS = 4_102_444_800 * 10**9
@@ -47,10 +47,10 @@ class Moment(NamedTuple):
 
 
 class TimedDraft(NamedTuple):
-    """A draft with the time of its capture."""
+    """A record with the time of its capture."""
 
     at: Moment
-    draft: Draft
+    record: Record
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.capture.json.narrowing import mapping, said
 from tui_host.capture.json.reading import read_object
-from tui_host.capture.record import NOWHERE, Draft, Place, Record
+from tui_host.capture.record import NOWHERE, Place, Record
 from tui_host.capture.session_summary import foreign_session, session_id
 from tui_host.capture.store.imported_records import free_suffix
 from tui_host.chat.conversation import AnswerItem, CallItem, CallState, Conversation, Item, NoteItem, UserItem
@@ -177,7 +177,7 @@ def _add_all(intake: SessionIntake, records: Iterator[Record], limit: int) -> tu
     size = 0
     for record in records:
         intake.add(record)
-        size += len(record.draft.data)
+        size += len(record.data)
         if size <= limit:
             first.append(record)
     intake.flush()
@@ -190,7 +190,7 @@ def _records(capture: str, drafts: Iterator[TimedDraft]) -> Iterator[Record]:
         time_ns = max(time_ns, timed.at.ns)
         # a draft that comes after a later one only has its place in the order
         mono_ns = time_ns if timed.at.is_told and timed.at.ns == time_ns else None
-        yield Record(capture=capture, seq=seq, time_ns=time_ns, mono_ns=mono_ns, draft=timed.draft)
+        yield replace(timed.record, capture=capture, seq=seq, time_ns=time_ns, mono_ns=mono_ns)
 
 
 def keep_story(intake: SessionIntake, records: Sequence[Record], *, is_whole: bool) -> None:
@@ -200,8 +200,9 @@ def keep_story(intake: SessionIntake, records: Sequence[Record], *, is_whole: bo
     places = {record.seq: story.take(record) for record in records}
     intake.put_into_turns(identity, {seq: place for seq, place in places.items() if place.turn})
     for placed in story.links():
-        draft = Draft(wire="host", kind="link", place=placed.place, data=placed.link.to_bytes())
-        intake.add(replace(intake.last_record, seq=intake.last + 1, draft=draft))
+        last = intake.last_record
+        link = Record(wire="host", kind="link", place=placed.place, data=placed.link.to_bytes())
+        intake.add(replace(link, capture=last.capture, seq=last.seq + 1, time_ns=last.time_ns, mono_ns=last.mono_ns))
     conversation = Conversation()
     StoryChat(story, conversation).tell()
     intake.tell(conversation.items, lacks="" if is_whole else TOLD_IN_PART)
@@ -240,16 +241,15 @@ class ChatFromRecords:
 
     def feed(self, record: Record) -> None:
         """Read the next record."""
-        draft = record.draft
-        if draft.kind == "link":
-            link = read_object(draft.data)
+        if record.kind == "link":
+            link = read_object(record.data)
             if link.get("relation") == "asked":
                 exchange = said(mapping(link.get("span")).get("exchange"))
                 self._asked.setdefault((record.capture, exchange), []).append(link)
-        elif draft.kind == "decision":
-            self._decisions[draft.place.call or ""] = read_object(draft.data)
-        elif draft.kind == "request" and draft.wire == "llm":
-            self._places[record.capture, draft.exchange or ""] = draft.place
+        elif record.kind == "decision":
+            self._decisions[record.place.call or ""] = read_object(record.data)
+        elif record.kind == "request" and record.wire == "llm":
+            self._places[record.capture, record.exchange or ""] = record.place
         self._story.feed(record)
 
     def items(self) -> Iterator[Item]:

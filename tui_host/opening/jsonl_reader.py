@@ -111,7 +111,7 @@ class Taps:
     def _seen(self, file: File) -> Iterator[TimedDraft]:
         by_capture: dict[str, list[TimedDraft]] = {}
         for record, _ in records(file, "", self._notes.progress):
-            if record.draft.kind == "link":
+            if record.kind == "link":
                 continue  # links are found again: their ids differ here
             if self._count > 1:
                 size, key = len(self._read), (record.capture, record.seq)
@@ -126,7 +126,7 @@ class Taps:
         yield from merge(*by_capture.values(), key=lambda seen: seen.at.ns)
 
     def _of(self, record: Record) -> TimedDraft:
-        capture, draft = record.capture, record.draft
+        capture, draft = record.capture, record
         exchange, connection = draft.exchange, draft.connection
         if exchange is not None:
             key = capture, exchange
@@ -171,9 +171,9 @@ def records(file: File, session: str, progress: Progress) -> Iterator[tuple[Reco
         if record.seq <= last.get((record.capture, is_preamble), 0):
             raise unreadable(file, "this is not a record: seq does not grow", f"line {number}", _ANEW)
         last[record.capture, is_preamble] = record.seq
-        place = record.draft.place
+        place = record.place
         if not is_preamble and place.session is None:
-            record = replace(record, draft=replace(record.draft, place=replace(place, session=session)))
+            record = replace(record, place=replace(place, session=session))
         yield record, is_preamble
 
 
@@ -228,7 +228,7 @@ def _is_half(data: Data, begin: int, end: int) -> bool:
 
 def _check(record: Record) -> None:
     """Check that the database can store a record under a unique key."""
-    place = record.draft.place
+    place = record.place
     numbers = (record.time_ns, record.mono_ns or 0, place.turn or 0, place.step or 0)
     if not _NAME.fullmatch(record.capture):
         raise ValueError("the capture's id is none")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from tui_host.capture.frames.correlator import REMEMBERED, Correlator
 from tui_host.capture.frames.frame_heads import FrameHead, made_frame, read_frame
 from tui_host.capture.json.narrowing import mapping
-from tui_host.capture.record import Direction, Draft
+from tui_host.capture.record import Direction, Record
 from tui_host.errors import JSON
 from tui_host.opening.import_types import Notes
 
@@ -61,9 +61,9 @@ class LogFrames:
         self._guesses = 0
         self._servers: dict[str, _LoggedServer] = {}
 
-    def line(self, text: str) -> Draft:
+    def line(self, text: str) -> Record:
         server = self._server("")
-        return Draft(
+        return Record(
             wire="stderr",
             kind="line",
             peer=server.peer,
@@ -73,7 +73,7 @@ class LogFrames:
             data=text.encode("utf-8", "surrogatepass") + b"\n",
         )
 
-    def frame(self, data: bytes, words: str, value: JSON) -> Draft:
+    def frame(self, data: bytes, words: str, value: JSON) -> Record:
         server = self._server(words)
         has_no_number = b"NaN" in data or b"Infinity" in data  # Python writes these, which are no JSON
         head = (read_frame(data) if has_no_number else made_frame(value)).head
@@ -85,7 +85,7 @@ class LogFrames:
             server.asked[head.id] = direction
             if len(server.asked) > REMEMBERED:
                 server.asked.popitem(last=False)
-        return Draft(
+        return Record(
             wire="mcp",
             kind="frame",
             peer=server.peer,

@@ -46,7 +46,7 @@ def read_log(file: File, notes: Notes, peer: str) -> Iterator[TimedDraft] | None
     first: list[TimedDraft] = []
     for draft in drafts:
         first.append(draft)
-        if draft.draft.wire != "stderr":
+        if draft.record.wire != "stderr":
             return chain(first, drafts)
     return None
 

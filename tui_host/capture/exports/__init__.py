@@ -45,9 +45,8 @@ def _mermaid(source: Exported, session: SessionInfo) -> Iterator[bytes]:
 def _raw(source: Exported, session: SessionInfo) -> Iterator[bytes]:
     """Yield the bytes of bodies and frames in order. Frames of HTTP stand in the bodies that carried them."""
     for record, _ in source.session_records(session.id):
-        draft = record.draft
-        if draft.kind in {"request", "chunk"} or (draft.kind == "frame" and draft.exchange is None):
-            yield keyless_draft(draft).data
+        if record.kind in {"request", "chunk"} or (record.kind == "frame" and record.exchange is None):
+            yield keyless_draft(record).data
 
 
 EXPORTS: Mapping[str, Callable[[Exported, SessionInfo], Iterator[bytes]]] = MappingProxyType(

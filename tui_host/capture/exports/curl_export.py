@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from tui_host.capture.exports.keyless import keyless, keyless_draft
 from tui_host.capture.http.decoded_body import decode_drafts
-from tui_host.capture.record import MISSING, Draft, Head, Record
+from tui_host.capture.record import MISSING, Head, Record
 from tui_host.capture.redact.by_value import mark
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.visible import line, visible
@@ -33,25 +33,24 @@ def pieces(session: SessionInfo, records: Iterable[tuple[Record, bool]]) -> Iter
     asked: set[str] = set()
     number = 0
     for record, _ in records:
-        draft = record.draft
-        if draft.wire != "llm" or draft.kind != "request":
+        if record.wire != "llm" or record.kind != "request":
             continue
-        head = draft.head or Head()
+        head = record.head or Head()
         number += head.method != "GET"
-        place = draft.place
+        place = record.place
         where = f" · turn {place.turn}, step {place.step or 1}" if place.turn else ""
         name = "lists models" if head.method == "GET" else f"LLM {number}"
-        yield _line(f"\n# {name}{where} · {line(draft.peer, 80)}")
-        if draft.malformed == MISSING or not (head.url or "").startswith(("http://", "https://")):
+        yield _line(f"\n# {name}{where} · {line(record.peer, 80)}")
+        if record.malformed == MISSING or not (head.url or "").startswith(("http://", "https://")):
             yield _line("# left out: this request, or its address, was not captured")
             continue
-        for name in sorted({*_names(draft)} - asked):
+        for name in sorted({*_names(record)} - asked):
             asked.add(name)
             yield _line(f': "${{{name}:?is not set: it was taken out of the recording}}"')
-        yield from _request(draft, head)
+        yield from _request(record, head)
 
 
-def _request(draft: Draft, head: Head) -> Iterator[bytes]:
+def _request(draft: Record, head: Head) -> Iterator[bytes]:
     marks = {mark(redaction.name): _variable(redaction.name) for redaction in draft.redacted if not redaction.coding}
     clean = keyless_draft(draft)
     body = decode_drafts([clean])[0]
@@ -72,7 +71,7 @@ def _request(draft: Draft, head: Head) -> Iterator[bytes]:
     yield _line(" \\\n  ".join(words))
 
 
-def _names(draft: Draft) -> Iterator[str]:
+def _names(draft: Record) -> Iterator[str]:
     """Yield the variables that a request refers to. A vendor's key has none: its mark is sent."""
     return (_variable(redaction.name) for redaction in draft.redacted if not redaction.coding)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from tui_host.capture.http.decoded_body import decode_drafts
-from tui_host.capture.record import Draft, Record
+from tui_host.capture.record import Record
 from tui_host.capture.redact.by_value import mark
 from tui_host.settings.sensitivity import VENDOR_KEY, pieces
 
@@ -27,16 +27,17 @@ def keys_in_words(source: Exported, session: str) -> str:
     """Return what to tell before an export is written: how many of its texts look like vendors' keys. Empty without any."""
     masked = {key for text in source.session_items(session) for key in _keys(text)}
     left: set[str] = set()
-    chunks: dict[tuple[str, str], list[Draft]] = {}
+    chunks: dict[tuple[str, str], list[Record]] = {}
     for record, _ in source.session_records(session):
-        draft = record.draft
-        if draft.encoding is None:
-            masked.update(_keys(draft.data.decode("latin-1")))
-        if draft.kind in {"chunk", "request"}:
-            chunks.setdefault((record.capture, f"{draft.kind} {draft.exchange}"), []).append(draft)
+        if record.encoding is None:
+            masked.update(_keys(record.data.decode("latin-1")))
+        if record.kind in {"chunk", "request"}:
+            chunks.setdefault((record.capture, f"{record.kind} {record.exchange}"), []).append(record)
     for drafts in chunks.values():
         keys = {*_keys(decode_drafts(drafts)[0].decode("latin-1"))}
-        in_pieces = {key for draft in drafts if draft.encoding is None for key in _keys(draft.data.decode("latin-1"))}
+        in_pieces = {
+            key for record in drafts if record.encoding is None for key in _keys(record.data.decode("latin-1"))
+        }
         left |= keys - in_pieces
     count = len(masked | left)
     if not count:

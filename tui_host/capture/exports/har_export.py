@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 from tui_host.capture.exports.keyless import keyless_bytes, keyless_draft
 from tui_host.capture.http.decoded_body import decode_drafts
 from tui_host.capture.http.exchange import Exchange, fold_exchanges
-from tui_host.capture.record import MISSING, Draft, Head, Record, lasted
+from tui_host.capture.record import MISSING, Head, Record, lasted
 from tui_host.capture.session_summary import rfc3339
 from tui_host.errors import JSON
 
@@ -32,7 +32,7 @@ def pieces(records: Iterable[tuple[Record, bool]]) -> Iterator[bytes]:
     for number, exchange in enumerate(fold_exchanges(listed).values()):
         if exchange.request is not None or exchange.response is not None:
             yield (b",\n" if number else b"\n") + _json(_entry(exchange))
-    frames = [_frame(record) for record in listed if record.draft.kind == "frame" and record.draft.exchange is None]
+    frames = [_frame(record) for record in listed if record.kind == "frame" and record.exchange is None]
     yield b'\n],"_frames":%s}}\n' % _json(frames)
 
 
@@ -43,17 +43,16 @@ def _json(value: JSON) -> bytes:
 def _entry(exchange: Exchange) -> JSON:
     first = exchange.request or exchange.response
     assert first is not None  # noqa: S101 - `pieces` passes no others
-    draft = first.draft
     last = exchange.end or (exchange.chunks[-1] if exchange.chunks else exchange.response or first)
     head_at = exchange.response or (exchange.chunks[0] if exchange.chunks else last)
     whole, wait = (_milliseconds(first, record) for record in (last, head_at))
     own: Mapping[str, JSON] = {
-        "_wire": draft.wire,
-        "_peer": draft.peer,
-        "_turn": draft.place.turn,
-        "_step": draft.place.step,
-        "_call": draft.place.call,
-        "_exchange": draft.exchange,
+        "_wire": first.wire,
+        "_peer": first.peer,
+        "_turn": first.place.turn,
+        "_step": first.place.step,
+        "_call": first.place.call,
+        "_exchange": first.exchange,
     }
     return {
         "startedDateTime": rfc3339(first.time_ns),
@@ -71,7 +70,7 @@ def _milliseconds(start: Record, end: Record) -> float:
 
 
 def _request(record: Record | None) -> dict[str, JSON]:
-    head = (record.draft.head if record is not None else None) or Head()
+    head = (record.head if record is not None else None) or Head()
     url = head.url or ""
     request: dict[str, JSON] = {
         "method": head.method or "",
@@ -80,19 +79,19 @@ def _request(record: Record | None) -> dict[str, JSON]:
         "queryString": _pairs(parse_qsl(urlsplit(url).query, keep_blank_values=True)),
         "bodySize": -1,
     }
-    if record is not None and record.draft.malformed != MISSING:
-        request["bodySize"] = len(record.draft.data)
-        if record.draft.data:
-            text = _decoded([record.draft]).decode("utf-8", "backslashreplace")
+    if record is not None and record.malformed != MISSING:
+        request["bodySize"] = len(record.data)
+        if record.data:
+            text = _decoded([record]).decode("utf-8", "backslashreplace")
             request["postData"] = {"mimeType": head.value("content-type"), "text": text}
     return request
 
 
 def _response(exchange: Exchange) -> JSON:
-    head = (exchange.response.draft.head if exchange.response is not None else None) or Head()
+    head = (exchange.response.head if exchange.response is not None else None) or Head()
     status = head.status or 0
     ending = exchange.ending
-    body = _decoded([chunk.draft for chunk in exchange.chunks])
+    body = _decoded(list(exchange.chunks))
     content: dict[str, JSON] = {"size": len(body), "mimeType": head.value("content-type")}
     try:
         content["text"] = body.decode()
@@ -106,7 +105,7 @@ def _response(exchange: Exchange) -> JSON:
         **_common(head),
         "content": content,
         "redirectURL": head.value("location"),
-        "bodySize": sum(len(chunk.draft.data) for chunk in exchange.chunks),
+        "bodySize": sum(len(chunk.data) for chunk in exchange.chunks),
     }
     if ending is not None and ending.reason not in {"complete", MISSING}:
         response["_error"] = f"{ending.reason} {ending.error}".strip()
@@ -121,7 +120,7 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> JSON:
     return [{"name": name, "value": value} for name, value in pairs]
 
 
-def _decoded(drafts: Sequence[Draft]) -> bytes:
+def _decoded(drafts: Sequence[Record]) -> bytes:
     """Return a body decoded and without vendors' keys; a body that cannot be decoded is returned as it was sent."""
     body, problem = decode_drafts(drafts)
     if problem and not body:
@@ -130,7 +129,7 @@ def _decoded(drafts: Sequence[Draft]) -> bytes:
 
 
 def _frame(record: Record) -> JSON:
-    draft = keyless_draft(record.draft)
+    draft = keyless_draft(record)
     frame: dict[str, JSON] = {
         "time": rfc3339(record.time_ns),
         "peer": draft.peer,

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from tui_host.capture.exports.keyless import keyless, keyless_draft
-from tui_host.capture.record import DIRECTIONS, KINDS, WIRES, Draft, Head, Place, Record, Redaction
+from tui_host.capture.record import DIRECTIONS, KINDS, WIRES, Head, Place, Record, Redaction
 from tui_host.capture.session_summary import SessionInfo, own_name, rfc3339
 from tui_host.errors import JSON, TuiHostError
 
@@ -39,7 +39,7 @@ def session_line(session: SessionInfo) -> bytes:
 
 def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
     """Return one record as a line."""
-    draft = keyless_draft(record.draft)
+    draft = keyless_draft(record)
     place = draft.place
     before: dict[str, JSON] = {
         "capture": own_name(record.capture),
@@ -146,7 +146,7 @@ def _head(head: Head) -> Mapping[str, JSON]:
     return {name: item for name, item in known.items() if item is not None} | {"headers": headers}
 
 
-def _text(draft: Draft) -> str | None:
+def _text(draft: Record) -> str | None:
     if draft.encoding is not None:
         return None
     try:
@@ -157,7 +157,7 @@ def _text(draft: Draft) -> str | None:
 
 def _record(value: Mapping[str, JSON], session: str | None) -> Record:
     turn, call = _number_or_none(value, "turn"), _text_or_none(value, "call")
-    draft = Draft(
+    return Record(
         wire=_one_of(WIRES, value, "wire"),
         kind=_one_of(KINDS, value, "kind"),
         peer=_text_or_none(value, "peer") or "",
@@ -175,13 +175,10 @@ def _record(value: Mapping[str, JSON], session: str | None) -> Record:
         encoding=_text_or_none(value, "encoding"),
         malformed=_text_or_none(value, "malformed"),
         redacted=tuple(map(_redaction, _sequence(value.get("redacted")))),
-    )
-    return Record(
         capture=_required_text(value, "capture"),
         seq=_number_or_none(value, "seq") or 0,
         time_ns=read_time(value, "time"),
         mono_ns=_number_or_none(value, "mono"),
-        draft=draft,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tui_host.capture.record import Draft, Redaction
+from tui_host.capture.record import Record, Redaction
 from tui_host.capture.redact.by_value import mark
 from tui_host.settings.sensitivity import VENDOR_KEY, pieces
 
@@ -15,7 +15,7 @@ def keyless(text: str) -> str:
     return "".join(mark(VENDOR_KEY) if is_key else piece for piece, is_key in pieces(text))
 
 
-def keyless_draft(draft: Draft) -> Draft:
+def keyless_draft(draft: Record) -> Record:
     """Return a draft with a mark in place of each vendor's key in its data; compressed data stays as it is."""
     data, lengths = keyless_bytes(draft.data) if draft.encoding is None else (draft.data, ())
     if not lengths:

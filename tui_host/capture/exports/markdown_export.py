@@ -18,7 +18,7 @@ from tui_host.capture.exports.keyless import keyless
 from tui_host.capture.frames.frame_heads import frame_head
 from tui_host.capture.http.decoded_body import decode_drafts
 from tui_host.capture.http.exchange_end import missing_in_words, read_ending
-from tui_host.capture.record import MISSING, Draft, Record
+from tui_host.capture.record import MISSING, Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON
@@ -38,7 +38,7 @@ class _Wires:
 
     steps: dict[StepKey, list[Record]] = field(default_factory=dict[StepKey, list[Record]])
     preamble: list[Record] = field(default_factory=list[Record])
-    bodies: dict[tuple[str, str], list[Draft]] = field(default_factory=dict[tuple[str, str], list[Draft]])
+    bodies: dict[tuple[str, str], list[Record]] = field(default_factory=dict[tuple[str, str], list[Record]])
     framed: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     unasked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
@@ -107,20 +107,19 @@ def _sorted(records: Iterable[tuple[Record, bool]]) -> _Wires:
     wires = _Wires()
     place: StepKey = (0, 0)
     for record, is_preamble in records:
-        draft = record.draft
-        exchange = (record.capture, draft.exchange or "")
-        if draft.kind == "chunk":
-            wires.bodies.setdefault(exchange, []).append(draft)
+        exchange = (record.capture, record.exchange or "")
+        if record.kind == "chunk":
+            wires.bodies.setdefault(exchange, []).append(record)
             continue
-        if draft.kind == "request" and draft.malformed == MISSING:
+        if record.kind == "request" and record.malformed == MISSING:
             wires.unasked.add(exchange)
-        if draft.kind == "frame" and draft.exchange:
+        if record.kind == "frame" and record.exchange:
             wires.framed.add(exchange)
         if is_preamble:
             wires.preamble.append(record)
             continue
-        if draft.place.turn is not None:  # a record without a step stays where it was captured
-            place = (draft.place.turn, draft.place.step or 0)
+        if record.place.turn is not None:  # a record without a step stays where it was captured
+            place = (record.place.turn, record.place.step or 0)
         wires.steps.setdefault(place, []).append(record)
     return wires
 
@@ -193,9 +192,9 @@ def _call(item: Item) -> Iterator[str]:
 
 
 def _traffic(wires: _Wires, records: Sequence[Record]) -> Iterator[str]:
-    for said_by, group in groupby(records, lambda record: record.draft.peer if record.draft.kind == "line" else ""):
+    for said_by, group in groupby(records, lambda record: record.peer if record.kind == "line" else ""):
         if said_by:
-            lines = b"".join(record.draft.data for record in group)
+            lines = b"".join(record.data for record in group)
             yield f"**{code(said_by)} standard error**"
             yield fence(lines.decode("utf-8", "backslashreplace"))
         else:
@@ -204,43 +203,42 @@ def _traffic(wires: _Wires, records: Sequence[Record]) -> Iterator[str]:
 
 
 def _record(wires: _Wires, record: Record) -> Iterator[str]:
-    draft = record.draft
-    exchange = (record.capture, draft.exchange or "")
-    head = draft.head
-    match draft.kind:
+    exchange = (record.capture, record.exchange or "")
+    head = record.head
+    match record.kind:
         case "request":
             line = f"{head.method} {head.url or ''}" if head is not None and head.method else ""
-            yield f"{_way(draft)} request {code(line)}".rstrip() + _malformed(draft)
+            yield f"{_way(record)} request {code(line)}".rstrip() + _malformed(record)
             if exchange not in wires.framed:
-                yield from _body([draft])
+                yield from _body([record])
         case "response":
             status = str(head.status) if head is not None and head.status else ""
-            yield f"{_way(draft)} response {code(status)}".rstrip() + _malformed(draft)
+            yield f"{_way(record)} response {code(status)}".rstrip() + _malformed(record)
             if exchange not in wires.framed:
                 yield from _body(wires.bodies.get(exchange, ()))
-        case "end" if draft.exchange is None:
-            yield f"**{code(draft.peer)}** connection ended: {code(reason_of_end(draft))}"
-        case "end" if read_ending(draft.data).reason == MISSING:
-            yield f"{_way(draft)} {missing_in_words(len(wires.unasked & wires.bodies.keys()))}"
+        case "end" if record.exchange is None:
+            yield f"**{code(record.peer)}** connection ended: {code(reason_of_end(record))}"
+        case "end" if read_ending(record.data).reason == MISSING:
+            yield f"{_way(record)} {missing_in_words(len(wires.unasked & wires.bodies.keys()))}"
         case "error":
-            ending = read_ending(draft.data)
-            yield f"{_way(draft)} failed: {code(f'{ending.reason} {ending.error}')}"
+            ending = read_ending(record.data)
+            yield f"{_way(record)} failed: {code(f'{ending.reason} {ending.error}')}"
         case "frame":
-            frame = frame_head(draft.data)
+            frame = frame_head(record.data)
             number = f" #{frame.id}" if frame.id else ""
-            yield f"{_way(draft)} {code((frame.method or frame.kind) + number)}{_malformed(draft)}"
-            yield from _body([draft])
+            yield f"{_way(record)} {code((frame.method or frame.kind) + number)}{_malformed(record)}"
+            yield from _body([record])
         case "decision":
-            yield f"**Decision** {code(_decision(draft.data))}"
+            yield f"**Decision** {code(_decision(record.data))}"
         case _:
             return  # links join what is already shown; ends add nothing
 
 
-def _way(draft: Draft) -> str:
+def _way(draft: Record) -> str:
     return f"**host → {code(draft.peer)}**" if draft.direction == "out" else f"**{code(draft.peer)} → host**"
 
 
-def _malformed(draft: Draft) -> str:
+def _malformed(draft: Record) -> str:
     if draft.malformed == MISSING:
         return f" · {MISSING}"
     return f" · malformed: {code(draft.malformed)}" if draft.malformed else ""
@@ -264,7 +262,7 @@ def _decision(data: bytes) -> str:
     )
 
 
-def _body(drafts: Sequence[Draft]) -> Iterator[str]:
+def _body(drafts: Sequence[Record]) -> Iterator[str]:
     size = sum(len(draft.data) for draft in drafts)
     if not size:
         return

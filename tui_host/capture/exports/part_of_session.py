@@ -73,9 +73,8 @@ class PartOfSession:
 
     def _records(self, session: str, members: _Members) -> Iterator[tuple[Record, bool]]:
         for number, (record, is_preamble) in enumerate(self.source.session_records(session)):
-            draft = record.draft
-            is_meanwhile = draft.place.turn is None and (is_preamble or members.first < number < members.last)
-            is_used = (record.capture, draft.connection or "") in members.connections
+            is_meanwhile = record.place.turn is None and (is_preamble or members.first < number < members.last)
+            is_used = (record.capture, record.connection or "") in members.connections
             if self._is_own(record, members) or (is_meanwhile and is_used):
                 yield record, is_preamble
 
@@ -83,11 +82,11 @@ class PartOfSession:
         members = _Members(keys={*self.keys})
         if self.keys:
             for record, _ in self.source.session_records(session):
-                if record.key in members.keys and record.draft.exchange is not None:
-                    members.exchanges.add((record.capture, record.draft.exchange))
+                if record.key in members.keys and record.exchange is not None:
+                    members.exchanges.add((record.capture, record.exchange))
         elif self.call is not None:
             for record, _ in self.source.session_records(session):
-                link = read_link(record.draft.data) if record.draft.kind == "link" else None
+                link = read_link(record.data) if record.kind == "link" else None
                 if link is not None and link.call == self.call and link.span.exchange is not None:
                     members.exchanges.add((record.capture, link.span.exchange))
                 elif link is not None and link.call == self.call and link.span.seq is not None:
@@ -95,20 +94,19 @@ class PartOfSession:
         for number, (record, _) in enumerate(self.source.session_records(session)):
             if not self._is_own(record, members):
                 continue
-            if record.draft.connection:
-                members.connections.add((record.capture, record.draft.connection))
-            if record.draft.kind != "link":  # a story's links come after all other records
+            if record.connection:
+                members.connections.add((record.capture, record.connection))
+            if record.kind != "link":  # a story's links come after all other records
                 members.first = number if members.first < 0 else members.first
                 members.last = number
         return members
 
     def _is_own(self, record: Record, members: _Members) -> bool:
-        draft = record.draft
         if self.call is None and not self.keys:
-            return draft.place.turn == self.turn
-        link = read_link(draft.data) if draft.kind == "link" else None
-        call = draft.place.call or (link.call if link is not None else "")
+            return record.place.turn == self.turn
+        link = read_link(record.data) if record.kind == "link" else None
+        call = record.place.call or (link.call if link is not None else "")
         if call and not self.keys:
             return call == self.call
-        exchange = draft.exchange if link is None else link.span.exchange
+        exchange = record.exchange if link is None else link.span.exchange
         return record.key in members.keys or (record.capture, exchange or "") in members.exchanges

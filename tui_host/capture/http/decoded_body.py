@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from tui_host.capture.content_codings import CodingError, Decoder, decoder
-from tui_host.capture.record import Draft
+from tui_host.capture.record import Record
 
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 """Bytes that no text contains, and nearly all compressed data does."""
@@ -68,7 +68,7 @@ class PlainBody:
         return data
 
 
-def decode_drafts(drafts: Iterable[Draft]) -> tuple[bytes, str]:
+def decode_drafts(drafts: Iterable[Record]) -> tuple[bytes, str]:
     """Return the readable part of a body, and why the rest is unreadable; the second is empty for a whole body."""
     body = PlainBody()
     pieces: list[bytes] = []

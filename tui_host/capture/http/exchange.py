@@ -26,25 +26,25 @@ class Exchange:
     @property
     def request_head(self) -> Head | None:
         """Method, URL and headers of the request."""
-        return self.request.draft.head if self.request is not None else None
+        return self.request.head if self.request is not None else None
 
     @property
     def ending(self) -> Ending | None:
         """How the exchange ended; None while it lasts."""
-        return read_ending(self.end.draft.data) if self.end is not None else None
+        return read_ending(self.end.data) if self.end is not None else None
 
     def body(self, side: Literal["request", "response"] = "response") -> bytes:
         """Return a body's bytes after removing transfer framing and before content decoding."""
         if side == "request":
-            return self.request.draft.data if self.request is not None else b""
-        return b"".join(chunk.draft.data for chunk in self.chunks)
+            return self.request.data if self.request is not None else b""
+        return b"".join(chunk.data for chunk in self.chunks)
 
 
 def fold_exchanges(records: Iterable[Record]) -> dict[tuple[str, str], Exchange]:
     """Return the exchanges in some records, by capture and id, in the order of their first records."""
     exchanges: dict[tuple[str, str], Exchange] = {}
     for record in records:
-        kind, identity = record.draft.kind, record.draft.exchange
+        kind, identity = record.kind, record.exchange
         if identity is None or kind in {"frame", "link"}:
             continue
         exchange = exchanges.setdefault((record.capture, identity), Exchange())

@@ -9,14 +9,14 @@ from tui_host.capture.content_codings import LIMIT, CodingError, Decoder, decode
 from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.frames.frame_heads import frames_in, read_frame
 from tui_host.capture.http.sse import SseDecoder, SseEvent
-from tui_host.capture.record import Direction, Draft
+from tui_host.capture.record import Direction, Record
 from tui_host.capture.recorder_protocol import Recording
 
 
 class HttpFrames:
     """Records the JSON-RPC messages of an exchange, each in the place of its call, which is found by id."""
 
-    def __init__(self, recorder: Recording, correlator: Correlator, draft: Draft) -> None:
+    def __init__(self, recorder: Recording, correlator: Correlator, draft: Record) -> None:
         self._recorder = recorder
         self._correlator = correlator
         self._draft = draft

@@ -17,7 +17,7 @@ from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.http.client_faults import reason_of, words_of
 from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.http.http_frames import HttpFrames
-from tui_host.capture.record import Draft, Head, Place, Redaction, Shift, value_of
+from tui_host.capture.record import Head, Place, Record, Redaction, Shift, value_of
 from tui_host.capture.recorder_protocol import Recording
 from tui_host.capture.redact.coded import CodedStream
 
@@ -52,7 +52,7 @@ class Observer:
         self._recorder = recorder
         self._limit = limit
         self.connection = connection
-        self._draft = Draft(wire=wire, kind="request", peer=peer, connection=connection)
+        self._draft = Record(wire=wire, kind="request", peer=peer, connection=connection)
         self._correlator = Correlator(is_whole=is_whole)
 
     def begin(
@@ -81,7 +81,7 @@ class Observer:
 class ObservedExchange:
     """An exchange in progress. After its end nothing more is recorded."""
 
-    def __init__(self, recorder: Recording, draft: Draft, limit: int, frames: HttpFrames | None) -> None:
+    def __init__(self, recorder: Recording, draft: Record, limit: int, frames: HttpFrames | None) -> None:
         self.id = draft.exchange or ""
         self._recorder = recorder
         self._draft = draft

@@ -57,9 +57,9 @@ class LadderHttp:
 
     def add(self, record: Record) -> None:
         """Read the next record of an exchange."""
-        key = (record.capture, record.draft.exchange or "")
+        key = (record.capture, record.exchange or "")
         exchange = self._open.setdefault(key, _Open())
-        match record.draft.kind:
+        match record.kind:
             case "request":
                 self._request(record, exchange)
             case "response":
@@ -67,9 +67,9 @@ class LadderHttp:
             case "chunk":
                 self._chunk(record, exchange)
             case _:
-                self._end(record, exchange, read_ending(record.draft.data))
+                self._end(record, exchange, read_ending(record.data))
                 del self._open[key]
-        if record.draft.wire == "llm":
+        if record.wire == "llm":
             self._halves[key] = (exchange.request, exchange.response)
 
     def close(self, capture: str) -> None:
@@ -84,7 +84,7 @@ class LadderHttp:
 
     def carried(self, record: Record, number: int) -> None:
         """Note that a frame of an exchange has become a row."""
-        exchange = self._open.get((record.capture, record.draft.exchange or ""))
+        exchange = self._open.get((record.capture, record.exchange or ""))
         if exchange is None:
             return
         if exchange.request < 0:
@@ -98,24 +98,23 @@ class LadderHttp:
         return number if number >= 0 else None
 
     def _request(self, record: Record, exchange: _Open) -> None:
-        draft = record.draft
-        if draft.head is not None:
-            exchange.method, exchange.url = draft.head.method or "", draft.head.url or ""
-        if draft.wire == "llm":
+        if record.head is not None:
+            exchange.method, exchange.url = record.head.method or "", record.head.url or ""
+        if record.wire == "llm":
             row = self._rows.row_for(record, "llm", "request")
             if row.malformed == MISSING:
                 row = replace(row, malformed="", missing=True)
             exchange.request = self._rows.add(replace(row, method=exchange.method, url=exchange.url))
-        elif exchange.method != "POST" or not is_rpc(draft.data):
+        elif exchange.method != "POST" or not is_rpc(record.data):
             row = self._rows.row_for(record, "mcp", "request")
             row = replace(row, method=exchange.method, url=exchange.url, state="open", size=0)
             exchange.request = exchange.response = self._rows.add(row)
             exchange.has_own_row = True
 
     def _response(self, record: Record, exchange: _Open) -> None:
-        head = record.draft.head or Head()
+        head = record.head or Head()
         exchange.status, exchange.is_the_taps = head.status or 0, head.value("server") == TAP
-        if record.draft.wire == "llm":
+        if record.wire == "llm":
             exchange.count = EventCount(head)
             self._answer_row(record, exchange)
         elif exchange.has_own_row:
@@ -123,13 +122,12 @@ class LadderHttp:
             self._rows.change(replace(row, status=exchange.status, end_mono_ns=record.mono_ns, last_seq=record.seq))
 
     def _chunk(self, record: Record, exchange: _Open) -> None:
-        draft = record.draft
-        if draft.wire == "llm" and exchange.response < 0:
+        if record.wire == "llm" and exchange.response < 0:
             self._answer_row(record, exchange)
         if exchange.response >= 0:
-            self._rows.grow(exchange.response, record, exchange.count.feed(draft.data))
-        if exchange.status >= 400 and draft.encoding is None:
-            exchange.said += draft.data[: _SAID - len(exchange.said)]
+            self._rows.grow(exchange.response, record, exchange.count.feed(record.data))
+        if exchange.status >= 400 and record.encoding is None:
+            exchange.said += record.data[: _SAID - len(exchange.said)]
 
     def _answer_row(self, record: Record, exchange: _Open) -> None:
         row = self._rows.row_for(record, "llm", "response")
@@ -139,7 +137,7 @@ class LadderHttp:
             self._rows.pair(exchange.request, exchange.response)
 
     def _end(self, record: Record, exchange: _Open, ending: Ending) -> None:
-        offers_no_stream = record.draft.wire == "mcp" and (exchange.method, exchange.status) == _NO_STREAM
+        offers_no_stream = record.wire == "mcp" and (exchange.method, exchange.status) == _NO_STREAM
         refused = exchange.status >= 400 and not offers_no_stream
         words = ending.error or ("no stream offered" if offers_no_stream else "")
         if refused and not words:
@@ -165,12 +163,12 @@ class LadderHttp:
             )
         elif exchange.refusal >= 0 and ending.kind == "end":
             self._rows.change(replace(self._rows.table[exchange.refusal], status=exchange.status, error=True))
-        elif record.draft.wire == "llm" or refused or ending.kind == "error":
+        elif record.wire == "llm" or refused or ending.kind == "error":
             self._fault(record, exchange, ending, words)
 
     def _fault(self, record: Record, exchange: _Open, ending: Ending, words: str) -> None:
         words = words or (_refusal(exchange.status) if exchange.status >= 400 else ending.reason)
-        row: Row = self._rows.row_for(record, "llm" if record.draft.wire == "llm" else "mcp", "fault")
+        row: Row = self._rows.row_for(record, "llm" if record.wire == "llm" else "mcp", "fault")
         number = self._rows.add(
             replace(
                 row,

@@ -39,15 +39,14 @@ class LadderFrames:
 
     def add(self, record: Record) -> None:
         """Read the next frame."""
-        draft = record.draft
-        head = frame_head(draft.data)
+        head = frame_head(record.data)
         latest = _Latest(
             number=len(self._rows),
-            connection=draft.connection or "",
-            direction=draft.direction,
+            connection=record.connection or "",
+            direction=record.direction,
             method=head.method,
             token=head.progress_token,
-            data=draft.data,
+            data=record.data,
         )
         before = self._latest
         if before is not None and before.number == latest.number - 1 and _repeats(head, before, latest):
@@ -65,7 +64,6 @@ class LadderFrames:
                 self._rows.end(number, "done" if is_to_last else "unanswered", ending)
 
     def _row(self, record: Record, head: FrameHead) -> None:
-        draft = record.draft
         is_broken = head.kind == "malformed"
         row = replace(
             self._rows.row_for(record, "mcp", "fault" if is_broken else "frame"),
@@ -74,8 +72,8 @@ class LadderFrames:
             answer=head.answers,
             error=head.is_error,
             tool=head.name if head.method == "tools/call" else "",
-            words=head.words or (_first_line(draft.data) if is_broken else ""),
-            malformed=draft.malformed or head.reason,
+            words=head.words or (_first_line(record.data) if is_broken else ""),
+            malformed=record.malformed or head.reason,
             state="open" if head.kind == "request" else "done",
         )
         asked = self._question(record, head)
@@ -94,25 +92,24 @@ class LadderFrames:
         if asked is not None:
             self._rows.pair(asked, number)
             self._rows.end(asked, "done")
-        if head.kind == "request" and draft.direction is not None:
-            self._remember((record.capture, draft.connection or "", draft.direction, head.id), number)
-        if head.request_id and draft.direction is not None:
-            cancelled = self._asked.get((record.capture, draft.connection or "", draft.direction, head.request_id))
+        if head.kind == "request" and record.direction is not None:
+            self._remember((record.capture, record.connection or "", record.direction, head.id), number)
+        if head.request_id and record.direction is not None:
+            cancelled = self._asked.get((record.capture, record.connection or "", record.direction, head.request_id))
             if cancelled is not None and self._rows.is_open(cancelled):
                 self._rows.end(cancelled, "unanswered", "cancelled")
 
     def _question(self, record: Record, head: FrameHead) -> int | None:
         """Return the row of the request that a frame answers, readable or not."""
-        draft = record.draft
         if (
             not head.id
-            or draft.direction is None
+            or record.direction is None
             or not (head.answers or (head.kind == "malformed" and not head.method))
         ):
             return None
-        opposite: Direction = "out" if draft.direction == "in" else "in"
+        opposite: Direction = "out" if record.direction == "in" else "in"
         for form in (head.id, head.id[1:-1] if head.id.startswith('"') else f'"{head.id}"'):
-            number = self._asked.get((record.capture, draft.connection or "", opposite, form))
+            number = self._asked.get((record.capture, record.connection or "", opposite, form))
             if number is not None:
                 return number
         return None

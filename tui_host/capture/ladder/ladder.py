@@ -175,8 +175,7 @@ class Ladder:
         return table.texts.texts[table.named["capture"][number]], table.numbers["seq"][number]
 
     def _add(self, record: Record) -> None:
-        draft = record.draft
-        match draft.kind:
+        match record.kind:
             case "frame":
                 before = len(self._rows)
                 self._frames.add(record)
@@ -188,33 +187,31 @@ class Ladder:
                 self._decision(record)
             case "link":
                 self._link(record)
-            case "end" if draft.exchange is None:
+            case "end" if record.exchange is None:
                 self._connection_end(record)
             case _:
                 self._http.add(record)
                 self._give_waiting(record)
 
     def _line(self, record: Record) -> None:
-        draft = record.draft
-        words = draft.data.lstrip()[: 4 * WORDS].decode("utf-8", "backslashreplace").strip()[:WORDS]
+        words = record.data.lstrip()[: 4 * WORDS].decode("utf-8", "backslashreplace").strip()[:WORDS]
         last = self._lines
         if last >= 0 and last == len(self._rows) - 1:
             row = self._rows.table[last]
-            if (row.capture, row.peer, row.connection) == (record.capture, draft.peer, draft.connection or ""):
+            if (row.capture, row.peer, row.connection) == (record.capture, record.peer, record.connection or ""):
                 self._rows.repeat(last, record, words)
                 return
         row = replace(self._rows.row_for(record, "mcp", "line"), outward=False, words=words, events=1)
         self._lines = self._rows.add(row)
 
     def _connection_end(self, record: Record) -> None:
-        draft = record.draft
-        reason = reason_of_end(draft)
+        reason = reason_of_end(record)
         row = replace(self._rows.row_for(record, "mcp", "end"), outward=False, words=reason, size=0)
         self._rows.add(replace(row, error=not is_orderly(reason)))
-        self._frames.close(record.capture, draft.connection or "", why_unanswered(draft.peer, reason))
+        self._frames.close(record.capture, record.connection or "", why_unanswered(record.peer, reason))
 
     def _decision(self, record: Record) -> None:
-        value = read_object(record.draft.data)
+        value = read_object(record.data)
         server, tool = text_or_empty(value.get("server")), text_or_empty(value.get("tool"))
         words = (
             text_or_empty(value.get("words"))
@@ -226,7 +223,7 @@ class Ladder:
             self._rows.tools.setdefault(call, f"{server}.{tool}")
 
     def _link(self, record: Record) -> None:
-        link = read_link(record.draft.data)
+        link = read_link(record.data)
         if link is None:
             return
         if link.span.exchange is not None:
@@ -240,9 +237,9 @@ class Ladder:
             self._rows.tools[link.call] = f"{link.server}.{link.tool}" if link.server else link.tool
         number = self._row_of_span(record.capture, link)
         if number is not None:
-            self._join(number, link, record.draft.place)
+            self._join(number, link, record.place)
         elif link.span.exchange is not None:
-            self._waiting.setdefault((record.capture, link.span.exchange), []).append((link, record.draft.place))
+            self._waiting.setdefault((record.capture, link.span.exchange), []).append((link, record.place))
 
     def _row_of_span(self, capture: str, link: Link) -> int | None:
         if link.span.exchange is not None:
@@ -268,7 +265,7 @@ class Ladder:
         """Apply links that were received before the row."""
         if not self._waiting:
             return
-        key = (record.capture, record.draft.exchange or "")
+        key = (record.capture, record.exchange or "")
         left: list[tuple[Link, Place]] = []
         for link, place in self._waiting.pop(key, ()):
             number = self._row_of_span(record.capture, link)
@@ -276,5 +273,5 @@ class Ladder:
                 left.append((link, place))
             else:
                 self._join(number, link, place)
-        if left and record.draft.kind not in {"end", "error"}:
+        if left and record.kind not in {"end", "error"}:
             self._waiting[key] = left

@@ -211,13 +211,12 @@ class LadderRows:
 
     def row_for(self, record: Record, lane: Lane, kind: RowKind) -> Row:
         """Return a new row for a first record, without adding it."""
-        draft = record.draft
-        place = draft.place
+        place = record.place
         return Row(
             number=len(self.table),
             lane=lane,
             kind=kind,
-            outward=draft.direction == "out",
+            outward=record.direction == "out",
             capture=record.capture,
             clock=self._clock or record.capture,
             seq=record.seq,
@@ -227,13 +226,13 @@ class LadderRows:
             end_mono_ns=record.mono_ns,
             turn=place.turn or 0,
             step=place.step or 0,
-            peer=draft.peer,
-            connection=draft.connection or "",
-            exchange=draft.exchange or "",
-            size=len(draft.data),
+            peer=record.peer,
+            connection=record.connection or "",
+            exchange=record.exchange or "",
+            size=len(record.data),
             calls=frozenset((place.call,)) if place.call else frozenset(),
-            malformed=draft.malformed or "",
-            redacted=bool(draft.redacted),
+            malformed=record.malformed or "",
+            redacted=bool(record.redacted),
         )
 
     def add(self, row: Row) -> int:
@@ -258,14 +257,13 @@ class LadderRows:
 
     def grow(self, number: int, record: Record, events: int) -> None:
         """Add a record's bytes, and a number of events, to an open row."""
-        draft = record.draft
         self.table.grow(
             number,
             seq=record.seq,
             mono_ns=record.mono_ns,
-            size=len(draft.data),
+            size=len(record.data),
             events=events,
-            redacted=bool(draft.redacted),
+            redacted=bool(record.redacted),
         )
         self._journal.note(self.revision + 1, number)
 
@@ -277,10 +275,10 @@ class LadderRows:
                 row,
                 last_seq=record.seq,
                 end_mono_ns=record.mono_ns,
-                size=row.size + len(record.draft.data),
+                size=row.size + len(record.data),
                 events=max(row.events, 1) + 1,
                 words=words or row.words,
-                redacted=row.redacted or bool(record.draft.redacted),
+                redacted=row.redacted or bool(record.redacted),
             )
         )
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from tui_host.capture.content_codings import MOST, CodingError, Decoder, codings_of, decoder, is_known
-from tui_host.capture.record import Draft, Redaction, Shift, decoded_mark
+from tui_host.capture.record import Record, Redaction, Shift, decoded_mark
 from tui_host.capture.recorder_protocol import BodyRedactor, RedactedStream
 from tui_host.capture.redact.by_value import Kept
 
@@ -295,7 +295,7 @@ class _WholeBody:
         return self._take_out(self._data)
 
 
-def request_without(draft: Draft, redactor: BodyRedactor) -> Draft:
+def request_without(draft: Record, redactor: BodyRedactor) -> Record:
     """Remove secrets from a request's body; returns the draft itself if it has none."""
     stream = CodedStream(redactor, draft.encoding, held_limit=len(draft.data))
     first, in_first = stream.feed(draft.data)
@@ -315,7 +315,7 @@ def request_without(draft: Draft, redactor: BodyRedactor) -> Draft:
     )
 
 
-def body_without(draft: Draft, take_out: TakeOut) -> Draft:
+def body_without(draft: Record, take_out: TakeOut) -> Record:
     """Redact a request's body by a function that is called with the whole decoded body."""
     return request_without(draft, _WholeBody(take_out))
 

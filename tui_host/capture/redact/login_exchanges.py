@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from tui_host.capture.record import Draft, Head, Shift
+from tui_host.capture.record import Head, Record, Shift
 from tui_host.capture.recorder_protocol import BodyRedactor, Recording, RedactedStream
 from tui_host.capture.redact.body_fields import BLANKS, Learn, read
 from tui_host.capture.redact.by_place import without_keys
@@ -58,7 +58,7 @@ def is_login(target: bytes, kind: bytes, body: bytes) -> bool:
     return kind.strip().lower().startswith(b"application/x-www-form-urlencoded") and not is_json_without_login(body)
 
 
-def without_credentials(draft: Draft, learn: Learn) -> Draft:
+def without_credentials(draft: Record, learn: Learn) -> Record:
     """Remove the credentials from the body of another host's request or answer, found by their place.
 
     Args:
@@ -75,7 +75,7 @@ def without_credentials(draft: Draft, learn: Learn) -> Draft:
     return _without(draft, learn, is_of_login=is_of_login, is_to_model=draft.wire == "llm")
 
 
-def _without(draft: Draft, learn: Learn, *, is_of_login: bool, is_to_model: bool) -> Draft:
+def _without(draft: Record, learn: Learn, *, is_of_login: bool, is_to_model: bool) -> Record:
     def take_out(data: bytes) -> Kept:
         data, keys = without_keys(data, learn) if is_to_model else (data, ())
         data, tokens = without_tokens(data, learn) if is_of_login else (data, ())
@@ -125,7 +125,7 @@ class WithoutTokens:
         """Search from now on for a credential."""
         self._recorder.redactor.learn_value(name, value)
 
-    def append(self, draft: Draft, /) -> int:
+    def append(self, draft: Record, /) -> int:
         """Record a draft, with secrets removed from a request's body; returns the record's number."""
         if draft.kind == "request" and self._is_login:
             draft = _without(draft, self.learn_value, is_of_login=True, is_to_model=draft.wire == "llm")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
 from tui_host.capture.json.reading import load
-from tui_host.capture.record import Draft, Head, Redaction
+from tui_host.capture.record import Head, Record, Redaction
 from tui_host.capture.redact.by_place import in_header, shown_by
 from tui_host.capture.redact.by_value import BY_VALUE_FROM, KnownSecrets, Snapshot, mark, name_in_mark, without
 from tui_host.capture.redact.coded import request_without
@@ -68,7 +68,7 @@ class Redactor:
         """The credentials of other hosts known now, to pass to `draft` later."""
         return self._known.now.learned
 
-    def draft(self, draft: Draft, learned: Mapping[str, str] | None = None) -> Draft:
+    def draft(self, draft: Record, learned: Mapping[str, str] | None = None) -> Record:
         """Return a draft without secrets; the draft itself if no secret is found."""
         now = self._known.now
         draft = self._draft(draft)
@@ -138,7 +138,7 @@ class Redactor:
 
     stream_by_value = stream
 
-    def _draft(self, draft: Draft) -> Draft:
+    def _draft(self, draft: Record) -> Record:
         if draft.kind == "request" and self.is_needed:
             draft = request_without(draft, self)
             data, redactions = draft.data, ()

@@ -8,7 +8,7 @@ from typing import Protocol
 from tui_host.capture.connection_end import connection_end
 from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.frames.frame_heads import Frame, made_frame, read_frame
-from tui_host.capture.record import NOWHERE, Direction, Draft, Place
+from tui_host.capture.record import NOWHERE, Direction, Place, Record
 from tui_host.errors import JSON
 
 
@@ -19,7 +19,7 @@ class Recording(Protocol):
         """Return the clock of stamps."""
         ...
 
-    def append(self, draft: Draft, at_ns: int | None = None, /) -> object:
+    def append(self, draft: Record, at_ns: int | None = None, /) -> object:
         """Append a record of an event at a time, or of now."""
         ...
 
@@ -86,7 +86,7 @@ class StdioTap:
 
     def error(self, line: bytes, fault: str | None, at_ns: int | None = None) -> None:
         """Record a line of standard error."""
-        draft = Draft(
+        draft = Record(
             wire="stderr",
             kind="line",
             peer=self._peer,
@@ -103,7 +103,7 @@ class StdioTap:
         self._recorder.append(connection_end(self._peer, self._connection, reason, self._place), at_ns)
 
     def _keep(self, direction: Direction, data: bytes, malformed: str, place: Place, at_ns: int | None = None) -> None:
-        draft = Draft(
+        draft = Record(
             wire="mcp",
             kind="frame",
             peer=self._peer,

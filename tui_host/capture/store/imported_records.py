@@ -120,7 +120,7 @@ class Intake:
 
     def add(self, record: Record) -> None:
         """Add the next record."""
-        draft = without_credentials(record.draft, self._redactor.learn_value)
+        draft = without_credentials(record, self._redactor.learn_value)
         if draft.kind == "request" and draft.head is not None:
             self._redactor.learn(draft.head)
         size = len(draft.data) + OVERHEAD

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Protocol
 
-from tui_host.capture.record import Draft, Record
+from tui_host.capture.record import Record
 from tui_host.capture.redact.redaction import Redactor
 
 AT_ONCE = 4 << 20
@@ -51,7 +51,7 @@ class Slot:
         seq: int,
         time_ns: int,
         mono_ns: int | None,
-        draft: Draft,
+        draft: Record,
         source: Source,
         redactor: Redactor | None = None,
         size: int = 0,
@@ -69,7 +69,7 @@ class Slot:
     @property
     def record(self) -> Record:
         """The record in its current state."""
-        return Record(capture=self.capture, seq=self.seq, time_ns=self.time_ns, mono_ns=self.mono_ns, draft=self.draft)
+        return replace(self.draft, capture=self.capture, seq=self.seq, time_ns=self.time_ns, mono_ns=self.mono_ns)
 
     def finish(self) -> None:
         """Remove the secrets. Called by the writer, since the search takes longer than a caller may wait."""

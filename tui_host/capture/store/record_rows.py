@@ -15,7 +15,6 @@ from tui_host.capture.record import (
     KINDS,
     WIRES,
     Direction,
-    Draft,
     Head,
     Kind,
     Place,
@@ -112,7 +111,11 @@ def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> 
     place = Place(session=session, turn=turn, step=step, call=call)
     records: list[Keyed] = []
     for piece, piece_head in zip(pieces, heads, strict=True):
-        draft = Draft(
+        record = Record(
+            capture=capture,
+            seq=piece.key & ((1 << SEQ_BITS) - 1),
+            time_ns=piece.time_ns,
+            mono_ns=None if piece.mono_ns == UNTOLD else piece.mono_ns,
             wire=wire,
             kind=piece.kind,
             peer=peer,
@@ -126,11 +129,7 @@ def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> 
             malformed=malformed,
             redacted=taken_out,
         )
-        mono_ns = None if piece.mono_ns == UNTOLD else piece.mono_ns
-        seq = piece.key & ((1 << SEQ_BITS) - 1)
-        records.append(
-            (piece.key, Record(capture=capture, seq=seq, time_ns=piece.time_ns, mono_ns=mono_ns, draft=draft))
-        )
+        records.append((piece.key, record))
     return records
 
 

@@ -92,7 +92,7 @@ class RecordSearch:
             for data, texts in bodies.read(record):
                 if first is None and texts:
                     excerpt = excerpt_of(data.decode("utf-8", "replace"), min(texts))
-                    first = Found(session=session, excerpt=excerpt, turn=record.draft.place.turn or 0, in_records=True)
+                    first = Found(session=session, excerpt=excerpt, turn=record.place.turn or 0, in_records=True)
                 missing -= texts
             if self._texts and not missing:
                 self.looked += 1
@@ -114,7 +114,7 @@ class RecordSearch:
         """Yield the session's own records: the preamble repeats in every session."""
         for record, is_preamble in self._store.session_records(session.id):
             if self._left is not None:
-                self._left -= len(record.draft.data) + 100
+                self._left -= len(record.data) + 100
             if not is_preamble:
                 yield record
 
@@ -133,24 +133,23 @@ class _Bodies:
 
     def read(self, record: Record) -> Iterator[tuple[bytes, frozenset[str]]]:
         """Yield the bodies that a record completes, each with the texts in it."""
-        draft = record.draft
-        is_of_model = draft.wire == "llm"
-        key = record.capture, draft.exchange or ""
-        if is_of_model and draft.kind in {"request", "response"} and draft.head is not None:
+        is_of_model = record.wire == "llm"
+        key = record.capture, record.exchange or ""
+        if is_of_model and record.kind in {"request", "response"} and record.head is not None:
             answer = self._open.setdefault(key, _Answer())
-            if draft.kind == "response":
-                answer.head = draft.head
-            answer.url = draft.head.url or answer.url
-        if draft.kind in {"frame", "line", "decision"} or (draft.kind == "request" and is_of_model):
-            texts = self._needles.contained(draft.data)
-            tokens = self._estimate(draft.data) if self._estimate is not None and draft.kind == "request" else 0
+            if record.kind == "response":
+                answer.head = record.head
+            answer.url = record.head.url or answer.url
+        if record.kind in {"frame", "line", "decision"} or (record.kind == "request" and is_of_model):
+            texts = self._needles.contained(record.data)
+            tokens = self._estimate(record.data) if self._estimate is not None and record.kind == "request" else 0
             if texts or tokens:
                 self._of_record[record.key] = texts, tokens
-            yield draft.data, texts
-        elif is_of_model and draft.kind == "chunk" and key in self._open:
-            self._open[key].pieces.append(draft.data)
-            self._open[key].encoding = draft.encoding
-        elif is_of_model and draft.kind in {"end", "error"} and key in self._open:
+            yield record.data, texts
+        elif is_of_model and record.kind == "chunk" and key in self._open:
+            self._open[key].pieces.append(record.data)
+            self._open[key].encoding = record.encoding
+        elif is_of_model and record.kind in {"end", "error"} and key in self._open:
             yield self._answer(key, self._open.pop(key))
 
     def _answer(self, key: tuple[str, str], answer: _Answer) -> tuple[bytes, frozenset[str]]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from tui_host.capture.json.reading import read_object
-from tui_host.capture.record import Draft, Kind
+from tui_host.capture.record import Kind, Record
 from tui_host.capture.store.answer_runs import KINDS, LONGEST, Piece, Runs
 from tui_host.capture.store.migrations import SEQ_BITS
 from tui_host.capture.store.pending_records import Slot
@@ -189,7 +189,7 @@ class RecordTable:
             self._connection.execute(_insert_plain(len(self._plain) // _COLUMNS), self._plain)
             self._plain.clear()
 
-    def _streamed_on(self, place: int, draft: Draft) -> None:
+    def _streamed_on(self, place: int, draft: Record) -> None:
         """Count a piece of a model's answer; a complete or long answer becomes one row."""
         count = self._streamed.get(place, 0) + 1
         if draft.kind == "chunk" and count < LONGEST:
@@ -243,13 +243,13 @@ def _insert_plain(rows: int) -> str:
     return f"INSERT INTO records ({_PLAIN}) VALUES {', '.join(['(?, ?, ?, ?, ?, ?, ?, ?, ?)'] * rows)}"  # noqa: S608 - constants alone
 
 
-def _decision_row(key: int, draft: Draft) -> Row:
+def _decision_row(key: int, draft: Record) -> Row:
     decision, place = read_object(draft.data), draft.place
     texts = (_said(decision, name) for name in ("server", "tool", "decision", "by"))
     return key, storable_or_none(place.session), place.turn, storable_or_none(place.call), *texts
 
 
-def _link_row(key: int, draft: Draft) -> Row:
+def _link_row(key: int, draft: Record) -> Row:
     link = read_object(draft.data)
     span = link.get("span")
     exchange = _said(span, "exchange") if isinstance(span, Mapping) else None

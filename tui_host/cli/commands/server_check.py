@@ -180,7 +180,7 @@ def lines_of(checked: CheckedServer) -> Iterator[str]:
 
 async def check_server(status: ServerStatus, recorder: Recorder, misfits: Misfits) -> CheckedServer:
     """Check what a server offers, once everything was listed."""
-    drafts = (record.draft for record in recorder.since(0, limit=100_000))
+    drafts = (record for record in recorder.since(0, limit=100_000))
     # The wire keeps what it could not read, so the check shows the line itself and not only a count.
     broken = (draft.data for draft in drafts if draft.malformed is not None and draft.peer == status.name)
     noise = [data.decode(errors="replace").strip()[:200] for data in islice(broken, _NOISE_LINES)]

@@ -97,16 +97,16 @@ class ModelExchange:
     _folded: tuple[FoldedCall, ...] | None = None
 
     def __init__(self, record: Record, at_ns: int, dialect: Dialect, body: bytes, requests: RequestReader) -> None:
-        self.key = (record.capture, record.draft.exchange or "")
+        self.key = (record.capture, record.exchange or "")
         self.dialect = dialect.name
         self.at_ns = self.end_ns = at_ns
         self.is_timed = record.mono_ns is not None
         self.body = body
-        self.peer = record.draft.peer
+        self.peer = record.peer
         request = requests.read(dialect, body)
         self.offered, self.system_pieces, self.messages = request.offered, request.system, request.messages
         system = "\n\n".join(part.text for part in self.system_pieces)
-        head = record.draft.head or Head()
+        head = record.head or Head()
         opening = self.messages[0].text if self.messages and self.messages[0].role == "user" else ""
         self.host = host_asking(head.headers, system, opening)
         self.agent = agent_of(head.headers)
@@ -129,20 +129,19 @@ class ModelExchange:
 
     def feed(self, record: Record, at_ns: int) -> None:
         """Take in the next record of the response."""
-        draft = record.draft
         self.end_ns = at_ns
-        match draft.kind:
+        match record.kind:
             case "response":
-                head = draft.head or Head()
+                head = record.head or Head()
                 self.status, self.has_answer = head.status or 0, True
                 self._decoder = self._dialect.decoder(head.value("content-type"))
                 if self.status >= 300:
                     self._refusal = ResponseWords(self._dialect, status=self.status, headers=head.headers)
             case "chunk":
-                self._chunk(draft.data, draft.encoding, at_ns)
+                self._chunk(record.data, record.encoding, at_ns)
             case "end" | "error":
                 self.is_over = True
-                ending = read_ending(draft.data)
+                ending = read_ending(record.data)
                 self.is_missing, self.lacks = ending.reason == MISSING, kept_in_words(ending)
                 self._broken = ending.error or ("" if ending.reason in {"complete", MISSING} else ending.reason)
                 self._take(self._decoder.finish())
@@ -402,15 +401,15 @@ def _bare(text: str) -> str:
 
 def exchange_of(record: Record, at_ns: int, requests: RequestReader) -> ModelExchange | None:
     """Read a record as a request for an answer; None for other records."""
-    head = record.draft.head
+    head = record.head
     if head is None or head.method not in {"POST", None}:
         return None
     dialect = dialect_at(head.url or "")
-    if dialect is None or len(record.draft.data) > MOST:
+    if dialect is None or len(record.data) > MOST:
         return None
     try:
-        coding = decoder(record.draft.encoding)
-        body = b"" if record.draft.malformed else coding.feed(record.draft.data) + coding.finish()
+        coding = decoder(record.encoding)
+        body = b"" if record.malformed else coding.feed(record.data) + coding.finish()
     except CodingError:
         return None
     return ModelExchange(record, at_ns, dialect, body, requests)

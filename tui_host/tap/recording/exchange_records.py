@@ -12,7 +12,7 @@ from urllib.parse import urljoin
 
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.http.observer import BODY_LIMIT, ObservedExchange, Observer, header_pairs
-from tui_host.capture.record import Draft, Place
+from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import OVERHEAD, Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.tap.message_framing import request_framing
@@ -77,7 +77,7 @@ class TimedRecorder:
         """The recorder's redactor."""
         return self._recorder.redactor
 
-    def append(self, draft: Draft, /) -> int:
+    def append(self, draft: Record, /) -> int:
         """Store a record; returns the record's number."""
         return self._recorder.append(draft, self.at_ns)
 

@@ -417,8 +417,7 @@ class DirectScreen(PageScreen):
             return
         for record in recorder.since(self._seen, limit=2000):
             self._seen = record.seq
-            draft = record.draft
-            if draft.kind == "frame" and draft.peer == self._server and draft.connection == self._flow.connection:
+            if record.kind == "frame" and record.peer == self._server and record.connection == self._flow.connection:
                 self._flow.add(record)
 
     def _draw(self) -> None:

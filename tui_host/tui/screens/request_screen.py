@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -23,7 +24,7 @@ from tui_host.tui.widgets.pages.tree_page import TreePage
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
-    from tui_host.capture.record import Draft
+    from tui_host.capture.record import Record
     from tui_host.chat.attachments import Attached
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
@@ -36,14 +37,14 @@ COMING = "coming"
 class ComingSource(SessionSource):
     """Provides a request that is not sent yet, after the last request that was, for the details."""
 
-    def __init__(self, host: Host, session: Session, drafts: Sequence[Draft], wires: SessionSource | None) -> None:
+    def __init__(self, host: Host, session: Session, drafts: Sequence[Record], wires: SessionSource | None) -> None:
         super().__init__(host, session)
         before = None if wires is None else _last_request(wires)
         mono_ns = before.mono_ns if before is not None else 0
         self.live = False
         self._records = [] if before is None else [before]
         self._records += [
-            Record(capture=COMING, seq=number, time_ns=0, mono_ns=mono_ns, draft=draft)
+            replace(draft, capture=COMING, seq=number, time_ns=0, mono_ns=mono_ns)
             for number, draft in enumerate(drafts, 1)
         ]
         self._wires = wires

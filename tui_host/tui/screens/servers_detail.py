@@ -59,7 +59,7 @@ class Flow:
     def add(self, record: Record) -> None:
         """Add a frame."""
         self.last.append(record)
-        if record.draft.direction == "out":
+        if record.direction == "out":
             self.sent += 1
         else:
             self.received += 1
@@ -76,12 +76,11 @@ class Frames:
         """Read new frames, a limited number per look."""
         for record in recorder.since(self._seen, limit=_PER_LOOK):
             self._seen = record.seq
-            draft = record.draft
-            if draft.wire != "mcp" or draft.kind != "frame":
+            if record.wire != "mcp" or record.kind != "frame":
                 continue
-            flow = self._flows.get(draft.peer)
-            if flow is None or flow.connection != (draft.connection or ""):
-                flow = self._flows[draft.peer] = Flow(draft.connection or "")
+            flow = self._flows.get(record.peer)
+            if flow is None or flow.connection != (record.connection or ""):
+                flow = self._flows[record.peer] = Flow(record.connection or "")
             flow.add(record)
 
     def of(self, status: ServerStatus) -> Flow:
@@ -281,19 +280,18 @@ def _frames(status: ServerStatus, flow: Flow) -> SheetLine:
 
 def frame_entry(record: Record, start_ns: int | None) -> SheetLine:
     """Return a frame as an entry, with its time since `start_ns`."""
-    draft = record.draft
-    arrow = "-->" if draft.direction == "out" else "<--"
-    head = _head(draft.data)
+    arrow = "-->" if record.direction == "out" else "<--"
+    head = _head(record.data)
     name = head.method or (head.kind if head.answers else "frame")
     number = f" #{head.id}" if head.id else ""
-    words = f"malformed: {draft.malformed}" if draft.malformed else head.words
+    words = f"malformed: {record.malformed}" if record.malformed else head.words
     since = lasted(start_ns, record.mono_ns)
     return SheetLine(
         key=f"{record.seq}",
-        label=f"{arrow} {name}{number}  {masked(words, draft.redacted)}",
-        figures=("" if since is None else f"+{since / 1e9:.2f} s", short_size(len(draft.data))),
-        text=lambda: masked(decode(draft.data), draft.redacted),
-        style="failed" if draft.malformed else "",
+        label=f"{arrow} {name}{number}  {masked(words, record.redacted)}",
+        figures=("" if since is None else f"+{since / 1e9:.2f} s", short_size(len(record.data))),
+        text=lambda: masked(decode(record.data), record.redacted),
+        style="failed" if record.malformed else "",
     )
 
 

@@ -130,11 +130,11 @@ class SessionSource:
 
     def _belongs(self, record: Record) -> bool:
         """Whether a record belongs to the session, or to a connection outside all sessions."""
-        return record.draft.place.session in {None, self.session.id}
+        return record.place.session in {None, self.session.id}
 
     def _feed(self, records: Sequence[Record]) -> None:
         for record in records:
-            key = (record.capture, record.draft.place.turn or 0)
+            key = (record.capture, record.place.turn or 0)
             if record.mono_ns is not None:
                 self._begun.setdefault(key, record.mono_ns)
             self.recorded.feed(record)
@@ -183,7 +183,7 @@ class SessionSource:
         if (row.exchange and row.kind == "frame") or row.kind in {"decision", "vendor"}:
             record = self.record((row.capture, row.seq))
             records = [record] if record is not None else []
-        return b"".join(record.draft.data for record in records if record.draft.kind in kinds)
+        return b"".join(record.data for record in records if record.kind in kinds)
 
     def plain_data(self, capture: str, seqs: Sequence[int]) -> Mapping[int, bytes]:
         """Return the bytes of records by number, of those that need no decoding: quicker than the records."""

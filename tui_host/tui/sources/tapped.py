@@ -117,10 +117,10 @@ class TapSource(SessionSource):
         """Show an update of the story."""
         state, session = piece.state, self.session
         for record in piece.records:
-            if record.draft.kind == "link":
+            if record.kind == "link":
                 self._links[record.key] = record
             elif record.mono_ns is not None:
-                self._turns.setdefault(record.draft.place.turn or 0, record.mono_ns)
+                self._turns.setdefault(record.place.turn or 0, record.mono_ns)
         self._before.update(piece.before)
         self.ladder.feed(piece.records)
         for number, item in piece.items:

@@ -211,7 +211,7 @@ class TappedServers:
             if len(lines) >= LINES:
                 break
             last = self._source.tail(self._source.ladder.rows[number], LINES)
-            lines = [*decode(b"".join(record.draft.data for record in last)).splitlines(), *lines]
+            lines = [*decode(b"".join(record.data for record in last)).splitlines(), *lines]
         return lines[-LINES:]
 
 

@@ -46,7 +46,7 @@ def events_page(source: SessionSource, row: Row, flipped: set[str]) -> Page:
     """Return everything in an exchange as entries with time and size; pieces that follow each other are one entry."""
     pages = source.pages_of(row)
     first = next(pages, ())
-    notes = [_note(record, len(first)) for record in first if record.draft.kind == "response"]
+    notes = [_note(record, len(first)) for record in first if record.kind == "response"]
     dialect = source.dialect(row) if row.lane == "llm" else None
     happened = _EventEntries(None if dialect is None else EventReader(dialect))
     records = chain.from_iterable(chain([first], pages))
@@ -58,7 +58,7 @@ def events_page(source: SessionSource, row: Row, flipped: set[str]) -> Page:
 
 def _note(response: Record, count: int) -> str:
     """Explain how the body is shown, if not as received."""
-    head = response.draft.head or Head()
+    head = response.head or Head()
     encoding = line(encoding_of(head.headers) or "", 40)
     if _splitter(response) is not None:
         return f"{encoding}, decoded; each event has the time of the chunk that completed it" if encoding else ""
@@ -130,7 +130,7 @@ class _EventEntries:
         """Return the entries of the next record."""
         self._start = record.mono_ns if self._start is None else self._start
         after = _milliseconds(lasted(self._start, record.mono_ns))
-        match record.draft.kind:
+        match record.kind:
             case "chunk":
                 yield from self._chunk(record, after)
             case "end" | "error":
@@ -146,8 +146,7 @@ class _EventEntries:
                 yield _Happened(_record_entry(record, after))
 
     def _chunk(self, record: Record, after: float | None) -> Iterator[_Happened]:
-        draft = record.draft
-        plain = self._body.feed(draft.data, draft.encoding)
+        plain = self._body.feed(record.data, record.encoding)
         yield from self._problem(record, after)
         if plain is None:
             yield _Happened(_record_entry(record, after))
@@ -171,7 +170,7 @@ class _EventEntries:
 
 def _splitter(response: Record) -> SseDecoder | LineDecoder | None:
     """Return what splits an answer into events; None for an answer that is no stream of events."""
-    kind = (response.draft.head or Head()).value("content-type").lower()
+    kind = (response.head or Head()).value("content-type").lower()
     return SseDecoder() if "event-stream" in kind else LineDecoder() if "ndjson" in kind else None
 
 
@@ -191,32 +190,31 @@ def _record_entry(record: Record, after: float | None, plain: bytes | None = Non
         after: Milliseconds since the exchange began.
         plain: What could be read with it, None for its bytes as they are.
     """
-    draft = record.draft
-    data = draft.data if plain is None else plain
-    match draft.kind:
+    data = record.data if plain is None else plain
+    match record.kind:
         case "request" | "response":
-            head = draft.head or Head()
-            label = f"{head.method} {head.url}" if head.method else f"{draft.kind} {head.status or ''}".rstrip()
-            label = masked(label, draft.redacted)
+            head = record.head or Head()
+            label = f"{head.method} {head.url}" if head.method else f"{record.kind} {head.status or ''}".rstrip()
+            label = masked(label, record.redacted)
         case "end" | "error":
-            ending = read_ending(draft.data)
+            ending = read_ending(record.data)
             label = f"end: {ending.reason}" + (f": {ending.error[:_PREVIEW]}" if ending.error else "")
-        case "chunk" if draft.data and not data:
+        case "chunk" if record.data and not data:
             label = "chunk that cannot be decoded alone"
         case _:
-            label = f"{draft.kind} {masked(decode(data[:_PREVIEW]), draft.redacted)}"
-    is_body = bool(draft.data) and draft.kind not in {"end", "error"}
-    text = partial(_text_of, data, draft.redacted) if is_body and data else None
-    if draft.kind == "request" and text is not None and draft.encoding:
-        text = partial(_decoded_text, data, draft.encoding, draft.redacted)
-    style = "failed" if draft.kind == "error" or draft.malformed not in {None, MISSING} else "what"
-    figures = _figures(after, len(draft.data) if is_body else 0)
+            label = f"{record.kind} {masked(decode(data[:_PREVIEW]), record.redacted)}"
+    is_body = bool(record.data) and record.kind not in {"end", "error"}
+    text = partial(_text_of, data, record.redacted) if is_body and data else None
+    if record.kind == "request" and text is not None and record.encoding:
+        text = partial(_decoded_text, data, record.encoding, record.redacted)
+    style = "failed" if record.kind == "error" or record.malformed not in {None, MISSING} else "what"
+    figures = _figures(after, len(record.data) if is_body else 0)
     place = None if text is None or is_utf8(data) else partial(Place, "", data, is_decoded=False)
     return SheetLine(key=f"{record.seq}", label=label, figures=figures, text=text, place=place, style=style)
 
 
 def _event_entry(event: SseEvent, record: Record, after: float | None, said: Said | None) -> SheetLine:
-    redacted = record.draft.redacted
+    redacted = record.redacted
     name = _NAMES[event.kind] + (f"{event.event} " if event.event not in {"", "message"} else "")
     label = f"{name}{decode(event.data[:_PREVIEW])}" if said is None else said.words
     return SheetLine(

@@ -102,7 +102,7 @@ def headers_page(source: SessionSource, row: Row) -> Page:
     records: Iterable[Record] = [first] if first is not None else []
     if row.kind not in {"request", "response"}:
         records = (record for page in source.pages_of(row) for record in page)
-    heads = ((record.draft.head, record) for record in records if record.draft.head is not None)
+    heads = ((record.head, record) for record in records if record.head is not None)
     blocks = ["\n".join(_head_lines(head, record)) for head, record in islice(heads, 2)]
     return TextPage("headers", "\n\n".join(blocks) or "none", form="headers")
 
@@ -110,7 +110,7 @@ def headers_page(source: SessionSource, row: Row) -> Page:
 def _head_lines(head: Head, record: Record) -> Sequence[str]:
     first = f"{head.method} {head.url}" if head.method else str(head.status or "")
     lines = [*filter(None, [first]), *(f"{name}: {value}" for name, value in head.headers)]
-    return [masked(text.replace("\n", "␊"), record.draft.redacted) for text in lines]
+    return [masked(text.replace("\n", "␊"), record.redacted) for text in lines]
 
 
 def timing_page(source: SessionSource, row: Row) -> Page:
