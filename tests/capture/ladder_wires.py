@@ -9,8 +9,10 @@ from tests.capture.wires import Kept, rpc
 from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.frames.frame_heads import frame_head
 from tui_host.capture.http.observer import ObservedExchange, Observer
+from tui_host.capture.ladder.filter_language import read_filter
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
+from tui_host.capture.ladder.row_filter import row_test
 from tui_host.capture.link import Link, Relation, Span
 from tui_host.capture.record import NOWHERE, Direction, Place, Record
 
@@ -74,6 +76,11 @@ class Wires(Kept):
     def decide(self, call: str, words: str = "approved once, by you") -> None:
         value = {"server": "math", "tool": "multiply", "decision": "approved", "by": "person", "words": words}
         self.append(Record(wire="host", kind="decision", place=at(call=call), data=json.dumps(value).encode()))
+
+
+def matching(ladder: Ladder, text: str) -> list[int]:
+    """The rows that match a filter by their values alone."""
+    return [*filter(row_test(read_filter(text).query, ladder), range(len(ladder.rows)))]
 
 
 def at(step: int = 1, *, turn: int = 1, call: str | None = None) -> Place:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capture.drafts import known_ns
-from tests.capture.ladder_wires import EVENT_STREAM, JSON_TYPE, Wires, at, call_of, result_of, two_turns, whole_turn
+from tests.capture.ladder_wires import (
+    EVENT_STREAM,
+    JSON_TYPE,
+    Wires,
+    at,
+    call_of,
+    matching,
+    result_of,
+    two_turns,
+    whole_turn,
+)
 from tests.capture.wires import rpc
 from tests.opening.captured import PIECE
 from tui_host.capture.connection_end import connection_end
@@ -231,7 +240,7 @@ def test_what_still_runs_may_be_answered_and_states_are_found() -> None:
     wires = Wires()
     loses_its_server(wires)
     wires.rows()
-    found = [list(wires.ladder.filter(f"status:{state}")) for state in ("unanswered", "failed", "open")]
+    found = [matching(wires.ladder, f"status:{state}") for state in ("unanswered", "failed", "open")]
     assert found == [[2, 3], [2, 3, 6], [5]]
 
 
@@ -285,23 +294,6 @@ def test_a_view_that_takes_only_changes_has_all_rows(moves: Sequence[str]) -> No
         other = wires.ladder.partner(one)
         assert other != one
         assert set(wires.ladder.relatives(one)) <= set(range(len(rows))) - {one}
-
-
-def test_changes_are_told_long_after_there_were_many() -> None:
-    wires = Wires()
-    exchange = wires.ask()
-    exchange.response(200, EVENT_STREAM)
-    wires.ask()
-    wires.rows()
-    exchange.chunk(b"x")
-    chunk = wires.records()[-1]
-    other = replace(chunk, exchange="x2")
-    seen = 0
-    for _ in range(6_000):
-        seen = wires.ladder.revision
-        wires.ladder.feed([other, chunk])
-    assert list(wires.ladder.changed_since(seen)) == [1, 3]
-    assert list(wires.ladder.changed_since(0)) == [0, 1, 2, 3]
 
 
 STREAM = (
@@ -367,23 +359,4 @@ def test_lines_are_events_where_they_are_values_and_what_is_coded_shows_none(
     ],
 )
 def test_tokens_and_words_of_a_filter_must_all_fit(text: str, numbers: Iterable[int]) -> None:
-    assert list(two_turns().ladder.filter(text)) == list(numbers)
-
-
-def test_a_filter_asked_again_follows_the_rows() -> None:
-    wires = Wires()
-    exchange = wires.ask()
-    exchange.response(200, EVENT_STREAM)
-    wires.rows()
-    assert list(wires.ladder.filter("status:open")) == [1]
-    wires.frame("out", call_of(1))
-    wires.rows()
-    assert list(wires.ladder.filter("status:open")) == [1, 2]
-    exchange.end()
-    wires.frame("in", result_of(1))
-    wires.rows()
-    assert list(wires.ladder.filter("status:open")) == []
-    again = wires.ask()
-    again.response(200, EVENT_STREAM)
-    wires.rows()
-    assert list(wires.ladder.filter("status:open")) == [5]
+    assert matching(two_turns().ladder, text) == list(numbers)

@@ -12,9 +12,19 @@ from hypothesis import strategies as st
 from tests.capture.ladder_wires import two_turns
 from tests.capture.stores import record, save, settle
 from tests.capture.wires import rpc
-from tui_host.capture.ladder.filter_completion import completions
-from tui_host.capture.ladder.filter_language import Both, Either, Field, Not, Query, Quoted, Word, leaves, read_filter
-from tui_host.capture.ladder.needles import Needles
+from tui_host.capture.ladder.filter_language import (
+    Both,
+    Either,
+    Field,
+    Not,
+    Query,
+    Quoted,
+    Word,
+    completions,
+    leaves,
+    read_filter,
+)
+from tui_host.capture.ladder.row_filter import Needles
 from tui_host.capture.record import Head, Place, Record
 from tui_host.capture.session_summary import foreign_session
 from tui_host.capture.store.record_search import RecordSearch

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.capture.ladder_wires import matching
 from tests.infer.forms import FORMS, NAMES, form
 from tests.infer.kept import keep_story
 from tests.infer.scene import chat_of
@@ -116,7 +117,7 @@ def test_a_call_that_is_joined_to_no_frame_because_of_others_like_it_says_so(
     ladder.doubt(doubts_of(story))
     sent = [row for row in ladder.rows if row.method == "tools/call" and row.outward]
     assert [row.doubtful for row in sent] == ["" if says_which else "call 1 or 2 of turn 1 step 1"] * 2
-    assert list(ladder.filter("kind:doubtful")) == [row.number for row in sent if row.doubtful]
+    assert matching(ladder, "kind:doubtful") == [row.number for row in sent if row.doubtful]
     ladder.doubt({})
     assert not any(row.doubtful for row in ladder.rows)
 

@@ -28,7 +28,7 @@ def later_attempts(
     seen = {call for row in rows for call in row.calls}
     count = 0
     for number in range(rows[0].number + 1, min(len(ladder.rows), rows[-1].number + _ROWS)):
-        named = ladder.tool(number)
+        named = ladder.rows.text("tool", number)
         if not named or not tool.endswith(named):  # most rows: none is made of them
             continue
         row = ladder.rows[number]

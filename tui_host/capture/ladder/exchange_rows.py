@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from tui_host.capture.http.exchange_end import Ending, kept_in_words, read_ending
 from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.json.narrowing import mapping, text_or_empty
 from tui_host.capture.json.reading import read_object
-from tui_host.capture.ladder.row import Row, RowState
-from tui_host.capture.ladder.row_table import LadderRows
+from tui_host.capture.ladder.row import RowState
+from tui_host.capture.ladder.rows import LadderRows
 from tui_host.capture.record import MISSING, TAP, Head, Record
 
-_SAID = 800
+_REFUSAL_BYTES = 800
 """Number of bytes of a refusal's body to search for a message."""
 
 _NO_STREAM = "GET", 405
 """How a server refuses the stream that is optional. Source: MCP 2025-11-25, Listening for Messages from the Server."""
 
-_OF_EVENTS = b"\ndata:"
-_OF_LINES = b"\n"
-
 
 @dataclass(slots=True)
-class _Open:
+class _OpenExchange:
     """An exchange in progress.
 
     Attributes:
         request: Row of the request, or of its first frame; -1 without one.
-        response: Row of the response; -1 without one.
+        response: Row of the response, of an exchange without frames the request's; -1 without one.
         refusal: Row of the frame in a refusal's body, which represents the refusal; -1 without one.
         status: The response's status, 0 before the response.
         is_the_taps: Whether a tap made the response itself.
+        body: The beginning of a refusal's body.
     """
 
     request: int = -1
@@ -42,23 +40,22 @@ class _Open:
     url: str = ""
     status: int = 0
     is_the_taps: bool = False
-    said: bytes = b""
-    has_own_row: bool = False
+    body: bytes = b""
     count: EventCount = field(default_factory=lambda: EventCount(None))
 
 
-class LadderHttp:
+class ExchangeRows:
     """Makes rows from the records of exchanges."""
 
     def __init__(self, rows: LadderRows) -> None:
         self._rows = rows
-        self._open: dict[tuple[str, str], _Open] = {}
-        self._halves: dict[tuple[str, str], tuple[int, int]] = {}
+        self._open: dict[tuple[str, str], _OpenExchange] = {}
+        self._halves: dict[tuple[str, str], tuple[int, int]] = {}  # of exchanges with models
 
-    def add(self, record: Record) -> None:
+    def take(self, record: Record) -> None:
         """Read the next record of an exchange."""
         key = (record.capture, record.exchange or "")
-        exchange = self._open.setdefault(key, _Open())
+        exchange = self._open.setdefault(key, _OpenExchange())
         match record.kind:
             case "request":
                 self._request(record, exchange)
@@ -67,7 +64,7 @@ class LadderHttp:
             case "chunk":
                 self._chunk(record, exchange)
             case _:
-                self._end(record, exchange, read_ending(record.data))
+                self._end(record, exchange)
                 del self._open[key]
         if record.wire == "llm":
             self._halves[key] = (exchange.request, exchange.response)
@@ -77,10 +74,15 @@ class LadderHttp:
         for key in [key for key in self._open if key[0] == capture]:
             exchange = self._open.pop(key)
             if exchange.response >= 0:
-                is_stream = self._rows.table[exchange.response].lane == "mcp"
+                is_stream = self._rows.rows.choice("lane", exchange.response) == "mcp"
                 self._rows.end(exchange.response, "done" if is_stream else "cut")
             elif exchange.request >= 0 and self._rows.partner(exchange.request) is None:
                 self._rows.end(exchange.request, "unanswered")
+
+    def url(self, record: Record) -> str:
+        """Return the URL of the request that carries a frame; empty for a frame of a process."""
+        exchange = None if record.exchange is None else self._open.get((record.capture, record.exchange))
+        return "" if exchange is None else exchange.url
 
     def carried(self, record: Record, number: int) -> None:
         """Note that a frame of an exchange has become a row."""
@@ -97,90 +99,105 @@ class LadderHttp:
         number = self._halves.get((capture, exchange), (-1, -1))[0 if is_request else 1]
         return number if number >= 0 else None
 
-    def _request(self, record: Record, exchange: _Open) -> None:
+    def _request(self, record: Record, exchange: _OpenExchange) -> None:
         if record.head is not None:
             exchange.method, exchange.url = record.head.method or "", record.head.url or ""
+        method, url = exchange.method, exchange.url
         if record.wire == "llm":
-            row = self._rows.row_for(record, "llm", "request")
-            if row.malformed == MISSING:
-                row = replace(row, malformed="", missing=True)
-            exchange.request = self._rows.add(replace(row, method=exchange.method, url=exchange.url))
+            is_missing = record.malformed == MISSING
+            malformed = "" if is_missing else record.malformed or ""
+            exchange.request = self._rows.add(
+                record, "llm", "request", method=method, url=url, malformed=malformed, missing=is_missing
+            )
         elif exchange.method != "POST" or not is_rpc(record.data):
-            row = self._rows.row_for(record, "mcp", "request")
-            row = replace(row, method=exchange.method, url=exchange.url, state="open", size=0)
-            exchange.request = exchange.response = self._rows.add(row)
-            exchange.has_own_row = True
+            number = self._rows.add(record, "mcp", "request", method=method, url=url, state="open", size=0)
+            exchange.request = exchange.response = number
 
-    def _response(self, record: Record, exchange: _Open) -> None:
+    def _response(self, record: Record, exchange: _OpenExchange) -> None:
         head = record.head or Head()
         exchange.status, exchange.is_the_taps = head.status or 0, head.value("server") == TAP
         if record.wire == "llm":
             exchange.count = EventCount(head)
             self._answer_row(record, exchange)
-        elif exchange.has_own_row:
-            row = self._rows.table[exchange.response]
-            self._rows.change(replace(row, status=exchange.status, end_mono_ns=record.mono_ns, last_seq=record.seq))
+        elif exchange.response >= 0:
+            self._rows.change(
+                exchange.response, status=exchange.status, end_mono_ns=record.mono_ns, last_seq=record.seq
+            )
 
-    def _chunk(self, record: Record, exchange: _Open) -> None:
+    def _chunk(self, record: Record, exchange: _OpenExchange) -> None:
         if record.wire == "llm" and exchange.response < 0:
             self._answer_row(record, exchange)
         if exchange.response >= 0:
             self._rows.grow(exchange.response, record, exchange.count.feed(record.data))
         if exchange.status >= 400 and record.encoding is None:
-            exchange.said += record.data[: _SAID - len(exchange.said)]
+            exchange.body += record.data[: _REFUSAL_BYTES - len(exchange.body)]
 
-    def _answer_row(self, record: Record, exchange: _Open) -> None:
-        row = self._rows.row_for(record, "llm", "response")
-        row = replace(row, outward=False, method=exchange.method, url=exchange.url, status=exchange.status)
-        exchange.response = self._rows.add(replace(row, state="open", size=0))
+    def _answer_row(self, record: Record, exchange: _OpenExchange) -> None:
+        exchange.response = self._rows.add(
+            record,
+            "llm",
+            "response",
+            outward=False,
+            method=exchange.method,
+            url=exchange.url,
+            status=exchange.status,
+            state="open",
+            size=0,
+        )
         if exchange.request >= 0:
             self._rows.pair(exchange.request, exchange.response)
 
-    def _end(self, record: Record, exchange: _Open, ending: Ending) -> None:
+    def _end(self, record: Record, exchange: _OpenExchange) -> None:
+        ending = read_ending(record.data)
         offers_no_stream = record.wire == "mcp" and (exchange.method, exchange.status) == _NO_STREAM
-        refused = exchange.status >= 400 and not offers_no_stream
+        is_refused = exchange.status >= 400 and not offers_no_stream
         words = ending.error or ("no stream offered" if offers_no_stream else "")
-        if refused and not words:
-            words = _first_words(exchange.said, is_the_taps=exchange.is_the_taps)
-        is_missing = ending.reason == MISSING
-        if is_missing and exchange.response < 0:
+        if is_refused and not words:
+            words = _first_words(exchange)
+        if ending.reason == MISSING and exchange.response < 0:
             self._answer_row(record, exchange)
         if exchange.response >= 0:
-            row = self._rows.table[exchange.response]
-            state = "done" if row.lane == "mcp" and ending.reason == "closed by host" else _state(ending)
-            state = "failed" if refused and state == "done" else state
-            self._rows.change(
-                replace(
-                    row,
-                    last_seq=record.seq,
-                    end_mono_ns=record.mono_ns,
-                    state=state,
-                    error=refused or state == "failed",
-                    words=words or row.words or ("" if state != "cut" else ending.reason),
-                    malformed=row.malformed or kept_in_words(ending),
-                    missing=is_missing,
-                )
-            )
+            self._answer_end(record, exchange, ending, words, is_refused=is_refused)
         elif exchange.refusal >= 0 and ending.kind == "end":
-            self._rows.change(replace(self._rows.table[exchange.refusal], status=exchange.status, error=True))
-        elif record.wire == "llm" or refused or ending.kind == "error":
+            self._rows.change(exchange.refusal, status=exchange.status, error=True)
+        elif record.wire == "llm" or is_refused or ending.kind == "error":
             self._fault(record, exchange, ending, words)
 
-    def _fault(self, record: Record, exchange: _Open, ending: Ending, words: str) -> None:
-        words = words or (_refusal(exchange.status) if exchange.status >= 400 else ending.reason)
-        row: Row = self._rows.row_for(record, "llm" if record.wire == "llm" else "mcp", "fault")
+    def _answer_end(
+        self, record: Record, exchange: _OpenExchange, ending: Ending, words: str, *, is_refused: bool
+    ) -> None:
+        row = self._rows.rows[exchange.response]
+        is_stream = row.lane == "mcp" and ending.reason == "closed by host"
+        state = "done" if is_stream else _state(ending)
+        if is_refused and state == "done":
+            state = "failed"
+        why = ending.reason if state == "cut" else ""
+        self._rows.change(
+            row.number,
+            last_seq=record.seq,
+            end_mono_ns=record.mono_ns,
+            state=state,
+            error=is_refused or state == "failed",
+            words=words or row.words or why,
+            malformed=row.malformed or kept_in_words(ending),
+            missing=ending.reason == MISSING,
+        )
+
+    def _fault(self, record: Record, exchange: _OpenExchange, ending: Ending, words: str) -> None:
+        is_refused = exchange.status >= 400
+        words = words or (_status_words(exchange.status) if is_refused else ending.reason)
         number = self._rows.add(
-            replace(
-                row,
-                outward=False,
-                method=exchange.method,
-                url=exchange.url,
-                status=exchange.status,
-                size=ending.size,
-                state="failed" if exchange.status >= 400 else _state(ending),
-                error=True,
-                words=words,
-            )
+            record,
+            "llm" if record.wire == "llm" else "mcp",
+            "fault",
+            outward=False,
+            method=exchange.method,
+            url=exchange.url,
+            status=exchange.status,
+            size=ending.size,
+            state="failed" if is_refused else _state(ending),
+            error=True,
+            words=words,
         )
         if exchange.request >= 0:
             self._rows.pair(exchange.request, number)
@@ -188,11 +205,9 @@ class LadderHttp:
                 self._rows.end(exchange.request, "unanswered", words)
 
 
-def _refusal(status: int) -> str:
-    try:
-        return f"HTTP {status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return f"HTTP {status}"
+def _status_words(status: int) -> str:
+    phrase = next((known.phrase for known in HTTPStatus if known == status), "")
+    return f"HTTP {status} {phrase}".rstrip()
 
 
 def _state(ending: Ending) -> RowState:
@@ -201,10 +216,10 @@ def _state(ending: Ending) -> RowState:
     return "failed" if ending.reason in {"not connected", "failed"} else "cut"
 
 
-def _first_words(said: bytes, *, is_the_taps: bool) -> str:
-    words = " ".join(said.decode("utf-8", "backslashreplace").split())
-    if is_the_taps:
-        message = text_or_empty(mapping(read_object(said).get("error")).get("message"))
+def _first_words(exchange: _OpenExchange) -> str:
+    words = " ".join(exchange.body.decode("utf-8", "backslashreplace").split())
+    if exchange.is_the_taps:
+        message = text_or_empty(mapping(read_object(exchange.body).get("error")).get("message"))
         words = f"the tap itself answered: {message.removeprefix(f'{TAP}: ') or words}"
     return words[:200]
 
@@ -219,9 +234,11 @@ class EventCount:
     def __init__(self, head: Head | None) -> None:
         kind, coding = (head.value(name) if head is not None else "" for name in ("content-type", "content-encoding"))
         self._mark = b""
-        if coding in {"", "identity"}:
-            self._mark = _OF_EVENTS if kind.startswith("text/event-stream") else _OF_LINES if "ndjson" in kind else b""
-        self._tail = b"\n" if self._mark == _OF_EVENTS else b""
+        if coding in {"", "identity"} and kind.startswith("text/event-stream"):
+            self._mark = b"\ndata:"
+        elif coding in {"", "identity"} and "ndjson" in kind:
+            self._mark = b"\n"
+        self._tail = b"\n" if len(self._mark) > 1 else b""
 
     def feed(self, data: bytes) -> int:
         """Return the number of further events in the next bytes."""

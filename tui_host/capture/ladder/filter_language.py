@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
-from tui_host.capture.ladder.row_table import KINDS, STATES
+from tui_host.capture.ladder.filter_fields import FIELDS
+from tui_host.capture.ladder.rows import LadderRows
 
-Sign: TypeAlias = Literal[":", ">", "<"]
-
-KIND_WORDS = (*KINDS, "error", "result", "notification", "malformed", "inferred", "doubtful", "stderr")
-FIELDS: Mapping[str, str] = {
-    "server:": "rows of a server",
-    "tool:": "a tool's calls, decisions and frames",
-    "method:": "method of a frame or an HTTP request",
-    "kind:": "request, response, frame, decision, error, …",
-    "status:": "429, 4xx, open, failed, cut, unanswered",
-    "turn:": "rows of a turn, such as turn:3",
-    "call:": "rows of a call, such as call:1.1.2",
-    "id:": "id of a frame",
-    "dir:": "out from the host, in to the host",
-    "size>": "bytes, such as size>10k (also size<)",
-    "tokens>": "tokens of a request or an answer, such as tokens>8k",
-    "ms>": "milliseconds until an answer, such as ms>2000",
-}
-"""The fields with their meaning, in the order of completion."""
+MOST_COMPLETIONS = 20
 _JOINERS = {"and", "or", "not", "AND", "OR", "NOT"}
 _TOKEN = re.compile(r'(?P<field>\w+[:<>])?"(?P<quoted>[^"]*)"?(?=[\s)]|$)|(?P<bracket>[()])|(?P<word>\S+)')
 _FIELD = re.compile(r"(\w+)([:<>])(.*)", re.DOTALL)
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([kmg]?)b?")
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
-_STATUS = re.compile(r"\d{3}|\dxx")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +44,7 @@ class Field:
     """
 
     name: str
-    sign: Sign
+    sign: str
     value: str
     number: float = 0
 
@@ -87,7 +70,8 @@ class Either:
     parts: tuple[Query, ...]
 
 
-Query: TypeAlias = "Word | Quoted | Field | Not | Both | Either"
+Leaf: TypeAlias = "Word | Quoted | Field"
+Query: TypeAlias = "Leaf | Not | Both | Either"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +108,7 @@ class Reading:
         return texts if len(texts) == len(parts) else ()
 
 
-def leaves(query: Query | None, *, negated: bool = False) -> Iterator[Word | Quoted | Field]:
+def leaves(query: Query | None, *, negated: bool = False) -> Iterator[Leaf]:
     """Yield the words, quoted texts and fields of a query; those behind `not` only if asked for."""
     match query:
         case None:
@@ -142,12 +126,11 @@ def leaves(query: Query | None, *, negated: bool = False) -> Iterator[Word | Quo
 def read_filter(text: str) -> Reading:
     """Read a filter. A term that is unfinished or wrong never removes rows: only a sentence tells of it."""
     parser = _Parser(text)
-    query = parser.either()
+    parts = [parser.either()]
     while parser.place < len(parser.tokens):  # a bracket that closes nothing
         parser.place += 1
-        rest = parser.either()
-        query = _joined(Both, [part for part in (query, rest) if part is not None])
-    return Reading(query, tuple(dict.fromkeys(parser.mistakes)))
+        parts.append(parser.either())
+    return Reading(_joined(Both, parts), tuple(dict.fromkeys(parser.mistakes)))
 
 
 class _Parser:
@@ -161,51 +144,53 @@ class _Parser:
         while self._word() == "or":
             self.place += 1
             parts.append(self._both())
-        return _joined(Either, [part for part in parts if part is not None])
+        return _joined(Either, parts)
 
     def _both(self) -> Query | None:
-        parts: list[Query] = []
+        parts: list[Query | None] = []
         while self.place < len(self.tokens) and self._word() not in {"or", ")"}:
-            part = self._one()
-            if part is not None:
-                parts.append(part)
+            parts.append(self._one())
         return _joined(Both, parts)
 
     def _one(self) -> Query | None:
-        word, token = self._word(), self.tokens[self.place]
+        word, (kind, text) = self._word(), self.tokens[self.place]
         self.place += 1
-        if word == "not":
-            if self.place == len(self.tokens) or self._word() in {"or", ")"}:
-                return None  # still being typed
-            part = self._one()
-            return None if part is None else Not(part)
-        if word == "(":
-            query = self.either()
-            self.place += self._word() == ")"
-            return query
-        return None if word == "and" else self._term(token)
+        match word:
+            case "not":
+                if self.place == len(self.tokens) or self._word() in {"or", ")"}:
+                    return None  # still being typed
+                part = self._one()
+                return None if part is None else Not(part)
+            case "(":
+                query = self.either()
+                self.place += self._word() == ")"
+                return query
+            case "and":
+                return None
+            case _ if kind == "quoted":
+                return Quoted(text) if text.strip() else None
+            case _:
+                return self._term(text)
 
     def _word(self) -> str:
         """Return the joiner or bracket at the present place, in lower case; empty for a term."""
-        token = self.tokens[self.place] if self.place < len(self.tokens) else ("", "")
-        return token[1].lower() if not token[0] and (token[1] in _JOINERS or token[1] in "()") else ""
+        kind, text = self.tokens[self.place] if self.place < len(self.tokens) else ("term", "")
+        return "" if kind else text.lower()
 
-    def _term(self, token: tuple[str, str]) -> Query | None:
-        kind, text = token
-        if kind == "quoted":
-            return Quoted(text) if text.strip() else None
+    def _term(self, text: str) -> Query | None:
         match = _FIELD.fullmatch(text)
-        if match is None or not any(name[:-1] == match[1].lower() for name in FIELDS):
+        field = FIELDS.get(match[1].lower()) if match is not None else None
+        if match is None or field is None:
             return Word(text.casefold())
         name, sign, value = match[1].lower(), match[2], match[3].casefold()
-        if f"{name}>" in FIELDS:
+        if field.sign == ">":
             return self._comparison(name, sign, value)
         if sign != ":":
             self.mistakes.append(f"{name} takes a colon, such as {name}:{value or '…'}")
             return None
         if not value:
             return None
-        if mistake := _mistake(name, value):
+        if mistake := field.mistake(value):
             self.mistakes.append(mistake)
             return None
         return Field(name, ":", value)
@@ -216,7 +201,7 @@ class _Parser:
             sign = ">" if sign == ":" else sign
             self.mistakes.append(f"{name}{sign} needs a number such as {'2000' if name == 'ms' else '10k'}")
             return None
-        return Field(name, "<" if sign == "<" else ">", value, float(number[1]) * _UNITS[number[2]])
+        return Field(name, sign, value, float(number[1]) * _UNITS[number[2]])
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
@@ -240,20 +225,27 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     return tokens
 
 
-def _joined(join: type[Both | Either], parts: Sequence[Query]) -> Query | None:
-    return join(tuple(parts)) if len(parts) > 1 else parts[0] if parts else None
+def _joined(join: type[Both | Either], parts: Sequence[Query | None]) -> Query | None:
+    queries = tuple(part for part in parts if part is not None)
+    if len(queries) > 1:
+        return join(queries)
+    return queries[0] if queries else None
 
 
-def _mistake(name: str, value: str) -> str:
-    """Return what is wrong with the value of a field, as a sentence; empty if nothing is."""
-    match name:
-        case "turn" if not value.isdecimal() or len(value) > 8:
-            return "turn: needs a number such as 3"
-        case "dir" if value not in {"in", "out"}:
-            return "dir: is in or out"
-        case "kind" if value not in KIND_WORDS:
-            return f"kind: is one of {', '.join(KIND_WORDS)}"
-        case "status" if value not in STATES and not _STATUS.fullmatch(value):
-            return f"status: is a number such as 429 or 4xx, or {', '.join(STATES)}"
-        case _:
-            return ""
+def completions(text: str, ladder: LadderRows) -> Sequence[tuple[str, str]]:
+    """Return completions of the last term by fields and values that occur, each as the word to show and the whole filter."""
+    start = max(text.rfind(" "), text.rfind("(")) + 1
+    if text.count('"') % 2:
+        return ()
+    before, term = text[:start], text[start:]
+    name, colon, begun = term.partition(":")
+    if not colon:
+        names = [f"{name}{field.sign}" for name, field in FIELDS.items()]
+        return [(name, before + name) for name in names if name.startswith(term.lower())]
+    field, folded = FIELDS.get(name.lower()), begun.casefold()
+    known = field.values(ladder) if field is not None else ()
+    values = [value for value in known if folded in value.casefold() and value != begun]
+    values.sort(key=lambda value: not value.casefold().startswith(folded))
+    quoted = (f'"{value}"' if " " in value else value for value in values)
+    whole = [f"{before}{name}:{value}" for value in quoted]
+    return list(zip(values, whole, strict=True))[:MOST_COMPLETIONS]

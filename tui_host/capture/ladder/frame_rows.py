@@ -2,132 +2,120 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from tui_host.capture.frames.frame_heads import FrameHead, frame_head
-from tui_host.capture.ladder.row_table import LadderRows
+from tui_host.capture.ladder.rows import LadderRows, Value
 from tui_host.capture.record import Direction, Record
 
-REMEMBERED = 10_000
+REMEMBERED_REQUESTS = 10_000
 """Number of requests to remember until their answer comes."""
 
 _LISTENING = "subscriptions/listen"
 """The request that is open as long as its connection."""
 
-_Key = tuple[str, str, Direction, str]
+_RequestKey: TypeAlias = "tuple[str, str, Direction | None, str]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Latest:
-    """The frame of the last row, to compare with the next frame."""
-
-    number: int
-    connection: str
-    direction: Direction | None
-    method: str
-    token: str
-    data: bytes
-
-
-class LadderFrames:
+class FrameRows:
     """Makes rows from `frame` records."""
 
     def __init__(self, rows: LadderRows) -> None:
         self._rows = rows
-        self._asked: dict[_Key, int] = {}
-        self._latest: _Latest | None = None
+        self._asked: dict[_RequestKey, int] = {}  # by capture, connection, direction and id
+        self._latest: tuple[int, Record, FrameHead] | None = None  # the row of the last frame, which may repeat
 
-    def add(self, record: Record) -> None:
-        """Read the next frame."""
+    def take(self, record: Record, url: str) -> int | None:
+        """Read the next frame, which a request to `url` carried; return its row if it has a new one."""
         head = frame_head(record.data)
-        latest = _Latest(
-            number=len(self._rows),
-            connection=record.connection or "",
-            direction=record.direction,
-            method=head.method,
-            token=head.progress_token,
-            data=record.data,
-        )
-        before = self._latest
-        if before is not None and before.number == latest.number - 1 and _repeats(head, before, latest):
-            self._rows.repeat(before.number, record, head.words)
-            self._latest = replace(latest, number=before.number)
-            return
-        self._latest = latest
-        self._row(record, head)
+        if self._latest is not None:
+            row, before, its_head = self._latest
+            if row == len(self._rows.rows) - 1 and _repeats(record, head, before, its_head):
+                self._rows.repeat(row, record, head.words)
+                return None
+        number = self._row(record, head, url)
+        self._latest = number, record, head
+        return number
 
     def close(self, capture: str, connection: str | None = None, ending: str = "") -> None:
         """Leave the open requests of a connection, or of a whole capture, without an answer."""
         for key, number in self._asked.items():
             if key[0] == capture and connection in {None, key[1]} and self._rows.is_open(number):
-                is_to_last = self._rows.table[number].method == _LISTENING
+                is_to_last = self._rows.rows.text("method", number) == _LISTENING
                 self._rows.end(number, "done" if is_to_last else "unanswered", ending)
 
-    def _row(self, record: Record, head: FrameHead) -> None:
+    def _row(self, record: Record, head: FrameHead, url: str) -> int:
         is_broken = head.kind == "malformed"
-        row = replace(
-            self._rows.row_for(record, "mcp", "fault" if is_broken else "frame"),
-            method=head.method,
-            rpc_id=head.id,
-            answer=head.answers,
-            error=head.is_error,
-            tool=head.name if head.method == "tools/call" else "",
-            words=head.words or (_first_line(record.data) if is_broken else ""),
-            malformed=record.malformed or head.reason,
-            state="open" if head.kind == "request" else "done",
-        )
+        values: dict[str, Value] = {
+            "method": head.method,
+            "url": url,
+            "rpc_id": head.id,
+            "answer": head.answers,
+            "error": head.is_error,
+            "tool": head.name if head.method == "tools/call" else "",
+            "words": head.words or (_first_line(record.data) if is_broken else ""),
+            "malformed": record.malformed or head.reason,
+            "state": "open" if head.kind == "request" else "done",
+        }
         asked = self._question(record, head)
         if asked is not None:
-            question = self._rows.table[asked]
-            row = replace(
-                row,
-                method=question.method,
-                tool=question.tool,
-                turn=row.turn or question.turn,
-                step=row.step or question.step,
-                calls=row.calls or question.calls,
-                inferred=question.inferred,
-            )
-        number = self._rows.add(row)
+            values |= self._shared(record, asked)
+        number = self._rows.add(record, "mcp", "fault" if is_broken else "frame", **values)
         if asked is not None:
             self._rows.pair(asked, number)
             self._rows.end(asked, "done")
         if head.kind == "request" and record.direction is not None:
-            self._remember((record.capture, record.connection or "", record.direction, head.id), number)
+            self._remember(_key(record, record.direction, head.id), number)
         if head.request_id and record.direction is not None:
-            cancelled = self._asked.get((record.capture, record.connection or "", record.direction, head.request_id))
+            cancelled = self._asked.get(_key(record, record.direction, head.request_id))
             if cancelled is not None and self._rows.is_open(cancelled):
                 self._rows.end(cancelled, "unanswered", "cancelled")
+        return number
+
+    def _shared(self, record: Record, asked: int) -> dict[str, Value]:
+        """Return what an answer has from its request."""
+        question = self._rows.rows[asked]
+        return {
+            "method": question.method,
+            "tool": question.tool,
+            "turn": record.place.turn or question.turn,
+            "step": record.place.step or question.step,
+            "calls": frozenset((record.place.call,)) if record.place.call else question.calls,
+            "inferred": question.inferred,
+            "maybe": question.maybe,
+        }
 
     def _question(self, record: Record, head: FrameHead) -> int | None:
         """Return the row of the request that a frame answers, readable or not."""
-        if (
-            not head.id
-            or record.direction is None
-            or not (head.answers or (head.kind == "malformed" and not head.method))
-        ):
+        is_answer = head.answers or (head.kind == "malformed" and not head.method)
+        if not head.id or record.direction is None or not is_answer:
             return None
         opposite: Direction = "out" if record.direction == "in" else "in"
-        for form in (head.id, head.id[1:-1] if head.id.startswith('"') else f'"{head.id}"'):
-            number = self._asked.get((record.capture, record.connection or "", opposite, form))
+        quoted = head.id.startswith('"')
+        for form in (head.id, head.id[1:-1] if quoted else f'"{head.id}"'):  # some servers answer 1 with "1"
+            number = self._asked.get(_key(record, opposite, form))
             if number is not None:
                 return number
         return None
 
-    def _remember(self, key: _Key, number: int) -> None:
+    def _remember(self, key: _RequestKey, number: int) -> None:
         self._asked.pop(key, None)
         self._asked[key] = number
-        if len(self._asked) > REMEMBERED:
+        if len(self._asked) > REMEMBERED_REQUESTS:
             del self._asked[next(iter(self._asked))]
 
 
-def _repeats(head: FrameHead, before: _Latest, latest: _Latest) -> bool:
+def _key(record: Record, direction: Direction, number: str) -> _RequestKey:
+    return record.capture, record.connection or "", direction, number
+
+
+def _repeats(record: Record, head: FrameHead, before: Record, its_head: FrameHead) -> bool:
     """Return whether a frame repeats the last one: equal bytes, or more progress for the same token."""
-    if (before.connection, before.direction) != (latest.connection, latest.direction):
+    if (before.connection, before.direction) != (record.connection, record.direction):
         return False
     if head.kind == "notification" and head.method == "notifications/progress":
-        return (before.method, before.token) == (latest.method, latest.token)
-    return head.kind in {"notification", "malformed"} and before.data == latest.data
+        return (its_head.method, its_head.progress_token) == (head.method, head.progress_token)
+    return head.kind in {"notification", "malformed"} and before.data == record.data
 
 
 def _first_line(data: bytes) -> str:

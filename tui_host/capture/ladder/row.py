@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 Lane: TypeAlias = Literal["llm", "host", "mcp"]
 RowState: TypeAlias = Literal["open", "done", "failed", "cut", "unanswered"]
 RowKind: TypeAlias = Literal["request", "response", "frame", "decision", "line", "fault", "end", "vendor"]
+LANES: tuple[Lane, ...] = get_args(Lane)
+KINDS: tuple[RowKind, ...] = get_args(RowKind)
+STATES: tuple[RowState, ...] = get_args(RowState)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +28,7 @@ class Row:
         mono_ns: Time of the first byte, on that clock; None if unknown.
         turn: The turn, 0 if the row belongs to none, such as a server's start.
         method: The request's HTTP method, or the frame's JSON-RPC method; an answer has its request's method.
+        url: The URL of the request, also of the one that carried a frame over HTTP.
         rpc_id: The frame's id as JSON text, empty for notifications.
         answer: Whether the frame is a result or an error.
         error: Whether the frame is a JSON-RPC error or a result with `isError`, or the exchange failed.
@@ -39,6 +43,7 @@ class Row:
         doubtful: The calls that the row may belong to, as text, if it is unknown which; otherwise empty.
         missing: Whether the bytes are missing in the imported file.
         inferred: Whether a call of the row was found only by comparing contents, as in captures of other hosts.
+        maybe: Whether a call of the row is only likely to be its own.
     """
 
     number: int
@@ -75,6 +80,7 @@ class Row:
     ending: str = ""
     missing: bool = False
     inferred: bool = False
+    maybe: bool = False
 
     @property
     def is_absent(self) -> bool:

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from typing import TYPE_CHECKING
 
-from tui_host.capture.ladder.row_table import KINDS, LANES, LadderRows
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.ladder.rows import LadderRows
 from tui_host.capture.visible import line
 
-if TYPE_CHECKING:
-    from tui_host.capture.ladder.row import Row
-
-_NAME = 60
-_LLM, _MCP, _REQUEST = LANES.index("llm"), LANES.index("mcp"), KINDS.index("request")
+_NAME_CHARACTERS = 60
 
 
 class RowNumbers:
     """Numbers of requests and connections, in the order in which they began.
 
     Args:
-        rows: The rows; more of them may come.
+        ladder: The rows; more of them may come.
 
     Attributes:
         requests: The rows of all requests to models; the first one is that of `LLM 1`.
         widest: Characters of the longest `lab` or `lab/2`.
     """
 
-    def __init__(self, rows: LadderRows) -> None:
-        self._rows = rows
+    def __init__(self, ladder: LadderRows) -> None:
+        self._ladder = ladder
         self._seen = 0
         self._connections: dict[str, dict[tuple[str, str], int]] = {}
         self.requests = array("i")
@@ -36,19 +32,19 @@ class RowNumbers:
 
     def take(self) -> None:
         """Count the new rows."""
-        table = self._rows.table
-        texts, named = table.texts.texts, table.named
+        rows = self._ladder.rows
         last: tuple[str, str, str] | None = None
-        for number in range(self._seen, len(table)):
-            lane = table.lanes[number]
-            if lane == _LLM and table.kinds[number] == _REQUEST and texts[named["method"][number]] != "GET":
+        for number in range(self._seen, len(rows)):
+            lane = rows.choice("lane", number)
+            if lane == "llm" and rows.choice("kind", number) == "request" and rows.text("method", number) != "GET":
                 self.requests.append(number)  # GET lists models
-            elif lane == _MCP:
-                peer, capture, connection = (texts[named[name][number]] for name in ("peer", "capture", "connection"))
+            elif lane == "mcp":
+                peer, capture = rows.text("peer", number), rows.text("capture", number)
+                connection = rows.text("connection", number)
                 if last != (peer, capture, connection):
                     last = peer, capture, connection
                     self._connect(peer, capture, connection)
-        self._seen = len(table)
+        self._seen = len(rows)
 
     def _connect(self, peer: str, capture: str, connection: str) -> None:
         connections = self._connections.setdefault(peer, {})
@@ -58,7 +54,7 @@ class RowNumbers:
 
     def request(self, number: int) -> Row | None:
         """Return the row of `LLM number`; None if there is none."""
-        return self._rows.table[self.requests[number - 1]] if 1 <= number <= len(self.requests) else None
+        return self._ladder.rows[self.requests[number - 1]] if 1 <= number <= len(self.requests) else None
 
     def connection(self, row: Row) -> int:
         """Return the number of the connection among those to the row's server; 0 without one."""
@@ -67,14 +63,15 @@ class RowNumbers:
     def side(self, row: Row) -> str:
         """Return with whom a row is exchanged: `LLM 3`, `lab`, or `lab/2` on the second connection."""
         if row.lane == "llm":
-            request = row.number if row.kind == "request" else self._rows.partner(row.number)
+            request = row.number if row.kind == "request" else self._ladder.partner(row.number)
             before = 0 if request is None else bisect_left(self.requests, request)
             is_counted = before < len(self.requests) and self.requests[before] == request
             return f"LLM {before + 1}" if is_counted else "LLM"
         connection = self.connection(row)
-        return f"{line(row.peer, _NAME)}/{connection}" if connection > 1 else line(row.peer, _NAME)
+        peer = line(row.peer, _NAME_CHARACTERS)
+        return f"{peer}/{connection}" if connection > 1 else peer
 
     def name(self, row: Row) -> str:
         """Return how a row is called: `LLM 3`, `lab #4`, `lab/2 #4`; a row without a number by its side alone."""
         side = self.side(row)
-        return f"{side} #{line(row.rpc_id, _NAME)}" if row.rpc_id else side
+        return f"{side} #{line(row.rpc_id, _NAME_CHARACTERS)}" if row.rpc_id else side

@@ -10,8 +10,7 @@ from typing import TypeAlias
 from tui_host.capture.content_codings import CodingError, decoder
 from tui_host.capture.ladder.filter_language import Field, Quoted, Reading, Word, leaves
 from tui_host.capture.ladder.ladder import Ladder
-from tui_host.capture.ladder.needles import Needles
-from tui_host.capture.ladder.row_filter import Verdict
+from tui_host.capture.ladder.row_filter import Needles, Verdict, row_test
 from tui_host.capture.record import Head, Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.search import Found, excerpt_of
@@ -103,7 +102,7 @@ class RecordSearch:
     def _in_rows(self, session: SessionInfo, ladder: Ladder, bodies: _Bodies) -> Found | None:
         ladder.close()
         bodies.place(ladder)
-        matches = [*filter(ladder.row_test(self._query, bodies), range(len(ladder.rows)))]
+        matches = [*filter(row_test(self._query, ladder, bodies), range(len(ladder.rows)))]
         if not matches:
             return None
         row = ladder.rows[matches[0]]

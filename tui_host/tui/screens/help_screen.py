@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.capture.ladder.filter_language import FIELDS
+from tui_host.capture.ladder.filter_fields import FIELDS
 from tui_host.settings.paths import documents
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.key_tables import ACTIONS, PLACES, Key
@@ -49,7 +49,7 @@ ABOUT_OTHERS = (
 ABOUT_FILTER = (
     ("word", "in any value of a row, or in what it shows"),
     ('"text in a body"', "in the body of a row: decoded, in any case; two Chinese characters are enough"),
-    *FIELDS.items(),
+    *((f"{name}{field.sign}", field.help) for name, field in FIELDS.items()),
     ("a b, a or b, not a, (…)", "both; at least one; the opposite; together"),
 )
 DOCUMENTS = {

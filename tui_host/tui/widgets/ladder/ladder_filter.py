@@ -11,7 +11,7 @@ from typing import Protocol
 
 from tui_host.capture.ladder.filter_language import Reading, read_filter
 from tui_host.capture.ladder.ladder import Ladder
-from tui_host.capture.ladder.row_filter import RowTexts, Test, Verdict, needs_values
+from tui_host.capture.ladder.row_filter import RowTexts, Test, Verdict, needs_values, row_test
 
 BUDGET = 0.008
 """Seconds in one slice for testing rows, and as many for describing rows."""
@@ -206,5 +206,5 @@ class Filtering:
     def _tests_of(self, ladder: Ladder) -> tuple[Test, Test]:
         if self._tests is None or self._tests[0] != ladder.revision:
             query = self.reading.query
-            self._tests = ladder.revision, ladder.row_test(query, None), ladder.row_test(query, self._texts)
+            self._tests = ladder.revision, row_test(query, ladder, None), row_test(query, ladder, self._texts)
         return self._tests[1:]

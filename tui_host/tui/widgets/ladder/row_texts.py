@@ -11,9 +11,8 @@ from typing_extensions import override
 from tui_host.answers.steps import PIECE, Making, Steps
 from tui_host.capture.ladder.filter_language import Field, Quoted, Reading, leaves
 from tui_host.capture.ladder.ladder import Ladder
-from tui_host.capture.ladder.needles import Needles
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.ladder.row_filter import Verdict
+from tui_host.capture.ladder.row_filter import Needles, Verdict
 from tui_host.errors import TuiHostError
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.ladder.ladder_filter import TextReader
