@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterable, Sequence
 from typing import Final
 
 import anyio
@@ -82,25 +81,35 @@ class BodyAhead:
     Vendors send each event in a chunk of its own. Passing each chunk through every layer costs more than reading it.
     """
 
-    def __init__(self, body: AsyncIterator[bytes]) -> None:
+    def __init__(self, body: AsyncIterable[bytes]) -> None:
         self.heard = time.monotonic()  # when the last byte came
         self._body = body
-        self._filling, self._pieces = anyio.create_memory_object_stream[bytes](MOST_AHEAD)
+        self._pieces: list[bytes] = []
+        self._changed = anyio.Event()  # set with the first piece, when pieces were taken, and at the end
+        self._has_ended = False
         self._fault: Exception | None = None
         self._scope = anyio.CancelScope()
 
     async def run(self) -> None:
         """Read to the end; errors are raised in `take`."""
-        with self._scope, self._filling:
-            try:
+        try:
+            with self._scope:
                 async for data in self._body:
                     self.heard = time.monotonic()
-                    try:
-                        self._filling.send_nowait(data)  # `send` would yield to the taker for each piece
-                    except anyio.WouldBlock:
-                        await self._filling.send(data)
-            except Exception as error:  # noqa: BLE001 - is raised where it is waited for
-                self._fault = error
+                    self._pieces.append(data)
+                    if len(self._pieces) == 1:
+                        self._tell()
+                    elif len(self._pieces) > MOST_AHEAD:
+                        await self._changed.wait()
+        except Exception as error:  # noqa: BLE001 - is raised where it is waited for
+            self._fault = error
+        finally:
+            self._has_ended = True
+            self._tell()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
 
     async def take(self) -> bytes:
         """Wait for bytes, and return everything available; empty at the end, or raises what reading raised."""
@@ -110,12 +119,12 @@ class BodyAhead:
         return data
 
     async def _available(self) -> bytes:
-        pieces: list[bytes] = []
-        with suppress(anyio.EndOfStream, anyio.WouldBlock):
-            pieces.append(await self._pieces.receive())
-            while True:
-                pieces.append(self._pieces.receive_nowait())
-        return b"".join(pieces)
+        while not self._pieces and not self._has_ended:
+            await self._changed.wait()
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        self._tell()
+        return data
 
     async def rest_of_secret(self, exchange: ObservedExchange | None) -> bytes:
         """Return what comes while the text so far may begin a secret: nobody sees it before it is known for one."""
@@ -138,7 +147,7 @@ class BodyAhead:
 
     async def stop(self) -> None:
         self._scope.cancel()
-        with anyio.CancelScope(shield=True), self._pieces:
+        with anyio.CancelScope(shield=True):
             while await self._available():
                 pass  # the body can be closed only when nobody reads it any more
 

@@ -224,7 +224,8 @@ class Stream:
             self.provider, outgoing, self.place, began=lambda exchange: self.began(exchange, outgoing)
         )
         fault: Exception | None = None
-        body = self._body = BodyAhead(response.aiter_raw())
+        assert isinstance(response.stream, httpx.AsyncByteStream)  # noqa: S101 - the client is asynchronous
+        body = self._body = BodyAhead(response.stream)  # aiter_raw would pass each piece through two layers more
         self._group.start_soon(body.run)
         try:
             answer = AnswerBody(self.provider, response, self.reader)

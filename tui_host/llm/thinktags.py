@@ -35,6 +35,9 @@ class ThinkTags:
         self._answer.thinking(text)
 
     def feed(self, text: str) -> None:
+        if self._state == "text" and not self._held and "<" not in text:  # nearly every piece
+            self._say(text)
+            return
         text, self._held = self._held + text, ""
         while text:
             match self._state:
