@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_host.capture.store.schema_version import connect
+from tui_host.capture.store.schema import connect
 from tui_host.capture.store.store import Store
 
 

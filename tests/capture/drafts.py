@@ -12,7 +12,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from tui_host.capture.record import Direction, Head, Kind, Place, Record, Redaction, Wire
-from tui_host.capture.store.schema_version import OlderFormError
+from tui_host.capture.store.database import OlderFormError
 from tui_host.capture.store.store import Store
 
 WAIT = 90.0

@@ -17,8 +17,8 @@ from tests.capture.stores import kept, record, start_writer, write_at_once
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.store.migrations import MIGRATIONS, NEWEST
-from tui_host.capture.store.schema_version import connect
+from tui_host.capture.store import schema, write_ahead_log
+from tui_host.capture.store.schema import FORM, connect
 from tui_host.capture.store.store import Store
 from tui_host.errors import SettingsError, StoreError
 
@@ -136,9 +136,11 @@ def test_a_file_that_is_no_database_is_set_aside_and_told(tmp_path: Path) -> Non
     store.close()
 
 
-def test_a_newer_form_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_newer_form_is_refused_and_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "tui-host.db"
-    Store.open(path, migrations={**MIGRATIONS, NEWEST + 1: ("CREATE TABLE later (id INTEGER)",)}).close()
+    with monkeypatch.context() as later:
+        later.setattr(schema, "FORM", FORM + 1)
+        Store.open(path).close()
     before = path.read_bytes()
 
     with pytest.raises(SettingsError, match="newer"):
@@ -209,6 +211,29 @@ def test_a_closed_store_says_what_it_could_not_write(store: Store, disk: Disk) -
     assert recorder.unkept == 2
 
 
+def test_on_a_network_file_system_there_is_no_write_ahead_log_and_that_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, notices = tmp_path / "tui-host.db", list[str]()
+
+    def nfs(_folder: Path) -> str:
+        return "nfs4"
+
+    monkeypatch.setattr(write_ahead_log, "network_file_system", nfs)
+    for number in range(2):
+        store = Store.open(path, notices=notices)
+        record(store, [frame(b"%d" % number)], capture=f"c{number}")
+        assert (kept(store)[number], store.read("PRAGMA journal_mode")) == (b"%d" % number, [("delete",)])
+        store.close()
+    assert notices == [
+        "the data folder is on a network file system (nfs4): no write-ahead log is used, and keeping is slower here"
+    ]
+
+
+def test_the_disk_of_this_machine_is_no_network_file_system(tmp_path: Path) -> None:
+    assert write_ahead_log.network_file_system(tmp_path) == ""
+
+
 def test_where_there_is_no_write_ahead_log_that_is_told_and_all_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "data" / "tui-host.db"
 
@@ -221,4 +246,6 @@ def test_where_there_is_no_write_ahead_log_that_is_told_and_all_is_kept(tmp_path
     store.close()
 
     assert found == [b"kept"]
-    assert store.notices == ["the data folder allows no write-ahead log (delete): keeping is slower here"]
+    assert store.notices == [
+        "the data folder allows no shared memory (delete): no write-ahead log is used, and keeping is slower here"
+    ]

@@ -98,15 +98,3 @@ def test_pruning_stops_between_one_thing_and_the_next(store: Store) -> None:
 
     assert [old.name for old in prune(store, Limits(max_bytes=0), stopped=lambda: next(answers)).gone] == [FIRST]
     assert listed(store) == [SECOND]
-
-
-def test_copies_of_older_forms_go_with_age_and_with_any_session_that_is_deleted(store: Store, tmp_path: Path) -> None:
-    copy = tmp_path / "tui-host.db.form1-20261121T134501Z"
-    copy.write_bytes(b"canary" * 1000)
-    assert [old.thing for old in prune(store, Limits(before_ns=copy.stat().st_mtime_ns + 1)).gone] == ["copy"]
-    assert not copy.exists()
-
-    copy.write_bytes(b"canary" * 1000)
-    keep_session(store, FIRST, NOW)
-    assert store.sessions.delete(FIRST)
-    assert b"canary" not in everything_in(tmp_path)

@@ -14,6 +14,7 @@ from tui_host.capture.link import offered_link
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.frame_choices import choose_frame, frame_choices
 from tui_host.capture.store.imported_records import Intake
 from tui_host.capture.store.row_marks import RowMarks
 from tui_host.capture.store.store import Store
@@ -219,6 +220,30 @@ def test_marks_and_notes_are_kept_in_the_order_of_marking_and_go_with_their_sess
     store.sessions.delete(SESSION)
     assert store.read("SELECT session FROM marks") == [("another",)]
     assert store.close()
+
+
+def test_what_a_person_decided_on_a_frame_is_kept_until_it_is_forgotten_or_its_capture_goes(store: Store) -> None:
+    record(store, [frame(b"1", session=FIRST)]).close()
+    save(store, FIRST)
+    for call, joined in (("a", True), ("b", False), ("c", True), ("c", None), ("b", True)):
+        choose_frame(store, call, ("c1", 1), is_joined=joined)
+    choose_frame(store, "a", ("c2", 7), is_joined=True)
+    settle(store)
+    assert [(choice.call, choice.frame, choice.is_joined) for choice in frame_choices(store, ("c2", "c1"))] == [
+        ("a", ("c2", 7), True),
+        ("a", ("c1", 1), True),
+        ("b", ("c1", 1), True),
+    ]
+    store.sessions.delete(FIRST)
+    assert [choice.frame for choice in frame_choices(store, ("c2", "c1"))] == [("c2", 7)]
+
+
+def test_what_a_tap_found_out_stays_where_it_is_saved_again_without(store: Store) -> None:
+    save(store, FIRST, source="tap")
+    store.sessions.save_facts(FIRST, '{"host":"claude-code"}')
+    save(store, FIRST, source="tap", updated=7)
+    settle(store)
+    assert (store.find_session(FIRST).facts, store.find_session(FIRST).updated_ns) == ('{"host":"claude-code"}', 7)
 
 
 def test_without_a_store_marks_last_as_long_as_they_are_held() -> None:

@@ -272,7 +272,7 @@ def test_what_is_deleted_is_gone_from_the_disk(program: Programs, kept: Kept) ->
     ended = program.run("sessions", "delete", first, first, "--json", *places)
     assert (ended.code, ended.json) == (0, {"deleted": [first]})
     assert ended.err.count("\n") == 1
-    assert "tui-host.db.damaged-1, a damaged database set aside earlier, may still hold the data" in ended.err
+    assert "tui-host.db.damaged-1, a database set aside earlier, may still hold the data" in ended.err
     assert program.run("sessions", "show", first, *places).code == 1
     assert program.run("sessions", "show", "last", *places).code == 0
     left = files()

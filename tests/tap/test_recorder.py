@@ -35,7 +35,7 @@ from tests.tap.stdio_taps import (
     until,
 )
 from tui_host.capture.session_summary import SessionInfo
-from tui_host.capture.store.database_file import doubt
+from tui_host.capture.store.database import doubt
 from tui_host.capture.store.store import Store
 from tui_host.tap.recording.channel_read import ChannelReader
 from tui_host.tap.recording.channel_write import CHUNK, COMPLETE, REQUEST, TAKEN, ChannelWriter, lost

@@ -19,6 +19,7 @@ class SessionInfo:
 
     Attributes:
         model: PROVIDER/MODEL.
+        facts: JSON: what a tap found out about the host that it records.
         imported: Whether the session was imported from a file; `source` then says what created it originally.
     """
 
@@ -33,6 +34,7 @@ class SessionInfo:
     protocol: str = ""
     profile: str = ""
     options: str = "{}"
+    facts: str = "{}"
     imported: bool = False
 
     @property

@@ -25,8 +25,8 @@ from tui_host.answers.time_page import time_of, time_page
 from tui_host.answers.tools_page import tool_costs, tools_page
 from tui_host.capture.ladder.filter_language import read_filter
 from tui_host.capture.redact.redaction import redactor_of
+from tui_host.capture.store.database import OlderFormError
 from tui_host.capture.store.record_search import MOST_BYTES, RecordSearch
-from tui_host.capture.store.schema_version import OlderFormError
 from tui_host.capture.store.search import Found, search
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tap_summary import NOTHING, Passed, passed, total
@@ -60,7 +60,7 @@ def recorded(settings: Settings, *, write: bool = False) -> Generator[Store]:
     try:
         store = Store.open(path) if write else Store.open_to_read(path)
     except OlderFormError:
-        store = Store.open(path)  # upgrades an older file as the app does, with a copy of the old file
+        store = Store.open(path)  # sets an older file aside as the app does, and says so
     store.redactor = redactor_of(settings)
     with closing(store):
         yield store

@@ -8,10 +8,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Protocol, TypeVar
 
-from tui_host.capture.store.migrations import SEQ_BITS
+from tui_host.capture.store.schema import SEQ_BITS
 
 SLICE, SLICE_BYTES = 1000, 512 << 10
 """Records, and bytes of them, deleted in one transaction: what is recorded meanwhile waits no longer than for these.
@@ -50,14 +49,9 @@ _EMPTY = f"""
 """  # noqa: S608 - constants alone
 _OF_CAPTURE = (
     "DELETE FROM places WHERE capture = ?",
-    "DELETE FROM connections WHERE capture = ?",
+    "DELETE FROM frame_choices WHERE capture = (SELECT id FROM captures WHERE key = ?)",
     "DELETE FROM captures WHERE key = ?",
 )
-
-
-def copies_of(database: Path) -> list[Path]:
-    """Return the copies of the database that upgrades have left."""
-    return list(database.parent.glob(f"{database.name}.form*"))
 
 
 def in_transaction(work: Callable[[sqlite3.Connection], T]) -> Callable[[sqlite3.Connection], T]:
@@ -70,11 +64,6 @@ def in_transaction(work: Callable[[sqlite3.Connection], T]) -> Callable[[sqlite3
         return done
 
     return perform
-
-
-def set_aside_beside(database: Path) -> list[Path]:
-    """Return the damaged databases set aside, which only the user removes."""
-    return sorted(path for path in database.parent.glob(f"{database.name}.damaged-*") if not path.name.endswith("-wal"))
 
 
 def delete_all(run: Run, keys: Sequence[int]) -> None:

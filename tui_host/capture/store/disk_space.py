@@ -18,7 +18,7 @@ LOG_PAGES = 4000
 SHORT_LOG_PAGES = 256
 
 
-class Room:
+class DiskReserve:
     """The reserved disk space beside a database."""
 
     def __init__(self, database: Path) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from tui_host.capture.redact.login_exchanges import without_credentials
 from tui_host.capture.session_summary import local_name
 from tui_host.capture.store.deletion import in_transaction
-from tui_host.capture.store.migrations import SEQ_BITS
 from tui_host.capture.store.pending_records import Slot
+from tui_host.capture.store.schema import SEQ_BITS
 from tui_host.errors import StoreError
 
 if TYPE_CHECKING:

@@ -59,6 +59,11 @@ def is_live(database: Path, token: str | None) -> bool:
     return bool(token) and _is_held(_lock_file(database, token or ""))
 
 
+def is_any_live(database: Path) -> bool:
+    """Return whether any process has the database open for writing."""
+    return any(_is_held(path) for path in database.parent.glob(f"{database.name}.live-*"))
+
+
 def remove_left_behind(database: Path) -> None:
     """Remove lock files that no process holds."""
     for path in database.parent.glob(f"{database.name}.live-*"):

@@ -23,7 +23,7 @@ from tui_host.capture.record import (
     Wire,
 )
 from tui_host.capture.store.answer_runs import Piece, unpack_run
-from tui_host.capture.store.migrations import SEQ_BITS
+from tui_host.capture.store.schema import SEQ_BITS
 from tui_host.capture.store.stored_bodies import Bodies, Packed
 
 SQLValue: TypeAlias = "int | str | bytes | None"
@@ -49,10 +49,9 @@ Keyed: TypeAlias = "tuple[int, Record]"
 
 SELECT = """
     SELECT records.key, time, mono, records.kind, direction, encoding, malformed, head, redacted, base, size, last, data,
-        places.wire, places.peer, session, turn, step, call, connections.id, places.exchange, captures.id
+        wire, peer, session, turn, step, call, connection, exchange, captures.id
     FROM records CROSS JOIN places ON places.key = records.place
         CROSS JOIN captures ON captures.key = places.capture
-        LEFT JOIN connections ON connections.key = places.connection
 """  # CROSS: records first, in their order
 
 UNTOLD = -1

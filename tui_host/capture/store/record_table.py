@@ -1,18 +1,16 @@
-"""Write records as rows, many in one statement, with places, connections, decisions and links."""
+"""Write records as rows, many in one statement, with places."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-from tui_host.capture.json.reading import read_object
 from tui_host.capture.record import Kind, Record
 from tui_host.capture.store.answer_runs import KINDS, LONGEST, Piece, Runs
-from tui_host.capture.store.migrations import SEQ_BITS
 from tui_host.capture.store.pending_records import Slot
 from tui_host.capture.store.record_rows import (
     UNTOLD,
@@ -22,8 +20,8 @@ from tui_host.capture.store.record_rows import (
     storable,
     storable_or_none,
 )
+from tui_host.capture.store.schema import SEQ_BITS
 from tui_host.capture.store.stored_bodies import LARGE, Packed, Packer
-from tui_host.errors import JSON
 
 Row: TypeAlias = "tuple[SQLValue, ...]"
 Like: TypeAlias = "tuple[str, str | None, str | None, str, str, str | None, int | None, int | None, str | None]"
@@ -35,7 +33,6 @@ KNOWN = 512
 _CAPTURE = "INSERT INTO captures (id, kind, started, pid, owner) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO"
 _TAKE_OVER = f"{_CAPTURE} UPDATE SET pid = excluded.pid, owner = excluded.owner"
 _LEAVE = f"{_CAPTURE} NOTHING"
-_CONNECTION = "INSERT OR IGNORE INTO connections (capture, id, peer) VALUES (?, ?, ?)"
 _NEW_PLACE = """
     INSERT INTO places (capture, wire, peer, session, turn, step, call, connection, exchange)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -48,8 +45,6 @@ _COLUMNS = 9
 _VALUES_AT_ONCE = 110 * _COLUMNS
 """SQLite's older limit is 999; few enough, too, that a statement is soon over."""
 _INSERT = f"INSERT INTO records ({_WHOLE}) VALUES ({', '.join('?' * 13)})"  # noqa: S608 - constants alone
-_DECISION = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_LINK = "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)"
 
 
 def begin_capture(capture: str, kind: str, time_ns: int, owner: str) -> tuple[str, tuple[SQLValue, ...]]:
@@ -58,7 +53,7 @@ def begin_capture(capture: str, kind: str, time_ns: int, owner: str) -> tuple[st
 
 
 class Places:
-    """Finds or creates the keys of captures, connections and places, in the writer's transaction."""
+    """Finds or creates the keys of captures and places, in the writer's transaction."""
 
     def __init__(self, connection: sqlite3.Connection, owner: str) -> None:
         self._connection = connection
@@ -98,12 +93,7 @@ class Places:
     def _add(self, like: Like) -> tuple[int, int]:
         name, exchange, connected, peer, wire, session, turn, step, call = like
         capture, peer = self.capture(name), storable(peer)
-        connection = None
-        if connected is not None:
-            connected = storable(connected)
-            self._connection.execute(_CONNECTION, (capture, connected, peer))
-            connection = self._key("SELECT key FROM connections WHERE capture = ? AND id = ?", capture, connected)
-        session, call, exchange = map(storable_or_none, (session, call, exchange))
+        session, call, connection, exchange = map(storable_or_none, (session, call, connected, exchange))
         row = (capture, wire, peer, session, turn, step, call, connection, exchange)
         key = self._connection.execute(_NEW_PLACE, row).lastrowid
         assert key is not None  # noqa: S101 - the statement inserts
@@ -232,31 +222,8 @@ class RecordTable:
             None if packed.size is None else len(draft.data),
         )
         self._connection.execute(_INSERT, row)
-        if draft.kind == "decision":
-            self._connection.execute(_DECISION, _decision_row(key, draft))
-        elif draft.kind == "link":
-            self._connection.execute(_LINK, _link_row(key, draft))
 
 
 @lru_cache(_VALUES_AT_ONCE // _COLUMNS)
 def _insert_plain(rows: int) -> str:
     return f"INSERT INTO records ({_PLAIN}) VALUES {', '.join(['(?, ?, ?, ?, ?, ?, ?, ?, ?)'] * rows)}"  # noqa: S608 - constants alone
-
-
-def _decision_row(key: int, draft: Record) -> Row:
-    decision, place = read_object(draft.data), draft.place
-    texts = (_said(decision, name) for name in ("server", "tool", "decision", "by"))
-    return key, storable_or_none(place.session), place.turn, storable_or_none(place.call), *texts
-
-
-def _link_row(key: int, draft: Record) -> Row:
-    link = read_object(draft.data)
-    span = link.get("span")
-    exchange = _said(span, "exchange") if isinstance(span, Mapping) else None
-    session = storable_or_none(draft.place.session)
-    return key, session, _said(link, "call"), _said(link, "relation"), exchange, _said(link, "known")
-
-
-def _said(said: Mapping[str, JSON], name: str) -> str | None:
-    value = said.get(name)
-    return storable(value) if isinstance(value, str) else None

@@ -9,14 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
-from tui_host.capture.store.deletion import copies_of, delete_all, delete_capture, give_back, in_transaction
-from tui_host.capture.store.migrations import SEQ_BITS
+from tui_host.capture.store.deletion import delete_all, delete_capture, give_back, in_transaction
+from tui_host.capture.store.schema import SEQ_BITS
 from tui_host.errors import StoreError, TuiHostError
 
 if TYPE_CHECKING:
     from tui_host.capture.store.store import Store
 
-Thing: TypeAlias = Literal["session", "capture", "copy"]
+Thing: TypeAlias = Literal["session", "capture"]
 ROW = 100
 """Bytes that a record takes besides its data, roughly; for telling beforehand how much would go."""
 
@@ -39,11 +39,11 @@ _KEYS_OF_CAPTURE = "SELECT key FROM records WHERE key BETWEEN ? AND ? ORDER BY k
 
 @dataclass(frozen=True, slots=True, order=True)
 class Old:
-    """A session, capture or copy that may be deleted.
+    """A session or capture that may be deleted.
 
     Attributes:
         time_ns: Its last change, wall clock.
-        thing: A session, a capture that no session is left of, or the copy of an older form of the database.
+        thing: A session, or a capture that no session is left of.
     """
 
     time_ns: int
@@ -111,11 +111,9 @@ def _pruned(store: Store, limits: Limits, dry: bool, stopped: Callable[[], bool]
 
 
 def used_bytes(store: Store) -> int:
-    """Return the bytes that the database and its copies take, without free pages."""
+    """Return the bytes that the database takes, without free pages."""
     pages, free, size = (store.read(f"PRAGMA {name}")[0][0] for name in ("page_count", "freelist_count", "page_size"))
-    return (number_or_zero(pages) - number_or_zero(free)) * number_or_zero(size) + sum(
-        path.stat().st_size for path in copies_of(store.path)
-    )
+    return (number_or_zero(pages) - number_or_zero(free)) * number_or_zero(size)
 
 
 def _candidates(store: Store) -> Iterator[Old]:
@@ -125,8 +123,6 @@ def _candidates(store: Store) -> Iterator[Old]:
     for key, capture, time, ended, owner in store.read(_CAPTURES):
         if ended is not None or not store.is_live(text_or_empty(owner)):
             yield Old(number_or_zero(time), "capture", text_or_empty(capture), key=number_or_zero(key))
-    for path in copies_of(store.path):
-        yield Old(path.stat().st_mtime_ns, "copy", path.name)
 
 
 def _remove(store: Store, old: Old) -> bool:
@@ -138,8 +134,6 @@ def _remove(store: Store, old: Old) -> bool:
                 raise
             except TuiHostError:
                 return False  # another process has it open since
-        case "copy":
-            store.path.with_name(old.name).unlink(missing_ok=True)
         case "capture":
             run = partial(store.run, makes_room=True)
             delete_all(run, [number_or_zero(row[0]) for row in store.read(_KEYS_OF_CAPTURE, *_span(old.key))])
@@ -153,8 +147,6 @@ def _size_of(store: Store, old: Old) -> int:
             return number_or_zero(store.read(_SIZE_OF_SESSION, old.name)[0][0])
         case "capture":
             return number_or_zero(store.read(_SIZE_OF_CAPTURE, *_span(old.key))[0][0])
-        case "copy":
-            return store.path.with_name(old.name).stat().st_size
 
 
 def _span(capture: int) -> tuple[int, int]:

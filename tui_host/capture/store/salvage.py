@@ -1,45 +1,30 @@
 """Copies everything readable of a damaged database into a new one. The damaged file is only read.
 
-Rows are copied in the order of the tree that they stand in; where it is broken, the next one that can be reached is looked for.
-Whoever refers to a row that is lost goes with it, or gets the least that it needs to be found.
+Rows are copied in the order of the tree that they stand in, many at once, fewer where it is damaged; what cannot be read is
+passed over. Where a page of the schema is damaged, that of a new file takes its place: a form's schema is the same in each file.
 """
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from operator import lt
 from pathlib import Path
+from struct import Struct
 
-from tui_host.capture.store.migrations import MIGRATIONS, Migrations
-from tui_host.capture.store.schema_version import connect, damaged_text, make_private, migrate_once, version_of
+from tui_host.capture.store.schema import connect, damaged_text, make_private, make_tables
 from tui_host.capture.store.store_faults import is_damage
 
 AT_ONCE = 512
-"""Rows copied in one statement, while all is well."""
 _LAST = (1 << 63) - 1
+_PAGE = 4096
+_HEADER, _INTERIOR = 100, 5
+_NUMBER, _SHORT = Struct(">I"), Struct(">H")
+_SCHEMA = "SELECT type, name, rootpage, sql FROM sqlite_master ORDER BY name"
 
-_SAID = "json(CASE WHEN json_valid(CAST(data AS TEXT)) THEN CAST(data AS TEXT) ELSE '{}' END)"
-_DECISIONS = f"""
-    INSERT OR IGNORE INTO decisions
-    SELECT record, session, turn, call, json_extract(said, '$.server'), json_extract(said, '$.tool'),
-        json_extract(said, '$.decision'), json_extract(said, '$.by')
-    FROM (
-        SELECT records.key AS record, session, turn, call, {_SAID} AS said
-        FROM records JOIN places ON places.key = place WHERE kind = 'decision'
-    )
-    """  # noqa: S608 - constants alone
-_LINKS = f"""
-    INSERT OR IGNORE INTO links
-    SELECT record, session, json_extract(said, '$.call'), json_extract(said, '$.relation'),
-        json_extract(said, '$.span.exchange'), json_extract(said, '$.known')
-    FROM (
-        SELECT records.key AS record, session, {_SAID} AS said
-        FROM records JOIN places ON places.key = place WHERE kind = 'link'
-    )
-    """  # noqa: S608 - constants alone
 _MENDED = (
     """
     INSERT INTO captures (key, id, kind, started, ended, pid)
@@ -47,32 +32,18 @@ _MENDED = (
     WHERE key >> 40 NOT IN (SELECT key FROM captures) GROUP BY 1
     """,
     "DELETE FROM places WHERE capture NOT IN (SELECT key FROM captures)",
-    """
-    INSERT INTO connections (key, capture, id, peer)
-    SELECT connection, capture, coalesce(peer, '') || '#salvaged-' || connection, coalesce(peer, '') FROM places
-    WHERE connection IS NOT NULL AND connection NOT IN (SELECT key FROM connections) GROUP BY 1
-    """,
-    "DELETE FROM connections WHERE capture NOT IN (SELECT key FROM captures)",
     "DELETE FROM records WHERE place NOT IN (SELECT key FROM places)",
     "UPDATE records SET base = NULL WHERE base NOT IN (SELECT key FROM records)",  # it says itself that it is damaged
-    "DELETE FROM decisions WHERE record NOT IN (SELECT key FROM records)",
-    "DELETE FROM links WHERE record NOT IN (SELECT key FROM records)",
-    _DECISIONS,
-    _LINKS,
     """
     INSERT OR IGNORE INTO sessions (id, title, created, updated, turns, source, model, protocol, draft)
-    SELECT session, 'salvaged', now, now, max(turn), 'chat', '', 'native', ''
-    FROM (SELECT session, turn FROM messages UNION ALL SELECT session, 0 FROM items),
+    SELECT session, 'salvaged', now, now, max(turn), 'chat', coalesce(max(model), ''), coalesce(max(protocol), 'native'), ''
+    FROM (SELECT session, turn FROM messages UNION ALL SELECT session, 0 FROM items)
+        LEFT JOIN turns USING (session),
         (SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000000000 AS now)
     GROUP BY session
     """,
-    """
-    UPDATE sessions SET model = turns.model, protocol = turns.protocol, created = began, updated = changed
-    FROM (SELECT session, min(began) AS began, max(changed) AS changed, model, protocol FROM turns GROUP BY session) AS turns
-    WHERE turns.session = sessions.id AND sessions.model = ''
-    """,
 )
-"""What a new database asks of its rows, in the newest form."""
+"""What refers to a lost row goes too, but a page of captures or of sessions holds many: what is left of these is to be found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,138 +77,145 @@ class Carried:
         return f"{self.sessions:,} sessions and {self.records:,} records could be read, and are in the new one{lost}"
 
 
-def salvage(damaged: Path, fresh: Path, migrations: Migrations = MIGRATIONS) -> Carried:
-    """Make a new database of everything readable in a damaged one. Blocks. What stands at `fresh` is removed first."""
-    carried = _salvage(damaged, fresh, migrations, "mode=ro")
-    if carried.is_nothing and not carried.fault:  # its log may be what is damaged: without it more can be read
-        carried = _salvage(damaged, fresh, migrations, "mode=ro&immutable=1")
+def salvage(damaged: Path, fresh: Path) -> Carried:
+    """Make a new database of everything readable in a damaged one. Blocks. What stands at `fresh` is overwritten."""
+    mended = fresh.with_name(fresh.name + ".schema")
+    try:
+        carried = Carried()
+        with_log, without_log = "mode=ro", "mode=ro&immutable=1"  # its log may be what is damaged
+        for source, how in ((damaged, with_log), (mended, with_log), (damaged, without_log), (mended, without_log)):
+            if source == mended and not mended.exists():
+                _copy_with_schema(damaged, fresh, mended)
+            carried = _copied(source, fresh, how)
+            if not carried.is_nothing:
+                break
+    except (sqlite3.Error, OSError) as error:
+        return Carried(fault=str(error))
+    finally:
+        for path in (mended, *mended.parent.glob(f"{mended.name}-*")):
+            path.unlink(missing_ok=True)
     return carried
 
 
-def _salvage(damaged: Path, fresh: Path, migrations: Migrations, how: str) -> Carried:
-    fresh.unlink(missing_ok=True)
-    make_private(fresh)
-    try:
-        with (
-            closing(connect(damaged, uri=f"{damaged.absolute().as_uri()}?{how}")) as source,
-            closing(connect(fresh)) as target,
-        ):
-            return _carried(source, target, migrations)
-    except UnicodeDecodeError:  # nor what SQLite says of that
-        return Carried()
-    except (sqlite3.Error, OSError) as error:
-        if isinstance(error, sqlite3.Error) and is_damage(error):
-            return Carried()  # not even what its tables are can be read
-        return Carried(fault=str(error))
+def _copied(damaged: Path, fresh: Path, how: str) -> Carried:
+    with closing(_new_file(fresh)) as target:
+        try:
+            with closing(connect(damaged, uri=f"{damaged.absolute().as_uri()}?{how}")) as source:
+                source.text_factory = damaged_text
+                source.execute("PRAGMA cell_size_check = ON")
+                if source.execute(_SCHEMA).fetchall() != target.execute(_SCHEMA).fetchall():
+                    return Carried()
+                return _carried(source, target)
+        except UnicodeDecodeError:  # in what SQLite says of a damaged name
+            return Carried()
+        except sqlite3.Error as error:
+            if is_damage(error):
+                return Carried()
+            raise
 
 
-def _carried(source: sqlite3.Connection, target: sqlite3.Connection, migrations: Migrations) -> Carried:
-    source.text_factory = damaged_text
-    source.execute("PRAGMA cell_size_check = ON")
-    form = version_of(source)
+def _new_file(path: Path) -> sqlite3.Connection:
+    path.unlink(missing_ok=True)
+    make_private(path)
+    connection = connect(path)
     for pragma in ("auto_vacuum = INCREMENTAL", "synchronous = OFF", "foreign_keys = OFF"):
-        target.execute(f"PRAGMA {pragma}")
-    migrate_once(target, {number: statements for number, statements in migrations.items() if number <= form})
-    damaged_tables: tuple[str, ...] = ()
-    for (table,) in target.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-        target.execute("BEGIN")
-        copied = _Table(source, target, table)
-        copied.copy()
-        damaged_tables += (table,) * copied.is_damaged
-        target.execute("COMMIT")
-    while version_of(target) < max(migrations):
-        migrate_once(target, migrations)
+        connection.execute(f"PRAGMA {pragma}")
+    make_tables(connection)
+    return connection
+
+
+def _copy_with_schema(damaged: Path, fresh: Path, mended: Path) -> None:
+    """Copy the damaged file and its log, with the pages of the schema from a new file."""
+    make_private(mended)
+    shutil.copyfile(damaged, mended)
+    log = damaged.with_name(damaged.name + "-wal")
+    if log.exists():
+        shutil.copyfile(log, mended.with_name(mended.name + "-wal"))
+    new = fresh.read_bytes()
+    with mended.open("r+b") as file:
+        pages = _NUMBER.pack(damaged.stat().st_size // _PAGE)
+        # The size of the file stands at byte 28; a new file knows of no free pages, which reading does not need.
+        file.write(new[:28] + pages + new[32:_PAGE])
+        for page in _schema_pages(new):
+            file.seek((page - 1) * _PAGE)
+            file.write(new[(page - 1) * _PAGE : page * _PAGE])
+
+
+def _schema_pages(new: bytes) -> list[int]:
+    """Return the pages of the schema below the first one. Source: SQLite, Database File Format, 1.6 B-tree Pages."""
+    if new[_HEADER] != _INTERIOR:
+        return []
+    (cells,) = _SHORT.unpack_from(new, _HEADER + 3)
+    places = [_SHORT.unpack_from(new, _HEADER + 12 + 2 * cell)[0] for cell in range(cells)]
+    return [_NUMBER.unpack_from(new, place)[0] for place in (*places, _HEADER + 8)]
+
+
+def _carried(source: sqlite3.Connection, target: sqlite3.Connection) -> Carried:
+    damaged_tables: list[str] = []
     target.execute("BEGIN")
+    for (table,) in target.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        if not _copy_table(source, target, table):
+            damaged_tables.append(table)
     for statement in _MENDED:
         target.execute(statement)
     target.execute("COMMIT")
-    sessions, records = target.execute(
-        "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM records)"
-    ).fetchone()
+    counts = "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM records)"
+    sessions, records = target.execute(counts).fetchone()
     target.execute("PRAGMA synchronous = FULL")
     target.execute("PRAGMA journal_mode = WAL").fetchall()  # and with that all of it is on the disk
-    return Carried(sessions, records, damaged_tables=damaged_tables)
+    return Carried(sessions, records, damaged_tables=tuple(damaged_tables))
 
 
-class _Table:
-    """One table to copy from the damaged database.
+def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> bool:
+    """Copy the readable rows of a table; returns whether these are all."""
+    columns = [row[1] for row in target.execute(f"PRAGMA table_info({table})")]
+    insert = (
+        f"INSERT OR IGNORE INTO {table} (rowid, {', '.join(columns)}) VALUES ({', '.join('?' * (len(columns) + 1))})"  # noqa: S608
+    )
+    read = f"SELECT rowid, {', '.join(columns)} FROM {table} NOT INDEXED WHERE rowid >= ? ORDER BY rowid LIMIT ?"  # noqa: S608
+    there = f"SELECT 1 FROM {table} NOT INDEXED WHERE rowid = ?"  # noqa: S608
+    is_whole, at, count = True, 0, AT_ONCE
 
-    Attributes:
-        is_damaged: Some rows could not be read.
-    """
-
-    def __init__(self, source: sqlite3.Connection, target: sqlite3.Connection, name: str) -> None:
-        self._source = source
-        self._target = target
-        self._name = name
-        self.is_damaged = False
-        columns = [row[1] for row in target.execute(f"PRAGMA table_info({name})")]
-        self._rows = f"SELECT {', '.join(columns)} FROM {name} NOT INDEXED WHERE"  # noqa: S608
-        self._numbered = f"SELECT rowid FROM {name} NOT INDEXED WHERE"  # noqa: S608
-        self._insert = f"INSERT OR IGNORE INTO {name} VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
-
-    def copy(self) -> None:
-        """Copy all readable rows."""
-        if self._name == "turns":  # its rows have no number: they stand under their session
-            for session in self._target.execute("SELECT id FROM sessions").fetchall():
-                self.is_damaged |= not self._copy("session = ?", session)
-            return
-        at: int | None = 0
-        while at is not None:
-            at = self._copy_from(at)
-
-    def _copy_from(self, at: int) -> int | None:
-        """Copy some rows; where to go on, None at the end."""
-        count = AT_ONCE
-        while count:
-            numbers = self._numbers(at, count)
-            if numbers == []:
-                return None
-            if numbers and self._copy("rowid BETWEEN ? AND ? ORDER BY rowid", (numbers[0], numbers[-1])):
-                return numbers[-1] + 1
-            count //= 8
-        return self._past(at)
-
-    def _past(self, at: int) -> int | None:
-        """Return the next reachable row behind an unreadable one; None without one."""
-        self.is_damaged = True
-        here = self._numbers(at, 1)
-        bad = here[0] if here else at
-        step = 1
-        while (numbers_behind := self._numbers(bad + step, 1)) is None:
-            step *= 2
-            if bad + step > _LAST:
-                return None
-        low, high = bad + step // 2, bad + step
-        while high - low > 1:
-            middle = (low + high) // 2
-            numbers = self._numbers(middle, 1)
-            if numbers is None:
-                low = middle
-            else:
-                high, numbers_behind = middle, numbers
-        return numbers_behind[0] if numbers_behind else None
-
-    def _numbers(self, at: int, count: int) -> list[int] | None:
-        """Return the numbers of the next rows; None where the tree is broken and the numbers cannot be relied on."""
+    def rows(start: int, most: int) -> list[tuple[int, ...]] | None:
+        """Read rows; None where the tree is broken, or the numbers of rows are not those by which they are found."""
         try:
-            rows = self._source.execute(f"{self._numbered} rowid >= ? ORDER BY rowid LIMIT ?", (at, count))
-            numbers: list[int] = [number for (number,) in rows]
+            read_rows = source.execute(read, (start, most)).fetchall()
+            numbers = [row[0] for row in read_rows]
             is_right = all(map(lt, numbers, numbers[1:]))
-            if numbers and is_right:
-                is_right = bool(self._source.execute(f"{self._numbered} rowid = ?", numbers[-1:]).fetchone())
+            if not is_right or (numbers and source.execute(there, numbers[-1:]).fetchone() is None):
+                return None
         except sqlite3.DatabaseError as error:
             if is_damage(error):
                 return None
             raise
-        return numbers if is_right else None
+        return read_rows
 
-    def _copy(self, which: str, values: Sequence[int | str]) -> bool:
-        """Copy some rows; return False at damage, with some rows or none copied."""
-        try:
-            self._target.executemany(self._insert, self._source.execute(f"{self._rows} {which}", values))
-        except sqlite3.DatabaseError as error:
-            if is_damage(error):
-                return False
-            raise
-        return True
+    while at <= _LAST:
+        read_rows = rows(at, count)
+        if read_rows is not None:
+            target.executemany(insert, read_rows)
+            if len(read_rows) < count:
+                break
+            at, count = read_rows[-1][0] + 1, AT_ONCE
+        elif count > 1:
+            count //= 2
+        else:
+            is_whole, at, count = False, _next_readable(at, lambda start: rows(start, 1) is not None), AT_ONCE
+    return is_whole
+
+
+def _next_readable(at: int, is_readable: Callable[[int], bool]) -> int:
+    """Return the first number from which rows can be read again, behind one from which they cannot."""
+    step = 1
+    while not is_readable(at + step):
+        step *= 2
+        if at + step > _LAST:
+            return at + step
+    low, high = at + step // 2, at + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        if is_readable(middle):
+            high = middle
+        else:
+            low = middle
+    return high

@@ -25,14 +25,14 @@ _CONNECTIONS = f"""
     WHERE session = ? AND connection IS NOT NULL GROUP BY 1, 2
 """
 _UNPLACED = f"""
-    SELECT records.key {_RECORDS} WHERE connection = ? AND session IS NULL AND records.key <= ? ORDER BY 1
+    SELECT records.key {_RECORDS} WHERE capture = ? AND connection = ? AND session IS NULL AND records.key <= ? ORDER BY 1
 """
 _OTHERS = f"""
     SELECT min(records.key), max(records.key) {_RECORDS}
     WHERE capture = ? AND session IS NOT NULL AND session <> ? AND records.key <= ? GROUP BY session, turn
 """
-_FIRST_USE = f"SELECT min(records.key) {_RECORDS} WHERE connection = ? AND session IS NOT NULL"
-_USERS = "SELECT 1 FROM places WHERE connection = ? AND session <> ? LIMIT 1"
+_FIRST_USE = f"SELECT min(records.key) {_RECORDS} WHERE capture = ? AND connection = ? AND session IS NOT NULL"
+_USERS = "SELECT 1 FROM places WHERE capture = ? AND connection = ? AND session <> ? LIMIT 1"
 _LAST_KEY = (1 << 63) - 1
 
 
@@ -57,8 +57,8 @@ def select_session(connection: sqlite3.Connection, session: str) -> Selection:
         end = max(high for _, high in turns)
         if capture not in spoken_over:
             spoken_over[capture] = connection.execute(_OTHERS, (capture, session, end)).fetchall()
-        used: int = connection.execute(_FIRST_USE, (name,)).fetchone()[0]
-        for (key,) in connection.execute(_UNPLACED, (name, end)):
+        used: int = connection.execute(_FIRST_USE, (capture, name)).fetchone()[0]
+        for (key,) in connection.execute(_UNPLACED, (capture, name, end)):
             if used < key and _within(key, spoken_over[capture]) and not _within(key, turns):
                 continue
             (preamble if key < first else belonging).append(key)
@@ -72,9 +72,9 @@ def doomed_keys(connection: sqlite3.Connection, session: str, is_live: Callable[
     """
     keys = set(select_session(connection, session).belonging)
     for capture, name, _ in connection.execute(_CONNECTIONS, (session,)).fetchall():
-        is_shared = connection.execute(_USERS, (name, session)).fetchone() is not None
+        is_shared = connection.execute(_USERS, (capture, name, session)).fetchone() is not None
         if not is_shared and not _is_open(connection, capture, is_live):
-            keys.update(row[0] for row in connection.execute(_UNPLACED, (name, _LAST_KEY)))
+            keys.update(row[0] for row in connection.execute(_UNPLACED, (capture, name, _LAST_KEY)))
     return sorted(keys, reverse=True)
 
 

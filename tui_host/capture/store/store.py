@@ -17,14 +17,20 @@ from tui_host.capture.record import Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.answer_runs import SPAN
-from tui_host.capture.store.database_file import Whereabouts, connect_to_read, damage_to_tell, doubt, open_to_write
-from tui_host.capture.store.disk_space import Room
-from tui_host.capture.store.migrations import MIGRATIONS, SEQ_BITS, Migrations
+from tui_host.capture.store.database import (
+    Connect,
+    FileWatch,
+    connect_to_read,
+    damage_to_tell,
+    doubt,
+    open_to_write,
+)
+from tui_host.capture.store.disk_space import DiskReserve
 from tui_host.capture.store.pending_records import Source
 from tui_host.capture.store.process_lock import Lock, is_live
 from tui_host.capture.store.record_rows import SELECT, Keyed, SQLValue, StoredRow, from_row, in_order, record_key
 from tui_host.capture.store.record_table import begin_capture
-from tui_host.capture.store.schema_version import Connect, connect, despite_damage
+from tui_host.capture.store.schema import SEQ_BITS, connect, damaged_text
 from tui_host.capture.store.session_records import select_session
 from tui_host.capture.store.store_faults import is_damage
 from tui_host.capture.store.stored_bodies import Bodies
@@ -70,7 +76,6 @@ class Store:
         path: Path,
         *,
         retry_seconds: float = 5.0,
-        migrations: Migrations = MIGRATIONS,
         connect: Connect = connect,
         notices: list[str] | None = None,
     ) -> Store:
@@ -83,10 +88,10 @@ class Store:
             SettingsError: A newer version of the program has written the database, which is left unchanged.
         """
         notices = [] if notices is None else notices
-        room = Room(path)
-        connection, lock = open_to_write(path, room, connect, migrations, notices)
+        reserve = DiskReserve(path)
+        connection, lock = open_to_write(path, reserve, connect, notices)
         writer = Writer(
-            connection, lock.token, room, notices.append, file=Whereabouts(path), retry_seconds=retry_seconds
+            connection, lock.token, reserve, notices.append, file=FileWatch(path), retry_seconds=retry_seconds
         )
         return cls(path, writer, lock, notices)
 
@@ -176,7 +181,7 @@ class Store:
 
     def making_room(self) -> AbstractContextManager[None]:
         """Free the reserved disk space while the block deletes."""
-        return Room(self.path).given_up()
+        return DiskReserve(self.path).given_up()
 
     def begin_capture(self, capture: str, kind: CaptureKind, time_ns: int) -> None:
         """Begin a capture of this process."""
@@ -192,7 +197,7 @@ class Store:
     def read(self, sql: str, *values: SQLValue) -> list[tuple[SQLValue, ...]]:
         """Return all rows of a query."""
         with self._reader() as reader:
-            return despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
+            return _despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
 
     def data_version(self) -> int:
         """Return a number that changes with any write of any process. Costs next to nothing."""
@@ -287,7 +292,7 @@ class Store:
         with self._reader() as reader:
             reader.execute("BEGIN")
             try:
-                rows: list[StoredRow] = despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
+                rows: list[StoredRow] = _despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
                 return [from_row(row, reader, bodies) for row in rows]
             finally:
                 if reader.in_transaction:  # some errors have ended it
@@ -315,3 +320,14 @@ class Store:
                     reader.close()
                 else:
                     self._readers.append(reader)
+
+
+def _despite_damage(reader: sqlite3.Connection, read: Callable[[], T]) -> T:
+    """Call `read`; at a damaged text, call again, and read such texts with escapes from then on."""
+    try:
+        return read()
+    except sqlite3.OperationalError:
+        if reader.text_factory is damaged_text:
+            raise
+        reader.text_factory = damaged_text
+        return read()

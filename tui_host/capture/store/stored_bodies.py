@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from tui_host.capture.store.migrations import SEQ_BITS
+from tui_host.capture.store.schema import SEQ_BITS
 
 SMALL = 512
 """Bytes of a request's body below which packing gains nothing."""

@@ -17,7 +17,6 @@ from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo, Source
 from tui_host.capture.store.deletion import (
-    copies_of,
     delete_all,
     delete_empty_captures,
     delete_records,
@@ -33,22 +32,24 @@ from tui_host.errors import TuiHostError
 T = TypeVar("T")
 
 _INFO = (
-    "SELECT id, title, created, updated, turns, source, model, protocol, profile, options, owner,"
+    "SELECT id, title, created, updated, turns, source, model, protocol, profile, options, facts, owner,"
     " turns > 0 OR source IN ('tap', 'import') AS listed,"
     " id IN (SELECT session FROM captures CROSS JOIN places ON places.capture = captures.key WHERE kind = 'import') AS imported"
     " FROM sessions"
 )
 _SAVE = """
-    INSERT INTO sessions (id, title, created, updated, turns, source, model, protocol, profile, options, draft, owner)
-    VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO sessions (id, title, created, updated, turns, source, model, protocol, profile, options, facts, draft, owner)
+    VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET title = excluded.title, updated = excluded.updated, model = excluded.model,
-        protocol = excluded.protocol, profile = excluded.profile, options = excluded.options, draft = excluded.draft
+        protocol = excluded.protocol, profile = excluded.profile, options = excluded.options, draft = excluded.draft,
+        facts = CASE excluded.facts WHEN '{}' THEN facts ELSE excluded.facts END
 """
 _PUT_BACK = """
-    INSERT INTO sessions (id, title, created, updated, turns, source, model, protocol, profile, options, draft, owner)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?)
+    INSERT INTO sessions (id, title, created, updated, turns, source, model, protocol, profile, options, facts, draft, owner)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?)
     ON CONFLICT (id) DO UPDATE SET title = excluded.title, created = excluded.created, updated = excluded.updated,
-        turns = excluded.turns, model = excluded.model, protocol = excluded.protocol, owner = excluded.owner WHERE owner = ?
+        turns = excluded.turns, model = excluded.model, protocol = excluded.protocol, facts = excluded.facts, owner = excluded.owner
+    WHERE owner = ?
 """
 _CAME = """
     SELECT session, max(started) FROM captures CROSS JOIN places ON places.capture = captures.key
@@ -68,9 +69,8 @@ _SAVE_MESSAGE = "INSERT OR REPLACE INTO messages (session, number, turn, json) V
 _SAVE_ITEM = "INSERT OR REPLACE INTO items (session, number, json) VALUES (?, ?, ?)"
 _TOUCH = "UPDATE sessions SET turns = max(turns, ?), updated = max(updated, ?) WHERE id = ?"
 _SAVE_TURN = """
-    INSERT INTO turns (session, number, began, changed, model, protocol)
-    SELECT id, ?, ?, ?, model, protocol FROM sessions WHERE id = ?
-    ON CONFLICT (session, number) DO UPDATE SET changed = max(changed, excluded.changed)
+    INSERT OR IGNORE INTO turns (session, number, model, protocol)
+    SELECT id, ?, model, protocol FROM sessions WHERE id = ?
 """
 
 
@@ -112,6 +112,7 @@ class Sessions:
                     info.protocol,
                     storable(text(info.profile)),
                     storable(self._store.redactor.json_text(info.options)),
+                    storable(self._store.redactor.json_text(info.facts)),
                     storable(text(draft)),
                     self._store.owner,
                 ),
@@ -127,12 +128,17 @@ class Sessions:
         self._store.put(Write(sql=_SAVE_MESSAGE, row=row))
         self._store.put(Write(sql=_TOUCH, row=(turn, time_ns, session)))
         if turn:
-            self._store.put(Write(sql=_SAVE_TURN, row=(turn, time_ns, time_ns, session)))
+            self._store.put(Write(sql=_SAVE_TURN, row=(turn, session)))
 
     def save_item(self, session: str, number: int, text: str) -> None:
         """Save one item as JSON of the chat, replacing the item with the number."""
         row: tuple[SQLValue, ...] = (session, number, storable(self._store.redactor.json_text(text)))
         self._store.put(Write(sql=_SAVE_ITEM, row=row))
+
+    def save_facts(self, session: str, facts: str) -> None:
+        """Save what a tap found out about its host, as JSON."""
+        row = (storable(self._store.redactor.json_text(facts)), session)
+        self._store.put(Write(sql="UPDATE sessions SET facts = ? WHERE id = ?", row=row))
 
     def put_back(self, info: SessionInfo) -> None:
         """Create an imported session with all original values; owned by this process while live, then by nobody."""
@@ -141,7 +147,7 @@ class Sessions:
         title, model, protocol, profile = map(storable, words)
         stamps = info.created_ns, info.updated_ns, info.turns
         owner = self._store.owner
-        row = (info.id, title, *stamps, info.source, model, protocol, profile, info.options)
+        row = (info.id, title, *stamps, info.source, model, protocol, profile, info.options, info.facts)
         self._store.put(Write(sql=_PUT_BACK, row=(*row, owner if info.live else None, owner)))
 
     # Reading.
@@ -265,7 +271,7 @@ class Sessions:
         self._store.put(Write(sql=sql, row=(session, self._store.owner), forgets=forgets))
 
     def delete(self, session: str) -> bool:
-        """Remove a session from the disk for good, with all records used by no other session, and copies in older forms.
+        """Remove a session from the disk for good, with all records used by no other session.
 
         Returns:
             Whether nothing of it is left in the log beside the database; while another process reads there, something may be.
@@ -275,8 +281,6 @@ class Sessions:
         """
         with self._store.making_room():
             self.remove(session)
-            for copy in copies_of(self._store.path):  # they hold it too
-                copy.unlink(missing_ok=True)
             return give_back(partial(self._store.run, makes_room=True))
 
     def remove(self, session: str) -> None:
@@ -306,10 +310,11 @@ class Sessions:
             updated_ns=min(max(number_or_zero(row[3]), 0), _LATEST_NS),
             turns=number_or_zero(row[4]),
             source=_SOURCES.get(text_or_empty(row[5]), "chat"),
-            live=self._store.is_live(text_or_empty(row[10])),
+            live=self._store.is_live(text_or_empty(row[11])),
             model=text_or_empty(row[6]),
             protocol=text_or_empty(row[7]),
             profile=text_or_empty(row[8]),
             options=text_or_empty(row[9]),
-            imported=bool(row[12]),
+            facts=text_or_empty(row[10]),
+            imported=bool(row[13]),
         )

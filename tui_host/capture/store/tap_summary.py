@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.capture.store.deletion import in_transaction
-from tui_host.capture.store.migrations import SEQ_BITS
+from tui_host.capture.store.schema import SEQ_BITS
 
 if TYPE_CHECKING:
     from tui_host.capture.store.store import Store
@@ -30,12 +30,14 @@ _REQUESTS = f"""
 """  # noqa: S608 - constants alone
 _OPENED = f"""
     SELECT min(records.key) - (captures.key << {SEQ_BITS}) AS first FROM captures
-        CROSS JOIN connections ON connections.capture = captures.key
+        CROSS JOIN (SELECT DISTINCT capture, connection FROM places WHERE connection IS NOT NULL) AS each
+            ON each.capture = captures.key
         CROSS JOIN places ON places.key IN (
-            SELECT key FROM places AS own WHERE own.connection = connections.key ORDER BY key LIMIT 4
+            SELECT key FROM places AS own WHERE own.capture = each.capture AND own.connection = each.connection
+            ORDER BY key LIMIT 4
         )
         CROSS JOIN records ON records.place = places.key
-    WHERE captures.id = ? AND records.kind = 'frame' AND direction = 'out' GROUP BY connections.key ORDER BY first
+    WHERE captures.id = ? AND records.kind = 'frame' AND direction = 'out' GROUP BY each.connection ORDER BY first
 """  # noqa: S608 - constants alone
 _OF_TAPS = "session IN (SELECT id FROM sessions WHERE source = 'tap')"
 _EXCHANGES = f"""

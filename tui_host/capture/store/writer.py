@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import TypeAlias, TypeVar
 
-from tui_host.capture.store.database_file import Whereabouts
+from tui_host.capture.store.database import FileWatch, doubt
 from tui_host.capture.store.deletion import give_pages_back
-from tui_host.capture.store.disk_space import SHORT_LOG_PAGES, Room
+from tui_host.capture.store.disk_space import SHORT_LOG_PAGES, DiskReserve
 from tui_host.capture.store.pending_records import Slot, Source, finish_all
 from tui_host.capture.store.record_table import RecordTable, Row
 from tui_host.capture.store.store_faults import DAMAGED, is_damage, is_storage, reason_of
@@ -98,10 +98,10 @@ class Writer:
         self,
         connection: sqlite3.Connection,
         owner: str,
-        room: Room,
+        room: DiskReserve,
         told: Callable[[str], None],
         *,
-        file: Whereabouts,
+        file: FileWatch,
         retry_seconds: float,
     ) -> None:
         self.fault = ""
@@ -165,7 +165,7 @@ class Writer:
             raise StoreError("the database did not answer in time", "", "try again") from error
         except sqlite3.Error as error:
             if is_damage(error):
-                self._file.doubt()
+                doubt(self._file.path)
             raise StoreError(reason_of(error)) from error
         return results[0]
 
@@ -354,7 +354,7 @@ class Writer:
         if self._file.is_gone():
             raise FileGoneError(GONE) from error
         if is_damage(error):
-            self._file.doubt()
+            doubt(self._file.path)
         self.fault = reason_of(error)
         self._retry_at = time.monotonic() + self._retry_seconds
         self._give_up_jobs()

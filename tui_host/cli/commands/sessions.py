@@ -18,7 +18,7 @@ from tui_host.capture.exports.format_names import FORMATS
 from tui_host.capture.exports.markdown_export import pieces as markdown_pieces
 from tui_host.capture.exports.part_of_session import PartOfSession
 from tui_host.capture.redact.redaction import redactor_of
-from tui_host.capture.store.deletion import set_aside_beside
+from tui_host.capture.store.database import set_aside_beside
 from tui_host.capture.store.retention import Limits, prune
 from tui_host.capture.store.row_marks import RowMarks
 from tui_host.capture.store.store import Store
@@ -287,7 +287,7 @@ def _is_deleted(store: Store, session: str) -> bool:
 def _tell_remains(store: Store, *, is_changed: bool) -> None:
     """Name damaged databases, which may still hold what was deleted."""
     for path in set_aside_beside(store.path) if is_changed else ():
-        what = f"{path.name}, a damaged database set aside earlier, may still hold the data"
+        what = f"{path.name}, a database set aside earlier, may still hold the data"
         diagnostics.tell(f"{what}: delete it if you no longer need it")
 
 
@@ -306,9 +306,9 @@ def _prune(store: Store, args: Namespace, settings: Settings) -> None:
     lines: list[str] = []
     for old in pruned.gone:
         is_session = old.thing == "session"
-        words = f"{old.name}  {visible(old.title, newlines=False)}" if is_session else f"{old.thing} {old.name}"
+        words = f"{old.name}  {visible(old.title, newlines=False)}" if is_session else f"capture {old.name}"
         lines.append(f"{'would delete' if is_dry else 'deleted'} {words}")
-    members = {"sessions": "session", "captures": "capture", "copies": "copy"}
+    members = {"sessions": "session", "captures": "capture"}
     gone: dict[str, JSON] = {
         member: [old.name for old in pruned.gone if old.thing == thing] for member, thing in members.items()
     }

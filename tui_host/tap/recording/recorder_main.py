@@ -277,7 +277,7 @@ def _has_room(folder: Path) -> bool:
 
 def _is_ours(path: Path) -> bool:
     """Whether a file has the header of this program's database. Source: SQLite, Database File Format, section 1.3."""
-    from tui_host.capture.store.migrations import APPLICATION_ID, NEWEST
+    from tui_host.capture.store.schema import APPLICATION_ID, FORM
 
     if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):
         return False
@@ -285,4 +285,4 @@ def _is_ours(path: Path) -> bool:
         header = file.read(100)
     version, application = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
     # Both are 0 while the process that made the file is the only one: the header then stands in the log beside it.
-    return header.startswith(b"SQLite format 3\0") and version <= NEWEST and application in {0, APPLICATION_ID}
+    return header.startswith(b"SQLite format 3\0") and version <= FORM and application in {0, APPLICATION_ID}

@@ -1,6 +1,6 @@
 PRAGMA auto_vacuum = 2;
 PRAGMA application_id = 1953851752;
-PRAGMA user_version = 5;
+PRAGMA user_version = 6;
 BEGIN TRANSACTION;
 CREATE TABLE captures (
         key INTEGER PRIMARY KEY,
@@ -11,30 +11,16 @@ CREATE TABLE captures (
         pid INTEGER NOT NULL,
         owner TEXT                -- the lock that its process holds; see process_lock
     );
-INSERT INTO "captures" VALUES(1,'capture-1','app',1795268701000250000,1795268701004250000,11215,'11215-6199bb71bb');
-INSERT INTO "captures" VALUES(2,'capture-2','app',1795268701000250000,1795268701004250000,11215,'11215-6199bb71bb');
-INSERT INTO "captures" VALUES(3,'capture-3','ask',1795268701000000000,NULL,11215,'11215-6199bb71bb');
-CREATE TABLE connections (
-        key INTEGER PRIMARY KEY,
-        capture INTEGER NOT NULL REFERENCES captures,
-        id TEXT NOT NULL,
-        peer TEXT NOT NULL,       -- the server
-        UNIQUE (capture, id)
+INSERT INTO "captures" VALUES(1,'capture-1','app',1795268701000250000,1795268701004250000,21043,'21043-5a9d10c578');
+INSERT INTO "captures" VALUES(2,'capture-2','app',1795268701000250000,1795268701004250000,21043,'21043-5a9d10c578');
+INSERT INTO "captures" VALUES(3,'capture-3','ask',1795268701000000000,NULL,21043,'21043-5a9d10c578');
+CREATE TABLE frame_choices (
+        call TEXT NOT NULL,
+        capture TEXT NOT NULL,    -- the capture's id
+        seq INTEGER NOT NULL,     -- the frame's number
+        joined INTEGER NOT NULL,  -- 1: the frame carried the call; 0: it did not
+        UNIQUE (capture, seq, call)
     );
-INSERT INTO "connections" VALUES(1,1,'math#1','math');
-INSERT INTO "connections" VALUES(2,2,'math#1','math');
-CREATE TABLE decisions (
-        record INTEGER PRIMARY KEY REFERENCES records ON DELETE CASCADE,
-        session TEXT,
-        turn INTEGER,
-        call TEXT,
-        server TEXT,
-        tool TEXT,
-        decision TEXT,            -- approved, edited, rejected, invalid
-        by TEXT                   -- person, rule, flag, default
-    );
-INSERT INTO "decisions" VALUES(1099511627785,'20261121-134501-x7k2q',1,'call_1','math','multiply','approved','person');
-INSERT INTO "decisions" VALUES(2199023255561,'20261121-134501-x7k2q',1,'call_1','math','multiply','approved','person');
 CREATE TABLE items (
         session TEXT NOT NULL,
         number INTEGER NOT NULL,
@@ -43,21 +29,11 @@ CREATE TABLE items (
     );
 INSERT INTO "items" VALUES('20261121-134501-x7k2q',0,'{"item": "user", "turn": 1, "text": "\u5de5\u5177"}');
 INSERT INTO "items" VALUES('20261121-134501-x7k2q',1,'{"item": "user", "turn": 2, "text": "\u5de5\u5177"}');
-CREATE TABLE links (
-        record INTEGER PRIMARY KEY REFERENCES records ON DELETE CASCADE,
-        session TEXT,
-        call TEXT,
-        relation TEXT,            -- asked, sent, answered, told, offered
-        exchange TEXT,            -- the exchange whose body the span is in
-        known TEXT                -- id, value, time
-    );
-INSERT INTO "links" VALUES(1099511627784,'20261121-134501-x7k2q','call_1','asked','x1','id');
-INSERT INTO "links" VALUES(2199023255560,'20261121-134501-x7k2q','call_1','asked','x1','id');
 CREATE TABLE marks (
         number INTEGER PRIMARY KEY, -- in the order of marking
-        session TEXT NOT NULL,      -- the session or story in whose list the row stands
-        capture TEXT NOT NULL,      -- the capture's id
-        seq INTEGER NOT NULL,       -- the row's first record
+        session TEXT NOT NULL,    -- the session or story in whose list the row stands
+        capture TEXT NOT NULL,    -- the capture's id
+        seq INTEGER NOT NULL,     -- the row's first record
         note TEXT NOT NULL,
         UNIQUE (session, capture, seq)
     );
@@ -79,28 +55,28 @@ CREATE TABLE places (
         turn INTEGER,
         step INTEGER,
         call TEXT,
-        connection INTEGER REFERENCES connections,
+        connection TEXT,          -- unique in its capture
         exchange TEXT             -- unique in its capture
     );
-INSERT INTO "places" VALUES(1,1,'mcp','math',NULL,NULL,NULL,NULL,1,NULL);
-INSERT INTO "places" VALUES(2,1,'stderr','math',NULL,NULL,NULL,NULL,1,NULL);
+INSERT INTO "places" VALUES(1,1,'mcp','math',NULL,NULL,NULL,NULL,'math#1',NULL);
+INSERT INTO "places" VALUES(2,1,'stderr','math',NULL,NULL,NULL,NULL,'math#1',NULL);
 INSERT INTO "places" VALUES(3,1,'llm','demo','20261121-134501-x7k2q',1,1,NULL,NULL,'x1');
 INSERT INTO "places" VALUES(4,1,'host','','20261121-134501-x7k2q',1,1,'call_1',NULL,NULL);
 INSERT INTO "places" VALUES(5,1,'host','math','20261121-134501-x7k2q',1,1,'call_1',NULL,NULL);
-INSERT INTO "places" VALUES(6,1,'mcp','math','20261121-134501-x7k2q',1,1,'call_1',1,NULL);
+INSERT INTO "places" VALUES(6,1,'mcp','math','20261121-134501-x7k2q',1,1,'call_1','math#1',NULL);
 INSERT INTO "places" VALUES(7,1,'llm','demo','20261121-134501-x7k2q',1,2,NULL,NULL,'x2');
-INSERT INTO "places" VALUES(8,2,'mcp','math',NULL,NULL,NULL,NULL,2,NULL);
-INSERT INTO "places" VALUES(9,2,'stderr','math',NULL,NULL,NULL,NULL,2,NULL);
+INSERT INTO "places" VALUES(8,2,'mcp','math',NULL,NULL,NULL,NULL,'math#1',NULL);
+INSERT INTO "places" VALUES(9,2,'stderr','math',NULL,NULL,NULL,NULL,'math#1',NULL);
 INSERT INTO "places" VALUES(10,2,'llm','demo','20261121-134501-x7k2q',1,1,NULL,NULL,'x1');
 INSERT INTO "places" VALUES(11,2,'host','','20261121-134501-x7k2q',1,1,'call_1',NULL,NULL);
 INSERT INTO "places" VALUES(12,2,'host','math','20261121-134501-x7k2q',1,1,'call_1',NULL,NULL);
-INSERT INTO "places" VALUES(13,2,'mcp','math','20261121-134501-x7k2q',1,1,'call_1',2,NULL);
+INSERT INTO "places" VALUES(13,2,'mcp','math','20261121-134501-x7k2q',1,1,'call_1','math#1',NULL);
 INSERT INTO "places" VALUES(14,2,'llm','demo','20261121-134501-x7k2q',1,2,NULL,NULL,'x2');
 CREATE TABLE records (
         key INTEGER PRIMARY KEY,  -- capture's key << 40 | seq
         place INTEGER NOT NULL REFERENCES places,
         time INTEGER NOT NULL,    -- ns since 1970
-        mono INTEGER NOT NULL,    -- ns
+        mono INTEGER NOT NULL,    -- ns; -1 where no clock tells when it was
         kind TEXT NOT NULL,
         direction TEXT,           -- out, in
         encoding TEXT,
@@ -109,7 +85,7 @@ CREATE TABLE records (
         redacted TEXT,            -- JSON: [[where, name, length], ...]
         base INTEGER REFERENCES records DEFERRABLE INITIALLY DEFERRED, -- the record whose data is the prefix of this one's frame
         size INTEGER,             -- of the record's own data; NULL where data is stored as it is and is no zstd frame
-        last INTEGER,             -- data holds the records of this place from key to this one; see answer_runs
+        last INTEGER,             -- data holds the records of this place from key to this one; see answers
         data BLOB NOT NULL
     );
 INSERT INTO "records" VALUES(1099511627777,1,1795268701000500000,5000250000,'frame','out',NULL,NULL,NULL,NULL,NULL,NULL,NULL,X'7B226A736F6E727063223A22322E30222C226964223A302C226D6574686F64223A22696E697469616C697A65227D0A');
@@ -143,13 +119,14 @@ CREATE TABLE sessions (
         source TEXT NOT NULL,     -- chat, ask, tap, import
         model TEXT NOT NULL,      -- PROVIDER/MODEL
         protocol TEXT NOT NULL,
-        draft TEXT NOT NULL,      -- what stands unsent in the prompt
-        owner TEXT,               -- the lock of the process that writes it
         profile TEXT NOT NULL DEFAULT '',
-        options TEXT NOT NULL DEFAULT '{}' -- JSON, by the options' names
+        options TEXT NOT NULL DEFAULT '{}', -- JSON, by the options' names
+        facts TEXT NOT NULL DEFAULT '{}',   -- JSON, what a tap found out: host, model, first question
+        draft TEXT NOT NULL,      -- what stands unsent in the prompt
+        owner TEXT                -- the lock of the process that writes it
     );
-INSERT INTO "sessions" VALUES('20261121-134501-x7k2q','what''s 6 × 5?',1795268701000000000,1795268703000000002,2,'chat','demo/openai','native','',NULL,'translator','{"temperature": 0.5}');
-INSERT INTO "sessions" VALUES('20261121-134502-bbbbb','',1795268701000000000,1795268702000000000,0,'chat','demo/openai','native','half a que','11215-6199bb71bb','translator','{"temperature": 0.5}');
+INSERT INTO "sessions" VALUES('20261121-134501-x7k2q','what''s 6 × 5?',1795268701000000000,1795268703000000002,2,'chat','demo/openai','native','translator','{"temperature": 0.5}','{}','',NULL);
+INSERT INTO "sessions" VALUES('20261121-134502-bbbbb','',1795268701000000000,1795268702000000000,0,'chat','demo/openai','native','translator','{"temperature": 0.5}','{}','half a que','21043-5a9d10c578');
 CREATE TABLE tap_links (
         tap TEXT NOT NULL,        -- a session of a tap, the smaller id of the two
         other TEXT NOT NULL,      -- another one
@@ -159,26 +136,16 @@ CREATE TABLE tap_links (
 CREATE TABLE turns (
         session TEXT NOT NULL,
         number INTEGER NOT NULL,
-        began INTEGER NOT NULL,   -- ns since 1970
-        changed INTEGER NOT NULL,
         model TEXT NOT NULL,      -- PROVIDER/MODEL
         protocol TEXT NOT NULL,
         PRIMARY KEY (session, number)
-    ) WITHOUT ROWID
-    ;
-INSERT INTO "turns" VALUES('20261121-134501-x7k2q',1,1795268703000000001,1795268703000000001,'demo/openai','native');
-INSERT INTO "turns" VALUES('20261121-134501-x7k2q',2,1795268703000000002,1795268703000000002,'demo/openai','native');
-CREATE VIEW exchanges AS
-    SELECT capture, exchange AS id, wire, peer, connection, session, turn, step, min(key) AS place
-    FROM places WHERE exchange IS NOT NULL GROUP BY capture, exchange;
+    );
+INSERT INTO "turns" VALUES('20261121-134501-x7k2q',1,'demo/openai','native');
+INSERT INTO "turns" VALUES('20261121-134501-x7k2q',2,'demo/openai','native');
 CREATE INDEX records_by_place ON records (place);
 CREATE INDEX records_by_base ON records (base) WHERE base IS NOT NULL;
 CREATE INDEX records_by_last ON records (last) WHERE last IS NOT NULL;
-CREATE INDEX places_by_capture ON places (capture);
+CREATE INDEX places_by_connection ON places (capture, connection);
 CREATE INDEX places_by_session ON places (session, turn) WHERE session IS NOT NULL;
-CREATE INDEX places_by_connection ON places (connection) WHERE connection IS NOT NULL;
-CREATE INDEX places_by_exchange ON places (exchange, capture) WHERE exchange IS NOT NULL;
-CREATE INDEX decisions_by_call ON decisions (session, call);
-CREATE INDEX links_by_call ON links (session, call);
 CREATE INDEX tap_links_by_other ON tap_links (other);
 COMMIT;

@@ -1,0 +1,212 @@
+"""The form of the database: its tables, the numbers by which its file is known, and how a new one is made.
+
+- `captures`, `sessions`, `turns` and `messages` hold what their names say; `items` holds what a chat shows.
+- `places` holds what records share (capture, wire, peer, session, turn, step, call, connection, exchange), each combination once.
+- `records` holds each captured thing at its place. The data may be compressed (`bodies`), and the records of one answer may share
+  a row (`answers`).
+- `tap_links`, `frame_choices` and `marks` hold what a person decided.
+
+A file of an older form is set aside, see `database`. This is the first form that later versions will have to open: a change to it
+is a new form, and needs statements that bring a file of this one up to date.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from functools import partial
+from pathlib import Path
+
+APPLICATION_ID = 0x74756968
+"""SQLite's application id of our files: the letters `tuih`."""
+
+FORM = 6
+
+SEQ_BITS = 40
+"""A record's key is its capture's key, shifted left by this many bits, plus the record's number in the capture."""
+
+BUSY_SECONDS = 5.0
+"""How long SQLite waits for other processes."""
+
+damaged_text = partial(str, encoding="utf-8", errors="backslashreplace")
+"""A text factory that reads damaged texts too, with the bytes that are no UTF-8 as escapes. Takes twice as long."""
+
+_RECORDED = (
+    """
+    CREATE TABLE captures (
+        key INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        kind TEXT NOT NULL,       -- app, ask, tap, import
+        started INTEGER NOT NULL, -- ns since 1970
+        ended INTEGER,            -- ns; NULL while it runs, and where it was killed
+        pid INTEGER NOT NULL,
+        owner TEXT                -- the lock that its process holds; see process_lock
+    )
+    """,
+    """
+    CREATE TABLE places (
+        key INTEGER PRIMARY KEY,
+        capture INTEGER NOT NULL REFERENCES captures,
+        wire TEXT NOT NULL,       -- llm, mcp, stderr, host
+        peer TEXT NOT NULL,
+        session TEXT,
+        turn INTEGER,
+        step INTEGER,
+        call TEXT,
+        connection TEXT,          -- unique in its capture
+        exchange TEXT             -- unique in its capture
+    )
+    """,
+    """
+    CREATE TABLE records (
+        key INTEGER PRIMARY KEY,  -- capture's key << 40 | seq
+        place INTEGER NOT NULL REFERENCES places,
+        time INTEGER NOT NULL,    -- ns since 1970
+        mono INTEGER NOT NULL,    -- ns; -1 where no clock tells when it was
+        kind TEXT NOT NULL,
+        direction TEXT,           -- out, in
+        encoding TEXT,
+        malformed TEXT,
+        head,                     -- JSON: [method, url, status, [[name, value], ...]]; or its length in bytes at the start of data
+        redacted TEXT,            -- JSON: [[where, name, length], ...]
+        base INTEGER REFERENCES records DEFERRABLE INITIALLY DEFERRED, -- the record whose data is the prefix of this one's frame
+        size INTEGER,             -- of the record's own data; NULL where data is stored as it is and is no zstd frame
+        last INTEGER,             -- data holds the records of this place from key to this one; see answers
+        data BLOB NOT NULL
+    )
+    """,
+    "CREATE INDEX records_by_place ON records (place)",
+    "CREATE INDEX records_by_base ON records (base) WHERE base IS NOT NULL",
+    "CREATE INDEX records_by_last ON records (last) WHERE last IS NOT NULL",
+    "CREATE INDEX places_by_connection ON places (capture, connection)",
+    "CREATE INDEX places_by_session ON places (session, turn) WHERE session IS NOT NULL",
+)
+
+_SESSIONS = (
+    """
+    CREATE TABLE sessions (
+        id TEXT PRIMARY KEY,
+        title TEXT NOT NULL,
+        created INTEGER NOT NULL, -- ns since 1970
+        updated INTEGER NOT NULL,
+        turns INTEGER NOT NULL,
+        source TEXT NOT NULL,     -- chat, ask, tap, import
+        model TEXT NOT NULL,      -- PROVIDER/MODEL
+        protocol TEXT NOT NULL,
+        profile TEXT NOT NULL DEFAULT '',
+        options TEXT NOT NULL DEFAULT '{}', -- JSON, by the options' names
+        facts TEXT NOT NULL DEFAULT '{}',   -- JSON, what a tap found out: host, model, first question
+        draft TEXT NOT NULL,      -- what stands unsent in the prompt
+        owner TEXT                -- the lock of the process that writes it
+    )
+    """,
+    """
+    CREATE TABLE turns (
+        session TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        model TEXT NOT NULL,      -- PROVIDER/MODEL
+        protocol TEXT NOT NULL,
+        PRIMARY KEY (session, number)
+    )
+    """,
+    """
+    CREATE TABLE messages (
+        session TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        turn INTEGER NOT NULL,
+        json TEXT NOT NULL,
+        PRIMARY KEY (session, number)
+    )
+    """,
+    """
+    CREATE TABLE items (
+        session TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        json TEXT NOT NULL,
+        PRIMARY KEY (session, number)
+    )
+    """,
+)
+
+_DECIDED = (
+    """
+    CREATE TABLE tap_links (
+        tap TEXT NOT NULL,        -- a session of a tap, the smaller id of the two
+        other TEXT NOT NULL,      -- another one
+        joined INTEGER NOT NULL,  -- 1: the two are one story; 0: they are not
+        UNIQUE (tap, other)
+    )
+    """,
+    "CREATE INDEX tap_links_by_other ON tap_links (other)",
+    """
+    CREATE TABLE frame_choices (
+        call TEXT NOT NULL,
+        capture TEXT NOT NULL,    -- the capture's id
+        seq INTEGER NOT NULL,     -- the frame's number
+        joined INTEGER NOT NULL,  -- 1: the frame carried the call; 0: it did not
+        UNIQUE (capture, seq, call)
+    )
+    """,
+    """
+    CREATE TABLE marks (
+        number INTEGER PRIMARY KEY, -- in the order of marking
+        session TEXT NOT NULL,    -- the session or story in whose list the row stands
+        capture TEXT NOT NULL,    -- the capture's id
+        seq INTEGER NOT NULL,     -- the row's first record
+        note TEXT NOT NULL,
+        UNIQUE (session, capture, seq)
+    )
+    """,
+)
+
+STATEMENTS = (*_RECORDED, *_SESSIONS, *_DECIDED)
+
+
+def connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
+    """Open a connection in autocommit mode. The connection waits for other processes, and overwrites deleted data."""
+    connection = sqlite3.connect(
+        uri or path, uri=bool(uri), timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("PRAGMA foreign_keys = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def make_private(path: Path) -> None:
+    """Create a file readable only by its owner, or remove other users' permissions."""
+    try:
+        # created here and not by SQLite, which gives its two other files the same mode
+        file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        if stat.S_IMODE(path.stat().st_mode) & 0o077:
+            path.chmod(0o600)
+    else:
+        os.fchmod(file, 0o600)
+        os.close(file)
+
+
+def make_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables of a new file in one transaction, so that no process sees them half made."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if form_of(connection) == 0:  # asked again: another process may have made them
+            for statement in STATEMENTS:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {FORM}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def form_of(connection: sqlite3.Connection) -> int:
+    """Return the form of the file; 0 if no table was made yet."""
+    form: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return form
