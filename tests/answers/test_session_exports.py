@@ -50,7 +50,7 @@ def conversation(count: int) -> list[Record]:
 
 
 def told(name: str, drafts: Sequence[Record], items: Sequence[dict[str, JSON]] = ()) -> str:
-    return b"".join(SESSION_EXPORTS[name](Kept(drafts, items), INFO)).decode()
+    return b"".join(SESSION_EXPORTS[name].export(Kept(drafts, items), INFO)).decode()
 
 
 def test_an_article_says_each_message_once_and_who_put_it_in() -> None:

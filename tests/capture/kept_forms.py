@@ -105,7 +105,7 @@ def fill(path: Path) -> None:
 def told(store: Store) -> bytes:
     """All that a person can get out of the file again."""
     info = store.find_session(SESSION)
-    lines = list(jsonl.lines(info, store.session_records(SESSION)))
+    lines = list(jsonl.pieces(info, store.session_records(SESSION), ()))
     lines += [jsonl.record_line(record) for record in store.records()]
     texts = [
         store.sessions.messages(SESSION),

@@ -24,11 +24,11 @@ from tests.capture.stores import record, settle
 from tests.kit.bodies import text
 from tests.kit.peer import peer_in_thread
 from tests.opening.captured import seen
-from tui_host.capture.exports import EXPORTS
 from tui_host.capture.exports import jsonl_export as jsonl
 from tui_host.capture.exports import markdown_export as markdown
-from tui_host.capture.exports.exported import keys_in_words
-from tui_host.capture.exports.part_of_session import PartOfSession
+from tui_host.capture.exports.formats import FORMATS
+from tui_host.capture.exports.keyless import keys_in_words
+from tui_host.capture.exports.parts import PartOfSession
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Head, Place, Record
@@ -122,7 +122,7 @@ def recorded(store: Store) -> Store:
 
 @pytest.mark.parametrize(("name", "file"), [("jsonl", "session.jsonl"), ("markdown", "session.md")])
 def test_an_export_is_byte_for_byte_what_it_was(recorded: Store, name: str, file: str) -> None:
-    assert b"".join(EXPORTS[name](recorded, INFO)) == (GOLDEN / file).read_bytes()
+    assert b"".join(FORMATS[name].export(recorded, INFO)) == (GOLDEN / file).read_bytes()
 
 
 @given(any_draft, st.booleans(), st.integers(0, 2**62), st.integers(0, 2**62))
@@ -151,7 +151,7 @@ def document(items: Sequence[dict[str, object]], drafts: Sequence[Record] = ()) 
     records = [
         (replace(draft, capture="c", seq=seq, time_ns=0, mono_ns=0), False) for seq, draft in enumerate(drafts, 1)
     ]
-    return b"".join(markdown.pieces(INFO, map(json.dumps, items), records)).decode()
+    return b"".join(markdown.pieces(INFO, records, list(map(json.dumps, items)))).decode()
 
 
 hostile = st.lists(
@@ -211,7 +211,7 @@ def test_a_coded_body_is_readable_as_far_as_it_came_and_where_it_is_text_all_the
 
 
 def test_items_that_cannot_be_read_are_left_out() -> None:
-    pieces = b"".join(markdown.pieces(INFO, ["{", "[]", "7", '{"item": "later", "turn": 1}'], ())).decode()
+    pieces = b"".join(markdown.pieces(INFO, (), ["{", "[]", "7", '{"item": "later", "turn": 1}'])).decode()
 
     assert pieces.startswith("# what's 6 × 5?\n")
 
@@ -262,7 +262,7 @@ class Kept:
         return [json.dumps(item, ensure_ascii=False) for item in self.items]
 
     def told(self, name: str) -> bytes:
-        return b"".join(EXPORTS[name](self, HOSTILE))
+        return b"".join(FORMATS[name].export(self, HOSTILE))
 
 
 def exchange(name: str, body: bytes, answer: bytes, *, url: str = URL, turn: int = 1) -> Iterator[Record]:
@@ -462,7 +462,7 @@ def test_texts_that_look_like_keys_are_counted_and_masked_in_every_format() -> N
         "1 text looks like a key of a vendor: ⟨secret:vendor-key⟩ is written instead"
     )
     assert "1 of them stand in compressed or cut bodies" in keys_in_words(kept, SESSION)
-    for name in EXPORTS:
+    for name in FORMATS:
         left = kept.told(name).count(key.encode())
         assert left == (1 if name == "raw" else 0), name
     last = json.loads(kept.told("jsonl").splitlines()[-1])

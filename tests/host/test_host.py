@@ -19,7 +19,7 @@ import pytest
 from tests.cli.desk import server
 from tests.kit.bodies import chunk, text
 from tests.kit.peer import hangs, head, peer_in_thread
-from tui_host.capture.exports import EXPORTS
+from tui_host.capture.exports.formats import FORMATS
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.chat.session import Session, Waits
@@ -243,7 +243,7 @@ async def test_a_host_that_is_cancelled_still_writes_what_it_has_recorded(tmp_pa
                 await until(lambda: answers(session) == ["half"])
                 group.cancel_scope.cancel()
     store = Store.open_to_read(tmp_path / "data" / "tui-host.db")
-    lines = b"".join(EXPORTS["jsonl"](store, store.find_session("last"))).splitlines()[1:]
+    lines = b"".join(FORMATS["jsonl"].export(store, store.find_session("last"))).splitlines()[1:]
     store.close()
     kinds = [json.loads(line)["kind"] for line in lines]
     assert kinds[:3] == ["request", "response", "chunk"]

@@ -15,7 +15,7 @@ from tests.kit.bodies import DIALECTS, DONE, Answer, Call, chunk
 from tests.kit.peer import head, peer
 from tests.llm.asking import ASK, PLACE, body_of, provider_at
 from tests.llm.recorded.case import fold_of
-from tui_host.capture.exports import EXPORTS
+from tui_host.capture.exports.formats import FORMATS
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.redact.stream_redactor import BEGINNING
@@ -86,7 +86,7 @@ async def test_a_secret_that_a_model_spells_is_neither_on_the_disk_nor_in_an_exp
             assert host.store is not None
             (info,) = host.store.sessions.list()
             records = [record for record, _ in host.store.session_records(info.id)]
-            exports = [b"".join(export(host.store, info)) for export in EXPORTS.values()]
+            exports = [b"".join(form.export(host.store, info)) for form in FORMATS.values()]
             files = [path.read_bytes() for path in (tmp_path / "data").iterdir() if path.is_file()]
             shown = repr(session.conversation.items)
     kept = said(dialect, body_of(records))

@@ -16,7 +16,7 @@ from tests.infer.kept import keep_story
 from tests.infer.scene import chat_of
 from tests.infer.world import MS, ModelTap, World
 from tests.kit.bodies import Answer, Call, Entry, Results, User
-from tui_host.capture.exports import EXPORTS
+from tui_host.capture.exports.formats import FORMATS
 from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Head, Record
@@ -328,7 +328,7 @@ def whole_of(whole_store: Store, name: str = "last") -> WholeStory:
 
 def exported(whole_store: Store, name: str = "last") -> bytes:
     whole = whole_of(whole_store, name)
-    return b"".join(EXPORTS["jsonl"](whole, whole.info))
+    return b"".join(FORMATS["jsonl"].export(whole, whole.info))
 
 
 def test_a_story_is_taken_away_whole_in_the_order_of_time_with_its_calls_joined(whole_store: Store) -> None:
@@ -354,7 +354,7 @@ def test_a_story_is_taken_away_whole_in_the_order_of_time_with_its_calls_joined(
     assert all(line["seq"] > last[line["capture"]] for line in lines[len(records) :])
     items = [json.loads(text) for text in whole.session_items("")]
     assert [item["item"] for item in items] == ["user", "answer", "call", "answer"]
-    document = b"".join(EXPORTS["markdown"](whole, whole.info)).decode()
+    document = b"".join(FORMATS["markdown"].export(whole, whole.info)).decode()
     assert document.index("> what is one and two?") < document.index("tools/call") < document.index("> It is three.")
 
 

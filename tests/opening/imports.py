@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.capture.drafts import FixedClock
-from tui_host.capture.exports import EXPORTS
+from tui_host.capture.exports.formats import FORMATS
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
@@ -18,7 +18,7 @@ SESSION = "20261121-134501-x7k2q"
 
 
 def exported(store: Store, session: str) -> bytes:
-    return b"".join(EXPORTS["jsonl"](store, store.find_session(session)))
+    return b"".join(FORMATS["jsonl"].export(store, store.find_session(session)))
 
 
 def written(folder: Path, name: str, text: bytes | str) -> Path:

@@ -14,7 +14,7 @@ from tests.capture.held import is_held
 from tests.opening.captured import ASK, CHAT, PIECE, archive, entry
 from tests.opening.imports import GOLDEN, SESSION, exported, written
 from tests.steps import steps
-from tui_host.capture.exports import EXPORTS
+from tui_host.capture.exports.formats import FORMATS
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.redact.redaction import Redactor
@@ -207,7 +207,7 @@ def test_what_a_file_does_not_have_is_not_made_up_and_stays_so_when_it_is_export
     assert [(kind, missing) for kind, *_, missing in rows[0]] == [("request", False), ("response", True)]
     assert [(kind, missing) for kind, *_, missing in rows[1]] == [("request", True), ("response", False)]
     assert {row[1:5] for found in rows for row in found} == {("", 0, None, None)}
-    told = b"".join(EXPORTS["markdown"](there, there.find_session(again.id))).decode()
+    told = b"".join(FORMATS["markdown"].export(there, there.find_session(again.id))).decode()
     assert "request · not in the file" in told
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.capture.drafts import any_draft, frame
 from tests.opening.captured import CHAT
 from tests.opening.imports import GOLDEN, SESSION, exported, info, made, recorded, written
-from tui_host.capture.exports import EXPORTS
-from tui_host.capture.exports.part_of_session import PartOfSession
+from tui_host.capture.exports.formats import FORMATS
+from tui_host.capture.exports.parts import PartOfSession
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Head, Place, Record
 from tui_host.capture.redact.redaction import Redactor
@@ -175,7 +175,7 @@ def test_a_request_is_not_told_to_have_no_answer_in_the_file_where_one_that_is_n
     imported = import_files(store, files, Redactor())
     told = "no answer is known to be its own: 2 that are there belong to no request for sure"
     notes = [text for kind, text in chat(store, imported.id) if kind == "note"]
-    document = b"".join(EXPORTS["markdown"](store, store.find_session(imported.id))).decode()
+    document = b"".join(FORMATS["markdown"].export(store, store.find_session(imported.id))).decode()
     assert notes.count(told) == 2
     assert f"host** {told}" in document
     assert "answer is not in the file" not in f"{notes} {document}"
@@ -232,7 +232,7 @@ def test_a_turn_or_a_call_of_a_session_comes_out_again_line_for_line(
 ) -> None:
     session = import_files(store, [GOLDEN], Redactor()).id
     part = PartOfSession(store, turn=turn, call=call)
-    lines = b"".join(EXPORTS["jsonl"](part, store.find_session(session)))
+    lines = b"".join(FORMATS["jsonl"].export(part, store.find_session(session)))
     assert 4 < lines.count(b"\n") <= GOLDEN.read_bytes().count(b"\n")
     again = import_files(store, [written(tmp_path, "part.jsonl", lines)], Redactor())
     assert exported(store, again.id) == lines

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.kit.app import MATH, SMALL, Running, running
 from tui_host.answers.session_exports import SESSION_EXPORTS
-from tui_host.capture.exports.part_of_session import PartOfSession
+from tui_host.capture.exports.parts import PartOfSession
 from tui_host.tui.screens.export_screen import ExportScreen
 from tui_host.tui.widgets.ladder.ladder_view import LadderView
 
@@ -38,7 +38,7 @@ async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_b
         await app.until_shown("> turn 1", "> curl", f"{app.session.id}-turn-1.sh")
         await written(app, tmp_path / "turn.sh", "1 text looks like a key of a vendor", "press enter again")
         assert app.host.store is not None
-        exported = SESSION_EXPORTS["curl"](
+        exported = SESSION_EXPORTS["curl"].export(
             PartOfSession(app.host.store, turn=1), app.host.store.find_session(app.session.id)
         )
         assert (tmp_path / "turn.sh").read_bytes() == b"".join(exported)

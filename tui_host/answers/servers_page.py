@@ -198,14 +198,6 @@ def _connection(wires: Wires, number: int, rows: Sequence[Row]) -> ServerConnect
 def _url(wires: Wires, row: Row) -> str:
     """Return the URL of an exchange with a server, credentials masked; empty for a process."""
     url = row.url
-    if row.exchange and not url:  # the request comes directly before the frame that it carries
-        first = wires.record((row.capture, row.seq - 1))
-        records = [
-            *([first] if first is not None else []),
-            *(record for page in wires.pages_of(row) for record in page),
-        ]
-        heads = (record.head for record in records if record.exchange == row.exchange)
-        url = next((head.url for head in heads if head is not None and head.url), "")
     for span in sorted(in_url(url), key=lambda each: -each.start):
         url = f"{url[: span.start]}•••{url[span.end :]}"
     return wires.hide(url)

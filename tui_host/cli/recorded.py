@@ -40,7 +40,7 @@ from tui_host.llm.outline import estimate_tokens
 from tui_host.settings.paths import DATABASE
 
 if TYPE_CHECKING:
-    from tui_host.capture.exports.exported import Exported
+    from tui_host.capture.exports.parts import Exported
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.session_summary import SessionInfo
     from tui_host.settings.schema import Settings

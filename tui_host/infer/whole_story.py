@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from heapq import merge
 from operator import itemgetter
 
-from tui_host.capture.exports.exported import Exported
+from tui_host.capture.exports.parts import Exported
 from tui_host.capture.record import Place, Record
 from tui_host.capture.session_summary import SessionInfo, own_name
 from tui_host.capture.store.store import Store

@@ -7,9 +7,9 @@ under the names that the configuration gives them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from tui_host.capture.exports.keyless import keyless, keyless_draft
+from tui_host.capture.exports.keyless import keyless, keyless_record
 from tui_host.capture.http.decoded_body import decode_drafts
 from tui_host.capture.record import MISSING, Head, Record
 from tui_host.capture.redact.by_value import mark
@@ -20,13 +20,13 @@ _OF_CURL = frozenset(
     ("host", "content-length", "transfer-encoding", "connection", "accept-encoding", "expect", "content-encoding")
 )
 """Headers that curl writes itself, or that belong to a coding that the script does not repeat."""
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""The name of a header. Source: RFC 9110, section 5.6.2."""
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""Source: RFC 9110, section 5.6.2."""
 _NOT_OF_NAMES = re.compile(r"\W", re.ASCII)
 _NOT_PLAIN = re.compile(rb"[^\n\t\x20-\x7e]|[\\%']")
 
 
-def pieces(session: SessionInfo, records: Iterable[tuple[Record, bool]]) -> Iterator[bytes]:
+def pieces(session: SessionInfo, records: Iterable[tuple[Record, bool]], _items: Sequence[str]) -> Iterator[bytes]:
     """Yield a script that sends each request to a model again, in order."""
     yield _line(f"#!/bin/sh\n# {line(keyless(session.title), 200)}")
     yield _line(f"# The requests to models of session {session.id}, as they were sent.\nset -u")
@@ -35,31 +35,29 @@ def pieces(session: SessionInfo, records: Iterable[tuple[Record, bool]]) -> Iter
     for record, _ in records:
         if record.wire != "llm" or record.kind != "request":
             continue
-        head = record.head or Head()
+        head, place = record.head or Head(), record.place
         number += head.method != "GET"
-        place = record.place
-        where = f" · turn {place.turn}, step {place.step or 1}" if place.turn else ""
         name = "lists models" if head.method == "GET" else f"LLM {number}"
+        where = f" · turn {place.turn}, step {place.step or 1}" if place.turn else ""
         yield _line(f"\n# {name}{where} · {line(record.peer, 80)}")
         if record.malformed == MISSING or not (head.url or "").startswith(("http://", "https://")):
             yield _line("# left out: this request, or its address, was not captured")
             continue
-        for name in sorted({*_names(record)} - asked):
-            asked.add(name)
-            yield _line(f': "${{{name}:?is not set: it was taken out of the recording}}"')
-        yield from _request(record, head)
+        marks = {mark(each.name): _variable(each.name) for each in record.redacted if not each.coding}
+        for variable in sorted({*marks.values()} - asked):
+            asked.add(variable)
+            yield _line(f': "${{{variable}:?is not set: it was taken out of the recording}}"')
+        yield from _request(record, head, marks)
 
 
-def _request(draft: Record, head: Head) -> Iterator[bytes]:
-    marks = {mark(redaction.name): _variable(redaction.name) for redaction in draft.redacted if not redaction.coding}
-    clean = keyless_draft(draft)
-    body = decode_drafts([clean])[0]
+def _request(record: Record, head: Head, marks: Mapping[str, str]) -> Iterator[bytes]:
+    body = decode_drafts([keyless_record(record)])[0]  # a vendor's key has no variable: its mark is sent
     words = ["curl --silent --show-error --no-buffer --globoff"]
     if head.method not in {"POST" if body else "GET", None}:
         words.append(f"--request {_quoted(head.method or '', {})}")
     has_type = False
     for name, value in head.headers:
-        if _TOKEN.fullmatch(name) and name.lower() not in _OF_CURL:
+        if _HEADER_NAME.fullmatch(name) and name.lower() not in _OF_CURL:
             has_type = has_type or name.lower() == "content-type"
             words.append(f"--header {_quoted(f'{name}: {value}' if value else f'{name};', marks)}")
     if body and not has_type:
@@ -71,36 +69,31 @@ def _request(draft: Record, head: Head) -> Iterator[bytes]:
     yield _line(" \\\n  ".join(words))
 
 
-def _names(draft: Record) -> Iterator[str]:
-    """Yield the variables that a request refers to. A vendor's key has none: its mark is sent."""
-    return (_variable(redaction.name) for redaction in draft.redacted if not redaction.coding)
-
-
 def _variable(name: str) -> str:
     name = _NOT_OF_NAMES.sub("_", name)
     return f"_{name}" if name[:1].isdigit() else name
 
 
-def _quoted(text: str, marks: dict[str, str]) -> str:
+def _quoted(text: str, marks: Mapping[str, str]) -> str:
     """Quote a text for the shell, with a variable in place of each mark."""
-    cut = re.split("(" + "|".join(map(re.escape, marks)) + ")", text) if marks else [text]
-    pieces = (f'"${{{marks[piece]}}}"' if piece in marks else _single(piece) for piece in cut if piece)
-    return "".join(pieces) or "''"
+    quoted: list[str] = []
+    for piece in re.split("(" + "|".join(map(re.escape, marks)) + ")", text) if marks else [text]:
+        if piece in marks:
+            quoted.append(f'"${{{marks[piece]}}}"')
+        elif piece:
+            escaped = piece.replace("'", "'\\''")
+            quoted.append(f"'{escaped}'")
+    return "".join(quoted) or "''"
 
 
-def _single(text: str) -> str:
-    text = text.replace("'", "'\\''")
-    return f"'{text}'"
-
-
-def _printed(body: bytes, marks: dict[str, str]) -> bytes:
+def _printed(body: bytes, marks: Mapping[str, str]) -> bytes:
     """Return a command that prints a body. Bytes that a terminal obeys or hides, or that are no text, become escapes."""
     try:
         text = body.decode()
     except UnicodeDecodeError:
         text = "\x00"
     if visible(text) == text:
-        return _line(f"printf %s {_quoted(text, marks)}")[:-1]
+        return f"printf %s {_quoted(text, marks)}".encode()
     return b"printf '%s'" % _NOT_PLAIN.sub(_escaped, body)
 
 

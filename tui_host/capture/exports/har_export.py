@@ -13,25 +13,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from urllib.parse import parse_qsl, urlsplit
 
-from tui_host.capture.exports.keyless import keyless_bytes, keyless_draft
+from tui_host.capture.exports.keyless import keyless_bytes, keyless_record
 from tui_host.capture.http.decoded_body import decode_drafts
 from tui_host.capture.http.exchange import Exchange, fold_exchanges
 from tui_host.capture.record import MISSING, Head, Record, lasted
-from tui_host.capture.session_summary import rfc3339
+from tui_host.capture.session_summary import SessionInfo, rfc3339
 from tui_host.errors import JSON
 
 _NOT_KNOWN = "unknown"
 """The version of HTTP, which is not recorded."""
 
 
-def pieces(records: Iterable[tuple[Record, bool]]) -> Iterator[bytes]:
+def pieces(_session: SessionInfo, records: Iterable[tuple[Record, bool]], _items: Sequence[str]) -> Iterator[bytes]:
     """Yield an archive, entry by entry, in the order in which the exchanges began."""
     listed = [record for record, _ in records]
     version = importlib.metadata.version("tui-host")
     yield _json({"log": {"version": "1.2", "creator": {"name": "tui-host", "version": version}, "entries": []}})[:-3]
     for number, exchange in enumerate(fold_exchanges(listed).values()):
-        if exchange.request is not None or exchange.response is not None:
-            yield (b",\n" if number else b"\n") + _json(_entry(exchange))
+        first = exchange.request or exchange.response
+        if first is not None:
+            yield (b",\n" if number else b"\n") + _json(_entry(exchange, first))
     frames = [_frame(record) for record in listed if record.kind == "frame" and record.exchange is None]
     yield b'\n],"_frames":%s}}\n' % _json(frames)
 
@@ -40,20 +41,12 @@ def _json(value: JSON) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
-def _entry(exchange: Exchange) -> JSON:
-    first = exchange.request or exchange.response
-    assert first is not None  # noqa: S101 - `pieces` passes no others
+def _entry(exchange: Exchange, first: Record) -> JSON:
     last = exchange.end or (exchange.chunks[-1] if exchange.chunks else exchange.response or first)
     head_at = exchange.response or (exchange.chunks[0] if exchange.chunks else last)
     whole, wait = (_milliseconds(first, record) for record in (last, head_at))
-    own: Mapping[str, JSON] = {
-        "_wire": first.wire,
-        "_peer": first.peer,
-        "_turn": first.place.turn,
-        "_step": first.place.step,
-        "_call": first.place.call,
-        "_exchange": first.exchange,
-    }
+    place = first.place
+    own = {"_wire": first.wire, "_peer": first.peer, "_turn": place.turn, "_step": place.step, "_call": place.call}
     return {
         "startedDateTime": rfc3339(first.time_ns),
         "time": whole,
@@ -61,15 +54,19 @@ def _entry(exchange: Exchange) -> JSON:
         "response": _response(exchange),
         "cache": {},
         "timings": {"send": 0, "wait": wait, "receive": round(whole - wait, 3)},
-        **{name: value for name, value in own.items() if value is not None},
+        **_known({**own, "_exchange": first.exchange}),
     }
+
+
+def _known(members: Mapping[str, JSON]) -> dict[str, JSON]:
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def _milliseconds(start: Record, end: Record) -> float:
     return round(max(lasted(start.mono_ns, end.mono_ns) or 0, 0) / 1e6, 3)
 
 
-def _request(record: Record | None) -> dict[str, JSON]:
+def _request(record: Record | None) -> JSON:
     head = (record.head if record is not None else None) or Head()
     url = head.url or ""
     request: dict[str, JSON] = {
@@ -89,23 +86,21 @@ def _request(record: Record | None) -> dict[str, JSON]:
 
 def _response(exchange: Exchange) -> JSON:
     head = (exchange.response.head if exchange.response is not None else None) or Head()
-    status = head.status or 0
-    ending = exchange.ending
-    body = _decoded(list(exchange.chunks))
+    status, ending = head.status or 0, exchange.ending
+    body = _decoded(exchange.chunks)
     content: dict[str, JSON] = {"size": len(body), "mimeType": head.value("content-type")}
-    try:
-        content["text"] = body.decode()
-    except UnicodeDecodeError:
-        content |= {"text": base64.b64encode(body).decode(), "encoding": "base64"}
-    if ending is not None and ending.reason == MISSING:
-        del content["text"]
+    if ending is None or ending.reason != MISSING:
+        try:
+            content["text"] = body.decode()
+        except UnicodeDecodeError:
+            content |= {"text": base64.b64encode(body).decode(), "encoding": "base64"}
     response: dict[str, JSON] = {
         "status": status,
         "statusText": next((known.phrase for known in HTTPStatus if known == status), ""),
         **_common(head),
         "content": content,
         "redirectURL": head.value("location"),
-        "bodySize": sum(len(chunk.data) for chunk in exchange.chunks),
+        "bodySize": len(exchange.body()),
     }
     if ending is not None and ending.reason not in {"complete", MISSING}:
         response["_error"] = f"{ending.reason} {ending.error}".strip()
@@ -120,23 +115,24 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> JSON:
     return [{"name": name, "value": value} for name, value in pairs]
 
 
-def _decoded(drafts: Sequence[Record]) -> bytes:
+def _decoded(records: Sequence[Record]) -> bytes:
     """Return a body decoded and without vendors' keys; a body that cannot be decoded is returned as it was sent."""
-    body, problem = decode_drafts(drafts)
+    body, problem = decode_drafts(records)
     if problem and not body:
-        body = b"".join(draft.data for draft in drafts)
+        body = b"".join(record.data for record in records)
     return keyless_bytes(body)[0]
 
 
 def _frame(record: Record) -> JSON:
-    draft = keyless_draft(record)
-    frame: dict[str, JSON] = {
-        "time": rfc3339(record.time_ns),
-        "peer": draft.peer,
-        "connection": draft.connection,
-        "direction": draft.direction,
-        "text": draft.data.decode("utf-8", "backslashreplace"),
-        "turn": draft.place.turn,
-        "call": draft.place.call,
-    }
-    return {name: value for name, value in frame.items() if value is not None}
+    record = keyless_record(record)
+    return _known(
+        {
+            "time": rfc3339(record.time_ns),
+            "peer": record.peer,
+            "connection": record.connection,
+            "direction": record.direction,
+            "text": record.data.decode("utf-8", "backslashreplace"),
+            "turn": record.place.turn,
+            "call": record.place.call,
+        }
+    )

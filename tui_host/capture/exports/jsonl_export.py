@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from tui_host.capture.exports.keyless import keyless, keyless_draft
+from tui_host.capture.exports.keyless import keyless, keyless_record
+from tui_host.capture.json.narrowing import items, mapping
 from tui_host.capture.record import DIRECTIONS, KINDS, WIRES, Head, Place, Record, Redaction
 from tui_host.capture.session_summary import SessionInfo, own_name, rfc3339
 from tui_host.errors import JSON, TuiHostError
@@ -25,8 +26,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _Known = TypeVar("_Known")
 
 
-def lines(session: SessionInfo, records: Iterable[tuple[Record, bool]]) -> Iterator[bytes]:
-    """Yield a session's lines with line ends. `records` gives with each record whether it belongs to a preamble."""
+def pieces(session: SessionInfo, records: Iterable[tuple[Record, bool]], _items: Sequence[str]) -> Iterator[bytes]:
+    """Yield a session's lines with line ends."""
     yield session_line(session)
     for record, is_preamble in records:
         yield record_line(record, is_preamble=is_preamble)
@@ -34,13 +35,23 @@ def lines(session: SessionInfo, records: Iterable[tuple[Record, bool]]) -> Itera
 
 def session_line(session: SessionInfo) -> bytes:
     """Return the first line of an export."""
-    return b"{%s}\n" % _members({"tui_host": FORMAT, "session": _session(session)})
+    value: dict[str, JSON] = {
+        "id": own_name(session.id),
+        "title": keyless(session.title),
+        "created": session.created,
+        "updated": session.updated,
+        "turns": session.turns,
+        "source": session.source,
+        "model": session.model,
+        "protocol": session.protocol,
+    }
+    return b"{%s}\n" % _members({"tui_host": FORMAT, "session": value})
 
 
 def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
     """Return one record as a line."""
-    draft = keyless_draft(record)
-    place = draft.place
+    record = keyless_record(record)
+    place = record.place
     before: dict[str, JSON] = {
         "capture": own_name(record.capture),
         "seq": record.seq,
@@ -48,25 +59,25 @@ def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
         "mono": record.mono_ns,
         "turn": place.turn,
         "step": place.step,
-        "wire": draft.wire,
-        "peer": draft.peer or None,
-        "connection": draft.connection,
-        "direction": draft.direction,
-        "kind": draft.kind,
-        "exchange": draft.exchange,
+        "wire": record.wire,
+        "peer": record.peer or None,
+        "connection": record.connection,
+        "direction": record.direction,
+        "kind": record.kind,
+        "exchange": record.exchange,
         "call": place.call,
-        "head": None if draft.head is None else _head(draft.head),
+        "head": None if record.head is None else _head(record.head),
     }
-    has_data = bool(draft.data) or draft.kind in _WITH_DATA
+    has_data = bool(record.data) or record.kind in _WITH_DATA
+    redacted: JSON = [{"where": each.where, "name": each.name, "length": each.length} for each in record.redacted]
     behind: dict[str, JSON] = {
-        "text": _text(draft) if has_data else None,
-        "encoding": draft.encoding,
-        "malformed": draft.malformed,
-        "redacted": [{"where": each.where, "name": each.name, "length": each.length} for each in draft.redacted]
-        or None,
-        "preamble": True if is_preamble else None,
+        "text": _text(record) if has_data else None,
+        "encoding": record.encoding,
+        "malformed": record.malformed,
+        "redacted": redacted or None,
+        "preamble": is_preamble or None,
     }
-    data = b'"data":"%s"' % base64.b64encode(draft.data) if has_data else b""  # not searched for what to escape
+    data = b'"data":"%s"' % base64.b64encode(record.data) if has_data else b""  # not searched for what to escape
     return b"{%s}\n" % b",".join(filter(None, (_members(before), data, _members(behind))))
 
 
@@ -127,30 +138,17 @@ def _members(value: Mapping[str, JSON]) -> bytes:
     return text.encode()
 
 
-def _session(session: SessionInfo) -> Mapping[str, JSON]:
-    return {
-        "id": own_name(session.id),
-        "title": keyless(session.title),
-        "created": session.created,
-        "updated": session.updated,
-        "turns": session.turns,
-        "source": session.source,
-        "model": session.model,
-        "protocol": session.protocol,
-    }
-
-
 def _head(head: Head) -> Mapping[str, JSON]:
     known: Mapping[str, JSON] = {"method": head.method, "url": head.url, "status": head.status}
     headers: JSON = [[name, item] for name, item in head.headers]
     return {name: item for name, item in known.items() if item is not None} | {"headers": headers}
 
 
-def _text(draft: Record) -> str | None:
-    if draft.encoding is not None:
+def _text(record: Record) -> str | None:
+    if record.encoding is not None:
         return None
     try:
-        return draft.data.decode()
+        return record.data.decode()
     except UnicodeDecodeError:
         return None
 
@@ -174,7 +172,7 @@ def _record(value: Mapping[str, JSON], session: str | None) -> Record:
         data=_data(value),
         encoding=_text_or_none(value, "encoding"),
         malformed=_text_or_none(value, "malformed"),
-        redacted=tuple(map(_redaction, _sequence(value.get("redacted")))),
+        redacted=tuple(_redaction(mapping(each)) for each in items(value.get("redacted"))),
         capture=_required_text(value, "capture"),
         seq=_number_or_none(value, "seq") or 0,
         time_ns=read_time(value, "time"),
@@ -185,7 +183,7 @@ def _record(value: Mapping[str, JSON], session: str | None) -> Record:
 def _parsed_head(value: JSON) -> Head | None:
     if not isinstance(value, Mapping):
         return None
-    pairs = [tuple(map(str, _sequence(pair))) for pair in _sequence(value.get("headers"))]
+    pairs = [tuple(map(str, items(pair))) for pair in items(value.get("headers"))]
     if any(len(pair) != 2 for pair in pairs):
         raise ValueError("a header in it is no name with a value")
     return Head(
@@ -196,9 +194,7 @@ def _parsed_head(value: JSON) -> Head | None:
     )
 
 
-def _redaction(value: JSON) -> Redaction:
-    if not isinstance(value, Mapping):
-        raise TypeError("a redaction in it is no object")
+def _redaction(value: Mapping[str, JSON]) -> Redaction:
     return Redaction(
         where="head" if value.get("where") == "head" else "data",
         name=_required_text(value, "name"),
@@ -218,10 +214,6 @@ def _one_of(known: Mapping[str, _Known], value: Mapping[str, JSON], name: str) -
     if value_of_kind is None:
         raise ValueError(f"its {name} is none that is known")
     return value_of_kind
-
-
-def _sequence(value: JSON) -> Sequence[JSON]:
-    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
 
 
 def _required_text(value: Mapping[str, JSON], name: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tui_host.capture.exports.parts import Exported
+from tui_host.capture.http.decoded_body import decode_drafts
 from tui_host.capture.record import Record, Redaction
 from tui_host.capture.redact.by_value import mark
 from tui_host.settings.sensitivity import VENDOR_KEY, pieces
@@ -15,13 +17,13 @@ def keyless(text: str) -> str:
     return "".join(mark(VENDOR_KEY) if is_key else piece for piece, is_key in pieces(text))
 
 
-def keyless_draft(draft: Record) -> Record:
-    """Return a draft with a mark in place of each vendor's key in its data; compressed data stays as it is."""
-    data, lengths = keyless_bytes(draft.data) if draft.encoding is None else (draft.data, ())
+def keyless_record(record: Record) -> Record:
+    """Return a record with a mark in place of each vendor's key in its data; compressed data stays as it is."""
+    data, lengths = keyless_bytes(record.data) if record.encoding is None else (record.data, ())
     if not lengths:
-        return draft
+        return record
     redacted = (Redaction(where="data", name=VENDOR_KEY, length=length) for length in lengths)
-    return replace(draft, data=data, redacted=(*draft.redacted, *redacted))
+    return replace(record, data=data, redacted=(*record.redacted, *redacted))
 
 
 def keyless_bytes(data: bytes) -> tuple[bytes, Sequence[int]]:
@@ -31,3 +33,31 @@ def keyless_bytes(data: bytes) -> tuple[bytes, Sequence[int]]:
     if not lengths:
         return data, ()
     return b"".join(mark(VENDOR_KEY).encode() if is_key else piece.encode("latin-1") for piece, is_key in cut), lengths
+
+
+def keys_in_words(source: Exported, session: str) -> str:
+    """Return what to tell before an export is written: how many of its texts look like vendors' keys. Empty without any."""
+    masked = {key for text in source.session_items(session) for key in _keys(text)}
+    left: set[str] = set()
+    bodies: dict[tuple[str, str, str | None], list[Record]] = {}
+    for record, _ in source.session_records(session):
+        masked |= _plain_keys(record)
+        if record.kind in {"chunk", "request"}:
+            bodies.setdefault((record.capture, record.kind, record.exchange), []).append(record)
+    for body in bodies.values():
+        left |= _keys(decode_drafts(body)[0].decode("latin-1")).difference(*map(_plain_keys, body))
+    count = len(masked | left)
+    if not count:
+        return ""
+    words = f"{count} {'text looks like a key of a vendor' if count == 1 else 'texts look like keys of vendors'}"
+    if not left:
+        return f"{words}: {mark(VENDOR_KEY)} is written instead"
+    return f"{words}; {len(left)} of them stand in compressed or cut bodies, which raw and jsonl write as they are"
+
+
+def _plain_keys(record: Record) -> set[str]:
+    return _keys(record.data.decode("latin-1")) if record.encoding is None else set()
+
+
+def _keys(text: str) -> set[str]:
+    return {piece for piece, is_key in pieces(text) if is_key}

@@ -6,10 +6,8 @@ cannot be mistaken for the host's own text. Within a line, foreign text is code;
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeAlias
 
@@ -18,13 +16,15 @@ from tui_host.capture.exports.keyless import keyless
 from tui_host.capture.frames.frame_heads import frame_head
 from tui_host.capture.http.decoded_body import decode_drafts
 from tui_host.capture.http.exchange_end import missing_in_words, read_ending
+from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
+from tui_host.capture.json.reading import read_object
 from tui_host.capture.record import MISSING, Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON
 
-Item: TypeAlias = Mapping[str, JSON]
-StepKey: TypeAlias = tuple[int, int]
+_Step: TypeAlias = tuple[int, int]
+_Id: TypeAlias = tuple[str, str]
 
 _BREAK = re.compile(r"\r\n|\r|\n")
 _MARKUP = re.compile(r"[\\`*_\[\]<>!|~#&$]|:(?=//)|(?<=\bwww)\.|@(?=\w)")
@@ -32,25 +32,9 @@ _MARKUP = re.compile(r"[\\`*_\[\]<>!|~#&$]|:(?=//)|(?<=\bwww)\.|@(?=\w)")
 _TICKS = re.compile(r"`+")
 
 
-@dataclass(slots=True)
-class _Wires:
-    """A session's records, sorted by step."""
-
-    steps: dict[StepKey, list[Record]] = field(default_factory=dict[StepKey, list[Record]])
-    preamble: list[Record] = field(default_factory=list[Record])
-    bodies: dict[tuple[str, str], list[Record]] = field(default_factory=dict[tuple[str, str], list[Record]])
-    framed: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
-    unasked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
-
-    def take(self, turn: int, step: int | None = None) -> list[Record]:
-        """Remove and return the records of a step, or all remaining records of a turn."""
-        keys = [key for key in self.steps if key[0] == turn and step in {None, key[1]}]
-        return [record for key in keys for record in self.steps.pop(key)]
-
-
-def pieces(session: SessionInfo, items: Iterable[str], records: Iterable[tuple[Record, bool]]) -> Iterator[bytes]:
+def pieces(session: SessionInfo, records: Iterable[tuple[Record, bool]], items: Sequence[str]) -> Iterator[bytes]:
     """Yield the document piece by piece. Items that cannot be read are left out."""
-    for block in _blocks(session, items, records):
+    for block in _blocks(session, _Traffic(records), items):
         yield f"{keyless(block)}\n\n".encode("utf-8", "backslashreplace")
 
 
@@ -81,8 +65,111 @@ def code(text: str) -> str:
     return f"{ticks}{space}{text}{space}{ticks}" if text else ""
 
 
-def _blocks(session: SessionInfo, items: Iterable[str], records: Iterable[tuple[Record, bool]]) -> Iterator[str]:
-    wires = _sorted(records)
+class _Traffic:
+    """A session's records by step, with the bodies of answers apart. What has been written is taken away."""
+
+    def __init__(self, records: Iterable[tuple[Record, bool]]) -> None:
+        self.steps: dict[_Step, list[Record]] = {}
+        self.preamble: list[Record] = []
+        self._bodies: dict[_Id, list[Record]] = {}
+        self._framed: set[_Id] = set()  # exchanges whose bodies stand there as frames
+        self._unasked: set[_Id] = set()
+        place: _Step = (0, 0)
+        for record, is_preamble in records:
+            exchange = _exchange(record)
+            if record.kind == "chunk":
+                self._bodies.setdefault(exchange, []).append(record)
+                continue
+            if record.kind == "request" and record.malformed == MISSING:
+                self._unasked.add(exchange)
+            if record.kind == "frame" and record.exchange:
+                self._framed.add(exchange)
+            if is_preamble:
+                self.preamble.append(record)
+                continue
+            if record.place.turn is not None:  # a record without a step stays where it was captured
+                place = (record.place.turn, record.place.step or 0)
+            self.steps.setdefault(place, []).append(record)
+
+    def written(self, turn: int, step: int | None = None) -> Iterator[str]:
+        """Take away and write the records of a step, or all remaining records of a turn."""
+        keys = [key for key in self.steps if key[0] == turn and step in {None, key[1]}]
+        yield from self.blocks([record for key in keys for record in self.steps.pop(key)])
+
+    def blocks(self, records: Iterable[Record]) -> Iterator[str]:
+        """Write some records."""
+        for said_by, group in groupby(records, lambda record: record.peer if record.kind == "line" else ""):
+            if said_by:
+                lines = b"".join(record.data for record in group)
+                yield f"**{code(said_by)} standard error**"
+                yield fence(lines.decode("utf-8", "backslashreplace"))
+            else:
+                for record in group:
+                    yield from self._record(record)
+
+    def _record(self, record: Record) -> Iterator[str]:
+        way = f"**host → {code(record.peer)}**" if record.direction == "out" else f"**{code(record.peer)} → host**"
+        exchange, head = _exchange(record), record.head
+        match record.kind:
+            case "request":
+                line = f"{head.method} {head.url or ''}" if head is not None and head.method else ""
+                yield f"{way} request {code(line)}".rstrip() + _malformed(record)
+                if exchange not in self._framed:
+                    yield from _body([record])
+            case "response":
+                status = str(head.status) if head is not None and head.status else ""
+                yield f"{way} response {code(status)}".rstrip() + _malformed(record)
+                if exchange not in self._framed:
+                    yield from _body(self._bodies.get(exchange, ()))
+            case "end" if record.exchange is None:
+                yield f"**{code(record.peer)}** connection ended: {code(reason_of_end(record))}"
+            case "end" if read_ending(record.data).reason == MISSING:
+                yield f"{way} {missing_in_words(len(self._unasked & self._bodies.keys()))}"
+            case "error":
+                ending = read_ending(record.data)
+                yield f"{way} failed: {code(f'{ending.reason} {ending.error}')}"
+            case "frame":
+                frame = frame_head(record.data)
+                number = f" #{frame.id}" if frame.id else ""
+                yield f"{way} {code((frame.method or frame.kind) + number)}{_malformed(record)}"
+                yield from _body([record])
+            case "decision":
+                yield f"**Decision** {code(_decision(read_object(record.data)))}"
+            case _:
+                return  # links join what is already shown; ends add nothing
+
+
+def _exchange(record: Record) -> _Id:
+    return record.capture, record.exchange or ""
+
+
+def _malformed(record: Record) -> str:
+    if record.malformed == MISSING:
+        return f" · {MISSING}"
+    return f" · malformed: {code(record.malformed)}" if record.malformed else ""
+
+
+def _decision(value: Mapping[str, JSON]) -> str:
+    if not value:
+        return ""
+    server, tool, said, decision = (text_or_empty(value.get(name)) for name in ("server", "tool", "words", "decision"))
+    return " · ".join(filter(None, (f"{server}.{tool}", said, decision)))
+
+
+def _body(records: Sequence[Record]) -> Iterator[str]:
+    size = sum(len(record.data) for record in records)
+    if not size:
+        return
+    body, problem = decode_drafts(records)
+    if problem:
+        how = ", shown as far as they can be read" if body else " that cannot be shown as text"
+        yield f"{size} bytes{how}: {code(problem)}"
+    if body or not problem:
+        text = body.decode("utf-8", "backslashreplace")
+        yield fence(text, "json" if text.lstrip()[:1] in {"{", "["} else "")
+
+
+def _blocks(session: SessionInfo, traffic: _Traffic, items: Iterable[str]) -> Iterator[str]:
     yield f"# {words(keyless(session.title)) or 'untitled'}"
     yield f"{session.id} · {code(session.model)} · {code(session.protocol)} · {session.created}"
     for turn, of_turn in groupby(_placed(items), lambda placed: placed[0][0]):
@@ -93,193 +180,70 @@ def _blocks(session: SessionInfo, items: Iterable[str], records: Iterable[tuple[
             for _, item in of_step:
                 yield from _item(item, session.user)
             if step:
-                yield from _traffic(wires, wires.take(turn, step))
-        yield from _traffic(wires, wires.take(turn))
-    for turn in sorted({key[0] for key in wires.steps}):
+                yield from traffic.written(turn, step)
+        yield from traffic.written(turn)
+    for turn in sorted({key[0] for key in traffic.steps}):
         yield f"## Turn {turn}: on the wires"
-        yield from _traffic(wires, wires.take(turn))
-    if wires.preamble:
+        yield from traffic.written(turn)
+    if traffic.preamble:
         yield "## Before: how the servers were connected"
-        yield from _traffic(wires, wires.preamble)
+        yield from traffic.blocks(traffic.preamble)
 
 
-def _sorted(records: Iterable[tuple[Record, bool]]) -> _Wires:
-    wires = _Wires()
-    place: StepKey = (0, 0)
-    for record, is_preamble in records:
-        exchange = (record.capture, record.exchange or "")
-        if record.kind == "chunk":
-            wires.bodies.setdefault(exchange, []).append(record)
-            continue
-        if record.kind == "request" and record.malformed == MISSING:
-            wires.unasked.add(exchange)
-        if record.kind == "frame" and record.exchange:
-            wires.framed.add(exchange)
-        if is_preamble:
-            wires.preamble.append(record)
-            continue
-        if record.place.turn is not None:  # a record without a step stays where it was captured
-            place = (record.place.turn, record.place.step or 0)
-        wires.steps.setdefault(place, []).append(record)
-    return wires
-
-
-def _placed(items: Iterable[str]) -> Iterator[tuple[StepKey, Item]]:
+def _placed(items: Iterable[str]) -> Iterator[tuple[_Step, Mapping[str, JSON]]]:
     """Yield items with turn and step. A note belongs to the step in which it was made."""
-    place: StepKey = (0, 0)
-    for item in _read(items):
-        turn = _number(item, "turn") or place[0]
-        step = _number(item, "step") or (place[1] if turn == place[0] else 0)
-        place = (turn, step)
-        yield place, item
-
-
-def _read(items: Iterable[str]) -> Iterator[Item]:
+    place: _Step = (0, 0)
     for text in items:
-        try:
-            value: JSON = json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, Mapping):
-            yield value
+        item = read_object(text.encode("utf-8", "surrogatepass"))
+        if item:
+            turn = number_or_zero(item.get("turn")) or place[0]
+            step = number_or_zero(item.get("step")) or (place[1] if turn == place[0] else 0)
+            place = (turn, step)
+            yield place, item
 
 
-def _item(item: Item, user: str) -> Iterator[str]:
-    match item.get("item"):
+def _item(item: Mapping[str, JSON], user: str) -> Iterator[str]:
+    said = {name: text_or_empty(value) for name, value in item.items()}
+    match said.get("item"):
         case "user":
-            origin, role = _text(item, "origin"), _text(item, "role")
-            yield f"**{user}**{f' · from the prompt {code(origin)}' if origin else ''}{f', as {code(role)}' if role else ''}"
-            yield quote(_text(item, "text"))
+            origin, role = (code(said.get(name, "")) for name in ("origin", "role"))
+            yield f"**{user}**{f' · from the prompt {origin}' if origin else ''}{f', as {role}' if role else ''}"
+            yield quote(said.get("text", ""))
         case "answer":
-            if thinking := _text(item, "thinking"):
+            if said.get("thinking"):
                 yield "**Model**, thinking"
-                yield quote(thinking)
-            if (answer := _text(item, "text")).strip():
+                yield quote(said["thinking"])
+            if said.get("text", "").strip():
                 yield "**Model**"
-                yield quote(answer)
-            if (state := _text(item, "state")) not in {"", "done"}:
-                yield f"The answer is not complete: {code(state)}"
+                yield quote(said["text"])
+            if said.get("state", "") not in {"", "done"}:
+                yield f"The answer is not complete: {code(said['state'])}"
         case "call":
-            yield from _call(item)
+            yield from _call(said)
         case "note":
             yield "**Host**"
-            yield quote(" · ".join(text for name in ("where", "what", "remedy") if (text := _text(item, name))))
+            yield quote(" · ".join(filter(None, (said.get(name, "") for name in ("where", "what", "remedy")))))
         case _:
             return
 
 
-def _call(item: Item) -> Iterator[str]:
-    server, tool = _text(item, "server"), _text(item, "tool")
-    decided = _text(item, "words") or _text(item, "state")
+_OF_CALL = (
+    ("sent", "What was sent instead:", "json"),
+    ("result", "Its result:", ""),
+    ("contents", "The result contains:", None),
+    ("structured", "Its structured content:", "json"),
+    ("output_misfits", "The result does not fit the tool's output schema:", None),
+)
+"""What a call may have: the field, its heading, and the language of its fence; None for a quote."""
+
+
+def _call(said: Mapping[str, str]) -> Iterator[str]:
+    server, tool = said.get("server", ""), said.get("tool", "")
+    decided = said.get("words") or said.get("state", "")
     yield f"**Call** {code(f'{server}.{tool}' if server else tool)} · {code(decided)}"
-    asked, sent = _text(item, "asked"), _text(item, "sent")
-    yield fence(asked, "json")
-    if sent and _text(item, "decision") == "edited":  # else it differs in spaces and spelling alone
-        yield "What was sent instead:"
-        yield fence(sent, "json")
-    if result := _text(item, "result"):
-        yield "Its result:"
-        yield fence(result)
-    if contents := _text(item, "contents"):
-        yield "The result contains:"
-        yield quote(contents)
-    if structured := _text(item, "structured"):
-        yield "Its structured content:"
-        yield fence(structured, "json")
-    if misfits := _text(item, "output_misfits"):
-        yield "The result does not fit the tool's output schema:"
-        yield quote(misfits)
-
-
-def _traffic(wires: _Wires, records: Sequence[Record]) -> Iterator[str]:
-    for said_by, group in groupby(records, lambda record: record.peer if record.kind == "line" else ""):
-        if said_by:
-            lines = b"".join(record.data for record in group)
-            yield f"**{code(said_by)} standard error**"
-            yield fence(lines.decode("utf-8", "backslashreplace"))
-        else:
-            for record in group:
-                yield from _record(wires, record)
-
-
-def _record(wires: _Wires, record: Record) -> Iterator[str]:
-    exchange = (record.capture, record.exchange or "")
-    head = record.head
-    match record.kind:
-        case "request":
-            line = f"{head.method} {head.url or ''}" if head is not None and head.method else ""
-            yield f"{_way(record)} request {code(line)}".rstrip() + _malformed(record)
-            if exchange not in wires.framed:
-                yield from _body([record])
-        case "response":
-            status = str(head.status) if head is not None and head.status else ""
-            yield f"{_way(record)} response {code(status)}".rstrip() + _malformed(record)
-            if exchange not in wires.framed:
-                yield from _body(wires.bodies.get(exchange, ()))
-        case "end" if record.exchange is None:
-            yield f"**{code(record.peer)}** connection ended: {code(reason_of_end(record))}"
-        case "end" if read_ending(record.data).reason == MISSING:
-            yield f"{_way(record)} {missing_in_words(len(wires.unasked & wires.bodies.keys()))}"
-        case "error":
-            ending = read_ending(record.data)
-            yield f"{_way(record)} failed: {code(f'{ending.reason} {ending.error}')}"
-        case "frame":
-            frame = frame_head(record.data)
-            number = f" #{frame.id}" if frame.id else ""
-            yield f"{_way(record)} {code((frame.method or frame.kind) + number)}{_malformed(record)}"
-            yield from _body([record])
-        case "decision":
-            yield f"**Decision** {code(_decision(record.data))}"
-        case _:
-            return  # links join what is already shown; ends add nothing
-
-
-def _way(draft: Record) -> str:
-    return f"**host → {code(draft.peer)}**" if draft.direction == "out" else f"**{code(draft.peer)} → host**"
-
-
-def _malformed(draft: Record) -> str:
-    if draft.malformed == MISSING:
-        return f" · {MISSING}"
-    return f" · malformed: {code(draft.malformed)}" if draft.malformed else ""
-
-
-def _decision(data: bytes) -> str:
-    try:
-        value: JSON = json.loads(data)
-    except (ValueError, RecursionError):
-        return ""
-    if not isinstance(value, Mapping):
-        return ""
-    return " · ".join(
-        text
-        for text in (
-            f"{_text(value, 'server')}.{_text(value, 'tool')}",
-            _text(value, "words"),
-            _text(value, "decision"),
-        )
-        if text
-    )
-
-
-def _body(drafts: Sequence[Record]) -> Iterator[str]:
-    size = sum(len(draft.data) for draft in drafts)
-    if not size:
-        return
-    body, problem = decode_drafts(drafts)
-    if problem:
-        yield f"{size} bytes{', shown as far as they can be read' if body else ' that cannot be shown as text'}: {code(problem)}"
-    if problem and not body:
-        return
-    text = body.decode("utf-8", "backslashreplace")
-    yield fence(text, "json" if text.lstrip()[:1] in {"{", "["} else "")
-
-
-def _text(item: Item, name: str) -> str:
-    value = item.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _number(item: Item, name: str) -> int:
-    value = item.get(name)
-    return value if isinstance(value, int) else 0
+    yield fence(said.get("asked", ""), "json")
+    for name, heading, language in _OF_CALL:
+        is_shown = name != "sent" or said.get("decision") == "edited"  # else it differs in spaces and spelling alone
+        if is_shown and (text := said.get(name)):
+            yield heading
+            yield quote(text) if language is None else fence(text, language)

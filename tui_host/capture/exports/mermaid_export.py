@@ -18,36 +18,27 @@ from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.short_units import short_size
 from tui_host.capture.visible import line
 
-_MOST = 100
+_CHARACTERS = 100
 _MARKUP = re.compile(r"[#;%<>&$`\\|~]")
 """What is written as a number: `;` and `#` end a text, `%%` begins a directive, `<` a tag, `$$` a formula."""
 _DIRECTIVE = re.compile(r"(?i)(?:no)?wrap|end\b")
 
 
-def pieces(session: SessionInfo, items: Iterable[str], records: Iterable[tuple[Record, bool]]) -> Iterator[bytes]:
+def pieces(session: SessionInfo, records: Iterable[tuple[Record, bool]], items: Sequence[str]) -> Iterator[bytes]:
     """Yield the diagram line by line."""
     ladder = Ladder()
     ladder.feed(record for record, is_preamble in records if not is_preamble)
     ladder.close()
-    turns = [ladder.sections.turn_of(row.number) for row in ladder.rows]
+    turns = [ladder.sections.turn_of(number) for number in range(len(ladder.rows))]
     rows = [row for row in ladder.rows if turns[row.number]] or list(ladder.rows)
     said = _said(items)
     yield b"sequenceDiagram\n"
     if any(asked for asked, _ in said.values()):
         yield _line(f"participant you as {_text(session.user)}")
     yield _line("participant host as Host")
-    peers = {key: number for number, key in enumerate(dict.fromkeys(map(_peer, rows))) if key[1]}
-    for (_, name), number in peers.items():
-        yield _line(f"participant p{number} as {_text(name)}")
-    yield from _body(rows, turns, said, peers)
-
-
-def _body(
-    rows: Sequence[Row],
-    turns: Sequence[int],
-    said: Mapping[int, tuple[str, str]],
-    peers: Mapping[tuple[str, str], int],
-) -> Iterator[bytes]:
+    peers = {key: f"p{number}" for number, key in enumerate(dict.fromkeys(map(_peer, rows))) if key[1]}
+    for (_, name), other in peers.items():
+        yield _line(f"participant {other} as {_text(name)}")
     last_rows = {turns[row.number]: row.number for row in rows}
     seen: set[int] = set()
     for row in rows:
@@ -58,21 +49,22 @@ def _body(
             yield _line(f"Note over host: turn {turn}")
             if asked:
                 yield _line(f"you->>host: {_text(asked)}")
-        number = peers.get(_peer(row))
-        other = "host" if number is None else f"p{number}"
-        words = _text(_words(row))
-        if other == "host" or row.kind in {"decision", "line", "end", "vendor"}:
-            yield _line(f"Note over {'host' if row.lane == 'host' else other}: {words}")
-        elif row.outward:
-            yield _line(f"host->>{other}: {words}")
-        else:
-            yield _line(f"{other}--{'x' if row.error else '>>'}host: {words}")
+        yield _line(_arrow(row, peers.get(_peer(row), "host")))
         if answered and last_rows[turn] == row.number:
             yield _line(f"host->>you: {_text(answered)}")
 
 
+def _arrow(row: Row, other: str) -> str:
+    words = _text(_words(row))
+    if other == "host" or row.kind in {"decision", "line", "end", "vendor"}:
+        return f"Note over {'host' if row.lane == 'host' else other}: {words}"
+    if row.outward:
+        return f"host->>{other}: {words}"
+    return f"{other}--{'x' if row.error else '>>'}host: {words}"
+
+
 def _peer(row: Row) -> tuple[str, str]:
-    return (row.lane, row.peer) if row.lane != "host" else ("mcp", row.peer)
+    return ("mcp" if row.lane == "host" else row.lane), row.peer
 
 
 def _words(row: Row) -> str:
@@ -82,9 +74,9 @@ def _words(row: Row) -> str:
         case "response" | "fault":
             return f"{row.status or ''} {row.words or short_size(row.size)}"
         case "frame":
+            outcome = "error" if row.error else "result"
             number = f"#{row.rpc_id}" if row.rpc_id else ""
-            kind = ("error" if row.error else "result") if row.answer else row.method
-            return f"{kind} {number} {row.words}"
+            return f"{outcome if row.answer else row.method} {number} {row.words}"
         case "line":
             return f"stderr {row.words}"
         case "end":
@@ -93,26 +85,23 @@ def _words(row: Row) -> str:
             return row.words
 
 
-def _said(items: Iterable[str]) -> dict[int, tuple[str, str]]:
+def _said(items: Iterable[str]) -> Mapping[int, tuple[str, str]]:
     """Return question and last answer of each turn."""
     said: dict[int, tuple[str, str]] = {}
     for text in items:
         item = read_object(text.encode("utf-8", "surrogatepass"))
         turn, words = number_or_zero(item.get("turn")), text_or_empty(item.get("text"))
         asked, answered = said.get(turn, ("", ""))
-        match item.get("item"):
-            case "user":
-                said[turn] = (f"{asked} {words}".strip(), answered)
-            case "answer" if words.strip():
-                said[turn] = (asked, words)
-            case _:
-                pass
+        if item.get("item") == "user":
+            said[turn] = (f"{asked} {words}".strip(), answered)
+        elif item.get("item") == "answer" and words.strip():
+            said[turn] = (asked, words)
     return said
 
 
 def _text(text: str) -> str:
     """Return a text in one short line, with everything that Mermaid acts on as a number."""
-    text = line(" ".join(keyless(text[: 10 * _MOST]).split()), _MOST) or "…"
+    text = line(" ".join(keyless(text[: 10 * _CHARACTERS]).split()), _CHARACTERS) or "…"
     escaped = _MARKUP.sub(lambda match: f"#{ord(match[0])};", text)
     return f"#{ord(text[0])};{escaped[1:]}" if _DIRECTIVE.match(text) else escaped
 

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 from tui_host.answers.session_exports import SESSION_EXPORTS
 from tui_host.answers.sheet import as_json
-from tui_host.capture.exports.exported import keys_in_words
-from tui_host.capture.exports.format_names import FORMATS
+from tui_host.capture.exports.keyless import keys_in_words
 from tui_host.capture.exports.markdown_export import pieces as markdown_pieces
-from tui_host.capture.exports.part_of_session import PartOfSession
+from tui_host.capture.exports.parts import PartOfSession
 from tui_host.capture.redact.redaction import redactor_of
 from tui_host.capture.store.database import set_aside_beside
 from tui_host.capture.store.retention import Limits, prune
@@ -102,13 +101,13 @@ def add(parser: options.CommandParser) -> None:
             parser.flag("--all", "look at all records, however many there are")
         case "export":
             parser.epilog = "\n".join(
-                ("The formats:", *(f"  {name:<10}{form.words}" for name, form in FORMATS.items()))
+                ("The formats:", *(f"  {name:<10}{form.words}" for name, form in SESSION_EXPORTS.items()))
             )
             parser.option("--turn", "N", "only this turn", int)
             parser.option("--call", "ID", "only this call: 2.1.3 is the third call of step 1 of turn 2")
             parser.flag("--marked", "only the rows marked with m in the app")
             words = "the form: jsonl without this option"
-            parser.add_argument("--format", choices=tuple(FORMATS), default="jsonl", help=words)
+            parser.add_argument("--format", choices=tuple(SESSION_EXPORTS), default="jsonl", help=words)
             words = "the file to write; - is standard output"
             parser.add_argument("-o", "--output", type=options.path_of, metavar="FILE", help=words)
         case "import":
@@ -171,7 +170,7 @@ def _show(store: Store, args: Namespace, settings: Settings) -> None:
         if args.json:
             output.value({"session": listed.to_json(), "items": [_read(text) for text in items]})
         else:
-            output.raw(markdown_pieces(listed.info, items, ()))
+            output.raw(markdown_pieces(listed.info, (), items))
         return
     given: Sequence[str] = getattr(args, name)
     given = [given] if isinstance(given, str) else given
@@ -220,7 +219,7 @@ def _export(store: Store, args: Namespace) -> None:
     source = PartOfSession(source, turn=args.turn, call=args.call, keys=marks)
     if words := keys_in_words(source, line.info.id):
         diagnostics.tell(words)
-    pieces = SESSION_EXPORTS[args.format](source, line.info)
+    pieces = SESSION_EXPORTS[args.format].export(source, line.info)
     if path is None or str(path) == "-":
         output.raw(pieces)
     elif store.owns(path):

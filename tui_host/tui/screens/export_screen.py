@@ -13,9 +13,8 @@ from textual.screen import Screen
 from typing_extensions import override
 
 from tui_host.answers.session_exports import SESSION_EXPORTS
-from tui_host.capture.exports.exported import keys_in_words
-from tui_host.capture.exports.format_names import FORMATS
-from tui_host.capture.exports.part_of_session import PartOfSession
+from tui_host.capture.exports.keyless import keys_in_words
+from tui_host.capture.exports.parts import PartOfSession
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.infer.whole_story import exported_session
@@ -110,7 +109,7 @@ class ExportScreen(SaveScreen):
 
     def action_format(self, step: int) -> None:
         """Choose the next or the previous format."""
-        self._format = (self._format + step) % len(FORMATS)
+        self._format = (self._format + step) % len(SESSION_EXPORTS)
         self.suggest()
 
     def action_part(self, step: int) -> None:
@@ -121,15 +120,15 @@ class ExportScreen(SaveScreen):
     @override
     def suggest(self) -> None:
         """Draw the choices; a name that the person has not changed follows them."""
-        name = list(FORMATS)[self._format]
+        name = list(SESSION_EXPORTS)[self._format]
         parts = "   ".join(
             f"> {part.words}" if number == self._part else f"  {part.words}" for number, part in enumerate(self._parts)
         )
-        formats = (f"{'>' if form == name else ' '} {form:<9} {about.words}" for form, about in FORMATS.items())
+        formats = (f"{'>' if form == name else ' '} {form:<9} {about.words}" for form, about in SESSION_EXPORTS.items())
         self.explain("\n".join((parts, "", *formats, f"A name without a folder is in {Path.cwd()}.")))
         if self.field.value in {"", self._suggested}:
             part = "".join(letter if letter.isalnum() or letter in "-." else "-" for letter in self._chosen.suffix)
-            self._suggested = f"{self._session}{part[:60]}{FORMATS[name].suffix}"
+            self._suggested = f"{self._session}{part[:60]}{SESSION_EXPORTS[name].suffix}"
             self.field.value = self._suggested
             self.field.cursor_position = len(self._suggested)
 
@@ -144,7 +143,7 @@ class ExportScreen(SaveScreen):
         Raises:
             TuiHostError: There is nothing to export, or there are such texts.
         """
-        return await asyncio.to_thread(self._made, self._chosen, list(FORMATS)[self._format])
+        return await asyncio.to_thread(self._made, self._chosen, list(SESSION_EXPORTS)[self._format])
 
     def _made(self, part: ExportPart, name: str) -> bytes:
         info, whole = exported_session(self._store, self._session)
@@ -153,7 +152,7 @@ class ExportScreen(SaveScreen):
         if words and words != self._warned:
             self._warned = words
             raise TuiHostError(words, remedy="press enter again to write the file")
-        return b"".join(SESSION_EXPORTS[name](source, info))
+        return b"".join(SESSION_EXPORTS[name].export(source, info))
 
 
 def ask_for_export(screen: Screen[None], host: Host, session: str, parts: Sequence[ExportPart]) -> None:

@@ -1,27 +1,39 @@
-"""Limits an export to a turn, a call or some rows of a session."""
+"""What an export reads: a whole session, or a turn, a call or some rows of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
 
-from tui_host.capture.exports.exported import Exported
 from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
 from tui_host.capture.json.reading import read_object
 from tui_host.capture.link import read_link
 from tui_host.capture.record import Record
 from tui_host.errors import StoreError
 
-_Key = tuple[str, str]
+_Id: TypeAlias = tuple[str, str]
+
+
+class Exported(Protocol):
+    """Where the exported session comes from: the store, a story of several taps, or a part of either."""
+
+    def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
+        """Return the records of a session in order, each with True if it belongs to a connection's preamble."""
+        ...
+
+    def session_items(self, session: str) -> Sequence[str]:
+        """Return the chat's items as JSON, in order."""
+        ...
 
 
 @dataclass(slots=True)
 class _Members:
     """What belongs to a part: exchanges, single records and connections, and the first and last place among all records."""
 
-    exchanges: set[_Key] = field(default_factory=set[_Key])
-    keys: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
-    connections: set[_Key] = field(default_factory=set[_Key])
+    keys: set[tuple[str, int]]
+    exchanges: set[_Id] = field(default_factory=set[_Id])
+    connections: set[_Id] = field(default_factory=set[_Id])
     first: int = -1
     last: int = -1
 
@@ -45,7 +57,7 @@ class PartOfSession:
     keys: frozenset[tuple[str, int]] = frozenset()
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
-        """Return the records of the part in order. Reads the session's records twice.
+        """Return the records of the part in order. Reads the session's records up to three times, to hold none of them.
 
         Raises:
             StoreError: The session has no such turn or call.
@@ -61,10 +73,8 @@ class PartOfSession:
     def session_items(self, session: str) -> Sequence[str]:
         """Return the items of the turn, or the item of the call; none for rows. A note belongs to the turn in which it was made."""
         chosen: list[str] = []
-        if self.keys:
-            return chosen
         turn = 0
-        for text in self.source.session_items(session):
+        for text in self.source.session_items(session) if not self.keys else ():
             item = read_object(text.encode("utf-8", "surrogatepass"))
             turn = number_or_zero(item.get("turn")) or turn
             if self.turn in {None, turn} and self.call in {None, text_or_empty(item.get("call"))}:
@@ -79,27 +89,29 @@ class PartOfSession:
                 yield record, is_preamble
 
     def _members(self, session: str) -> _Members:
-        members = _Members(keys={*self.keys})
-        if self.keys:
+        members = _Members({*self.keys})
+        if self.keys or self.call is not None:  # a story's links come after all that they join
             for record, _ in self.source.session_records(session):
-                if record.key in members.keys and record.exchange is not None:
-                    members.exchanges.add((record.capture, record.exchange))
-        elif self.call is not None:
-            for record, _ in self.source.session_records(session):
-                link = read_link(record.data) if record.kind == "link" else None
-                if link is not None and link.call == self.call and link.span.exchange is not None:
-                    members.exchanges.add((record.capture, link.span.exchange))
-                elif link is not None and link.call == self.call and link.span.seq is not None:
-                    members.keys.add((record.capture, link.span.seq))
+                self._take_named(record, members)
         for number, (record, _) in enumerate(self.source.session_records(session)):
             if not self._is_own(record, members):
                 continue
             if record.connection:
                 members.connections.add((record.capture, record.connection))
-            if record.kind != "link":  # a story's links come after all other records
+            if record.kind != "link":
                 members.first = number if members.first < 0 else members.first
                 members.last = number
         return members
+
+    def _take_named(self, record: Record, members: _Members) -> None:
+        """Take the exchange of a row, or the exchange or record to which a link joins the call."""
+        link = read_link(record.data) if record.kind == "link" and not self.keys else None
+        if record.key in self.keys and record.exchange is not None:
+            members.exchanges.add((record.capture, record.exchange))
+        elif link is not None and link.call == self.call and link.span.exchange is not None:
+            members.exchanges.add((record.capture, link.span.exchange))
+        elif link is not None and link.call == self.call and link.span.seq is not None:
+            members.keys.add((record.capture, link.span.seq))
 
     def _is_own(self, record: Record, members: _Members) -> bool:
         if self.call is None and not self.keys:

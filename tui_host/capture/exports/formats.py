@@ -1,0 +1,62 @@
+"""The formats that are made of records and the chat's items alone, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tui_host.capture.exports import curl_export, har_export, jsonl_export, markdown_export, mermaid_export
+from tui_host.capture.exports.keyless import keyless_record
+from tui_host.capture.exports.parts import Exported
+from tui_host.capture.record import Record
+from tui_host.capture.session_summary import SessionInfo
+
+Records: TypeAlias = Iterable[tuple[Record, bool]]
+"""Records in order, each with whether it belongs to a connection's preamble."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format.
+
+    Attributes:
+        suffix: The end of its files' names.
+        words: What it contains.
+        pieces: Yields the bytes of a session from its records and the items of its chat as JSON.
+    """
+
+    suffix: str
+    words: str
+    pieces: Callable[[SessionInfo, Records, Sequence[str]], Iterator[bytes]]
+
+    def export(self, source: Exported, session: SessionInfo) -> Iterator[bytes]:
+        """Yield the bytes of a session."""
+        return self.pieces(session, source.session_records(session.id), source.session_items(session.id))
+
+
+def _raw(_session: SessionInfo, records: Records, _items: Sequence[str]) -> Iterator[bytes]:
+    """Yield the bytes of bodies and frames in order. Frames of HTTP stand in the bodies that carried them."""
+    for record, _ in records:
+        if record.kind in {"request", "chunk"} or (record.kind == "frame" and record.exchange is None):
+            yield keyless_record(record).data
+
+
+FORMATS: Mapping[str, Format] = {
+    "jsonl": Format(
+        ".jsonl",
+        "every record with its exact bytes, an object on each line; `sessions import` reads it",
+        jsonl_export.pieces,
+    ),
+    "har": Format(".har", "the HTTP exchanges of both lanes, for browsers and proxies (HAR 1.2)", har_export.pieces),
+    "curl": Format(
+        ".sh",
+        "a shell script with each request to a model; credentials come from the environment",
+        curl_export.pieces,
+    ),
+    "markdown": Format(
+        ".md", "the conversation, and under each step its requests, responses and frames", markdown_export.pieces
+    ),
+    "mermaid": Format(".mmd", "a sequence diagram", mermaid_export.pieces),
+    "raw": Format(".bin", "the bytes of bodies and frames, nothing added", _raw),
+}
