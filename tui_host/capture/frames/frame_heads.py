@@ -15,7 +15,7 @@ from tui_host.capture.frames.frame_summary import words_of_error, words_of_reque
 from tui_host.capture.json.file_values import BrokenError, elements
 from tui_host.capture.json.narrowing import WORDS, clean, mapping
 from tui_host.capture.json.reading import LEVELS, is_deeper
-from tui_host.capture.json.scan import Path, skim
+from tui_host.capture.json.scan import skim
 from tui_host.errors import JSON
 
 FrameKind: TypeAlias = Literal["request", "notification", "result", "error", "batch", "malformed"]
@@ -95,7 +95,7 @@ def _read(line: bytes, words: Callable[[JSON], str]) -> Frame:
         return Frame(_malformed(line, f"not UTF-8 at byte {error.start}"))
     size = len(line)
     if size > NODES and (size > WHOLE or sum(line.count(mark) for mark in (b"{", b"[", b",")) > NODES):
-        head = _of_skimmed(line)
+        head = _of_skimmed(line, words)
         if head is not None:
             return Frame(head)
     if size > LEVELS and is_deeper(text, LEVELS):
@@ -204,64 +204,21 @@ def _id(value: JSON) -> str:
 
 def _malformed(line: bytes, reason: str) -> FrameHead:
     """Make the head of an unreadable frame from its beginning and end. If it has an id, the waiting caller is woken."""
-    scalars = skim(line)
+    members = skim(line)
+    method = members.get("method")
     return FrameHead(
         kind="malformed",
-        method=_text(scalars.get((b"", b"method"))),
-        id=_token_id(scalars.get((b"", b"id"))),
+        method=clean(method) if isinstance(method, str) else "",
+        id=_id(members.get("id")),
         reason=reason,
     )
 
 
-def _of_skimmed(line: bytes) -> FrameHead | None:
+def _of_skimmed(line: bytes, words: Callable[[JSON], str]) -> FrameHead | None:
     """Make the head of a frame too large to parse; None if its beginning and end do not suffice."""
     brackets = line[:_MARGIN].lstrip()[:1] + line[-_MARGIN:].rstrip()[-1:]
     if brackets == b"[]":
         return FrameHead(kind="batch", words="many messages")
-    if brackets != b"{}":
-        return None
-    scalars = skim(line)
-    identity = _token_id(scalars.get((b"", b"id")))
-    method = _text(scalars.get((b"", b"method")))
-    if method:
-        return FrameHead(
-            kind="request" if identity else "notification",
-            method=method,
-            id=identity,
-            progress_token=_progress_token(scalars, method),
-            request_id=_token_id(scalars.get((b"", b"params", b"requestId"))),
-            name=_text(scalars.get((b"", b"params", b"name"))),
-            words=_text(scalars.get((b"", b"params", b"name"))),
-        )
-    if identity and ((b"", b"result") in scalars or (b"", b"error") in scalars):
-        failed = (b"", b"error") in scalars
-        is_error = failed or bool(_value(scalars.get((b"", b"result", b"isError"))))
-        words = _text(
-            scalars.get((b"", b"error", b"message")) or scalars.get((b"", b"result", b"content", b"", b"text"))
-        )
-        return FrameHead(kind="error" if failed else "result", id=identity, is_error=is_error, words=words)
-    return None
-
-
-def _progress_token(found: Mapping[Path, bytes], method: str) -> str:
-    meta = () if method == "notifications/progress" else (b"_meta",)
-    return _token_id(found.get((b"", b"params", *meta, b"progressToken")))
-
-
-def _text(token: bytes | None) -> str:
-    value = _value(token)
-    return clean(value) if isinstance(value, str) else ""
-
-
-def _token_id(token: bytes | None) -> str:
-    return _id(_value(token))
-
-
-def _value(token: bytes | None) -> JSON:
-    if token is None or token[:1] in b"{[":
-        return None
-    try:
-        value: JSON = json.loads(token, parse_constant=_refuse)
-    except ValueError:
-        return None
-    return value
+    members = skim(line) if brackets == b"{}" else {}
+    is_enough = "method" in members or ("id" in members and not members.keys().isdisjoint({"result", "error"}))
+    return _of_value(members, words(members)) if is_enough else None

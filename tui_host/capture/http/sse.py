@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import repeat
 from typing import Literal, NamedTuple, TypeAlias
 
 from tui_host.capture.json.reading import load
@@ -10,8 +11,9 @@ from tui_host.capture.json.reading import load
 SseKind: TypeAlias = Literal["event", "comment", "other", "cut"]
 
 _BOM = b"\xef\xbb\xbf"
-_FIELDS = frozenset({b"data", b"event", b"id", b"retry"})
-_END_OF_LINE = re.compile(rb"\r\n?|\n")
+_LINE = re.compile(rb"[^\r\n]+")
+_BLANK = re.compile(rb"((?:\r\n|\r(?!\n)|\n){2})")  # a line's end and an empty line
+_OVERLAP = 3  # bytes in which a blank line may begin
 
 
 class SseEvent(NamedTuple):  # a NamedTuple, since one is made per event and a dataclass takes much longer
@@ -21,7 +23,7 @@ class SseEvent(NamedTuple):  # a NamedTuple, since one is made per event and a d
         end: One past the last byte of the event's last line, without its line end.
         data: The data lines, joined; a comment's text; of `other` the lines that are no field's, where services put errors.
         kind: Clients get only `event`. For the record there are `comment` (a keep-alive), `other` (a block without
-            data) and `cut` (an incomplete last block).
+            data) and `cut` (an incomplete last block, or one that is too large).
     """
 
     start: int
@@ -42,152 +44,115 @@ class SseDecoder:
         self._limit = limit
         self.last_id = ""
         self.retry_ms: int | None = None
-        self._line = bytearray()
-        self._line_start = 0
-        self._position = 0
-        self._head: bytes | None = b""  # the first bytes, until it is clear whether they are a byte order mark
-        self._after_cr = False
-        self._skip = False  # whether the current line is too long and was dropped
-        self._clear()
+        self._rest = bytearray()  # the block that has not ended
+        self._at = 0  # where it begins in the body
+        self._searched = 0  # how many of its bytes hold no blank line
+        self._cut_at: int | None = None  # where it began, if it is too large; then only its end is kept
+        self._is_beginning = True
+        self._has_cr = False
+        self._after_cr = False  # whether a line feed that comes next belongs to the blank line before
 
     def feed(self, data: bytes) -> list[SseEvent]:
         """Read the next bytes and return the completed events."""
-        if self._head is not None:
-            self._head += data
-            if len(self._head) < len(_BOM) and _BOM.startswith(self._head):
+        if self._after_cr and data:
+            self._after_cr = False
+            if data.startswith(b"\n"):
+                data = data[1:]
+                self._at += 1
+        self._rest += data
+        self._has_cr = self._has_cr or b"\r" in data
+        if self._is_beginning:
+            if len(self._rest) < len(_BOM) and _BOM.startswith(self._rest):
                 return []
-            data, self._head = self._head, None
-            if data.startswith(_BOM):
-                data = data[len(_BOM) :]
-                self._position = self._line_start = len(_BOM)
-        return self._split(data)
+            self._is_beginning = False
+            if self._rest.startswith(_BOM):
+                del self._rest[: len(_BOM)]
+                self._at = len(_BOM)
+        events = self._split() if self._has_blank_line() else []
+        self._limit_rest()
+        return events
 
     def finish(self) -> list[SseEvent]:
         """Return the rest at the end of the body: many servers omit the last blank line, so complete data count as an event."""
-        head, self._head = self._head, None
-        events = self._split(head) if head else []
-        if self._line:
-            events += self._take(bytes(self._line), self._position)
-            self._line.clear()
-        if self._start is not None:
-            whole = self._data is not None and not self._over and _is_complete(b"\n".join(self._data))
-            events.append(
-                self._dispatch("event" if whole else "other" if self._data is None and self._loose else "cut")
-            )
-        return events
+        block = bytes(self._rest)
+        if self._cut_at is not None:
+            return [SseEvent(self._cut_at, self._at + len(block.rstrip(b"\r\n")), kind="cut")]
+        return self._block(block, self._at, is_last=True)
 
-    def _split(self, data: bytes) -> list[SseEvent]:
-        """Split whole blocks of the usual form at once, and everything else line by line."""
-        if self._after_cr or b"\r" in data or len(data) > self._limit:
-            return self._split_lines(data)
+    def _has_blank_line(self) -> bool:
+        if self._has_cr:
+            return _BLANK.search(self._rest, self._searched) is not None
+        return self._rest.find(b"\n\n", self._searched) >= 0
+
+    def _split(self) -> list[SseEvent]:
+        """Take the blocks that have ended."""
         events: list[SseEvent] = []
-        if self._line or self._start is not None:
-            end = data.find(b"\n\n") + 2
-            if end < 2:
-                return self._split_lines(data)
-            events, data = self._split_lines(data[:end]), data[end:]
-        *blocks, rest = data.split(b"\n\n")
-        start = self._position
-        for block in blocks:
-            event = _usual(block, start)
-            if event is None:
-                events += self._split_lines(block + b"\n\n")
-                start = self._position
+        if self._has_cr:
+            *pieces, rest = _BLANK.split(bytes(self._rest))
+            blocks, gaps = pieces[::2], map(len, pieces[1::2])
+            self._after_cr = not rest and pieces[-1].endswith(b"\r")
+        else:
+            *blocks, rest = bytes(self._rest).split(b"\n\n")
+            gaps = repeat(2)
+        at = self._at
+        for block, gap in zip(blocks, gaps, strict=False):
+            if self._cut_at is not None:
+                events.append(SseEvent(self._cut_at, at + len(block), kind="cut"))
+                self._cut_at = None
             else:
-                events.append(event)
-                self._position = self._line_start = start = start + len(block) + 2
-        return events + self._split_lines(rest) if rest else events
-
-    def _split_lines(self, data: bytes) -> list[SseEvent]:
-        events: list[SseEvent] = []
-        begin = 0
-        if self._after_cr and data:
-            begin = int(data.startswith(b"\n"))
-            self._after_cr = False
-            if not self._line:
-                self._line_start = self._position + begin
-        for match in _END_OF_LINE.finditer(data, begin):
-            text = data[begin : match.start()]
-            if self._line:
-                text = bytes(self._line) + text
-                self._line.clear()
-            events += self._take(text, self._position + match.start())
-            begin = match.end()
-            self._line_start = self._position + begin
-        self._line += data[begin:] if begin else data
-        if len(self._line) + self._held > self._limit:
-            self._too_large()
-            self._skip = True
-        self._after_cr = data.endswith(b"\r") or (self._after_cr and not data)
-        self._position += len(data)
+                usual = _usual(block, at) if len(block) <= self._limit else None
+                events += [usual] if usual is not None else self._block(block, at)
+            at += len(block) + gap
+        self._rest, self._at = bytearray(rest), at
         return events
 
-    def _take(self, line: bytes, end: int) -> list[SseEvent]:
-        start = self._line_start
-        if self._skip or end - start + self._held > self._limit:
-            self._too_large()
-            self._skip = False
-            self._end = end
-            return []
-        if not line:
-            if self._start is None:
-                return []
-            return [self._dispatch("cut" if self._over else "other" if self._data is None else "event")]
-        if line.startswith(b":"):
-            return [SseEvent(kind="comment", event="", data=line[1:].removeprefix(b" "), start=start, end=end)]
-        if self._start is None:
-            self._start = start
-        self._end = end
-        name, _, value = line.partition(b":")
-        if name in _FIELDS:
-            self._field(name, value.removeprefix(b" "))
-        elif not self._over:
-            self._loose.append(line)
-            self._held += len(line)
-        return []
+    def _limit_rest(self) -> None:
+        rest = self._rest
+        if self._cut_at is None and len(rest) > self._limit + _OVERLAP:
+            begins = len(rest) - len(rest.lstrip(b"\r\n"))
+            if len(rest.rstrip(b"\r\n")) - begins > self._limit:
+                self._cut_at = self._at + begins
+        if self._cut_at is not None and len(rest) > _OVERLAP:
+            self._at += len(rest) - _OVERLAP
+            del rest[:-_OVERLAP]
+        self._searched = max(len(rest) - _OVERLAP, 0)
 
-    def _field(self, name: bytes, value: bytes) -> None:
-        if name == b"data" and not self._over:
-            if self._data is None:
-                self._data = []
-            self._data.append(value)
-            self._held += len(value)
-        elif name == b"event":
-            self._event = value.decode("utf-8", "replace")
-        elif name == b"id":
-            self.last_id = value.decode("utf-8", "replace")
-        elif name == b"retry" and value.isdigit():
-            self.retry_ms = int(value)
-
-    def _too_large(self) -> None:
-        """Drop an event that exceeds the limit; of an unfinished line, remember only whether it is empty."""
-        if self._start is None:
-            self._start = self._line_start
-        self._over = True
-        self._held = 0
-        self._data = None
-        self._loose = []
-        del self._line[1:]
-
-    def _dispatch(self, kind: SseKind) -> SseEvent:
-        event = SseEvent(
-            kind=kind,
-            event=self._event or "message",
-            data=b"\n".join(self._loose if kind == "other" else self._data or ()),
-            start=self._start or 0,
-            end=self._end,
-        )
-        self._clear()
-        return event
-
-    def _clear(self) -> None:
-        self._start: int | None = None
-        self._end = 0
-        self._held = 0
-        self._over = False
-        self._data: list[bytes] | None = None
-        self._loose: list[bytes] = []
-        self._event = ""
+    def _block(self, block: bytes, at: int, *, is_last: bool = False) -> list[SseEvent]:
+        """Read a block of any form."""
+        text = block.strip(b"\r\n")
+        at += len(block) - len(block.lstrip(b"\r\n"))
+        if len(text) > self._limit:
+            return [SseEvent(at, at + len(text), kind="cut")]
+        events: list[SseEvent] = []
+        data: list[bytes] = []
+        loose: list[bytes] = []
+        name, start, end = "", -1, -1
+        for match in _LINE.finditer(text):
+            line = match[0]
+            if line.startswith(b":"):
+                words = line[1:].removeprefix(b" ")
+                events.append(SseEvent(at + match.start(), at + match.end(), words, "comment", ""))
+                continue
+            start, end = at + match.start() if start < 0 else start, at + match.end()
+            field, _, value = line.partition(b":")
+            value = value.removeprefix(b" ")
+            if field == b"data":
+                data.append(value)
+            elif field == b"event":
+                name = value.decode("utf-8", "replace")
+            elif field == b"id":
+                self.last_id = value.decode("utf-8", "replace")
+            elif field != b"retry":
+                loose.append(line)
+            elif value.isdigit():
+                self.retry_ms = int(value)
+        kind: SseKind = "event" if data else "other"
+        said = b"\n".join(data or loose)
+        if is_last and not (_is_complete(said) if data else loose):
+            kind = "cut"
+        if start >= 0:
+            events.append(SseEvent(start, end, said, kind, name or "message"))
+        return events
 
 
 def _usual(block: bytes, start: int) -> SseEvent | None:
@@ -197,7 +162,7 @@ def _usual(block: bytes, start: int) -> SseEvent | None:
     if line.startswith(b"event: "):
         head, _, line = line.partition(b"\n")
         name = head[7:].decode("utf-8", "replace") or name
-    if not line.startswith(b"data:") or b"\n" in line:
+    if not line.startswith(b"data:") or b"\n" in line or b"\r" in block:
         return None
     value = line[6:] if line.startswith(b" ", 5) else line[5:]
     return SseEvent(start, start + len(block), value, "event", name)
