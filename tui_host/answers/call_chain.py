@@ -51,7 +51,7 @@ _TURN = 5000
 
 
 @dataclass(slots=True)
-class _Known:
+class _CallFacts:
     """What the steps so far told about the call."""
 
     server: str = ""
@@ -85,7 +85,7 @@ class _Chain:
         self._wires = wires
         self._call = call
         self._names = wires.ladder.numbers
-        self._known = _Known()
+        self._facts = _CallFacts()
         self._start: int | None = None
 
     def made(self, numbers: Sequence[int]) -> Steps[CallChain]:
@@ -94,24 +94,24 @@ class _Chain:
         self._read_decision(rows)
         for row in self._with_during(rows):
             yield from self._add(row)
-            yield f"{len(self._known.steps)} steps"
-        known = self._known
-        times = [step.milliseconds for step in known.steps if step.milliseconds is not None]
-        why = why_missing(rows, known.sent, known.verdict)
-        steps = tuple(with_missing(known.steps, why))
-        steps = yield from Repeats(self._wires, self._names, rows).marked(steps, known.result, known.asked, known.typed)
-        sent, tool = known.sent, f"{known.server}.{known.tool}"
+            yield f"{len(self._facts.steps)} steps"
+        facts = self._facts
+        times = [step.milliseconds for step in facts.steps if step.milliseconds is not None]
+        why = why_missing(rows, facts.sent, facts.verdict)
+        steps = tuple(with_missing(facts.steps, why))
+        steps = yield from Repeats(self._wires, self._names, rows).marked(steps, facts.result, facts.asked, facts.typed)
+        sent, tool = facts.sent, f"{facts.server}.{facts.tool}"
         again = later_attempts(
-            self._wires, rows, tool, known.asked, has_failed=known.has_failed or not known.has_result
+            self._wires, rows, tool, facts.asked, has_failed=facts.has_failed or not facts.has_result
         )
         return CallChain(
             call=self._call,
-            server=known.server,
-            tool=known.tool,
+            server=facts.server,
+            tool=facts.tool,
             row="" if sent is None else self._names.name(sent),
             connection=0 if sent is None else self._names.connection(sent),
             milliseconds=max(times) - min(times) if times else 0.0,
-            waited=known.waited,
+            waited=facts.waited,
             steps=(*steps, *(replace(self._step(row, "again"), value=self._wires.hide(words)) for row, words in again)),
         )
 
@@ -127,13 +127,13 @@ class _Chain:
         return began
 
     def _read_decision(self, rows: Iterable[Row]) -> None:
-        known = self._known
+        facts = self._facts
         for row in rows:
             if row.kind == "decision":
                 value = read_object(first_data(self._wires, row))
-                known.asked, known.verdict = value.get("asked"), text_or_empty(value.get("decision"))
-                known.server, known.tool = text_or_empty(value.get("server")), text_or_empty(value.get("tool"))
-                known.decided = value.get("sent")
+                facts.asked, facts.verdict = value.get("asked"), text_or_empty(value.get("decision"))
+                facts.server, facts.tool = text_or_empty(value.get("server")), text_or_empty(value.get("tool"))
+                facts.decided = value.get("sent")
 
     def _with_during(self, rows: Sequence[Row]) -> Iterator[Row]:
         """Yield the call's rows, and the server's own messages between the call and its answer."""
@@ -166,7 +166,7 @@ class _Chain:
                 pass
 
     def _is_answer(self, row: Row) -> bool:
-        sent = self._known.sent
+        sent = self._facts.sent
         return sent is not None and not row.outward and row.rpc_id == sent.rpc_id
 
     def _step(self, row: Row, happened: Happened, *, time_ns: int | None = None) -> CallStep:
@@ -194,11 +194,11 @@ class _Chain:
     def _asked(self, row: Row) -> Steps[None]:
         links = self._links(row, "asked")
         if not links:
-            if self._known.sent is not None:  # an answer of the model for the server
-                self._known.steps.append(replace(self._step(row, "during"), value=row.words or "the model's answer"))
+            if self._facts.sent is not None:  # an answer of the model for the server
+                self._facts.steps.append(replace(self._step(row, "during"), value=row.words or "the model's answer"))
             return
-        known, link = self._known, links[0]
-        known.server, known.tool = known.server or link.server, known.tool or link.tool
+        facts, link = self._facts, links[0]
+        facts.server, facts.tool = facts.server or link.server, facts.tool or link.tool
         body = yield from reading(self._wires, row)
         ranges = list(dict.fromkeys(one for other in links for one in _ranges(other, body.data)))
         dialect = self._wires.dialect(row)
@@ -208,7 +208,7 @@ class _Chain:
         if dialect is not None:
             events: list[ModelEvent] = []
             fold = yield from fold_of(self._wires, row, body, dialect, events)
-            number, known.written = call_of(fold, events, link)
+            number, facts.written = call_of(fold, events, link)
             read = asked_pieces(body.data, ranges, events, number)
             for mark in marks_of(self._wires, row):
                 if mark.relation == "cut":
@@ -217,11 +217,11 @@ class _Chain:
                     left_out = len(
                         behind[max(0, behind.find(mark.words[:12])) :].strip()
                     )  # the call may end in an event
-        if known.asked is None and known.written:
-            known.asked = parsed(known.written)
-        known.asked_ns = row.end_mono_ns
-        words = known.written or link.words
-        known.steps.append(
+        if facts.asked is None and facts.written:
+            facts.asked = parsed(facts.written)
+        facts.asked_ns = row.end_mono_ns
+        words = facts.written or link.words
+        facts.steps.append(
             replace(
                 self._step(row, "asked", time_ns=row.end_mono_ns),
                 place=_events(body.data, ranges, sum(len(piece.text) for piece in read)),
@@ -237,52 +237,52 @@ class _Chain:
         )
 
     def _decided(self, row: Row) -> None:
-        known = self._known
+        facts = self._facts
         data = first_data(self._wires, row)
-        if known.asked_ns is not None and row.mono_ns is not None:
-            known.waited = (row.mono_ns - known.asked_ns) / 1e6
-        edited = "" if known.decided is None else changes(known.asked, known.decided)
-        state = f"edited {edited}" if edited else "as asked" if known.decided is not None else ""
+        if facts.asked_ns is not None and row.mono_ns is not None:
+            facts.waited = (row.mono_ns - facts.asked_ns) / 1e6
+        edited = "" if facts.decided is None else changes(facts.asked, facts.decided)
+        state = f"edited {edited}" if edited else "as asked" if facts.decided is not None else ""
         numbers = items(read_object(data).get("changed_numbers"))
         written = [(mapping(one).get("written"), mapping(one).get("sent")) for one in numbers]
         state += "".join(f" · the number {before} becomes {after}" for before, after in written)
         step = replace(self._step(row, "decided"), value=row.words, state=self._wires.hide(state))
         if read_object(data).get("by") == "person":
             step = replace(step, row=self._wires.user.lower())
-        known.steps.append(replace(step, pieces=self._pieces(data, [(0, len(data))])))
+        facts.steps.append(replace(step, pieces=self._pieces(data, [(0, len(data))])))
 
     def _sent(self, row: Row) -> None:
-        known = self._known
-        known.server, known.tool = known.server or row.peer, known.tool or row.tool
-        again = "again, " if known.sent is not None else ""
-        known.sent = row
+        facts = self._facts
+        facts.server, facts.tool = facts.server or row.peer, facts.tool or row.tool
+        again = "again, " if facts.sent is not None else ""
+        facts.sent = row
         data = first_data(self._wires, row)
         span = member_range(data, "params", "uri" if row.method == "resources/read" else "arguments")
         arguments = b"" if span is None else data[slice(*span)]
-        known.steps.append(
+        facts.steps.append(
             replace(
                 self._step(row, "sent"),
                 value=again + self._wires.hide(decode(arguments[:400])),
-                state="" if span is None else _sent_state(known, arguments, is_read=row.method == "resources/read"),
+                state="" if span is None else _sent_state(facts, arguments, is_read=row.method == "resources/read"),
                 pieces=self._pieces(data, [span or (0, len(data))]),
             )
         )
-        known.asked = parsed(arguments) if known.asked is None else known.asked
+        facts.asked = parsed(arguments) if facts.asked is None else facts.asked
 
     def _answered(self, row: Row) -> None:
-        known = self._known
+        facts = self._facts
         data = first_data(self._wires, row)
         name = "error" if member_range(data, "error") is not None else "result"
         span = member_range(data, name)
         result = parsed(data[slice(*span)]) if span is not None else None
-        known.result, known.has_result, known.has_failed = contents_of(result), True, row.error
+        facts.result, facts.has_result, facts.has_failed = contents_of(result), True, row.error
         took = self._took(row)
-        words = short(result, 200) if name == "error" else kinds_of(known.result) or short(result, 200)
+        words = short(result, 200) if name == "error" else kinds_of(facts.result) or short(result, 200)
         if len(data) > MOST_BYTES:
             words = f"{len(data):,} bytes, too large to take apart here"
-            known.is_large = True
+            facts.is_large = True
         flag = "isError: " if mapping(result).get("isError") is True else "error: " if name == "error" else ""
-        known.steps.append(
+        facts.steps.append(
             replace(
                 self._step(row, "answered"),
                 value=self._wires.hide(flag + words),
@@ -292,15 +292,15 @@ class _Chain:
         )
 
     def _took(self, row: Row) -> str:
-        sent = self._known.sent
+        sent = self._facts.sent
         if sent is None or sent.mono_ns is None or row.mono_ns is None:
             return ""
         return f"after {(row.mono_ns - sent.mono_ns) / 1e9:.2f} s"
 
     def _during(self, row: Row) -> None:
-        known, data = self._known, first_data(self._wires, row)
+        facts, data = self._facts, first_data(self._wires, row)
         if row.method == "notifications/message":
-            known.logs += 1
+            facts.logs += 1
         what = "stderr" if row.kind == "line" else row.method.removeprefix("notifications/") or row.kind
         what = "log" if row.method == "notifications/message" else what
         if row.answer:
@@ -309,26 +309,26 @@ class _Chain:
         if row.events > 1:
             words += f" ({row.events:,} times)"
         step = replace(self._step(row, "during"), value=self._wires.hide(words))
-        known.steps.append(replace(step, pieces=self._pieces(data, [(0, len(data))])))
+        facts.steps.append(replace(step, pieces=self._pieces(data, [(0, len(data))])))
 
     def _told(self, row: Row) -> Steps[None]:
-        links, known = self._links(row, "told"), self._known
+        links, facts = self._links(row, "told"), self._facts
         if not links:
-            if known.sent is not None:
-                known.steps.append(replace(self._step(row, "during"), value="the server asks the model"))
+            if facts.sent is not None:
+                facts.steps.append(replace(self._step(row, "during"), value="the server asks the model"))
             return
         body = yield from reading(self._wires, row)
         ranges = list(dict.fromkeys(one for link in links for one in _ranges(link, body.data)))
         outline = yield from self._outline(row, body)
         words = words_in(body.data[start:end] for start, end in ranges)
-        known.typed = known.typed or typed_in(outline, marks_of(self._wires, row))
-        again = f"again, the request before was refused ({known.refused}) · " if known.refused else ""
-        known.steps.append(
+        facts.typed = facts.typed or typed_in(outline, marks_of(self._wires, row))
+        again = f"again, the request before was refused ({facts.refused}) · " if facts.refused else ""
+        facts.steps.append(
             replace(
                 self._step(row, "told"),
                 place=_message_at(outline, ranges[0][0]) if ranges else "",
                 value=self._wires.hide(masked(links[0].words, body.redacted)),
-                state=again + _told_state(known, words, body.data),
+                state=again + _told_state(facts, words, body.data),
                 pieces=self._pieces(body.data, ranges, body),
             )
         )
@@ -344,11 +344,11 @@ class _Chain:
         return dialect.outline(body.data, self._wires.names(row))
 
     def _said(self, row: Row) -> Steps[None]:
-        known = self._known
-        known.refused = row.status if row.status >= 400 else 0
+        facts = self._facts
+        facts.refused = row.status if row.status >= 400 else 0
         words, pieces = row.words, ()
         dialect = self._wires.dialect(row)
-        if known.refused:
+        if facts.refused:
             words = f"refused: {row.status} {row.words}"
         elif dialect is not None:
             body = yield from reading(self._wires, row)
@@ -358,7 +358,7 @@ class _Chain:
             pieces = self._pieces(body.data, [(0, len(body.data))], body)
         elif row.state == "open":
             words = "answers"
-        known.steps.append(replace(self._step(row, "said"), value=self._wires.hide(words), pieces=pieces))
+        facts.steps.append(replace(self._step(row, "said"), value=self._wires.hide(words), pieces=pieces))
 
 
 def _ranges(link: Link, data: bytes) -> Sequence[tuple[int, int]]:
@@ -384,37 +384,37 @@ def _asked_state(known: str, left_out: int) -> str:
     return " · ".join(filter(None, ("" if known == "id" else f"matched by {known}", words)))
 
 
-def _sent_state(known: _Known, arguments: bytes, *, is_read: bool) -> str:
+def _sent_state(facts: _CallFacts, arguments: bytes, *, is_read: bool) -> str:
     value = parsed(arguments)
     value = {"uri": value} if is_read else value
-    before = known.asked if known.decided is None else known.decided
+    before = facts.asked if facts.decided is None else facts.decided
     if before is None:
         return ""
     if changed := changes(before, value):
         return f"changed {changed}"
-    same = "as decided" if known.decided is not None else "as asked"
-    if known.decided is not None and known.decided != known.asked:
+    same = "as decided" if facts.decided is not None else "as asked"
+    if facts.decided is not None and facts.decided != facts.asked:
         return same
-    if not known.written or is_read:
+    if not facts.written or is_read:
         return same
-    return f"{same}, byte for byte" if known.written.encode(errors="replace") == arguments else _form(known, same)
+    return f"{same}, byte for byte" if facts.written.encode(errors="replace") == arguments else _form(facts, same)
 
 
-def _form(known: _Known, same: str) -> str:
-    return f"{same}; white space or spelling differs from what the model wrote" if known.written else same
+def _form(facts: _CallFacts, same: str) -> str:
+    return f"{same}; white space or spelling differs from what the model wrote" if facts.written else same
 
 
-def _told_state(known: _Known, words: str, body: bytes) -> str:
+def _told_state(facts: _CallFacts, words: str, body: bytes) -> str:
     """Return which contents a request tells, and what else the server said."""
-    if not known.has_result:
+    if not facts.has_result:
         return "told otherwise: there is no result; the words are the host's"
-    if known.is_large:
+    if facts.is_large:
         return "not compared with the result, which is too large"
-    left, part = not_told(known.result, words, body), told_in_part(known.result, words)
-    told = [content for content in known.result if content not in left]
+    left, part = not_told(facts.result, words, body), told_in_part(facts.result, words)
+    told = [content for content in facts.result if content not in left]
     kinds, values = kinds_of(one for one in told if not one.name), names_of(one for one in told if one.name)
     kinds += f" ({part})" if part else ""
-    missing = [words for words in (names_of(left), _log_lines(known.logs)) if words]
+    missing = [words for words in (names_of(left), _log_lines(facts.logs)) if words]
     said = " with the values of ".join(filter(None, (kinds, values)))
     parts = f"told: {said}" if said else "", f"not told: {', '.join(missing)}" if missing else ""
     return " · ".join(filter(None, parts))

@@ -147,11 +147,11 @@ class SseDecoder:
             elif value.isdigit():
                 self.retry_ms = int(value)
         kind: SseKind = "event" if data else "other"
-        said = b"\n".join(data or loose)
-        if is_last and not (_is_complete(said) if data else loose):
+        content = b"\n".join(data or loose)
+        if is_last and not (_is_complete(content) if data else loose):
             kind = "cut"
         if start >= 0:
-            events.append(SseEvent(start, end, said, kind, name or "message"))
+            events.append(SseEvent(start, end, content, kind, name or "message"))
         return events
 
 
